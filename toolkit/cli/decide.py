@@ -1,0 +1,119 @@
+"""`toolkit decide`: execute registered rules on registers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from toolkit.cli.load import load_cases
+from toolkit.cli.output import console, json_option, marked, print_json, study_option
+from toolkit.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolkit.decisions.decision import Decision
+
+
+@click.command()
+@click.argument("rules", nargs=-1)
+@click.option("--all", "every", is_flag=True, help="Decide every rule of the registration.")
+@study_option
+@click.option("--fail-on-miss", is_flag=True, help="End with exit code 1 if a rule is missed.")
+@json_option
+@click.pass_context
+def decide(
+    context: click.Context,
+    *,
+    rules: tuple[str, ...],
+    every: bool,
+    studies: tuple[str, ...],
+    fail_on_miss: bool,
+    as_json: bool,
+) -> None:
+    """Execute RULES as written in the frozen registration, on the registers of a study.
+
+    No threshold lives in code: change a rule and its recorded hash no longer matches.
+
+    \b
+    Examples:
+      toolkit decide H2a
+      toolkit decide H2a H2b gate2 --study published --json
+      toolkit decide --all
+    """
+    if bool(rules) == every:
+        raise UsageError(
+            "name the rules to decide, or --all",
+            remedy="toolkit decide H2a, or toolkit decide --all",
+        )
+    decisions = [d for case in load_cases(studies) for d in case.engine.decide_all(rules)]
+    if as_json:
+        print_json([decision.as_dict() for decision in decisions])
+    else:
+        print_decisions(decisions)
+    if fail_on_miss and any(decision.missed for decision in decisions):
+        context.exit(1)
+
+
+def print_decisions(decisions: Sequence[Decision]) -> None:
+    """Print decisions as a table, and below it what a reader must not miss."""
+    from rich.table import Table
+
+    out = console()
+    for study in dict.fromkeys(decision.study for decision in decisions):
+        mine = [decision for decision in decisions if decision.study == study]
+        table = Table(title=f"Study {study}", title_justify="left", title_style="bold")
+        for column in ("rule", "what", "verdict", "estimate", "interval", "evidence"):
+            table.add_column(column, overflow="fold")
+        for decision in mine:
+            table.add_row(
+                decision.rule,
+                decision.title,
+                marked(decision.verdict),
+                estimate_text(decision),
+                interval_text(decision),
+                "" if decision.evidence == "not_estimated" else decision.evidence.replace("_", " "),
+            )
+        out.print(table)
+        for note in notes(mine):
+            out.print(f"  {note}", soft_wrap=True, highlight=False)
+
+
+def notes(decisions: Sequence[Decision]) -> list[str]:
+    """Return the remarks that belong under a table of decisions."""
+    lines = []
+    for decision in decisions:
+        if not decision.readings_agree:
+            readings = ", ".join(f"{name}: {verdict}" for name, verdict in decision.readings.items())
+            lines.append(f"{decision.rule}: READINGS DISAGREE ({readings}); {decision.binding} binds")
+        if decision.original_verdict:
+            lines.append(f"{decision.rule}: {decision.original_verdict} originally. {decision.superseded}")
+        if decision.amended_by:
+            lines.append(f"{decision.rule}: decided by amendment {decision.amended_by}")
+        if decision.missing and decision.verdict == "not_evaluable":
+            lines.append(f"{decision.rule}: missing {'; '.join(decision.missing)}")
+    if any(d.interval and getattr(d.interval, "source", "") == "published" for d in decisions):
+        lines.append("Intervals are as published: the episode rows behind them are not available.")
+    return lines
+
+
+def estimate_text(decision: Decision) -> str:
+    """Return an estimate as `+0.0370 (+0.0539 -0.0016 +0.0586)`."""
+    if decision.estimate is None:
+        return ""
+    shown = decision.estimate.as_dict()
+    if shown["mean"] is None:
+        return ""
+    members = decision.estimate.members
+    if members is None:
+        return f"{shown['mean']:.4f}"
+    return f"{shown['mean']:+.4f} ({' '.join(f'{m:+.4f}' for m in shown[f'by_{members.unit}'].values())})"
+
+
+def interval_text(decision: Decision) -> str:
+    """Return an interval as `95% [-0.0039, +0.0779]`."""
+    interval = decision.as_dict()["interval"]
+    if interval is None:
+        return ""
+    return f"{interval['level']:.0%} [{interval['low']:+.4f}, {interval['high']:+.4f}]"

@@ -1,0 +1,160 @@
+"""`toolkit explain`: a rule in words, each criterion with its number, and where the rows are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from toolkit.cli.decide import estimate_text, interval_text
+from toolkit.cli.load import load_cases
+from toolkit.cli.output import console, json_option, marked, print_json, study_option
+from toolkit.errors import UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from toolkit.decisions.case import Case
+
+
+@click.command()
+@click.argument("rules", nargs=-1)
+@study_option
+@click.option("--language", is_flag=True, help="List the operators of the rule language instead.")
+@json_option
+def explain(*, rules: tuple[str, ...], studies: tuple[str, ...], language: bool, as_json: bool) -> None:
+    """Explain RULES: the registered text, each criterion with its number, and the rows behind it.
+
+    \b
+    Examples:
+      toolkit explain H2a
+      toolkit explain P13 --json
+      toolkit explain --language
+    """
+    if bool(rules) == language:
+        raise UsageError("name the rules to explain, or --language", remedy="toolkit explain H2a")
+    if language:
+        _explain_language(as_json=as_json)
+        return
+    cases = load_cases(studies)
+    explanations = [explanation(case, rule) for case in cases for rule in rules]
+    if as_json:
+        print_json(explanations)
+        return
+    out = console()
+    for case in cases:
+        for rule in rules:
+            _print(out, case, explanation(case, rule))
+
+
+def explanation(case: Case, rule: str) -> dict[str, Any]:
+    """Return a decision together with the rule's words and the rows of its endpoints."""
+    from toolkit.decisions.provenance import rows_query
+
+    decision = case.engine.decide(rule)
+    registered = case.book.rule(rule)
+    endpoints = [case.book.endpoints[name] for name in decision.endpoints]
+    document = decision.as_dict()
+    return {
+        "rule": rule,
+        "text": registered.text,
+        "confidence": registered.confidence or None,
+        "readings_text": registered.readings or None,
+        **{key: value for key, value in document.items() if key != "rule"},
+        "endpoints": [
+            {
+                "id": endpoint.id,
+                "title": endpoint.title,
+                "unit": endpoint.unit,
+                "rows": rows_query(endpoint, case.book.deciding_roles),
+            }
+            for endpoint in endpoints
+        ],
+        "deviations": [
+            {"id": d.id, "title": d.title, "text": d.text}
+            for d in case.registration.deviations
+            if rule in d.concerns
+        ],
+    }
+
+
+def _print(out: Console, case: Case, shown: dict[str, Any]) -> None:
+    decision = case.engine.decide(shown["rule"])
+
+    def line(text: str, style: str | None = None) -> None:
+        out.print(text, style=style, soft_wrap=True, highlight=False, markup=False)
+
+    out.print(
+        f"[bold]{shown['rule']}  {shown['title']}[/bold]   study {shown['study']}: {marked(shown['verdict'])}",
+        highlight=False,
+    )
+    line(f"\n{shown['text']}\n")
+    for criterion in shown["criteria"]:
+        holds = {True: "holds", False: "does not hold", None: "unknown"}[criterion["holds"]]
+        reading = f" [reading: {criterion['reading']}]" if "reading" in criterion else ""
+        line(f"  {criterion['id']}: {holds}{reading}")
+        line(f"    {criterion['text']}")
+        line(f"    {criterion['test']}")
+        if criterion["decimal"] is not None:
+            line(f"    value {_value(criterion)}   from {', '.join(criterion['basis'])}")
+        for reason in criterion.get("missing", []):
+            line(f"    missing: {reason}")
+    if estimate_text(decision):
+        line(f"\nEstimate   {decision.estimate.title if decision.estimate else ''}: {estimate_text(decision)}")
+    if interval_text(decision):
+        line(f"Interval   {interval_text(decision)}, {shown['interval']['source']}: {shown['interval']['method']}")
+        line(f"Evidence   {shown['evidence'].replace('_', ' ')}")
+    for reading, verdict in shown.get("readings", {}).items():
+        binds = " (binds)" if reading == shown["binding_reading"] else ""
+        line(f"Reading    {reading}{binds}: {verdict}. {shown['readings_text'][reading]}")
+    if "superseded" in shown:
+        line(f"Superseded {shown['original_verdict']} originally. {shown['superseded']}")
+    if "amended_by" in shown:
+        line(f"Amendment  {shown['amended_by']}")
+    line("\nRows (paste into toolkit sql)")
+    for endpoint in shown["endpoints"]:
+        line(f"  {endpoint['id']}: {endpoint['title']}")
+        line(f"    {endpoint['rows']}")
+    for deviation in shown["deviations"]:
+        line(f"\n{deviation['id']} {deviation['title']}: {deviation['text']}")
+    line(f"\nRule       {case.registration.folder / 'rules.toml'}")
+    line(f"Frozen     {shown['registration']['name']} {shown['registration']['sha256']}")
+    for register in shown["registers"]:
+        line(f"Register   {register['config']} {register['sha256']}")
+    line("")
+
+
+def _value(criterion: dict[str, Any]) -> str:
+    exact, decimal = criterion["value"], criterion["decimal"]
+    if isinstance(decimal, dict):
+        return ", ".join(f"{key}: {_pair(exact[key], decimal[key])}" for key in decimal)
+    return _pair(exact, decimal)
+
+
+def _pair(exact: str | None, decimal: float | None) -> str:
+    if exact is None or decimal is None:
+        return "missing"
+    return f"{exact} = {decimal}" if "/" in exact else f"{decimal}"
+
+
+def _explain_language(*, as_json: bool) -> None:
+    from toolkit.decisions.expressions import ARITHMETIC, COMPARISONS, OPERATORS
+
+    if as_json:
+        operators = {
+            name: {"takes": [k.value for k in o.takes], "gives": o.gives.value, "meaning": o.meaning}
+            for name, o in OPERATORS.items()
+        }
+        print_json({"operators": operators, "comparisons": COMPARISONS, "arithmetic": ARITHMETIC})
+        return
+    from rich.table import Table
+
+    table = Table(title="The rule language", title_justify="left", title_style="bold")
+    for column in ("operator", "takes", "gives", "meaning"):
+        table.add_column(column)
+    for name, operator in OPERATORS.items():
+        more = ", …" if operator.many else ""
+        table.add_row(name, ", ".join(k.value for k in operator.takes) + more, operator.gives.value, operator.meaning)
+    table.add_row(" ".join(COMPARISONS), "numbers or series", "true or false, or a series of them", "exact comparison")
+    table.add_row(" ".join(ARITHMETIC), "numbers or series", "a number, or a series", "exact arithmetic")
+    console().print(table)

@@ -1,0 +1,83 @@
+"""Printing: one JSON document on stdout, or text for people; messages and progress on stderr."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from toolkit.errors import ToolkitError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+MARKS = {
+    "pass": "green",
+    "met": "green",
+    "verified": "green",
+    "passed": "green",
+    "miss": "red",
+    "missed": "red",
+    "failed": "red",
+    "not_verified": "red",
+    "partially_met": "yellow",
+    "superseded": "yellow",
+    "incomplete": "yellow",
+    "missing": "yellow",
+}
+
+
+def json_option(command: F) -> F:
+    """Add `--json` to a command."""
+    return click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")(command)
+
+
+def study_option(command: F) -> F:
+    """Add `--study` to a command that reads studies."""
+    return click.option(
+        "--study", "studies", multiple=True, metavar="NAME|PATH", help="Study to read; every shipped one if left out."
+    )(command)
+
+
+def print_json(document: object) -> None:
+    """Print one JSON document."""
+    click.echo(json.dumps(document, indent=2, ensure_ascii=False, default=_plain))
+
+
+def print_error(error: ToolkitError, *, as_json: bool) -> None:
+    """Print an error for people on stderr and, with `--json`, as a document on stdout."""
+    click.echo(f"error: {error}", err=True)
+    if as_json:
+        print_json({"error": error.as_dict()})
+
+
+def console() -> Console:
+    """Return a console for tables on stdout."""
+    from rich.console import Console
+
+    # Away from a terminal a table keeps its columns whole rather than wrap at an assumed width.
+    plain = Console()
+    return plain if plain.is_terminal else Console(width=160)
+
+
+def marked(verdict: str) -> str:
+    """Return a verdict with its colour, for a console."""
+    colour = MARKS.get(verdict)
+    return f"[{colour}]{verdict}[/{colour}]" if colour else verdict
+
+
+def _plain(value: object) -> Any:
+    if isinstance(value, Decimal):
+        return str(value)
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    if isinstance(value, date | Path):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} has no JSON form")

@@ -1,0 +1,193 @@
+"""`toolkit registers`: what is registered, what its columns mean, whether it is whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from toolkit.cli.load import load_study
+from toolkit.cli.output import console, json_option, print_json, study_option
+from toolkit.errors import UsageError, VerificationError
+from toolkit.places import find_home
+
+
+@click.group()
+def registers() -> None:
+    """List, describe, verify and build the registers of studies."""
+
+
+@registers.command("list")
+@study_option
+@json_option
+def list_registers(*, studies: tuple[str, ...], as_json: bool) -> None:
+    """List studies and their tables.
+
+    \b
+    Examples:
+      toolkit registers list
+      toolkit registers list --study published --json
+    """
+    opened = [load_study(name) for name in studies or find_home().studies()]
+    document = [
+        {
+            "study": study.name,
+            "folder": str(study.folder),
+            "evidence": study.manifest.evidence,
+            "registration": study.manifest.registration.name,
+            "tables": [
+                {"config": t.name, "rows": study.manifest.tables[t.name].rows, "sha256": study.sha256(t.name)}
+                for t in study.tables
+            ],
+        }
+        for study in opened
+    ]
+    if as_json:
+        print_json(document)
+        return
+    from rich.table import Table
+
+    for study in opened:
+        table = Table(title=f"Study {study.name}   {study.folder}", title_justify="left", title_style="bold")
+        table.add_column("table")
+        table.add_column("rows", justify="right")
+        table.add_column("what a row is")
+        for entry in study.tables:
+            table.add_row(entry.name, str(study.manifest.tables[entry.name].rows), entry.meaning)
+        console().print(table)
+
+
+@registers.command()
+@click.argument("tables", nargs=-1)
+@json_option
+def schema(*, tables: tuple[str, ...], as_json: bool) -> None:
+    """Describe the columns of TABLES, or of every table.
+
+    \b
+    Examples:
+      toolkit registers schema evaluations
+      toolkit registers schema --json
+    """
+    from toolkit.registers.schema import SCHEMA_VERSION, TABLES
+
+    for name in tables:
+        if name not in TABLES:
+            raise UsageError(f"the schema has no table {name!r}", expected=", ".join(TABLES))
+    chosen = [TABLES[name] for name in tables or TABLES]
+    if as_json:
+        print_json({"schema_version": SCHEMA_VERSION, "tables": [_table(table) for table in chosen]})
+        return
+    from rich.table import Table
+
+    for entry in chosen:
+        shown = Table(title=f"{entry.name}   {entry.meaning}", title_justify="left", title_style="bold")
+        for heading in ("column", "type", "unit", "meaning"):
+            shown.add_column(heading, overflow="fold")
+        for column in entry.columns:
+            mark = " (key)" if column.name in entry.key else ""
+            null = " May be null." if column.nullable else ""
+            shown.add_row(column.name + mark, column.type.value, column.unit or "", column.meaning + null)
+        console().print(shown)
+
+
+@registers.command()
+@study_option
+@json_option
+def verify(*, studies: tuple[str, ...], as_json: bool) -> None:
+    """Verify registers from their bytes to their meaning.
+
+    Checks every file's SHA-256, every table's columns, row count and row hash, and every row against the
+    schema.
+
+    \b
+    Examples:
+      toolkit registers verify
+      toolkit registers verify --study published --json
+    """
+    from toolkit.registers.validation import verify_study
+
+    document = []
+    for name in studies or find_home().studies():
+        study = load_study(name)
+        rows = verify_study(study)
+        document.append(
+            {"study": study.name, "verdict": "verified", "files": len(study.manifest.files), "rows": rows}
+        )
+    if as_json:
+        print_json(document)
+        return
+    for entry in document:
+        total = sum(entry["rows"].values())  # type: ignore[attr-defined]
+        click.echo(f"{entry['study']}: verified, {entry['files']} files, {total} rows")
+
+
+@registers.command()
+@click.argument("study", type=click.Choice(["published"]))
+@click.option("--source", type=click.Path(path_type=Path), help="Folder of the transcribed CSV files.")
+@click.option("--out", type=click.Path(path_type=Path), help="Folder to write; the study's own if left out.")
+@click.option("--check", is_flag=True, help="Write nothing; compare with what is there, byte by byte.")
+@json_option
+def build(*, study: str, source: Path | None, out: Path | None, check: bool, as_json: bool) -> None:
+    """Build STUDY from its sources; the same sources give the same bytes.
+
+    \b
+    Examples:
+      toolkit registers build published
+      toolkit registers build published --check
+    """
+    import tempfile
+
+    from toolkit.files import read_bytes
+    from toolkit.prereg.registration import load_registration
+    from toolkit.registers.manifest import RegistrationRef
+    from toolkit.registers.published.build import build_published
+
+    home = find_home()
+    folder = out or home.registers / study
+    source = source or home.registers / study / "source"
+    card = read_bytes(home.cards / f"{study}.md").decode()
+    registration = load_registration(home.registration_folder("paired-rollouts"))
+    ref = RegistrationRef(registration.name, registration.sha256)
+    if not check:
+        manifest = build_published(source, folder, card, ref)
+        document = {"study": study, "folder": str(folder), "files": len(manifest.files), "seal": manifest.seal()}
+    else:
+        with tempfile.TemporaryDirectory() as scratch:
+            manifest = build_published(source, Path(scratch), card, ref)
+            differing = [
+                name
+                for name in (*manifest.files, "MANIFEST.json")
+                if read_bytes(folder / name) != read_bytes(Path(scratch) / name)
+            ]
+        if differing:
+            raise VerificationError(
+                f"the registers of {study} are not what their sources give",
+                found=", ".join(differing),
+                where=folder,
+                remedy=f"toolkit registers build {study}",
+            )
+        document = {"study": study, "folder": str(folder), "files": len(manifest.files), "identical": True}
+    if as_json:
+        print_json(document)
+    else:
+        click.echo(f"{study}: {document['files']} files {'identical' if check else 'written'} in {folder}")
+
+
+def _table(table: Any) -> dict[str, Any]:
+    return {
+        "config": table.name,
+        "meaning": table.meaning,
+        "key": list(table.key),
+        "columns": [
+            {
+                "name": column.name,
+                "type": column.type.value,
+                "unit": column.unit,
+                "nullable": column.nullable,
+                "choices": list(column.choices) if column.choices else None,
+                "meaning": column.meaning,
+            }
+            for column in table.columns
+        ],
+    }

@@ -1,0 +1,66 @@
+"""`toolkit reproduce`: verify, decide, render, and say what came of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from toolkit.cli.decide import print_decisions
+from toolkit.cli.load import load_cases
+from toolkit.cli.output import json_option, print_json
+from toolkit.cli.progress import steps
+from toolkit.cli.site import content
+from toolkit.cli.verify_prereg import as_document, print_verification, verify
+from toolkit.errors import VerificationError
+from toolkit.places import find_home
+
+
+@click.command()
+@click.option("--site", "folder", type=click.Path(path_type=Path), help="Folder of the site; site/ if left out.")
+@json_option
+def reproduce(*, folder: Path | None, as_json: bool) -> None:
+    """Verify registrations and registers, decide everything registered, rebuild the site.
+
+    \b
+    Examples:
+      toolkit reproduce
+      toolkit reproduce --json
+      toolkit reproduce --site /tmp/site
+    """
+    from toolkit.registers.validation import verify_study
+    from toolkit.website.build import write_site
+
+    home = find_home()
+    with steps("reproduce") as progress:
+        progress("verifying registers")
+        cases = load_cases((), home)
+        rows = {case.study.name: sum(verify_study(case.study).values()) for case in cases}
+        progress("verifying registrations")
+        verifications = [verify(home, name) for name in home.registration_names()]
+        refused = [v.registration for v in verifications if v.verdict == "not_verified"]
+        if refused:
+            raise VerificationError(
+                f"registration {', '.join(refused)} does not verify",
+                remedy=f"toolkit verify-prereg {refused[0]}",
+            )
+        progress("deciding")
+        decisions = [decision for case in cases for decision in case.engine.decide_all()]
+        built = write_site(folder or home.site, content(home, progress))
+    if as_json:
+        print_json(
+            {
+                "registers": [{"study": name, "verdict": "verified", "rows": n} for name, n in rows.items()],
+                "registrations": [as_document(verification) for verification in verifications],
+                "decisions": [decision.as_dict() for decision in decisions],
+                "site": {"folder": str(built.folder), "files": len(built.files), "changed": list(built.changed)},
+            }
+        )
+        return
+    for name, count in rows.items():
+        click.echo(f"registers of {name}: verified, {count} rows")
+    for verification in verifications:
+        print_verification(verification)
+    print_decisions(decisions)
+    changes = f"{len(built.changed)} changed" if built.changed else "unchanged"
+    click.echo(f"site: {len(built.files)} files, {changes}: {built.folder / 'index.html'}")

@@ -1,0 +1,76 @@
+"""`toolkit site`: the static site."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from toolkit.cli.load import load_cases
+from toolkit.cli.output import json_option, print_json
+from toolkit.cli.progress import steps
+from toolkit.cli.verify_prereg import verify
+from toolkit.places import Home, find_home
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@click.group()
+def site() -> None:
+    """Build and check the site that renders every outcome from the registers."""
+
+
+@site.command()
+@click.option("--out", type=click.Path(path_type=Path), help="Folder to write; site/ if left out.")
+@json_option
+def build(*, out: Path | None, as_json: bool) -> None:
+    """Build the site; the same registers give the same bytes.
+
+    \b
+    Examples:
+      toolkit site build
+      toolkit site build --out /tmp/site --json
+    """
+    from toolkit.website.build import write_site
+
+    home = find_home()
+    with steps("site") as progress:
+        built = write_site(out or home.site, content(home, progress))
+    document = {"folder": str(built.folder), "pages": len(built.files), "changed": list(built.changed)}
+    if as_json:
+        print_json(document)
+    else:
+        click.echo(f"{len(built.files)} files, {len(built.changed)} changed: {built.folder / 'index.html'}")
+
+
+@site.command()
+@click.option("--folder", type=click.Path(path_type=Path), help="Folder to check; site/ if left out.")
+@json_option
+def check(*, folder: Path | None, as_json: bool) -> None:
+    """Check that the site is, byte for byte, what its registers give.
+
+    \b
+    Examples:
+      toolkit site check
+    """
+    from toolkit.website.build import check_site
+
+    home = find_home()
+    with steps("site") as progress:
+        expected = content(home, progress)
+    check_site(folder or home.site, expected)
+    if as_json:
+        print_json({"folder": str(folder or home.site), "files": len(expected), "identical": True})
+    else:
+        click.echo(f"{len(expected)} files identical in {folder or home.site}")
+
+
+def content(home: Home, progress: Callable[[str], None]) -> dict[str, bytes]:
+    """Return the site's files from everything that the home holds."""
+    from toolkit.website.build import site_content
+
+    cases = load_cases((), home)
+    verifications = [verify(home, name) for name in home.registration_names()]
+    return site_content(cases, verifications, progress)

@@ -1,0 +1,88 @@
+"""`toolkit verify-prereg`: was it registered first?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from toolkit.cli.output import console, json_option, marked, print_json
+from toolkit.places import Home, find_home
+
+if TYPE_CHECKING:
+    from toolkit.prereg.verification import Verification
+
+
+@click.command("verify-prereg")
+@click.argument("registrations", nargs=-1)
+@json_option
+@click.pass_context
+def verify_prereg(context: click.Context, *, registrations: tuple[str, ...], as_json: bool) -> None:
+    """Verify REGISTRATIONS (every one here if none is named): files, document, tokens, chronology.
+
+    \b
+    Examples:
+      toolkit verify-prereg
+      toolkit verify-prereg paired-rollouts --json
+    """
+    home = find_home()
+    results = [verify(home, name) for name in registrations or home.registration_names()]
+    if as_json:
+        print_json([as_document(result) for result in results])
+    else:
+        for result in results:
+            print_verification(result)
+    verdicts = {result.verdict for result in results}
+    context.exit(1 if "not_verified" in verdicts else 3 if "incomplete" in verdicts else 0)
+
+
+def verify(home: Home, name: str) -> Verification:
+    """Verify one registration, with the chronology of every study here that belongs to it."""
+    from toolkit.decisions.rulebook import load_rulebook
+    from toolkit.prereg.chronology import chronology
+    from toolkit.prereg.verification import open_checked, verify_registration
+    from toolkit.registers.study import open_study
+
+    folder = home.registration_folder(name)
+    registration, _ = open_checked(folder)
+    orders = []
+    if registration is not None:
+        roles = load_rulebook(registration.rules).deciding_roles
+        for study_name in home.studies():
+            study = open_study(home.study_folder(study_name))
+            if study.manifest.registration.name == registration.name:
+                orders.append(chronology(registration, study.name, study.rows("runs"), roles))
+    return verify_registration(folder, orders)
+
+
+def as_document(result: Verification) -> dict[str, Any]:
+    """Return a verification as it is printed with `--json`."""
+    first = result.chronology[0] if result.chronology else None
+    return {
+        "registration": result.registration,
+        "verdict": result.verdict,
+        "standing": result.standing,
+        "document_sha256": result.document_sha256,
+        "existed_by": None,
+        "authorities": [{"name": name, "recorded_time": time} for name, time in result.authorities],
+        "chronology": {
+            "verdict": first.verdict if first else "incomplete",
+            "runs_after": len(first.runs_after) if first else 0,
+            "disclosed_exceptions": list(first.disclosed_exceptions) if first else [],
+        },
+        "checks": [
+            {"step": c.step, "name": c.name, "outcome": c.outcome, "detail": c.detail} for c in result.checks
+        ],
+    }
+
+
+def print_verification(result: Verification) -> None:
+    """Print a verification, step by step."""
+    from toolkit.prereg.verification import PROMISE
+
+    out = console()
+    out.print(f"[bold]{result.registration}[/bold]: {marked(result.verdict)}", highlight=False)
+    for check in result.checks:
+        out.print(f"  {check.step}. {check.name}: {marked(check.outcome)}", highlight=False)
+        out.print(f"     {check.detail}", soft_wrap=True, highlight=False, markup=False)
+    out.print(f"  {PROMISE}", soft_wrap=True, highlight=False, markup=False)

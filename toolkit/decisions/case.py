@@ -1,0 +1,44 @@
+"""One study and the registration that decides it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from toolkit.decisions.engine import Engine
+from toolkit.decisions.rulebook import RuleBook, load_rulebook
+from toolkit.errors import DamagedError
+
+if TYPE_CHECKING:
+    from toolkit.prereg.registration import Registration
+    from toolkit.registers.study import Study
+
+
+@dataclass(frozen=True)
+class Case:
+    """A study, its registration, the rules with every amendment applied, and the engine over them."""
+
+    study: Study
+    registration: Registration
+    book: RuleBook
+    engine: Engine
+
+
+def open_case(study: Study, registration: Registration) -> Case:
+    """Put a study and its registration together.
+
+    Raises:
+        DamagedError: the study's manifest names other frozen files than the registration's.
+        RuleError: the rules are not rules.
+    """
+    named = study.manifest.registration
+    if (named.name, named.sha256) != (registration.name, registration.sha256):
+        raise DamagedError(
+            f"study {study.name!r} belongs to other frozen files than this registration's",
+            expected=f"{named.name} {named.sha256}",
+            found=f"{registration.name} {registration.sha256}",
+            where=study.folder / "MANIFEST.json",
+            remedy="use the registration the study names, or rebuild the registers for this one",
+        )
+    book = load_rulebook(registration.rules, [amendment.rules for amendment in registration.amendments])
+    return Case(study, registration, book, Engine(book, (registration.name, registration.sha256), study))

@@ -1,0 +1,177 @@
+"""A decision: the verdict on one rule in one study, with every number it rests on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from toolkit.decisions.values import Missing, Series, Value, exact_text, rounded
+
+if TYPE_CHECKING:
+    from toolkit.decisions.interval import Interval
+
+VERDICTS = {
+    "hypothesis": ("pass", "miss", "not_evaluable", "not_run"),
+    "prediction": ("met", "partially_met", "missed", "not_evaluable", "not_run", "superseded"),
+}
+
+
+@dataclass(frozen=True)
+class CriterionResult:
+    """One criterion.
+
+    Args:
+        id, text, test, reading: as written in the rules.
+        value: the number tested, where the test is about one.
+        holds: whether it holds.
+        basis: what it rests on: `counts`, `figures`, `figures as published`, `interval as published`, `rules`.
+    """
+
+    id: str
+    text: str
+    test: str
+    reading: str | None
+    value: Value | None
+    holds: bool | Missing
+    basis: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the criterion as it is printed with `--json`."""
+        document: dict[str, Any] = {"id": self.id, "text": self.text, "test": self.test}
+        if self.reading:
+            document["reading"] = self.reading
+        document["value"], document["decimal"] = printed(self.value)
+        document["basis"] = list(self.basis)
+        document["holds"] = None if isinstance(self.holds, Missing) else self.holds
+        if isinstance(self.holds, Missing):
+            document["missing"] = list(self.holds.reasons)
+        return document
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """An endpoint's value: its mean, and its members where it is a series."""
+
+    endpoint: str
+    title: str
+    unit: str
+    mean: Fraction | Missing
+    members: Series[Fraction] | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the estimate as it is printed with `--json`."""
+        document = {"endpoint": self.endpoint, "mean": printed(self.mean)[1]}
+        if self.members is not None:
+            document[f"by_{self.members.unit}"] = printed(self.members)[1]
+        return document
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The verdict on one rule in one study.
+
+    Args:
+        rule, kind, title, text: the rule.
+        study: the study.
+        verdict: one of `VERDICTS`, or a gate's outcome.
+        evidence: what the interval shows beside the verdict.
+        criteria: every criterion of every reading.
+        estimate: the rule's estimate, where it names an endpoint.
+        interval: its registered interval, or what is missing for it.
+        threshold: the value beside zero that the interval is compared with.
+        readings: verdict by reading, where there are several; `binding` is the one that decides.
+        original_verdict: of a superseded prediction, and why it is superseded.
+        registration: name and digest of the frozen files.
+        amended_by: the amendment the rule comes from.
+        registers: (table, logical row hash) of everything read.
+        endpoints: the endpoints its tests name.
+    """
+
+    rule: str
+    kind: str
+    title: str
+    text: str
+    study: str
+    verdict: str
+    evidence: str
+    criteria: tuple[CriterionResult, ...]
+    estimate: Estimate | None
+    interval: Interval | Missing | None
+    threshold: Fraction | None
+    readings: dict[str, str]
+    binding: str
+    original_verdict: str | None
+    superseded: str
+    registration: tuple[str, str]
+    amended_by: str | None
+    registers: tuple[tuple[str, str], ...]
+    endpoints: tuple[str, ...]
+
+    @property
+    def readings_agree(self) -> bool:
+        """Whether every reading gives the same verdict."""
+        return len(set(self.readings.values())) <= 1
+
+    @property
+    def missed(self) -> bool:
+        """Whether `--fail-on-miss` counts the verdict as a miss."""
+        return self.verdict in ("miss", "missed", "partially_met")
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What is missing, each reason once."""
+        absent = [c.holds for c in self.criteria if isinstance(c.holds, Missing)]
+        if isinstance(self.interval, Missing):
+            absent.append(self.interval)
+        return tuple(dict.fromkeys(reason for one in absent for reason in one.reasons))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the decision as it is printed with `--json`."""
+        document: dict[str, Any] = {
+            "rule": self.rule,
+            "kind": self.kind,
+            "title": self.title,
+            "study": self.study,
+            "verdict": self.verdict,
+            "evidence": self.evidence,
+            "criteria": [criterion.as_dict() for criterion in self.criteria],
+            "estimate": self.estimate.as_dict() if self.estimate else None,
+            "interval": self._interval(),
+        }
+        if self.readings:
+            document |= {
+                "readings": self.readings,
+                "binding_reading": self.binding,
+                "readings_agree": self.readings_agree,
+            }
+        if self.original_verdict:
+            document |= {"original_verdict": self.original_verdict, "superseded": self.superseded}
+        if self.missing:
+            document["missing"] = list(self.missing)
+        document["registration"] = {"name": self.registration[0], "sha256": self.registration[1]}
+        if self.amended_by:
+            document["amended_by"] = self.amended_by
+        document["registers"] = [{"config": name, "sha256": digest} for name, digest in self.registers]
+        return document
+
+    def _interval(self) -> dict[str, Any] | None:
+        if self.interval is None or isinstance(self.interval, Missing):
+            return None
+        return {
+            "level": float(self.interval.level),
+            "low": float(self.interval.low),
+            "high": float(self.interval.high),
+            "source": self.interval.source,
+            "method": self.interval.method,
+        }
+
+
+def printed(value: Value | None) -> tuple[Any, Any]:
+    """Return a value as printed: exactly, and rounded; by member where it is a series."""
+    if isinstance(value, Series):
+        pairs = {key: printed(member) for key, member in value.items}
+        return {key: pair[0] for key, pair in pairs.items()}, {key: pair[1] for key, pair in pairs.items()}
+    if value is None or isinstance(value, Missing | bool):
+        return None, None
+    return exact_text(value), rounded(value)

@@ -1,0 +1,193 @@
+"""Deciding: the rules of one registration on the registers of one study."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from toolkit.decisions.decision import CriterionResult, Decision, Estimate
+from toolkit.decisions.endpoints import Rate
+from toolkit.decisions.evaluation import evaluate, subject
+from toolkit.decisions.interval import Interval, evidence_of, registered_interval
+from toolkit.decisions.kinds import names_in
+from toolkit.decisions.measure import measure
+from toolkit.decisions.values import Missing, Scalar, Series, Truth, Value, kleene_all, together
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolkit.decisions.measure import Registers
+    from toolkit.decisions.rulebook import Criterion, Rule, RuleBook
+
+
+class Engine:
+    """The rules of one registration, applied to one study.
+
+    Args:
+        book: the rules.
+        registration: name and digest of the frozen files they come from.
+        registers: the study.
+    """
+
+    def __init__(self, book: RuleBook, registration: tuple[str, str], registers: Registers) -> None:
+        self._book = book
+        self._registration = registration
+        self._registers = registers
+        self._measured: dict[str, Scalar | Series[Fraction]] = {}
+        self._decided: dict[str, Decision] = {}
+
+    def decide(self, rule_id: str) -> Decision:
+        """Decide one rule.
+
+        1. Evaluate every criterion.
+        2. Combine the criteria of each reading into a verdict; the binding reading's counts.
+        3. Put the estimate and its registered interval beside the verdict.
+
+        Raises:
+            UsageError: the registration has no such rule.
+            DamagedError: rows contradict each other.
+        """
+        if rule_id in self._decided:
+            return self._decided[rule_id]
+        rule = self._book.rule(rule_id)
+        criteria = tuple(self._criterion(criterion) for criterion in rule.criteria)  # 1
+        readings = {  # 2
+            reading: _verdict(rule, [c for c in criteria if c.reading in (None, reading)])
+            for reading in rule.readings
+        }
+        reached = readings[rule.binding] if rule.readings else _verdict(rule, criteria)
+        interval = self._interval(rule.interval) if rule.interval else None  # 3
+        decision = Decision(
+            rule=rule.id,
+            kind=rule.kind,
+            title=rule.title,
+            text=rule.text,
+            study=self._registers.name,
+            verdict="superseded" if rule.superseded else reached,
+            evidence=evidence_of(interval, rule.threshold),
+            criteria=criteria,
+            estimate=self._estimate(rule.estimate) if rule.estimate else None,
+            interval=interval,
+            threshold=rule.threshold,
+            readings=readings,
+            binding=rule.binding,
+            original_verdict=reached if rule.superseded else None,
+            superseded=rule.superseded,
+            registration=self._registration,
+            amended_by=rule.amended_by,
+            registers=self._read(rule),
+            endpoints=self._endpoints(rule),
+        )
+        self._decided[rule_id] = decision
+        return decision
+
+    def decide_all(self, rule_ids: Sequence[str] = ()) -> tuple[Decision, ...]:
+        """Decide the named rules in their order, or every rule of the registration."""
+        return tuple(self.decide(rule_id) for rule_id in rule_ids or self._book.rules)
+
+    def _criterion(self, criterion: Criterion) -> CriterionResult:
+        holds = evaluate(criterion.expression, self._resolve)
+        if not isinstance(holds, bool | Missing):
+            raise TypeError(criterion.test)
+        seen = subject(criterion.expression)
+        value = evaluate(seen, self._resolve) if seen is not None else None
+        return CriterionResult(
+            criterion.id, criterion.text, criterion.test, criterion.reading, value, holds, self._basis(criterion)
+        )
+
+    def _basis(self, criterion: Criterion) -> tuple[str, ...]:
+        """Say what a criterion rests on: what was recomputed here, and what stands as published."""
+        figures = "figures as published" if self._registers.is_summary else "figures"
+        bases: dict[str, None] = {}
+        for name in names_in(criterion.expression):
+            if name in self._book.rules:
+                bases["rules"] = None
+            elif name in self._book.intervals:
+                interval = self._interval(name)
+                source = "not available" if isinstance(interval, Missing) else f"as {interval.source}"
+                bases[f"interval {source}"] = None
+            else:
+                counted = isinstance(self._book.endpoints[name].outcome, Rate)
+                bases["counts" if counted else figures] = None
+        return tuple(bases)
+
+    def _resolve(self, role: str, name: str) -> Value:
+        if role == "passes":
+            return self._passes(name)
+        if role == "value":
+            return self.value(name)
+        interval = self._interval(name)
+        if isinstance(interval, Missing):
+            return interval
+        return interval.low if role == "lower" else interval.high
+
+    def value(self, endpoint: str) -> Scalar | Series[Fraction]:
+        """Return an endpoint's value, measured once."""
+        if endpoint not in self._measured:
+            declared = self._book.endpoints[endpoint]
+            self._measured[endpoint] = measure(declared, self._registers, self._book.deciding_roles)
+        return self._measured[endpoint]
+
+    def _passes(self, rule_id: str) -> Truth:
+        decision = self.decide(rule_id)
+        if decision.verdict in ("pass", "met"):
+            return True
+        if decision.missed:
+            return False
+        return Missing(decision.verdict == "not_run", decision.missing or (f"{rule_id} has no verdict",))
+
+    def _mean(self, endpoint: str) -> Scalar:
+        value = self.value(endpoint)
+        if not isinstance(value, Series):
+            return value
+        present = value.present()
+        return present if isinstance(present, Missing) else sum(present, Fraction(0)) / len(present)
+
+    def _interval(self, name: str) -> Interval | Missing:
+        spec = self._book.intervals[name]
+        return registered_interval(spec, self._mean(spec.endpoint), self._registers)
+
+    def _estimate(self, endpoint: str) -> Estimate:
+        declared = self._book.endpoints[endpoint]
+        value = self.value(endpoint)
+        members = value if isinstance(value, Series) else None
+        return Estimate(endpoint, declared.title, declared.unit, self._mean(endpoint), members)
+
+    def _endpoints(self, rule: Rule) -> tuple[str, ...]:
+        """Return the endpoints that a rule's tests, estimate and interval read, those of its rules included."""
+        found: dict[str, None] = {rule.estimate: None} if rule.estimate else {}
+        for criterion in rule.criteria:
+            for name in names_in(criterion.expression):
+                if name in self._book.rules:
+                    found |= dict.fromkeys(self._endpoints(self._book.rules[name]))
+                elif name in self._book.intervals:
+                    found[self._book.intervals[name].endpoint] = None
+                else:
+                    found[name] = None
+        return tuple(found)
+
+    def _read(self, rule: Rule) -> tuple[tuple[str, str], ...]:
+        endpoints = [self._book.endpoints[name] for name in self._endpoints(rule)]
+        tables = {endpoint.register for endpoint in endpoints}
+        tables |= {"runs" for endpoint in endpoints if endpoint.arms}
+        named = {name for criterion in rule.criteria for name in names_in(criterion.expression)}
+        if rule.interval or named & set(self._book.intervals):
+            tables.add("intervals")
+        return tuple((t, self._registers.sha256(t)) for t in sorted(tables) if self._registers.has(t))
+
+
+def _verdict(rule: Rule, criteria: Sequence[CriterionResult]) -> str:
+    """Combine criteria into a verdict.
+
+    Hypotheses, gates and joint predictions are Kleene conjunctions. Another prediction is partially met as
+    soon as one part is met and one is missed; with a part unknown and no such split it has no verdict.
+    """
+    truths = [criterion.holds for criterion in criteria]
+    if not rule.joint and True in truths and False in truths:
+        return "partially_met"
+    absent = [truth for truth in truths if isinstance(truth, Missing)]
+    whole = kleene_all(truths) if rule.joint or not absent else together(absent)
+    if isinstance(whole, Missing):
+        return "not_run" if whole.not_run else "not_evaluable"
+    yes, no = {"hypothesis": ("pass", "miss"), "prediction": ("met", "missed"), "gate": (rule.open, rule.shut)}[rule.kind]
+    return yes if whole else no

@@ -1,0 +1,136 @@
+"""Reading one section of a rules file: every key known, every value of its type, nothing left over."""
+
+from __future__ import annotations
+
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from toolkit.errors import RuleError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_REQUIRED: Any = object()
+
+
+class Section:
+    """A TOML table being read key by key.
+
+    Args:
+        content: the table.
+        where: its name, for messages.
+    """
+
+    def __init__(self, content: object, where: str) -> None:
+        if not isinstance(content, dict):
+            raise RuleError("a section is not a table", found=type(content).__name__, where=where)
+        self._left: dict[str, Any] = dict(content)
+        self.where = where
+
+    def text(self, key: str, default: str | None = _REQUIRED) -> str:
+        """Take a string; an optional one that is absent is the default."""
+        value = self._take(key, str, default)
+        return "" if value is None else str(value)
+
+    def whole(self, key: str, default: int | None = _REQUIRED) -> int | None:
+        """Take a whole number."""
+        value = self._take(key, int, default)
+        return None if value is None else int(value)
+
+    def texts(self, key: str, default: tuple[str, ...] = _REQUIRED) -> tuple[str, ...]:
+        """Take a list of strings."""
+        return self._list(key, str, default)
+
+    def wholes(self, key: str, default: tuple[int, ...] = _REQUIRED) -> tuple[int, ...]:
+        """Take a list of whole numbers."""
+        return self._list(key, int, default)
+
+    def choice(self, key: str, choices: tuple[str, ...], default: str | None = _REQUIRED) -> str:
+        """Take a string out of a closed set."""
+        value = self.text(key, default)
+        if value not in choices and not (value == "" and default is None):
+            raise RuleError(
+                f"{key!r} is not one of the allowed values",
+                expected=", ".join(choices),
+                found=value,
+                where=self.where,
+            )
+        return value
+
+    def exact(self, key: str, default: str | None = _REQUIRED) -> Fraction | None:
+        """Take a decimal string as an exact number."""
+        value = self.text(key, default)
+        return exact_number(value, self.where) if value else None
+
+    def table(self, key: str) -> dict[str, Any]:
+        """Take a sub-table; an absent one is empty."""
+        return dict(self._take(key, dict, {}))
+
+    def tables(self, key: str) -> list[Any]:
+        """Take a list of sub-tables; an absent one is empty."""
+        return list(self._take(key, list, []))
+
+    def done(self) -> None:
+        """Check that nothing is left.
+
+        Raises:
+            RuleError: a key that the language does not know.
+        """
+        if self._left:
+            raise RuleError(
+                "a section has keys that the rule language does not know",
+                found=", ".join(sorted(self._left)),
+                where=self.where,
+            )
+
+    def _take(self, key: str, kind: type, default: object) -> Any:
+        if key not in self._left:
+            if default is _REQUIRED:
+                raise RuleError(f"{key!r} is missing", where=self.where)
+            return default
+        value = self._left.pop(key)
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise RuleError(
+                f"{key!r} has the wrong type", expected=kind.__name__, found=repr(value), where=self.where
+            )
+        return value
+
+    def _list(self, key: str, kind: type, default: Any) -> Any:
+        values = self._take(key, list, default)
+        for value in values:
+            if not isinstance(value, kind) or isinstance(value, bool):
+                raise RuleError(
+                    f"{key!r} has a member of the wrong type",
+                    expected=kind.__name__,
+                    found=repr(value),
+                    where=self.where,
+                )
+        return tuple(values)
+
+
+def exact_number(text: str, where: str) -> Fraction:
+    """Return a decimal string as a fraction.
+
+    Raises:
+        RuleError: it is no finite decimal number.
+    """
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        raise RuleError("not a decimal number", found=repr(text), where=where) from None
+    if not number.is_finite():
+        raise RuleError("not a finite number", found=repr(text), where=where)
+    return Fraction(number)
+
+
+def strings(content: Mapping[str, Any], where: str) -> dict[str, str]:
+    """Return a table of strings.
+
+    Raises:
+        RuleError: a value is no string.
+    """
+    for key, value in content.items():
+        if not isinstance(value, str):
+            raise RuleError(f"{key!r} has the wrong type", expected="str", found=repr(value), where=where)
+    return dict(content)

@@ -1,0 +1,110 @@
+"""Values of tests: exact numbers, series of them, and what is missing (Kleene's third value)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Generic, TypeVar
+
+# A denominator beyond this is a measured figure's, not a count's: it is shown as a decimal.
+LARGEST_COUNT = 10**6
+SHOWN_DECIMALS = 5
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Why there is no value.
+
+    Args:
+        not_run: the runs it needs were never made; otherwise they were, and something else is missing.
+        reasons: what is missing, each in one phrase.
+    """
+
+    not_run: bool
+    reasons: tuple[str, ...]
+
+
+T = TypeVar("T", bound="Fraction | bool")
+U = TypeVar("U", bound="Fraction | bool")
+
+Scalar = Fraction | Missing
+Truth = bool | Missing
+
+
+@dataclass(frozen=True)
+class Series(Generic[T]):
+    """Values by member, in order.
+
+    Args:
+        unit: what the members are: `seed`, `run` or `checkpoint`.
+        items: (member, value or what is missing), at least one.
+    """
+
+    unit: str
+    items: tuple[tuple[str, T | Missing], ...]
+
+    @property
+    def values(self) -> tuple[T | Missing, ...]:
+        """The values in order."""
+        return tuple(value for _, value in self.items)
+
+    def map(self, function: Callable[[T], U]) -> Series[U]:
+        """Apply a function to every value that is there."""
+        return Series(self.unit, tuple((k, v if isinstance(v, Missing) else function(v)) for k, v in self.items))
+
+    def present(self) -> tuple[T, ...] | Missing:
+        """Return all values, or what is missing of them."""
+        absent = [value for value in self.values if isinstance(value, Missing)]
+        if absent:
+            return together(absent)
+        return tuple(value for value in self.values if not isinstance(value, Missing))
+
+
+Value = Scalar | Truth | Series[Fraction] | Series[bool]
+
+
+def together(missing: Iterable[Missing]) -> Missing:
+    """Return several missing values as one; it is `not_run` only if all of them are."""
+    listed = list(missing)
+    reasons = dict.fromkeys(reason for one in listed for reason in one.reasons)
+    return Missing(all(one.not_run for one in listed), tuple(reasons))
+
+
+def kleene_all(truths: Sequence[Truth]) -> Truth:
+    """Conjunction: lost as soon as one is lost, unknown if none is lost and one is unknown."""
+    if any(truth is False for truth in truths):
+        return False
+    absent = [truth for truth in truths if isinstance(truth, Missing)]
+    return together(absent) if absent else True
+
+
+def kleene_not(truth: Truth) -> Truth:
+    """Negation; unknown stays unknown."""
+    return truth if isinstance(truth, Missing) else not truth
+
+
+def kleene_any(truths: Sequence[Truth]) -> Truth:
+    """Disjunction: won as soon as one is won, unknown if none is won and one is unknown."""
+    return kleene_not(kleene_all([kleene_not(truth) for truth in truths]))
+
+
+def kleene_majority(truths: Sequence[Truth]) -> Truth:
+    """More than half hold; unknown while the unknown ones could still turn it."""
+    won = sum(truth is True for truth in truths)
+    absent = [truth for truth in truths if isinstance(truth, Missing)]
+    if 2 * won > len(truths):
+        return True
+    if 2 * (won + len(absent)) <= len(truths):
+        return False
+    return together(absent)
+
+
+def exact_text(value: Fraction) -> str:
+    """Return a number as it is printed: a fraction of counts exactly, a measured figure in double precision."""
+    return str(value) if value.denominator <= LARGEST_COUNT else repr(float(value))
+
+
+def rounded(value: Fraction) -> float:
+    """Return a number rounded to five decimals, as shown beside the exact one."""
+    return float(round(value, SHOWN_DECIMALS))

@@ -1,0 +1,5 @@
+"""Numbers in, numbers out."""
+
+from toolkit.estimators.auc import auc, auc_weights
+
+__all__ = ["auc", "auc_weights"]

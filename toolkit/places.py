@@ -1,0 +1,125 @@
+"""Where registers, registrations and cards are found."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from toolkit.errors import IncompleteError, UsageError
+
+HOME_VARIABLE = "TOOLKIT_HOME"
+
+
+@dataclass(frozen=True)
+class Home:
+    """A folder that holds `registers/` and `prereg/`: a checkout, a reader's own project, or what shipped.
+
+    Args:
+        root: absolute path of the folder.
+    """
+
+    root: Path
+
+    @property
+    def registers(self) -> Path:
+        """The folder with one dataset repository a study."""
+        return self.root / "registers"
+
+    @property
+    def registrations(self) -> Path:
+        """The folder with one folder a registration."""
+        return self.root / "prereg"
+
+    @property
+    def cards(self) -> Path:
+        """The folder with the sources of the cards."""
+        return self.root / "cards"
+
+    @property
+    def site(self) -> Path:
+        """The folder of the generated site."""
+        return self.root / "site"
+
+    def studies(self) -> tuple[str, ...]:
+        """Names of the studies with a manifest, sorted."""
+        return tuple(sorted(path.parent.name for path in self.registers.glob("*/MANIFEST.json")))
+
+    def registration_names(self) -> tuple[str, ...]:
+        """Names of the registrations, sorted."""
+        return tuple(sorted(path.parent.name for path in self.registrations.glob("*/rules.toml")))
+
+    def study_folder(self, study: str) -> Path:
+        """Return the folder of a study given by name or path.
+
+        Raises:
+            UsageError: neither a shipped study nor a folder with a manifest.
+            IncompleteError: a Hugging Face Hub identifier: this version reads local studies only.
+        """
+        if (self.registers / study / "MANIFEST.json").is_file() and "/" not in study:
+            return self.registers / study
+        folder = Path(study)
+        if (folder / "MANIFEST.json").is_file():
+            return folder.resolve()
+        if "@" in study and not folder.exists():
+            raise IncompleteError(
+                f"study {study!r} looks like a Hub revision, and this version reads local studies only",
+                remedy="download the dataset repository and give its folder: --study path/to/folder",
+            )
+        raise UsageError(
+            f"there is no study {study!r}",
+            expected=f"one of {', '.join(self.studies()) or 'none shipped'}, "
+            "or a folder that holds a MANIFEST.json",
+            where=self.registers,
+            remedy="`toolkit registers list` names the studies that are here",
+        )
+
+    def registration_folder(self, registration: str) -> Path:
+        """Return the folder of a registration given by name or path.
+
+        Raises:
+            UsageError: neither a known registration nor a folder with a rules file.
+        """
+        if (self.registrations / registration / "rules.toml").is_file() and "/" not in registration:
+            return self.registrations / registration
+        folder = Path(registration)
+        if (folder / "rules.toml").is_file():
+            return folder.resolve()
+        raise UsageError(
+            f"there is no registration {registration!r}",
+            expected=f"one of {', '.join(self.registration_names()) or 'none here'}, "
+            "or a folder that holds a rules.toml",
+            where=self.registrations,
+        )
+
+
+def find_home() -> Home:
+    """Find the home: TOOLKIT_HOME, else the nearest folder upwards, else what came with the package.
+
+    Raises:
+        UsageError: TOOLKIT_HOME names a folder without `registers/` and `prereg/`.
+        IncompleteError: nothing was found, not even with the package.
+    """
+    named = os.environ.get(HOME_VARIABLE)
+    if named:
+        if _is_home(Path(named)):
+            return Home(Path(named).resolve())
+        raise UsageError(
+            f"{HOME_VARIABLE} does not name a folder with registers/ and prereg/",
+            found=named,
+            remedy=f"unset {HOME_VARIABLE} or point it at a checkout",
+        )
+    here = Path.cwd()
+    package = Path(__file__).parent
+    for folder in (here, *here.parents, package.parent, package / "_shipped"):
+        if _is_home(folder):
+            return Home(folder)
+    raise IncompleteError(
+        "no registers/ and prereg/ were found",
+        where=here,
+        remedy=f"change into a checkout, or set {HOME_VARIABLE} to one",
+    )
+
+
+def _is_home(folder: Path) -> bool:
+    return (folder / "registers").is_dir() and (folder / "prereg").is_dir()

@@ -1,0 +1,1 @@
+"""Registrations: what was frozen, what was added later, and whether the freeze came before the runs."""

@@ -1,0 +1,201 @@
+"""A registration: a folder whose frozen files, and whose later ones, are exactly the recorded bytes."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING, Any
+
+from toolkit.errors import DamagedError, VerificationError
+from toolkit.prereg.hashlist import read_listed
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FROZEN = "FROZEN.sha256"
+LATER = "LATER.sha256"
+EVIDENCE = "evidence"
+
+
+@dataclass(frozen=True)
+class Authority:
+    """One time-stamping authority of the freeze, as recorded."""
+
+    name: str
+    address: str
+    recorded_time: datetime
+    token_place: str
+
+
+@dataclass(frozen=True)
+class FreezeRecord:
+    """What was timestamped, when, and where a reader puts the evidence."""
+
+    standing: str
+    document: str
+    document_sha256: str
+    frozen_at: datetime
+    freeze_commit: str
+    source: str
+    document_place: str
+    authorities: tuple[Authority, ...]
+
+
+@dataclass(frozen=True)
+class Amendment:
+    """A change of rules before the data it concerns: its head, and its text as rules."""
+
+    id: str
+    dated: date
+    title: str
+    seen: str
+    reason: str
+    changes: tuple[str, ...]
+    replaces: tuple[str, ...]
+    note: str
+    rules: str
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """A deviation from the protocol, or a disclosure; it changes no rule."""
+
+    id: str
+    dated: date | None
+    kind: str
+    title: str
+    text: str
+    concerns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class DisclosedException:
+    """A run that may precede the freeze because the frozen document names it."""
+
+    run: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Registration:
+    """A registration whose every file matched its recorded hash.
+
+    Args:
+        folder: where it lies.
+        name: its name.
+        title: its title.
+        sha256: digest of the frozen files: the SHA-256 of their hash list.
+        protocol: the protocol's text.
+        rules: the frozen rules, as TOML text.
+        record: the freeze.
+        amendments: in order.
+        deviations: in order.
+        exceptions: runs disclosed in the frozen rules.
+    """
+
+    folder: Path
+    name: str
+    title: str
+    sha256: str
+    protocol: str
+    rules: str
+    record: FreezeRecord
+    amendments: tuple[Amendment, ...]
+    deviations: tuple[Deviation, ...]
+    exceptions: tuple[DisclosedException, ...]
+
+
+def load_registration(folder: Path) -> Registration:
+    """Load a registration, checking every file against its recorded hash.
+
+    Raises:
+        IncompleteError: a file is missing or cannot be read.
+        VerificationError: a file was changed after its hash was recorded, or was never recorded.
+        DamagedError: a file is not what it has to be.
+    """
+    digest, frozen = read_listed(folder, FROZEN)
+    _, later = read_listed(folder, LATER)
+    _refuse_unlisted(folder, {*frozen, *later, FROZEN, LATER})
+    try:
+        rules = frozen["rules.toml"].decode()
+        head = tomllib.loads(rules)
+        return Registration(
+            folder=folder,
+            name=head["name"],
+            title=head["title"],
+            sha256=digest,
+            protocol=frozen["protocol.md"].decode(),
+            rules=rules,
+            record=_record(tomllib.loads(later["record.toml"].decode())),
+            amendments=tuple(
+                _amendment(content.decode())
+                for name, content in sorted(later.items())
+                if name.startswith("amendments/")
+            ),
+            deviations=tuple(
+                _deviation(entry) for entry in tomllib.loads(later["deviations.toml"].decode())["entries"]
+            ),
+            exceptions=tuple(DisclosedException(e["run"], e["reason"]) for e in head.get("exceptions", [])),
+        )
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, KeyError, TypeError, AttributeError) as error:
+        raise DamagedError(
+            f"registration {folder.name!r} has a file that does not say what it has to",
+            found=f"{type(error).__name__}: {error}",
+            where=folder,
+        ) from None
+
+
+def _refuse_unlisted(folder: Path, listed: set[str]) -> None:
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if path.is_file() and name not in listed and not name.startswith((f"{EVIDENCE}/", ".")):
+            raise VerificationError(
+                f"{name} belongs to no hash list of the registration",
+                expected=f"only files that {FROZEN} or {LATER} names, and those under {EVIDENCE}/",
+                where=path,
+                remedy="remove the file, or record it",
+            )
+
+
+def _record(document: dict[str, Any]) -> FreezeRecord:
+    authorities = tuple(
+        Authority(a["name"], a["address"], _utc(a["recorded_time"]), a["token_place"])
+        for a in document["authorities"]
+    )
+    fields = ("standing", "document", "document_sha256", "freeze_commit", "source", "document_place")
+    return FreezeRecord(
+        **{name: document[name] for name in fields},
+        frozen_at=_utc(document["frozen_at"]),
+        authorities=authorities,
+    )
+
+
+def _amendment(text: str) -> Amendment:
+    head = tomllib.loads(text)["amendment"]
+    return Amendment(
+        id=head["id"],
+        dated=date.fromisoformat(head["dated"]),
+        title=head["title"],
+        seen=head["seen"],
+        reason=head["reason"],
+        changes=tuple(head["changes"]),
+        replaces=tuple(head["replaces"]),
+        note=head.get("note", ""),
+        rules=text,
+    )
+
+
+def _deviation(entry: dict[str, Any]) -> Deviation:
+    return Deviation(
+        id=entry["id"],
+        dated=date.fromisoformat(entry["dated"]) if "dated" in entry else None,
+        kind=entry["kind"],
+        title=entry["title"],
+        text=entry["text"],
+        concerns=tuple(entry["concerns"]),
+    )
+
+
+def _utc(moment: datetime) -> datetime:
+    return moment.astimezone(UTC)

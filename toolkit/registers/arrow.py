@@ -1,0 +1,99 @@
+"""Tables of a register as Arrow: schema, rows in, rows out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from toolkit.errors import DamagedError
+from toolkit.registers.columns import Column, Table, Type
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+Row = dict[str, Any]
+
+
+def arrow_type(column: Column) -> Any:
+    """Return the Arrow type of a column."""
+    import pyarrow as pa
+
+    return {
+        Type.STRING: pa.string(),
+        Type.BOOL: pa.bool_(),
+        Type.INT16: pa.int16(),
+        Type.INT32: pa.int32(),
+        Type.INT64: pa.int64(),
+        Type.FLOAT64: pa.float64(),
+        Type.DECIMAL: pa.decimal128(9, 6),
+        Type.TIMESTAMP: pa.timestamp("us", tz="UTC"),
+    }[column.type]
+
+
+def arrow_schema(table: Table) -> Any:
+    """Return the Arrow schema of a table."""
+    import pyarrow as pa
+
+    return pa.schema([pa.field(c.name, arrow_type(c), nullable=c.nullable) for c in table.columns])
+
+
+def to_arrow(table: Table, rows: Iterable[Mapping[str, object]]) -> Any:
+    """Return rows as an Arrow table, sorted by the table's key.
+
+    Raises:
+        DamagedError: a row has other columns than the schema, or a value of another type.
+    """
+    import pyarrow as pa
+
+    listed = sorted((dict(row) for row in rows), key=lambda row: tuple(str_key(row[k]) for k in table.key))
+    wanted = set(table.column_names)
+    for row in listed:
+        if set(row) != wanted:
+            raise DamagedError(
+                f"a row of {table.name} does not have the schema's columns",
+                expected=sorted(wanted - set(row)) or "nothing more",
+                found=sorted(set(row) - wanted) or "columns missing",
+                where=table.name,
+            )
+    try:
+        return pa.Table.from_pylist(listed, schema=arrow_schema(table))
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise DamagedError(f"a value of {table.name} has the wrong type", found=error, where=table.name) from None
+
+
+def check_columns(table: Table, found: Any, where: object) -> None:
+    """Check that an Arrow schema is the table's.
+
+    Raises:
+        DamagedError: a column is missing, unknown, or of another type.
+    """
+    wanted = arrow_schema(table)
+    for field in wanted:
+        position = found.get_field_index(field.name)
+        if position < 0:
+            raise DamagedError(
+                f"column {field.name!r} of {table.name} is missing",
+                expected=f"{field.name}: {field.type}",
+                found=", ".join(found.names),
+                where=where,
+                remedy="restore the file, or rebuild the registers",
+            )
+        if found.field(position).type != field.type:
+            raise DamagedError(
+                f"column {field.name!r} of {table.name} has another type",
+                expected=field.type,
+                found=found.field(position).type,
+                where=where,
+            )
+    unknown = [name for name in found.names if name not in wanted.names]
+    if unknown:
+        raise DamagedError(
+            f"{table.name} has columns that its schema does not know",
+            expected=", ".join(wanted.names),
+            found=", ".join(unknown),
+            where=where,
+        )
+
+
+def str_key(value: object) -> tuple[int, Any]:
+    """Return a sort key under which null comes first and values keep their own order."""
+    return (0, 0) if value is None else (1, value)

@@ -1,0 +1,108 @@
+"""What a column and a table of a register are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+
+class Type(Enum):
+    """The column types of the registers; each names its Arrow type and its `datasets` feature."""
+
+    STRING = "string"
+    BOOL = "bool"
+    INT16 = "int16"
+    INT32 = "int32"
+    INT64 = "int64"
+    FLOAT64 = "float64"
+    DECIMAL = "decimal128(9, 6)"
+    TIMESTAMP = "timestamp[us, tz=UTC]"
+
+    @property
+    def is_number(self) -> bool:
+        """Whether bounds can be declared for the column."""
+        return self not in (Type.STRING, Type.BOOL, Type.TIMESTAMP)
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column.
+
+    Args:
+        name: column name.
+        type: storage type.
+        meaning: one sentence for readers; ends up in the card and in `toolkit registers schema`.
+        unit: unit of the values where they have one.
+        nullable: whether a value may be absent.
+        choices: the allowed values, where the set is closed.
+        low: smallest allowed value.
+        high: largest allowed value.
+        at_most: another column of the same row that bounds this one from above.
+    """
+
+    name: str
+    type: Type
+    meaning: str
+    unit: str | None = None
+    nullable: bool = False
+    choices: tuple[str, ...] | None = None
+    low: float | None = None
+    high: float | None = None
+    at_most: str | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """One configuration of a dataset repository.
+
+    Args:
+        name: configuration name.
+        meaning: one sentence on what a row is.
+        columns: in storage order.
+        key: the columns that identify a row; rows are sorted by them.
+        parent: column → "table.column" that must hold its value.
+    """
+
+    name: str
+    meaning: str
+    columns: tuple[Column, ...]
+    key: tuple[str, ...]
+    parent: dict[str, str] = field(default_factory=dict)
+
+    def column(self, name: str) -> Column | None:
+        """Return the column of that name, or None."""
+        return next((column for column in self.columns if column.name == name), None)
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """Column names in storage order."""
+        return tuple(column.name for column in self.columns)
+
+
+def text(name: str, meaning: str, **facts: object) -> Column:
+    """Declare a string column."""
+    return _column(name, Type.STRING, meaning, facts)
+
+
+def count(name: str, meaning: str, **facts: object) -> Column:
+    """Declare a column of non-negative whole numbers."""
+    return _column(name, Type.INT32, meaning, {"low": 0, **facts})
+
+
+def real(name: str, meaning: str, **facts: object) -> Column:
+    """Declare a double-precision column."""
+    return _column(name, Type.FLOAT64, meaning, facts)
+
+
+def exact(name: str, meaning: str, **facts: object) -> Column:
+    """Declare a decimal column: a figure printed with a fixed number of digits, kept exactly."""
+    return _column(name, Type.DECIMAL, meaning, facts)
+
+
+def moment(name: str, meaning: str, **facts: object) -> Column:
+    """Declare a UTC time column."""
+    return _column(name, Type.TIMESTAMP, meaning, facts)
+
+
+def _column(name: str, kind: Type, meaning: str, facts: dict[str, object]) -> Column:
+    return Column(name, kind, meaning, **facts)  # type: ignore[arg-type]

@@ -1,0 +1,1 @@
+"""The `published` study: registers made from the transcribed figures of the original study."""

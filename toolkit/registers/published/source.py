@@ -1,0 +1,112 @@
+"""The transcribed figures: CSV files in, exact values out."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from toolkit.errors import DamagedError
+from toolkit.files import read_bytes
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SOURCES = (
+    "calibration",
+    "decisions",
+    "evaluations",
+    "freeze",
+    "luck_share",
+    "probe",
+    "probe_clean_tasks",
+    "probe_diagnostic_tasks",
+    "runs",
+    "training_groups",
+)
+
+Record = dict[str, str]
+
+
+@dataclass(frozen=True)
+class Source:
+    """The CSV files by name, as bytes and as records.
+
+    Args:
+        folder: where they were read.
+        content: file name → bytes.
+        records: name without suffix → its rows, every value as the text that stands there.
+    """
+
+    folder: Path
+    content: dict[str, bytes]
+    records: dict[str, list[Record]]
+
+
+def read_source(folder: Path) -> Source:
+    """Read every CSV file of the transcription.
+
+    Raises:
+        IncompleteError: a file is missing.
+        DamagedError: a file is not UTF-8 text with one header row.
+    """
+    content = {f"{name}.csv": read_bytes(folder / f"{name}.csv") for name in SOURCES}
+    records = {}
+    for name in SOURCES:
+        try:
+            reader = csv.DictReader(io.StringIO(content[f"{name}.csv"].decode(), newline=""), strict=True)
+            records[name] = list(reader)
+        except (UnicodeDecodeError, csv.Error) as error:
+            raise DamagedError(f"{name}.csv is not a CSV file", found=error, where=folder) from None
+        for line, record in enumerate(records[name], start=2):
+            if None in record or None in record.values():
+                raise DamagedError(f"{name}.csv has an uneven row", where=f"{folder / name}.csv line {line}")
+    return Source(folder, content, records)
+
+
+def whole(record: Record, column: str) -> int:
+    """Return a count."""
+    return int(_text(record, column))
+
+
+def number(record: Record, column: str) -> float:
+    """Return a measured figure."""
+    return float(_text(record, column))
+
+
+def maybe_number(record: Record, column: str) -> float | None:
+    """Return a measured figure, or None where the cell is empty."""
+    return float(record[column]) if record[column] else None
+
+
+def decimal(record: Record, column: str) -> Decimal:
+    """Return a printed figure exactly."""
+    return Decimal(_text(record, column))
+
+
+def maybe_decimal(record: Record, column: str) -> Decimal | None:
+    """Return a printed figure exactly, or None where the cell is empty."""
+    return Decimal(record[column]) if record[column] else None
+
+
+def share_of(fraction: str, total: int, where: object) -> int:
+    """Return the whole number of which a printed fraction of a total speaks.
+
+    Raises:
+        DamagedError: no whole number is within one part in a billion of it.
+    """
+    exact = Decimal(fraction) * total
+    nearest = round(exact)
+    if abs(exact - nearest) > Decimal("1e-6"):
+        raise DamagedError(
+            "a fraction is not a count of its total", expected="a whole number", found=exact, where=where
+        )
+    return int(nearest)
+
+
+def _text(record: Record, column: str) -> str:
+    if not record.get(column):
+        raise DamagedError(f"{column} is empty", where=dict(list(record.items())[:4]))
+    return record[column]

@@ -1,0 +1,315 @@
+"""The columns of every register: the one place that says so.
+
+The Arrow schema, the `dataset_info` of the cards, the tables of the documentation and the validation all
+derive from here. A change of meaning is a new major version, and its registers are not comparable.
+"""
+
+from __future__ import annotations
+
+from toolkit.registers.columns import Column, Table, count, exact, moment, real, text
+
+SCHEMA_VERSION = "1.0.0"
+
+ARMS = ("clean", "paired", "independent", "blocking", "blocking_paired")
+REGIMES = ("clean", "faults_p010", "faults_p025", "held_out_types", "challenge", "flips_q010")
+ROLES = ("pilot", "primary", "reference", "replication")
+
+_RUN = text("run_id", "The run that produced the row.")
+_CELL = (
+    text("condition", "Condition of the run: which noise it trained under."),
+    text("arm", "Arm of the run: how schedules were drawn within a training group.", choices=ARMS),
+    count("seed", "Seed of the run; seed s of two arms sees the same tasks in the same order."),
+)
+_CHECKPOINT = (
+    text("trajectory", "Training trajectory the checkpoint lies on; `base` is the untrained policy."),
+    count("step", "Training step of the checkpoint."),
+)
+
+RUNS = Table(
+    "runs",
+    "One row a run: condition × arm × seed, with its settings, its launch and its stack.",
+    (
+        _RUN,
+        *_CELL,
+        text(
+            "role",
+            "`pilot`, `primary` and `reference` runs enter decisions; a `replication` is shown beside them.",
+            choices=ROLES,
+        ),
+        exact("fault_rate", "Transition noise: probability p of a fault per eligible call.", low=0, high=1),
+        exact("flip_rate", "Outcome noise: probability q that a success is graded a failure.", low=0, high=1),
+        text("scale_rewards", "Scaling of the advantages within a group.", choices=("group", "none")),
+        text("loss_type", "Aggregation of the token losses."),
+        count("steps", "Training steps.", unit="steps"),
+        count("group_size", "Rollouts in a group, G.", unit="rollouts"),
+        count("prompts_per_step", "Prompts in a training step.", unit="tasks"),
+        count("episodes", "Episodes of training and evaluation together.", unit="episodes"),
+        count("training_groups", "Training groups found in the run's evidence.", unit="groups"),
+        count("training_rollouts", "Training rollouts found in the run's evidence.", unit="rollouts"),
+        count("attempts", "Launches of the run.", low=1),
+        text("status", "State of the run's evidence.", choices=("COMPLETE", "INCOMPLETE")),
+        moment("launched_at", "When the counted attempt was launched.", nullable=True),
+        text("registered", "Version of the registration the run was launched under.", nullable=True),
+        text("provider", "Where the run was computed."),
+        text("accelerator", "Accelerator type."),
+        text("torch_version", "PyTorch version of the run."),
+        text("vllm_version", "vLLM version of the run."),
+        text("code_commit", "Commit of the training code."),
+        text("model_commit", "Commit of the model's weights.", nullable=True),
+        text("register_commit", "Commit at which the original register was read."),
+        real("wall_time_s", "Duration of the run.", unit="s", low=0),
+        real("peak_memory_gb", "Peak accelerator memory.", unit="GB", low=0),
+        real("estimated_cost_usd", "Estimated cost.", unit="USD", low=0),
+    ),
+    key=("run_id",),
+)
+
+EVALUATIONS = Table(
+    "evaluations",
+    "One row an evaluation: one run at one step under one regime, as counts of episodes.",
+    (
+        _RUN,
+        *_CELL,
+        text("phase", "During training or at its end.", choices=("periodic", "final")),
+        text("pool", "Task pool.", choices=("validation", "test")),
+        text("regime", "Noise setting of the evaluation.", choices=REGIMES),
+        count("step", "Training step of the evaluated policy."),
+        count("episodes", "Episodes played.", unit="episodes", low=1),
+        count("successes", "Episodes with true success.", unit="episodes", at_most="episodes"),
+        count(
+            "observed_successes",
+            "Episodes whose observed reward is 1: a flip makes it less than the successes.",
+            unit="episodes",
+            at_most="successes",
+        ),
+        count("flipped", "Successes that the grader reported as failures.", unit="episodes", at_most="successes"),
+        count("exposed", "Episodes that met at least one fault.", unit="episodes", at_most="episodes"),
+        count(
+            "recovered",
+            "True successes among the exposed episodes; null where none was exposed.",
+            unit="episodes",
+            nullable=True,
+            at_most="exposed",
+        ),
+        count("finished", "Episodes ended by the policy itself.", unit="episodes", at_most="episodes"),
+        count(
+            "budget_exceeded",
+            "Episodes ended by the call budget.",
+            unit="episodes",
+            at_most="episodes",
+        ),
+        count("calls", "Tool calls over all episodes.", unit="calls"),
+    ),
+    key=("run_id", "phase", "regime", "step"),
+    parent={"run_id": "runs.run_id"},
+)
+
+GROUPS_SUMMARY = Table(
+    "groups_summary",
+    "One row a run: counts over its training groups.",
+    (
+        _RUN,
+        *_CELL,
+        count("groups", "Training groups.", unit="groups", low=1),
+        count("all_correct", "Groups whose rollouts all truly succeeded.", unit="groups", at_most="groups"),
+        count(
+            "spurious",
+            "All-correct groups whose observed rewards nevertheless vary.",
+            unit="groups",
+            at_most="all_correct",
+        ),
+        count(
+            "zero_variance", "Groups whose observed rewards are constant.", unit="groups", at_most="groups"
+        ),
+        real("mean_max_abs_advantage", "Largest |advantage| of a group, averaged over groups.", low=0),
+        count(
+            "sharing_one_seed",
+            "Groups with one resolved schedule seed; null where the study published none.",
+            unit="groups",
+            nullable=True,
+            at_most="groups",
+        ),
+        count(
+            "several_seeds",
+            "Groups with several resolved schedule seeds; null where the study published none.",
+            unit="groups",
+            nullable=True,
+            at_most="groups",
+        ),
+    ),
+    key=("run_id",),
+    parent={"run_id": "runs.run_id"},
+)
+
+LUCK_SHARE_SUMMARY = Table(
+    "luck_share_summary",
+    "One row a luck-share diagnostic: 8 schedules × 8 samples for each of 16 tasks, by run and step.",
+    (
+        text("run_id", "The run, or the calibration, that was diagnosed."),
+        text("environment", "Version of the environment; the study's runs used v3.", choices=("v1", "v2", "v3")),
+        text("policy", "The policy diagnosed."),
+        text("condition", "Condition of the run; null for a calibration.", nullable=True),
+        text("arm", "Arm of the run; null for a calibration.", nullable=True, choices=ARMS),
+        count("seed", "Seed of the run; null for a calibration.", nullable=True),
+        count("step", "Training step; 0 is the untrained policy."),
+        text("target", "Reward diagnosed; null where the register does not name it.", nullable=True),
+        real("luck_share", "λ: mean of the per-task ratios, where defined.", low=0, high=1),
+        real("luck_share_pooled", "Ratio of the averaged components.", nullable=True, low=0, high=1),
+        exact("interval_low", "Lower end of the 95% task-bootstrap interval.", nullable=True),
+        exact("interval_high", "Upper end of the 95% task-bootstrap interval.", nullable=True),
+        real("variance_between", "Mean between-schedule variance.", unit="reward²", low=0),
+        real("variance_within", "Mean within-schedule variance.", unit="reward²", low=0),
+        count("tasks", "Diagnostic tasks.", unit="tasks"),
+        count("tasks_defined", "Tasks whose ratio is defined.", unit="tasks", at_most="tasks"),
+    ),
+    key=("run_id", "step"),
+)
+
+
+def _by_design(stem: str, meaning: str, unit: str | None = "score²") -> tuple[Column, ...]:
+    return (
+        real(f"{stem}_paired", f"{meaning}, paired design.", unit=unit, low=0),
+        real(
+            f"{stem}_independent",
+            f"{meaning}, independent design (transition noise: labels drawn with replacement).",
+            unit=unit,
+            low=0,
+        ),
+        real(
+            f"{stem}_stratified",
+            f"{meaning}, one rollout a schedule; null for outcome noise.",
+            unit=unit,
+            nullable=True,
+            low=0,
+        ),
+    )
+
+
+PROBE = Table(
+    "probe",
+    "One row a checkpoint × noise × estimator: covariance traces of the group gradient by design.",
+    (
+        *_CHECKPOINT,
+        text("noise", "Outcome noise at q = 0.10 or transition noise at p = 0.25.", choices=("outcome", "transition")),
+        text(
+            "estimator",
+            "MC: mean-centred advantages. SW: standardized and importance-weighted, fixed normalizer.",
+            choices=("MC", "SW"),
+        ),
+        real("condition_left", "L: mean squared norm of the clean group gradient.", unit="score²", nullable=True, low=0),
+        real("condition_right", "R: score spread of the true successes.", unit="score²", nullable=True, low=0),
+        real("identity_residual", "Residual of the exact identity.", unit="score²", nullable=True),
+        *_by_design("trace", "Trace of the covariance of the group gradient"),
+        *_by_design("trace_within", "Within part of the trace"),
+        *_by_design("trace_between", "Between part of the trace"),
+        *_by_design("mean_norm", "Norm of the mean gradient", unit="score"),
+        *_by_design("reward_contrast", "Variance of a reward contrast", unit="reward²"),
+        real("cosine", "Cosine between the two designs' mean gradients (paired, independent).", low=-1, high=1),
+    ),
+    key=("trajectory", "step", "noise", "estimator"),
+    parent={},
+)
+
+PROBE_CHECKPOINTS = Table(
+    "probe_checkpoints",
+    "One row a probed checkpoint: what was scored, and the importance weights met.",
+    (
+        *_CHECKPOINT,
+        text("adapter_sha256", "SHA-256 of the adapter; null for the untrained policy.", nullable=True),
+        text("adapter_fingerprint", "Fingerprint of the parameters that were scored."),
+        text("coordinate_names_sha256", "SHA-256 of the names of the scored coordinates."),
+        text("spec_sha256", "SHA-256 of the probe's specification."),
+        text("code_commit", "Commit of the probe's code."),
+        count("coordinates", "Scored coordinates.", unit="coordinates"),
+        count("clean_rollouts", "Clean rollouts scored.", unit="rollouts"),
+        count("clean_successes", "Clean rollouts that succeeded.", unit="rollouts", at_most="clean_rollouts"),
+        count("diagnostic_rollouts", "Rollouts scored for transition noise.", unit="rollouts"),
+        count("masked_rollouts", "Clean rollouts with importance weight 0.", unit="rollouts", at_most="clean_rollouts"),
+        real("weight_mean", "Mean nonzero importance weight of the clean rollouts.", low=0),
+        real("weight_min", "Smallest nonzero importance weight.", low=0),
+        real("weight_max", "Largest importance weight.", low=0),
+        real("reference_tokens", "T_ref: the fixed token normalizer of SW.", unit="tokens", low=0),
+    ),
+    key=("trajectory", "step"),
+)
+
+PROBE_CLEAN_TASKS = Table(
+    "probe_clean_tasks",
+    "One row a checkpoint × task: both sides of the exact condition on one clean group.",
+    (
+        *_CHECKPOINT,
+        text("task_id", "Validation task."),
+        count("successes", "True successes in the clean group of eight.", unit="rollouts", high=8),
+        real("condition_left", "‖g_c‖² of the group.", unit="score²", low=0),
+        real("condition_right", "Score spread of the group's successes, over G².", unit="score²", low=0),
+    ),
+    key=("trajectory", "step", "task_id"),
+    parent={"trajectory": "probe_checkpoints.trajectory"},
+)
+
+PROBE_DIAGNOSTIC_TASKS = Table(
+    "probe_diagnostic_tasks",
+    "One row a checkpoint × task: summed squared norms of the MC group gradients under tool faults.",
+    (
+        *_CHECKPOINT,
+        text("task_id", "Diagnostic task."),
+        real("squared_norms_paired", "Sum over the task's 8 paired groups.", unit="score²", low=0),
+        real("squared_norms_independent", "Sum over the task's 64 resampled groups.", unit="score²", low=0),
+        real("squared_norms_stratified", "Sum over the task's 64 stratified groups.", unit="score²", low=0),
+    ),
+    key=("trajectory", "step", "task_id"),
+    parent={"trajectory": "probe_checkpoints.trajectory"},
+)
+
+INTERVALS = Table(
+    "intervals",
+    "One row an interval that the study published and that its summary figures cannot give again.",
+    (
+        text("endpoint", "Endpoint of the registration that the interval belongs to."),
+        exact("level", "Confidence level.", low=0, high=1),
+        exact("low", "Lower end, as printed."),
+        exact("high", "Upper end, as printed."),
+        exact("estimate", "Point estimate printed beside it."),
+        count("decimals", "Digits printed after the point.", unit="digits"),
+        text("method", "How the interval was made."),
+        text("resampled", "What was resampled."),
+        count("resamples", "Bootstrap resamples."),
+        count("rng_seed", "Seed of the resampling."),
+        count("tasks", "Tasks resampled.", unit="tasks"),
+    ),
+    key=("endpoint", "level"),
+)
+
+EVENTS = Table(
+    "events",
+    "One row a dated event of the protocol, from the study's own records.",
+    (
+        moment("at", "When; midnight where only the day is known."),
+        text("precision", "How exactly the time is known.", choices=("second", "day")),
+        text(
+            "kind",
+            "What sort of event.",
+            choices=("freeze", "token", "amendment", "deviation", "launch", "cancellation", "calibration", "probe"),
+        ),
+        text("event", "The event."),
+        text("detail", "Runs, hash, address or commit concerned.", nullable=True),
+        text("source", "Where the study recorded it."),
+    ),
+    key=("at", "event"),
+)
+
+TABLES: dict[str, Table] = {
+    table.name: table
+    for table in (
+        RUNS,
+        EVALUATIONS,
+        GROUPS_SUMMARY,
+        LUCK_SHARE_SUMMARY,
+        PROBE,
+        PROBE_CHECKPOINTS,
+        PROBE_CLEAN_TASKS,
+        PROBE_DIAGNOSTIC_TASKS,
+        INTERVALS,
+        EVENTS,
+    )
+}

@@ -1,0 +1,135 @@
+"""A study's registers, opened for reading: rows, polars frames, DuckDB relations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from toolkit.errors import DamagedError, UsageError
+from toolkit.registers.arrow import Row, check_columns
+from toolkit.registers.manifest import Manifest, check_file, read_manifest
+from toolkit.registers.schema import TABLES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import polars as pl
+
+    from toolkit.registers.columns import Table
+
+
+@dataclass(frozen=True)
+class Study:
+    """A dataset repository whose manifest was read and whose seal holds.
+
+    Every read checks the file's SHA-256 against the manifest first: no figure comes from a damaged file.
+
+    Args:
+        folder: absolute path of the repository.
+        manifest: its manifest.
+    """
+
+    folder: Path
+    manifest: Manifest
+    _arrow: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def name(self) -> str:
+        """The study's name."""
+        return self.manifest.study
+
+    @property
+    def is_summary(self) -> bool:
+        """Whether the study holds published figures only, without the rows behind them."""
+        return self.manifest.evidence == "summary"
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """The tables that the study has, in schema order."""
+        return tuple(table for name, table in TABLES.items() if name in self.manifest.tables)
+
+    def has(self, table: str) -> bool:
+        """Whether the study has the table."""
+        return table in self.manifest.tables
+
+    def sha256(self, table: str) -> str:
+        """Return the logical row hash of a table."""
+        return self.manifest.tables[self._known(table)].row_sha256
+
+    def paths(self, table: str) -> tuple[Path, ...]:
+        """Return the Parquet files of a table, each checked against the manifest.
+
+        Raises:
+            UsageError: the study has no such table.
+            IncompleteError: a file is missing or cannot be read.
+            DamagedError: a file is not the one the manifest names.
+        """
+        names = self.manifest.tables[self._known(table)].files
+        for name in names:
+            check_file(self.folder, name, self.manifest.files[name])
+        return tuple(self.folder / name for name in names)
+
+    def arrow(self, table: str) -> Any:
+        """Return a table as a `pyarrow.Table`, checked against manifest and schema.
+
+        Raises:
+            DamagedError: as `paths`, or a file is no Parquet file, or its columns are not the schema's.
+        """
+        if table not in self._arrow:
+            self._arrow[table] = self._read(table)
+        return self._arrow[table]
+
+    def rows(self, table: str) -> list[Row]:
+        """Return a table's rows as dictionaries, in key order; errors as `arrow`."""
+        rows: list[Row] = self.arrow(table).to_pylist()
+        return rows
+
+    def polars(self, table: str) -> pl.LazyFrame:
+        """Return a table as a polars lazy frame; errors as `paths`."""
+        import polars as pl
+
+        return pl.scan_parquet(list(self.paths(table)))
+
+    def _known(self, table: str) -> str:
+        if table not in self.manifest.tables:
+            raise UsageError(
+                f"study {self.name!r} has no table {table!r}",
+                expected=", ".join(sorted(self.manifest.tables)),
+                where=self.folder,
+            )
+        return table
+
+    def _read(self, table: str) -> Any:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        parts = []
+        for path in self.paths(table):
+            try:
+                part = pq.read_table(path, partitioning=None)
+            except (pa.ArrowException, OSError) as error:
+                raise DamagedError(
+                    f"{path.name} is not a readable Parquet file", found=str(error).splitlines()[0], where=path
+                ) from None
+            check_columns(TABLES[table], part.schema, path)
+            parts.append(part.select(TABLES[table].column_names))
+        return pa.concat_tables(parts)
+
+
+def open_study(folder: Path) -> Study:
+    """Open a study's folder.
+
+    Raises:
+        IncompleteError: there is no readable manifest.
+        DamagedError: the manifest was changed, or names a table unknown to the schema.
+    """
+    manifest = read_manifest(folder)
+    unknown = sorted(set(manifest.tables) - set(TABLES))
+    if unknown:
+        raise DamagedError(
+            "the manifest names tables that the schema does not know",
+            expected=", ".join(TABLES),
+            found=", ".join(unknown),
+            where=folder / "MANIFEST.json",
+        )
+    return Study(folder, manifest)

@@ -1,0 +1,101 @@
+"""Writing a study: every file beside its place and renamed, the manifest last."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from typing import TYPE_CHECKING, Any
+
+import toolkit
+from toolkit.files import write_bytes
+from toolkit.registers.arrow import to_arrow
+from toolkit.registers.manifest import (
+    MANIFEST_NAME,
+    FileEntry,
+    Manifest,
+    RegistrationRef,
+    TableEntry,
+    write_manifest,
+)
+from toolkit.registers.rowhash import row_sha256
+from toolkit.registers.schema import SCHEMA_VERSION, TABLES
+from toolkit.registers.validation import check_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from toolkit.registers.arrow import Row
+
+
+def parquet_name(table: str) -> str:
+    """Return the file name of a table that is one file, as the Hub's loaders expect it."""
+    return f"{table}/train-00000-of-00001.parquet"
+
+
+def write_study(
+    folder: Path,
+    study: str,
+    evidence: str,
+    registration: RegistrationRef,
+    rows: Mapping[str, list[Row]],
+    documents: Mapping[str, bytes],
+) -> Manifest:
+    """Write a study's repository; the same input gives the same bytes.
+
+    Args:
+        folder: the repository; other files in it are left alone.
+        study: name of the study.
+        evidence: `rows`, or `summary` where only published figures are at hand.
+        registration: the registration that the study belongs to.
+        rows: table name → rows.
+        documents: other files of the repository by name: the card, the sources.
+
+    Raises:
+        DamagedError: rows contradict the schema; nothing is written then.
+    """
+    tables = {name: to_arrow(TABLES[name], listed) for name, listed in rows.items()}
+    check_rows(tables)
+    contents = {parquet_name(name): _parquet(table) for name, table in tables.items()} | dict(documents)
+    manifest = Manifest(
+        study=study,
+        evidence=evidence,
+        schema_version=SCHEMA_VERSION,
+        code_version=toolkit.__version__,
+        registration=registration,
+        tables={
+            name: TableEntry(table.num_rows, row_sha256(table), (parquet_name(name),))
+            for name, table in sorted(tables.items())
+        },
+        files={
+            name: FileEntry(
+                hashlib.sha256(content).hexdigest(),
+                len(content),
+                next((tables[t].num_rows for t in tables if parquet_name(t) == name), None),
+            )
+            for name, content in sorted(contents.items())
+        },
+    )
+    (folder / MANIFEST_NAME).unlink(missing_ok=True)
+    for name, content in contents.items():
+        write_bytes(folder / name, content)
+    write_manifest(folder, manifest)
+    return manifest
+
+
+def _parquet(table: Any) -> bytes:
+    """Return the table as one Parquet file: zstd, page index, dictionaries where they help."""
+    import pyarrow.parquet as pq
+
+    sink = io.BytesIO()
+    pq.write_table(
+        table,
+        sink,
+        compression="zstd",
+        compression_level=9,
+        write_page_index=True,
+        store_schema=False,
+        version="2.6",
+        data_page_version="2.0",
+    )
+    return sink.getvalue()

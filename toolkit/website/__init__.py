@@ -1,0 +1,1 @@
+"""The static site: it renders decisions and register rows, and computes nothing."""

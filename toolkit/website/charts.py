@@ -1,0 +1,161 @@
+"""Charts of decisions and register rows, as inline SVG."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from toolkit.decisions.values import Missing, Series, rounded
+from toolkit.website.theme import ACCENT, ARM_COLOURS, FAINT, INK, LIMIT, config
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from fractions import Fraction
+
+    from toolkit.decisions.decision import Decision
+
+WIDTH = 620
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A drawn chart: its SVG, and what it shows in words."""
+
+    svg: str
+    caption: str
+
+
+def learning_curves(rows: Sequence[dict[str, Any]], title: str) -> Chart:
+    """Draw true success over training steps, a thin line a seed and a bold one an arm's mean.
+
+    Args:
+        rows: rows of `evaluations` of one set.
+        title: heading of the chart.
+    """
+    import altair as alt
+
+    values = [
+        {"arm": r["arm"], "seed": r["seed"], "step": r["step"], "successes": r["successes"], "episodes": r["episodes"]}
+        for r in rows
+    ]
+    arms = [arm for arm in ARM_COLOURS if any(value["arm"] == arm for value in values)]
+    steps = sorted({value["step"] for value in values})
+    base = (
+        alt.Chart(alt.Data(values=values))
+        .transform_calculate(success="datum.successes / datum.episodes")
+        .encode(
+            x=alt.X("step:Q", title="training step", axis=alt.Axis(values=steps, grid=False)),
+            color=alt.Color(
+                "arm:N", title=None, scale=alt.Scale(domain=arms, range=[ARM_COLOURS[arm] for arm in arms])
+            ),
+        )
+    )
+    success = alt.Y("success:Q", title="true success", axis=alt.Axis(format=".0%"), scale=alt.Scale(zero=False))
+    thin = base.mark_line(strokeWidth=1, opacity=0.45).encode(y=success, detail="seed:N")
+    bold = base.mark_line(strokeWidth=3, point=alt.OverlayMarkDef(size=40)).encode(
+        y=alt.Y("mean(success):Q", title="true success", scale=alt.Scale(zero=False))
+    )
+    seeds = len({value["seed"] for value in values})
+    caption = (
+        f"{title}: true success at steps {steps[0]} to {steps[-1]}, {' and '.join(arms)}; "
+        f"thin lines are {seeds} seeds, bold lines their means."
+    )
+    return _draw(thin + bold, f"{title}", caption, 260)
+
+
+def seed_differences(decision: Decision) -> Chart | None:
+    """Draw a rule's estimate: a dot a seed, the mean, its interval, zero and the registered threshold."""
+    import altair as alt
+
+    estimate = decision.estimate
+    if estimate is None or estimate.members is None or isinstance(estimate.mean, Missing):
+        return None
+    seeds = [
+        {"row": f"seed {seed}", "value": rounded(value), "label": f"{rounded(value):+.4f}"}
+        for seed, value in estimate.members.items
+        if not isinstance(value, Missing)
+    ]
+    mean = {"row": "mean", "value": rounded(estimate.mean), "label": f"{rounded(estimate.mean):+.4f}"}
+    order = [seed["row"] for seed in seeds] + ["mean"]
+    y = alt.Y("row:N", sort=order, title=None, axis=alt.Axis(ticks=False, domain=False))
+    x = alt.X("value:Q", title=f"{estimate.title} ({estimate.unit})", axis=alt.Axis(format="+.2f"))
+    dots = alt.Chart(alt.Data(values=seeds)).mark_circle(size=90, color=FAINT, opacity=1).encode(x=x, y=y)
+    point = alt.Chart(alt.Data(values=[mean])).mark_point(
+        shape="diamond", size=150, filled=True, color=ACCENT, opacity=1
+    )
+    labels = alt.Chart(alt.Data(values=[*seeds, mean])).mark_text(dy=-13).encode(x=x, y=y, text="label:N")
+    layers = [_vertical(0, INK, [1, 0])]
+    threshold = decision.threshold
+    words = f"{decision.rule}: mean {mean['label']}; " + ", ".join(f"{s['row']} {s['label']}" for s in seeds)
+    if threshold is not None:
+        layers.append(_vertical(rounded(threshold), LIMIT, [5, 4]))
+        words += f"; dashed line: registered threshold {rounded(threshold):+.2f}"
+    interval = decision.as_dict()["interval"]
+    if interval:
+        span = {"row": "mean", "low": interval["low"], "high": interval["high"]}
+        layers.append(
+            alt.Chart(alt.Data(values=[span]))
+            .mark_rule(strokeWidth=3, color=ACCENT, opacity=0.55)
+            .encode(x=alt.X("low:Q"), x2="high:Q", y=y)
+        )
+        words += (
+            f"; bar: {interval['level']:.0%} interval [{interval['low']:+.4f}, {interval['high']:+.4f}], "
+            f"{interval['source']}, resampling seed pairs and tasks"
+        )
+    layers += [dots, point.encode(x=x, y=y), labels]
+    return _draw(alt.layer(*layers), "Paired minus independent, by seed", words + ".", 46 * len(order))
+
+
+def ratios(title: str, series: Series[Fraction]) -> Chart | None:
+    """Draw ratios by checkpoint against one."""
+    import altair as alt
+
+    values = [
+        {"checkpoint": key.replace("@", " "), "ratio": rounded(value), "label": f"{rounded(value):.3f}"}
+        for key, value in series.items
+        if not isinstance(value, Missing)
+    ]
+    if not values:
+        return None
+    order = [value["checkpoint"] for value in values]
+    y = alt.Y("checkpoint:N", sort=order, title=None, axis=alt.Axis(ticks=False, domain=False))
+    x = alt.X("ratio:Q", title="ratio (below one: pairing is lower)", scale=alt.Scale(zero=True))
+    base = alt.Chart(alt.Data(values=values)).encode(x=x, y=y)
+    layers = [
+        _vertical(1, INK, [5, 4]),
+        base.mark_rule(color=FAINT).encode(x2=alt.datum(1)),
+        base.mark_circle(size=100, color=ACCENT, opacity=1),
+        base.mark_text(dy=-13).encode(text="label:N"),
+    ]
+    words = f"{title}: " + ", ".join(f"{value['checkpoint']} {value['label']}" for value in values)
+    return _draw(alt.layer(*layers), title, words + "; no uncertainty is estimated for these ratios.", 42 * len(order))
+
+
+def _vertical(at: float, colour: str, dash: list[int]) -> Any:
+    import altair as alt
+
+    return alt.Chart(alt.Data(values=[{"at": at}])).mark_rule(color=colour, strokeDash=dash).encode(x="at:Q")
+
+
+def _draw(chart: Any, title: str, caption: str, height: int) -> Chart:
+    import vl_convert
+
+    specification = chart.properties(width=WIDTH, height=height, title=title).configure(**config()).to_dict()
+    svg = vl_convert.vegalite_to_svg(specification, vl_version="6.4")
+    return Chart(_accessible(svg, title, caption), caption)
+
+
+def _accessible(svg: str, title: str, caption: str) -> str:
+    """Give the drawing a role, a name and a description, and let it scale with the page."""
+    size = re.search(r'width="([\d.]+)" height="([\d.]+)"', svg)
+    if size is None:
+        raise ValueError("the drawing has no size")
+    head = (
+        f'<svg role="img" aria-label="{escape(caption, quote=True)}" style="max-width:{size[1]}px;width:100%;'
+        f'height:auto" '
+    )
+    names = f"<title>{escape(title)}</title><desc>{escape(caption)}</desc>"
+    body = svg.replace(size[0], "", 1).replace("<svg ", head, 1)
+    return re.sub(r"(<svg [^>]*>)", lambda match: match[1] + names, body, count=1)

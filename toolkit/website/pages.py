@@ -1,0 +1,145 @@
+"""Pages: from decisions and register rows to HTML."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import toolkit
+from toolkit.decisions.provenance import rows_query
+from toolkit.decisions.values import Series
+from toolkit.prereg.verification import PROMISE
+from toolkit.registers.query import ask
+from toolkit.website.charts import Chart, learning_curves, ratios, seed_differences
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import jinja2
+
+    from toolkit.decisions.case import Case
+    from toolkit.decisions.decision import Decision
+    from toolkit.decisions.endpoints import Endpoint
+    from toolkit.prereg.verification import Verification
+
+_GOOD = ("pass", "met", "verified", "passed", "holds")
+_BAD = ("miss", "missed", "failed", "not_verified", "does_not_hold")
+_MIXED = ("partially_met", "superseded", "incomplete", "missing")
+
+
+def render(
+    cases: Sequence[Case], verifications: Sequence[Verification], progress: Callable[[str], None]
+) -> dict[str, str]:
+    """Return every page by its file name.
+
+    Args:
+        cases: the studies, decided by their registrations.
+        verifications: what can be said of the registrations.
+        progress: called with the name of each page before it is made.
+    """
+    environment = _environment()
+    shared: dict[str, Any] = {
+        "version": toolkit.__version__,
+        "cases": [
+            {
+                "study": case.study.name,
+                "is_summary": case.study.is_summary,
+                "decisions": [_view(decision) for decision in case.engine.decide_all()],
+            }
+            for case in cases
+        ],
+    }
+    progress("index.html")
+    pages = {
+        "index.html": environment.get_template("index.html").render(
+            **shared, root="", current=None, verifications=verifications, promise=PROMISE
+        )
+    }
+    template = environment.get_template("rule.html")
+    for case, entry in zip(cases, shared["cases"], strict=True):
+        for decision in case.engine.decide_all():
+            name = f"{case.study.name}/{decision.rule}.html"
+            progress(name)
+            pages[name] = template.render(
+                **shared, root="../", current=decision.rule, case=entry, **_rule_page(case, decision)
+            )
+    return pages
+
+
+def _environment() -> jinja2.Environment:
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("toolkit.website"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters["verdict_class"] = _verdict_class
+    return environment
+
+
+def _verdict_class(verdict: str) -> str:
+    for names, css in ((_GOOD, "good"), (_BAD, "bad"), (_MIXED, "mixed")):
+        if verdict in names:
+            return css
+    return "plain"
+
+
+def _rule_page(case: Case, decision: Decision) -> dict[str, Any]:
+    endpoints = [case.book.endpoints[name] for name in decision.endpoints]
+    return {
+        "d": _view(decision),
+        "rule": case.book.rule(decision.rule),
+        "estimate_title": decision.estimate.title if decision.estimate else "",
+        "charts": _charts(case, decision, endpoints),
+        "endpoints": [_rows(case, endpoint) for endpoint in endpoints],
+        "amendment": next((a for a in case.registration.amendments if a.id == decision.amended_by), None),
+        "deviations": [d for d in case.registration.deviations if decision.rule in d.concerns],
+    }
+
+
+def _view(decision: Decision) -> dict[str, Any]:
+    """Return a decision as printed, with every optional part present."""
+    document = {"readings": {}, "superseded": "", "original_verdict": "", "missing": [], **decision.as_dict()}
+    document["criteria"] = [{"missing": [], "reading": "", **c} for c in document["criteria"]]
+    return document
+
+
+def _rows(case: Case, endpoint: Endpoint) -> dict[str, Any]:
+    query = rows_query(endpoint, case.book.deciding_roles)
+    if not case.study.has(endpoint.register):
+        return {"title": endpoint.title, "query": query, "columns": (), "rows": ()}
+    answer = ask(case.study, query)
+    return {"title": endpoint.title, "query": query, "columns": answer.columns, "rows": answer.rows}
+
+
+def _charts(case: Case, decision: Decision, endpoints: Sequence[Endpoint]) -> list[Chart]:
+    drawn = [seed_differences(decision)]
+    for endpoint in endpoints:
+        if len(endpoint.steps) > 1:
+            rows = _curve_rows(case, endpoint)
+            if rows:
+                drawn.append(learning_curves(rows, f"{endpoint.condition}, {endpoint.where['regime']}"))
+        elif endpoint.by == "checkpoint" and len(endpoint.checkpoints) > 1:
+            value = case.engine.value(endpoint.id)
+            if isinstance(value, Series):
+                drawn.append(ratios(endpoint.title, value))
+    return [chart for chart in drawn if chart is not None]
+
+
+def _curve_rows(case: Case, endpoint: Endpoint) -> list[dict[str, Any]]:
+    """Return every step's rows of the endpoint's evaluation set for the endpoint's runs."""
+    runs = {
+        run["run_id"]
+        for run in case.study.rows("runs")
+        if run["condition"] == endpoint.condition
+        and run["arm"] in endpoint.arms
+        and run["scale_rewards"] == endpoint.scale_rewards
+        and run["role"] in case.book.deciding_roles
+    }
+    return [
+        row
+        for row in case.study.rows(endpoint.register)
+        if row["run_id"] in runs and all(row[name] == value for name, value in endpoint.where.items())
+    ]

@@ -1,0 +1,43 @@
+"""How every chart looks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+# vl-convert carries this font, so that text is measured alike on every machine.
+FONT = "Liberation Sans"
+
+# Okabe and Ito's palette: told apart by colour-blind readers and in print.
+ARM_COLOURS = {
+    "paired": "#0072b2",
+    "independent": "#d55e00",
+    "clean": "#555555",
+    "blocking": "#009e73",
+    "blocking_paired": "#cc79a7",
+}
+INK = "#1b1f24"
+FAINT = "#8a929c"
+ACCENT = "#0072b2"
+LIMIT = "#d55e00"
+
+
+def config() -> dict[str, Any]:
+    """Return the Vega-Lite configuration shared by all charts."""
+    return {
+        "font": FONT,
+        "background": "transparent",
+        "view": {"stroke": None},
+        "title": {"anchor": "start", "fontSize": 14, "fontWeight": "bold", "color": INK, "offset": 12},
+        "axis": {
+            "labelFontSize": 11,
+            "titleFontSize": 12,
+            "titleFontWeight": "normal",
+            "labelColor": INK,
+            "titleColor": INK,
+            "gridColor": "#e5e8ec",
+            "domainColor": FAINT,
+            "tickColor": FAINT,
+        },
+        "legend": {"labelFontSize": 12, "titleFontSize": 12, "orient": "top", "labelColor": INK, "titleColor": INK},
+        "text": {"font": FONT, "fontSize": 11, "color": INK},
+    }
