@@ -12,9 +12,12 @@ from toolkit.cli.output import console, json_option, marked, print_json, study_o
 from toolkit.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from rich.console import Console
 
     from toolkit.decisions.case import Case
+    from toolkit.decisions.decision import Decision
 
 
 @click.command()
@@ -79,49 +82,61 @@ def explanation(case: Case, rule: str) -> dict[str, Any]:
 
 
 def _print(out: Console, case: Case, shown: dict[str, Any]) -> None:
-    decision = case.engine.decide(shown["rule"])
-
-    def line(text: str, style: str | None = None) -> None:
-        out.print(text, style=style, soft_wrap=True, highlight=False, markup=False)
-
-    out.print(
-        f"[bold]{shown['rule']}  {shown['title']}[/bold]   study {shown['study']}: {marked(shown['verdict'])}",
-        highlight=False,
+    head = (
+        f"[bold]{shown['rule']}  {shown['title']}[/bold]   study {shown['study']}: {marked(shown['verdict'])}"
     )
-    line(f"\n{shown['text']}\n")
+    out.print(head, highlight=False)
+    lines = [
+        f"\n{shown['text']}\n",
+        *_criteria_lines(shown),
+        *_estimate_lines(case.engine.decide(shown["rule"]), shown),
+        *_provenance_lines(case, shown),
+        "",
+    ]
+    for line in lines:
+        out.print(line, soft_wrap=True, highlight=False, markup=False)
+
+
+def _criteria_lines(shown: dict[str, Any]) -> Iterator[str]:
     for criterion in shown["criteria"]:
         holds = {True: "holds", False: "does not hold", None: "unknown"}[criterion["holds"]]
         reading = f" [reading: {criterion['reading']}]" if "reading" in criterion else ""
-        line(f"  {criterion['id']}: {holds}{reading}")
-        line(f"    {criterion['text']}")
-        line(f"    {criterion['test']}")
+        yield f"  {criterion['id']}: {holds}{reading}"
+        yield f"    {criterion['text']}"
+        yield f"    {criterion['test']}"
         if criterion["decimal"] is not None:
-            line(f"    value {_value(criterion)}   from {', '.join(criterion['basis'])}")
+            yield f"    value {_value(criterion)}   from {', '.join(criterion['basis'])}"
         for reason in criterion.get("missing", []):
-            line(f"    missing: {reason}")
-    if estimate_text(decision):
-        line(f"\nEstimate   {decision.estimate.title if decision.estimate else ''}: {estimate_text(decision)}")
-    if interval_text(decision):
-        line(f"Interval   {interval_text(decision)}, {shown['interval']['source']}: {shown['interval']['method']}")
-        line(f"Evidence   {shown['evidence'].replace('_', ' ')}")
+            yield f"    missing: {reason}"
+
+
+def _estimate_lines(decision: Decision, shown: dict[str, Any]) -> Iterator[str]:
+    if decision.estimate and estimate_text(decision):
+        yield f"\nEstimate   {decision.estimate.title}: {estimate_text(decision)}"
+    if shown["interval"]:
+        interval = shown["interval"]
+        yield f"Interval   {interval_text(decision)}, {interval['source']}: {interval['method']}"
+        yield f"Evidence   {shown['evidence'].replace('_', ' ')}"
     for reading, verdict in shown.get("readings", {}).items():
         binds = " (binds)" if reading == shown["binding_reading"] else ""
-        line(f"Reading    {reading}{binds}: {verdict}. {shown['readings_text'][reading]}")
+        yield f"Reading    {reading}{binds}: {verdict}. {shown['readings_text'][reading]}"
     if "superseded" in shown:
-        line(f"Superseded {shown['original_verdict']} originally. {shown['superseded']}")
+        yield f"Superseded {shown['original_verdict']} originally. {shown['superseded']}"
     if "amended_by" in shown:
-        line(f"Amendment  {shown['amended_by']}")
-    line("\nRows (paste into toolkit sql)")
+        yield f"Amendment  {shown['amended_by']}"
+
+
+def _provenance_lines(case: Case, shown: dict[str, Any]) -> Iterator[str]:
+    yield "\nRows (paste into toolkit sql)"
     for endpoint in shown["endpoints"]:
-        line(f"  {endpoint['id']}: {endpoint['title']}")
-        line(f"    {endpoint['rows']}")
+        yield f"  {endpoint['id']}: {endpoint['title']}"
+        yield f"    {endpoint['rows']}"
     for deviation in shown["deviations"]:
-        line(f"\n{deviation['id']} {deviation['title']}: {deviation['text']}")
-    line(f"\nRule       {case.registration.folder / 'rules.toml'}")
-    line(f"Frozen     {shown['registration']['name']} {shown['registration']['sha256']}")
+        yield f"\n{deviation['id']} {deviation['title']}: {deviation['text']}"
+    yield f"\nRule       {case.registration.folder / 'rules.toml'}"
+    yield f"Frozen     {shown['registration']['name']} {shown['registration']['sha256']}"
     for register in shown["registers"]:
-        line(f"Register   {register['config']} {register['sha256']}")
-    line("")
+        yield f"Register   {register['config']} {register['sha256']}"
 
 
 def _value(criterion: dict[str, Any]) -> str:
@@ -154,7 +169,10 @@ def _explain_language(*, as_json: bool) -> None:
         table.add_column(column)
     for name, operator in OPERATORS.items():
         more = ", …" if operator.many else ""
-        table.add_row(name, ", ".join(k.value for k in operator.takes) + more, operator.gives.value, operator.meaning)
-    table.add_row(" ".join(COMPARISONS), "numbers or series", "true or false, or a series of them", "exact comparison")
+        table.add_row(
+            name, ", ".join(k.value for k in operator.takes) + more, operator.gives.value, operator.meaning
+        )
+    truths = "true or false, or a series of them"
+    table.add_row(" ".join(COMPARISONS), "numbers or series", truths, "exact comparison")
     table.add_row(" ".join(ARITHMETIC), "numbers or series", "a number, or a series", "exact arithmetic")
     console().print(table)

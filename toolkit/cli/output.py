@@ -42,7 +42,11 @@ def json_option(command: F) -> F:
 def study_option(command: F) -> F:
     """Add `--study` to a command that reads studies."""
     return click.option(
-        "--study", "studies", multiple=True, metavar="NAME|PATH", help="Study to read; every shipped one if left out."
+        "--study",
+        "studies",
+        multiple=True,
+        metavar="NAME|PATH",
+        help="Study to read; every shipped one if left out.",
     )(command)
 
 

@@ -151,7 +151,12 @@ def build(*, study: str, source: Path | None, out: Path | None, check: bool, as_
     ref = RegistrationRef(registration.name, registration.sha256)
     if not check:
         manifest = build_published(source, folder, card, ref)
-        document = {"study": study, "folder": str(folder), "files": len(manifest.files), "seal": manifest.seal()}
+        document = {
+            "study": study,
+            "folder": str(folder),
+            "files": len(manifest.files),
+            "seal": manifest.seal(),
+        }
     else:
         with tempfile.TemporaryDirectory() as scratch:
             manifest = build_published(source, Path(scratch), card, ref)

@@ -17,7 +17,9 @@ from toolkit.places import find_home
 
 
 @click.command()
-@click.option("--site", "folder", type=click.Path(path_type=Path), help="Folder of the site; site/ if left out.")
+@click.option(
+    "--site", "folder", type=click.Path(path_type=Path), help="Folder of the site; site/ if left out."
+)
 @json_option
 def reproduce(*, folder: Path | None, as_json: bool) -> None:
     """Verify registrations and registers, decide everything registered, rebuild the site.
@@ -53,7 +55,11 @@ def reproduce(*, folder: Path | None, as_json: bool) -> None:
                 "registers": [{"study": name, "verdict": "verified", "rows": n} for name, n in rows.items()],
                 "registrations": [as_document(verification) for verification in verifications],
                 "decisions": [decision.as_dict() for decision in decisions],
-                "site": {"folder": str(built.folder), "files": len(built.files), "changed": list(built.changed)},
+                "site": {
+                    "folder": str(built.folder),
+                    "files": len(built.files),
+                    "changed": list(built.changed),
+                },
             }
         )
         return

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from toolkit.decisions.values import Missing, Series, Value, exact_text, rounded
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from toolkit.decisions.interval import Interval
 
 VERDICTS = {
@@ -25,7 +26,8 @@ class CriterionResult:
         id, text, test, reading: as written in the rules.
         value: the number tested, where the test is about one.
         holds: whether it holds.
-        basis: what it rests on: `counts`, `figures`, `figures as published`, `interval as published`, `rules`.
+        basis: what it rests on: `counts`, `figures`, `figures as published`, `interval as published`,
+            `rules`.
     """
 
     id: str

@@ -31,6 +31,11 @@ class Rate:
     count: str
     of: str
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns it reads."""
+        return (self.count, self.of)
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -38,6 +43,11 @@ class Figure:
 
     figure: str
     over: str | None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns it reads."""
+        return (self.figure, self.over) if self.over else (self.figure,)
 
 
 @dataclass(frozen=True)
@@ -122,7 +132,9 @@ def read_endpoint(name: str, content: object, sets: dict[str, EvaluationSet]) ->
     register = section.choice("register", tuple(TABLES))
     named_set = section.text("set", None)
     if named_set and named_set not in sets:
-        raise RuleError(f"evaluation set {named_set!r} is not declared", expected=", ".join(sets), where=section.where)
+        raise RuleError(
+            f"evaluation set {named_set!r} is not declared", expected=", ".join(sets), where=section.where
+        )
     chosen = sets[named_set] if named_set else EvaluationSet("", {}, None)
     outcome = _outcome(section.table("outcome"), register, section.where)
     where = {**chosen.where, **strings(section.table("where"), section.where)}
@@ -189,13 +201,10 @@ def _outcome(content: dict[str, object], register: str, where: str) -> Rate | Fi
     outcome: Rate | Figure
     if "count" in content:
         outcome = Rate(section.text("count"), section.text("of"))
-        columns = (outcome.count, outcome.of)
     else:
-        over = section.text("over", None)
-        outcome = Figure(section.text("figure"), over or None)
-        columns = (outcome.figure, over) if over else (outcome.figure,)
+        outcome = Figure(section.text("figure"), section.text("over", None) or None)
     section.done()
-    _check_columns(register, columns, where)
+    _check_columns(register, outcome.columns, where)
     return outcome
 
 
@@ -219,7 +228,10 @@ def _checkpoint(text: str, where: str) -> tuple[str, int]:
 def _check_fit(endpoint: Endpoint, where: str) -> None:
     by_run = endpoint.by in ("seed", "run", "pooled")
     problems = (
-        (by_run and not (endpoint.condition and endpoint.arms and endpoint.seeds), "needs condition, arms and seeds"),
+        (
+            by_run and not (endpoint.condition and endpoint.arms and endpoint.seeds),
+            "needs condition, arms and seeds",
+        ),
         (endpoint.by == "checkpoint" and not endpoint.checkpoints, "needs checkpoints"),
         (endpoint.by == "seed" and len(endpoint.arms) not in (1, 2), "has one arm, or two to subtract"),
         (endpoint.by == "pooled" and not isinstance(endpoint.outcome, Rate), "can only pool counts"),

@@ -92,7 +92,13 @@ class Engine:
         seen = subject(criterion.expression)
         value = evaluate(seen, self._resolve) if seen is not None else None
         return CriterionResult(
-            criterion.id, criterion.text, criterion.test, criterion.reading, value, holds, self._basis(criterion)
+            criterion.id,
+            criterion.text,
+            criterion.test,
+            criterion.reading,
+            value,
+            holds,
+            self._basis(criterion),
         )
 
     def _basis(self, criterion: Criterion) -> tuple[str, ...]:
@@ -154,7 +160,7 @@ class Engine:
         return Estimate(endpoint, declared.title, declared.unit, self._mean(endpoint), members)
 
     def _endpoints(self, rule: Rule) -> tuple[str, ...]:
-        """Return the endpoints that a rule's tests, estimate and interval read, those of its rules included."""
+        """Return the endpoints that a rule reads: its tests', its estimate's, and those of rules it names."""
         found: dict[str, None] = {rule.estimate: None} if rule.estimate else {}
         for criterion in rule.criteria:
             for name in names_in(criterion.expression):
@@ -189,5 +195,9 @@ def _verdict(rule: Rule, criteria: Sequence[CriterionResult]) -> str:
     whole = kleene_all(truths) if rule.joint or not absent else together(absent)
     if isinstance(whole, Missing):
         return "not_run" if whole.not_run else "not_evaluable"
-    yes, no = {"hypothesis": ("pass", "miss"), "prediction": ("met", "missed"), "gate": (rule.open, rule.shut)}[rule.kind]
+    yes, no = {
+        "hypothesis": ("pass", "miss"),
+        "prediction": ("met", "missed"),
+        "gate": (rule.open, rule.shut),
+    }[rule.kind]
     return yes if whole else no

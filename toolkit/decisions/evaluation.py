@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from itertools import pairwise
 from typing import cast
 
 from toolkit.decisions.expressions import Binary, Call, Expression, Name, Number
@@ -43,10 +44,6 @@ _REDUCE: dict[str, Callable[[Sequence[Fraction]], Fraction]] = {
     "max": max,
     "first": lambda values: values[0],
     "last": lambda values: values[-1],
-}
-_QUANTIFY: dict[str, Callable[[Sequence[Truth]], Truth]] = {
-    "each": kleene_all,
-    "majority": kleene_majority,
 }
 _NAMED = ("lower", "upper", "passes")
 
@@ -88,59 +85,75 @@ def subject(expression: Expression) -> Expression | None:
 
 
 def _call(operator: str, values: list[Value]) -> Value:
-    first = values[0]
-    match operator:
-        case "all":
-            return kleene_all(cast("list[Truth]", values))
-        case "any":
-            return kleene_any(cast("list[Truth]", values))
-        case "not":
-            return kleene_not(cast("Truth", first))
-        case "each" | "majority":
-            truths = cast("Series[bool]", first).values
-            return _QUANTIFY[operator](truths) if truths else _empty(operator)
-        case "count":
-            present = cast("Series[bool]", first).present()
-            return present if isinstance(present, Missing) else Fraction(sum(present))
-        case "within" | "between":
-            return _inside(operator, first, cast("Scalar", values[1]), cast("Scalar", values[2]))
-        case "abs":
-            return _unary(abs, first)
-        case "decreasing":
-            return _decreasing(cast("Series[Fraction]", first))
-        case "rest":
-            series = cast("Series[Fraction]", first)
-            return Series(series.unit, series.items[1:])
-        case _:
-            members = cast("Series[Fraction]", first).present()
-            if isinstance(members, Missing) or not members:
-                return members if isinstance(members, Missing) else _empty(operator)
-            return _REDUCE[operator](members)
+    if operator in _REDUCE:
+        return _reduce(operator, cast("Series[Fraction]", values[0]))
+    return _APPLY[operator](values)
 
 
-def _inside(operator: str, value: Value, second: Scalar, third: Scalar) -> Value:
-    absent = [bound for bound in (second, third) if isinstance(bound, Missing)]
-    if absent:
-        return together(absent)
-    if operator == "within":
-        centre, margin = cast("Fraction", second), cast("Fraction", third)
-        return _unary(lambda x: abs(x - centre) <= margin, value)
-    low, high = cast("Fraction", second), cast("Fraction", third)
-    return _unary(lambda x: low <= x <= high, value)
+def _reduce(operator: str, series: Series[Fraction]) -> Scalar:
+    members = series.present()
+    if isinstance(members, Missing):
+        return members
+    return _REDUCE[operator](members) if members else _empty(operator)
 
 
-def _decreasing(series: Series[Fraction]) -> Truth:
-    falls = [
-        cast("Truth", _pair("<", after, before))
-        for before, after in zip(series.values, series.values[1:], strict=False)
-    ]
+def _quantify(
+    operator: str, quantifier: Callable[[Sequence[Truth]], Truth]
+) -> Callable[[list[Value]], Value]:
+    def apply(values: list[Value]) -> Value:
+        truths = cast("Series[bool]", values[0]).values
+        return quantifier(truths) if truths else _empty(operator)
+
+    return apply
+
+
+def _count(values: list[Value]) -> Value:
+    present = cast("Series[bool]", values[0]).present()
+    return present if isinstance(present, Missing) else Fraction(sum(present))
+
+
+def _rest(values: list[Value]) -> Value:
+    series = cast("Series[Fraction]", values[0])
+    return Series(series.unit, series.items[1:])
+
+
+def _bounded(inside: Callable[[Fraction, Fraction, Fraction], bool]) -> Callable[[list[Value]], Value]:
+    def apply(values: list[Value]) -> Value:
+        value, second, third = values
+        absent = [bound for bound in (second, third) if isinstance(bound, Missing)]
+        if absent:
+            return together(absent)
+        a, b = cast("Fraction", second), cast("Fraction", third)
+        return _each_number(lambda x: inside(x, a, b), value)
+
+    return apply
+
+
+def _decreasing(values: list[Value]) -> Value:
+    members = cast("Series[Fraction]", values[0]).values
+    falls = [cast("Truth", _pair("<", after, before)) for before, after in pairwise(members)]
     return kleene_all(falls) if falls else _empty("decreasing")
 
 
-def _unary(function: Callable[[Fraction], Fraction | bool], value: Value) -> Value:
+def _each_number(function: Callable[[Fraction], Fraction | bool], value: Value) -> Value:
     if isinstance(value, Series):
         return cast("Value", cast("Series[Fraction]", value).map(function))
     return value if isinstance(value, Missing) else function(cast("Fraction", value))
+
+
+_APPLY: dict[str, Callable[[list[Value]], Value]] = {
+    "all": lambda values: kleene_all(cast("list[Truth]", values)),
+    "any": lambda values: kleene_any(cast("list[Truth]", values)),
+    "not": lambda values: kleene_not(cast("Truth", values[0])),
+    "each": _quantify("each", kleene_all),
+    "majority": _quantify("majority", kleene_majority),
+    "count": _count,
+    "within": _bounded(lambda x, centre, margin: abs(x - centre) <= margin),
+    "between": _bounded(lambda x, low, high: low <= x <= high),
+    "decreasing": _decreasing,
+    "rest": _rest,
+    "abs": lambda values: _each_number(abs, values[0]),
+}
 
 
 def _binary(operator: str, left: Value, right: Value) -> Value:

@@ -89,7 +89,10 @@ OPERATORS: dict[str, Operator] = {
     "majority": Operator((_TRUTHS,), _TRUTH, "it holds for more than half of the series"),
     "count": Operator((_TRUTHS,), _NUMBER, "for how many members of the series it holds"),
     "within": Operator(
-        (_NUMBER, _NUMBER, _NUMBER), _TRUTH, "within(x, centre, margin): |x - centre| <= margin", elementwise=True
+        (_NUMBER, _NUMBER, _NUMBER),
+        _TRUTH,
+        "within(x, centre, margin): |x - centre| <= margin",
+        elementwise=True,
     ),
     "between": Operator(
         (_NUMBER, _NUMBER, _NUMBER), _TRUTH, "between(x, low, high): low <= x <= high", elementwise=True

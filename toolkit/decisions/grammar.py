@@ -1,9 +1,9 @@
 """From the text of a test to its expression: a tokenizer and a recursive-descent parser.
 
-    test     = sum [ comparison sum ]
-    sum      = product { ("+" | "-") product }
-    product  = atom { ("*" | "/") atom }
-    atom     = number | name | operator "(" test { "," test } ")" | "(" test ")" | "-" atom
+test     = sum [ comparison sum ]
+sum      = product { ("+" | "-") product }
+product  = atom { ("*" | "/") atom }
+atom     = number | name | operator "(" test { "," test } ")" | "(" test ")" | "-" atom
 """
 
 from __future__ import annotations

@@ -54,7 +54,9 @@ def registered_interval(spec: IntervalSpec, mean: Scalar, registers: Registers) 
     if isinstance(mean, Missing):
         return mean
     if not matching:
-        return _unavailable(f"no {float(spec.level):.0%} interval of {spec.endpoint} was published, and no episode rows")
+        return _unavailable(
+            f"no {float(spec.level):.0%} interval of {spec.endpoint} was published, and no episode rows"
+        )
     row = matching[0]
     printed, half = exact(row["estimate"]), Fraction(1, 2 * 10 ** int(row["decimals"]))
     if abs(printed - mean) > half:

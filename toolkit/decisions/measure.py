@@ -55,7 +55,11 @@ def measure(endpoint: Endpoint, registers: Registers, roles: Sequence[str]) -> S
     """
     if not registers.has(endpoint.register):
         absent = Missing(not_run=False, reasons=(f"the study has no register {endpoint.register!r}",))
-        return Series(endpoint.by, tuple((m, absent) for m in _members(endpoint))) if endpoint.is_series else absent
+        return (
+            Series(endpoint.by, tuple((m, absent) for m in _members(endpoint)))
+            if endpoint.is_series
+            else absent
+        )
     table = registers.rows(endpoint.register)
     match endpoint.by:
         case "row":
@@ -64,7 +68,10 @@ def measure(endpoint: Endpoint, registers: Registers, roles: Sequence[str]) -> S
             return Series(
                 "checkpoint",
                 tuple(
-                    (f"{trajectory}@{step}", _number(endpoint, table, {"trajectory": trajectory, "step": step}))
+                    (
+                        f"{trajectory}@{step}",
+                        _number(endpoint, table, {"trajectory": trajectory, "step": step}),
+                    )
                     for trajectory, step in endpoint.checkpoints
                 ),
             )
@@ -83,9 +90,9 @@ def measure(endpoint: Endpoint, registers: Registers, roles: Sequence[str]) -> S
     return Series("seed", tuple((str(seed), _contrast(endpoint, levels, seed)) for seed in endpoint.seeds))
 
 
-def exact(value: object) -> Fraction:
+def exact(value: float | Decimal) -> Fraction:
     """Return a stored value exactly; a double counts as the shortest decimal that prints it."""
-    return Fraction(repr(value)) if isinstance(value, float) else Fraction(value)  # type: ignore[arg-type]
+    return Fraction(repr(value)) if isinstance(value, float) else Fraction(value)
 
 
 def _members(endpoint: Endpoint) -> list[str]:
@@ -128,7 +135,9 @@ def _runs(
             if not matching:
                 found[arm, seed] = Missing(not_run=True, reasons=(f"{place} was not run",))
             elif matching[0]["status"] != "COMPLETE":
-                found[arm, seed] = Missing(not_run=False, reasons=(f"{matching[0]['run_id']} is not complete",))
+                found[arm, seed] = Missing(
+                    not_run=False, reasons=(f"{matching[0]['run_id']} is not complete",)
+                )
             else:
                 found[arm, seed] = str(matching[0]["run_id"])
     # An arm of which no seed was run is a tier left out; a single missing seed is a gap in the evidence.
@@ -155,13 +164,15 @@ def _level(endpoint: Endpoint, table: Sequence[Row], run: str | Missing) -> Scal
     if isinstance(run, Missing):
         return run
     if len(endpoint.steps) <= 1:
-        return _number(endpoint, table, {"run_id": run, **{"step": step for step in endpoint.steps}})
+        return _number(endpoint, table, {"run_id": run, **_single_step(endpoint)})
     by_step = Series(
         "step", tuple((str(s), _number(endpoint, table, {"run_id": run, "step": s})) for s in endpoint.steps)
     ).present()
     if isinstance(by_step, Missing):
         return by_step
-    return auc(by_step, endpoint.steps) if endpoint.over_steps == "auc" else sum(by_step) / len(by_step)
+    if endpoint.over_steps == "auc":
+        return auc(by_step, endpoint.steps)
+    return sum(by_step, Fraction(0)) / len(by_step)
 
 
 def _pooled(
@@ -176,7 +187,9 @@ def _pooled(
     if absent:
         return together(absent)
     counts = [pair for pair in pairs if not isinstance(pair, Missing)]
-    return _quotient(sum((c for c, _ in counts), Fraction(0)), sum((o for _, o in counts), Fraction(0)), endpoint)
+    return _quotient(
+        sum((c for c, _ in counts), Fraction(0)), sum((o for _, o in counts), Fraction(0)), endpoint
+    )
 
 
 def _number(endpoint: Endpoint, table: Sequence[Row], place: Mapping[str, object]) -> Scalar:
@@ -197,7 +210,7 @@ def _number(endpoint: Endpoint, table: Sequence[Row], place: Mapping[str, object
 def _row(endpoint: Endpoint, table: Sequence[Row], place: Mapping[str, object]) -> Row | Missing:
     wanted = {**endpoint.where, **place}
     if endpoint.by == "row":
-        wanted |= {"step": step for step in endpoint.steps}
+        wanted |= _single_step(endpoint)
     matching = [row for row in table if _matches(row, wanted)]
     described = ", ".join(f"{name}={value}" for name, value in wanted.items())
     if not matching:
@@ -214,6 +227,10 @@ def _row(endpoint: Endpoint, table: Sequence[Row], place: Mapping[str, object]) 
         reason = f"expected {endpoint.episodes} episodes, found {row['episodes']} at {described}"
         return Missing(not_run=False, reasons=(reason,))
     return row
+
+
+def _single_step(endpoint: Endpoint) -> dict[str, int]:
+    return {"step": endpoint.steps[0]} if endpoint.steps else {}
 
 
 def _counts(endpoint: Endpoint, row: Row) -> tuple[Fraction, Fraction] | Missing:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkit.decisions.endpoints import Rate
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -19,8 +17,6 @@ def rows_query(endpoint: Endpoint, roles: Sequence[str]) -> str:
         endpoint: the endpoint.
         roles: roles of the runs that enter decisions.
     """
-    outcome = endpoint.outcome
-    figures = (outcome.count, outcome.of) if isinstance(outcome, Rate) else (outcome.figure, outcome.over)
     conditions = [f"{name} = {_text(value)}" for name, value in sorted(endpoint.where.items())]
     if endpoint.steps:
         conditions.append(f"step IN ({_list(map(str, endpoint.steps))})")
@@ -41,7 +37,7 @@ def rows_query(endpoint: Endpoint, roles: Sequence[str]) -> str:
             "status = 'COMPLETE'",
         ]
         conditions.append(f"run_id IN (SELECT run_id FROM runs WHERE {' AND '.join(runs)})")
-    selected = _list([*columns, *(figure for figure in figures if figure)])
+    selected = _list([*columns, *endpoint.outcome.columns])
     return f"SELECT {selected} FROM {endpoint.register} WHERE {' AND '.join(conditions)} ORDER BY ALL"
 
 

@@ -220,7 +220,10 @@ def _criterion(rule: str, content: object) -> Criterion:
 
 def _check(book: RuleBook) -> None:
     """Check what only the whole book shows."""
-    names = {endpoint.id: Kind.NUMBERS if endpoint.is_series else Kind.NUMBER for endpoint in book.endpoints.values()}
+    names = {
+        endpoint.id: Kind.NUMBERS if endpoint.is_series else Kind.NUMBER
+        for endpoint in book.endpoints.values()
+    }
     names |= dict.fromkeys(book.intervals, Kind.INTERVAL)
     names |= dict.fromkeys(book.rules, Kind.RULE)
     if len(names) != len(book.endpoints) + len(book.intervals) + len(book.rules):
@@ -241,10 +244,16 @@ def _check_rule(rule: Rule, book: RuleBook, names: dict[str, Kind]) -> None:
     problems = (
         (not ids, "has no criteria"),
         (len(set(ids)) != len(ids), "names a criterion twice"),
-        (used != set(rule.readings) and bool(rule.readings or used), "uses readings that it does not declare"),
+        (
+            used != set(rule.readings) and bool(rule.readings or used),
+            "uses readings that it does not declare",
+        ),
         (bool(rule.readings) != bool(rule.binding), "does not say which reading binds"),
         (bool(rule.binding) and rule.binding not in rule.readings, "is bound to an undeclared reading"),
-        ((rule.kind == "gate") != bool(rule.open and rule.shut), "names two outcomes exactly if it is a gate"),
+        (
+            (rule.kind == "gate") != bool(rule.open and rule.shut),
+            "names two outcomes exactly if it is a gate",
+        ),
         (bool(rule.superseded) and rule.kind != "prediction", "can only be superseded if it is a prediction"),
     )
     for wrong, problem in problems:

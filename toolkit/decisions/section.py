@@ -40,11 +40,11 @@ class Section:
 
     def texts(self, key: str, default: tuple[str, ...] = _REQUIRED) -> tuple[str, ...]:
         """Take a list of strings."""
-        return self._list(key, str, default)
+        return tuple(str(value) for value in self._list(key, str, default))
 
     def wholes(self, key: str, default: tuple[int, ...] = _REQUIRED) -> tuple[int, ...]:
         """Take a list of whole numbers."""
-        return self._list(key, int, default)
+        return tuple(int(value) for value in self._list(key, int, default))
 
     def choice(self, key: str, choices: tuple[str, ...], default: str | None = _REQUIRED) -> str:
         """Take a string out of a closed set."""

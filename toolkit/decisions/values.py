@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
 
 # A denominator beyond this is a measured figure's, not a count's: it is shown as a decimal.
 LARGEST_COUNT = 10**6
@@ -51,7 +53,9 @@ class Series(Generic[T]):
 
     def map(self, function: Callable[[T], U]) -> Series[U]:
         """Apply a function to every value that is there."""
-        return Series(self.unit, tuple((k, v if isinstance(v, Missing) else function(v)) for k, v in self.items))
+        return Series(
+            self.unit, tuple((k, v if isinstance(v, Missing) else function(v)) for k, v in self.items)
+        )
 
     def present(self) -> tuple[T, ...] | Missing:
         """Return all values, or what is missing of them."""
@@ -101,7 +105,7 @@ def kleene_majority(truths: Sequence[Truth]) -> Truth:
 
 
 def exact_text(value: Fraction) -> str:
-    """Return a number as it is printed: a fraction of counts exactly, a measured figure in double precision."""
+    """Return a number as printed: a fraction of counts exactly, a measured figure in double precision."""
     return str(value) if value.denominator <= LARGEST_COUNT else repr(float(value))
 
 

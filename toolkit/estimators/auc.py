@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -26,13 +27,11 @@ def auc_weights(steps: Sequence[int]) -> tuple[Fraction, ...]:
     """
     if len(steps) < 2:  # noqa: PLR2004 - a curve has two ends
         raise ValueError("an area needs at least two steps")
-    gaps = [after - before for before, after in zip(steps, steps[1:], strict=False)]
+    gaps = [after - before for before, after in pairwise(steps)]
     if min(gaps) <= 0:
         raise ValueError(f"steps must increase, found {list(steps)}")
     span = 2 * (steps[-1] - steps[0])
-    return tuple(
-        Fraction(left + right, span) for left, right in zip([0, *gaps], [*gaps, 0], strict=True)
-    )
+    return tuple(Fraction(left + right, span) for left, right in zip([0, *gaps], [*gaps, 0], strict=True))
 
 
 def auc(success: Sequence[Fraction], steps: Sequence[int]) -> Fraction:

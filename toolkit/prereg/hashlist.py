@@ -42,7 +42,7 @@ def read_listed(folder: Path, list_name: str) -> tuple[str, dict[str, bytes]]:
                 expected=f"SHA-256 {recorded}",
                 found=f"SHA-256 {found}",
                 where=folder / name,
-                remedy="restore the recorded file; a change of a frozen rule is an amendment, in a file of its own",
+                remedy="restore the recorded file; to change a frozen rule, amend it in a file of its own",
             )
         contents[name] = content
     return hashlib.sha256(raw).hexdigest(), contents

@@ -69,9 +69,7 @@ def open_checked(folder: Path) -> tuple[Registration | None, Check]:
     )
 
 
-def verify_registration(
-    folder: Path, chronologies: Sequence[Chronology] = ()
-) -> Verification:
+def verify_registration(folder: Path, chronologies: Sequence[Chronology] = ()) -> Verification:
     """Examine a registration.
 
     1. Every file is the one whose hash was recorded.
@@ -93,7 +91,9 @@ def verify_registration(
     checks = [first, _document(registration), _tokens(registration)]  # 2, 3
     checks += [_order(chronology) for chronology in chronologies]  # 4
     outcomes = {check.outcome for check in checks}
-    verdict = "not_verified" if "failed" in outcomes else "incomplete" if outcomes != {"passed"} else "verified"
+    verdict = (
+        "not_verified" if "failed" in outcomes else "incomplete" if outcomes != {"passed"} else "verified"
+    )
     return Verification(
         registration.name,
         verdict,
@@ -132,7 +132,9 @@ def _tokens(registration: Registration) -> Check:
         return Check(
             3, "authorities' tokens", "missing", f"not part of this project: {names}; source {record.source}"
         )
-    return Check(3, "authorities' tokens", "not_checked", "present; this version does not verify token content")
+    return Check(
+        3, "authorities' tokens", "not_checked", "present; this version does not verify token content"
+    )
 
 
 def _order(chronology: Chronology) -> Check:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 Row = dict[str, Any]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def arrow_type(column: Column) -> Any:
@@ -57,7 +60,29 @@ def to_arrow(table: Table, rows: Iterable[Mapping[str, object]]) -> Any:
     try:
         return pa.Table.from_pylist(listed, schema=arrow_schema(table))
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise DamagedError(f"a value of {table.name} has the wrong type", found=error, where=table.name) from None
+        raise DamagedError(
+            f"a value of {table.name} has the wrong type", found=error, where=table.name
+        ) from None
+
+
+def to_rows(arrow: Any) -> list[Row]:
+    """Return an Arrow table as dictionaries.
+
+    Times are converted here: Arrow's own conversion imports pandas where it is installed, which costs a
+    command more time than everything else it does.
+    """
+    import pyarrow as pa
+
+    columns = {}
+    for name, column in zip(arrow.column_names, arrow.columns, strict=True):
+        if pa.types.is_timestamp(column.type):
+            ticks = column.cast(pa.int64()).to_pylist()
+            columns[name] = [
+                None if tick is None else _EPOCH + timedelta(microseconds=tick) for tick in ticks
+            ]
+        else:
+            columns[name] = column.to_pylist()
+    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
 
 def check_columns(table: Table, found: Any, where: object) -> None:

@@ -71,7 +71,9 @@ class Manifest:
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write the manifest beside its place and rename it there."""
     document = {**asdict(manifest), "seal": manifest.seal()}
-    write_text(folder / MANIFEST_NAME, json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
+    write_text(
+        folder / MANIFEST_NAME, json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    )
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -172,4 +174,3 @@ def _check_names(manifest: Manifest) -> None:
         for name in entry.files:
             if name not in manifest.files:
                 raise ValueError(f"file {name!r} of table {table!r} is not listed")
-

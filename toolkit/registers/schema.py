@@ -82,7 +82,9 @@ EVALUATIONS = Table(
             unit="episodes",
             at_most="successes",
         ),
-        count("flipped", "Successes that the grader reported as failures.", unit="episodes", at_most="successes"),
+        count(
+            "flipped", "Successes that the grader reported as failures.", unit="episodes", at_most="successes"
+        ),
         count("exposed", "Episodes that met at least one fault.", unit="episodes", at_most="episodes"),
         count(
             "recovered",
@@ -146,7 +148,9 @@ LUCK_SHARE_SUMMARY = Table(
     "One row a luck-share diagnostic: 8 schedules × 8 samples for each of 16 tasks, by run and step.",
     (
         text("run_id", "The run, or the calibration, that was diagnosed."),
-        text("environment", "Version of the environment; the study's runs used v3.", choices=("v1", "v2", "v3")),
+        text(
+            "environment", "Version of the environment; the study's runs used v3.", choices=("v1", "v2", "v3")
+        ),
         text("policy", "The policy diagnosed."),
         text("condition", "Condition of the run; null for a calibration.", nullable=True),
         text("arm", "Arm of the run; null for a calibration.", nullable=True, choices=ARMS),
@@ -190,21 +194,35 @@ PROBE = Table(
     "One row a checkpoint × noise × estimator: covariance traces of the group gradient by design.",
     (
         *_CHECKPOINT,
-        text("noise", "Outcome noise at q = 0.10 or transition noise at p = 0.25.", choices=("outcome", "transition")),
+        text(
+            "noise",
+            "Outcome noise at q = 0.10 or transition noise at p = 0.25.",
+            choices=("outcome", "transition"),
+        ),
         text(
             "estimator",
             "MC: mean-centred advantages. SW: standardized and importance-weighted, fixed normalizer.",
             choices=("MC", "SW"),
         ),
-        real("condition_left", "L: mean squared norm of the clean group gradient.", unit="score²", nullable=True, low=0),
-        real("condition_right", "R: score spread of the true successes.", unit="score²", nullable=True, low=0),
+        real(
+            "condition_left",
+            "L: mean squared norm of the clean group gradient.",
+            unit="score²",
+            nullable=True,
+            low=0,
+        ),
+        real(
+            "condition_right", "R: score spread of the true successes.", unit="score²", nullable=True, low=0
+        ),
         real("identity_residual", "Residual of the exact identity.", unit="score²", nullable=True),
         *_by_design("trace", "Trace of the covariance of the group gradient"),
         *_by_design("trace_within", "Within part of the trace"),
         *_by_design("trace_between", "Between part of the trace"),
         *_by_design("mean_norm", "Norm of the mean gradient", unit="score"),
         *_by_design("reward_contrast", "Variance of a reward contrast", unit="reward²"),
-        real("cosine", "Cosine between the two designs' mean gradients (paired, independent).", low=-1, high=1),
+        real(
+            "cosine", "Cosine between the two designs' mean gradients (paired, independent).", low=-1, high=1
+        ),
     ),
     key=("trajectory", "step", "noise", "estimator"),
     parent={},
@@ -224,7 +242,12 @@ PROBE_CHECKPOINTS = Table(
         count("clean_rollouts", "Clean rollouts scored.", unit="rollouts"),
         count("clean_successes", "Clean rollouts that succeeded.", unit="rollouts", at_most="clean_rollouts"),
         count("diagnostic_rollouts", "Rollouts scored for transition noise.", unit="rollouts"),
-        count("masked_rollouts", "Clean rollouts with importance weight 0.", unit="rollouts", at_most="clean_rollouts"),
+        count(
+            "masked_rollouts",
+            "Clean rollouts with importance weight 0.",
+            unit="rollouts",
+            at_most="clean_rollouts",
+        ),
         real("weight_mean", "Mean nonzero importance weight of the clean rollouts.", low=0),
         real("weight_min", "Smallest nonzero importance weight.", low=0),
         real("weight_max", "Largest importance weight.", low=0),
@@ -289,7 +312,16 @@ EVENTS = Table(
         text(
             "kind",
             "What sort of event.",
-            choices=("freeze", "token", "amendment", "deviation", "launch", "cancellation", "calibration", "probe"),
+            choices=(
+                "freeze",
+                "token",
+                "amendment",
+                "deviation",
+                "launch",
+                "cancellation",
+                "calibration",
+                "probe",
+            ),
         ),
         text("event", "The event."),
         text("detail", "Runs, hash, address or commit concerned.", nullable=True),

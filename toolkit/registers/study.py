@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError, UsageError
-from toolkit.registers.arrow import Row, check_columns
+from toolkit.registers.arrow import Row, check_columns, to_rows
 from toolkit.registers.manifest import Manifest, check_file, read_manifest
 from toolkit.registers.schema import TABLES
 
@@ -81,8 +81,7 @@ class Study:
 
     def rows(self, table: str) -> list[Row]:
         """Return a table's rows as dictionaries, in key order; errors as `arrow`."""
-        rows: list[Row] = self.arrow(table).to_pylist()
-        return rows
+        return to_rows(self.arrow(table))
 
     def polars(self, table: str) -> pl.LazyFrame:
         """Return a table as a polars lazy frame; errors as `paths`."""
@@ -106,10 +105,12 @@ class Study:
         parts = []
         for path in self.paths(table):
             try:
-                part = pq.read_table(path, partitioning=None)
+                part = pq.ParquetFile(path).read()
             except (pa.ArrowException, OSError) as error:
                 raise DamagedError(
-                    f"{path.name} is not a readable Parquet file", found=str(error).splitlines()[0], where=path
+                    f"{path.name} is not a readable Parquet file",
+                    found=str(error).splitlines()[0],
+                    where=path,
                 ) from None
             check_columns(TABLES[table], part.schema, path)
             parts.append(part.select(TABLES[table].column_names))

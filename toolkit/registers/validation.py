@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError
-from toolkit.registers.arrow import str_key
+from toolkit.registers.arrow import str_key, to_rows
 from toolkit.registers.manifest import check_file, check_nothing_else
 from toolkit.registers.rowhash import row_sha256
 from toolkit.registers.schema import TABLES
@@ -37,15 +37,15 @@ def verify_study(study: Study) -> dict[str, int]:
     check_nothing_else(study.folder, study.manifest)
     tables = {table.name: study.arrow(table.name) for table in study.tables}
     for name, table in tables.items():  # 2
-        entry = study.manifest.tables[name]
-        if table.num_rows != entry.rows:
+        recorded = study.manifest.tables[name]
+        if table.num_rows != recorded.rows:
             raise DamagedError(
-                f"{name} has another number of rows", expected=entry.rows, found=table.num_rows, where=name
+                f"{name} has another number of rows", expected=recorded.rows, found=table.num_rows, where=name
             )
-        if row_sha256(table) != entry.row_sha256:
+        if row_sha256(table) != recorded.row_sha256:
             raise DamagedError(
                 f"the rows of {name} are not those of the manifest",
-                expected=f"row hash {entry.row_sha256}",
+                expected=f"row hash {recorded.row_sha256}",
                 found=f"row hash {row_sha256(table)}",
                 where=name,
             )
@@ -62,7 +62,7 @@ def check_rows(tables: dict[str, Any]) -> None:
     Raises:
         DamagedError: the first row that breaks a rule, with its key.
     """
-    rows = {name: table.to_pylist() for name, table in tables.items()}
+    rows = {name: to_rows(table) for name, table in tables.items()}
     for name, listed in rows.items():
         table = TABLES[name]
         _check_keys(table, listed)

@@ -35,6 +35,7 @@ def parquet_name(table: str) -> str:
 
 def write_study(
     folder: Path,
+    *,
     study: str,
     evidence: str,
     registration: RegistrationRef,

@@ -40,7 +40,7 @@ def site_content(
         IncompleteError: the `site` extra is not installed.
     """
     try:
-        import altair  # noqa: F401
+        import altair as alt  # noqa: F401
         import jinja2  # noqa: F401
         import vl_convert  # noqa: F401
     except ImportError as error:

@@ -37,7 +37,13 @@ def learning_curves(rows: Sequence[dict[str, Any]], title: str) -> Chart:
     import altair as alt
 
     values = [
-        {"arm": r["arm"], "seed": r["seed"], "step": r["step"], "successes": r["successes"], "episodes": r["episodes"]}
+        {
+            "arm": r["arm"],
+            "seed": r["seed"],
+            "step": r["step"],
+            "successes": r["successes"],
+            "episodes": r["episodes"],
+        }
         for r in rows
     ]
     arms = [arm for arm in ARM_COLOURS if any(value["arm"] == arm for value in values)]
@@ -48,11 +54,16 @@ def learning_curves(rows: Sequence[dict[str, Any]], title: str) -> Chart:
         .encode(
             x=alt.X("step:Q", title="training step", axis=alt.Axis(values=steps, grid=False)),
             color=alt.Color(
-                "arm:N", title=None, scale=alt.Scale(domain=arms, range=[ARM_COLOURS[arm] for arm in arms])
+                "arm:N",
+                title=None,
+                scale=alt.Scale(domain=arms, range=[ARM_COLOURS[arm] for arm in arms]),
+                legend=alt.Legend(symbolOpacity=1, symbolType="stroke", symbolStrokeWidth=3),
             ),
         )
     )
-    success = alt.Y("success:Q", title="true success", axis=alt.Axis(format=".0%"), scale=alt.Scale(zero=False))
+    success = alt.Y(
+        "success:Q", title="true success", axis=alt.Axis(format=".0%"), scale=alt.Scale(zero=False)
+    )
     thin = base.mark_line(strokeWidth=1, opacity=0.45).encode(y=success, detail="seed:N")
     bold = base.mark_line(strokeWidth=3, point=alt.OverlayMarkDef(size=40)).encode(
         y=alt.Y("mean(success):Q", title="true success", scale=alt.Scale(zero=False))
@@ -78,9 +89,11 @@ def seed_differences(decision: Decision) -> Chart | None:
         if not isinstance(value, Missing)
     ]
     mean = {"row": "mean", "value": rounded(estimate.mean), "label": f"{rounded(estimate.mean):+.4f}"}
-    order = [seed["row"] for seed in seeds] + ["mean"]
+    order = [str(seed["row"]) for seed in seeds] + ["mean"]
     y = alt.Y("row:N", sort=order, title=None, axis=alt.Axis(ticks=False, domain=False))
-    x = alt.X("value:Q", title=f"{estimate.title} ({estimate.unit})", axis=alt.Axis(format="+.2f"))
+    x = alt.X(
+        "value:Q", title=f"{estimate.title} ({estimate.unit})", axis=alt.Axis(format="+.2f", tickCount=8)
+    )
     dots = alt.Chart(alt.Data(values=seeds)).mark_circle(size=90, color=FAINT, opacity=1).encode(x=x, y=y)
     point = alt.Chart(alt.Data(values=[mean])).mark_point(
         shape="diamond", size=150, filled=True, color=ACCENT, opacity=1
@@ -108,29 +121,30 @@ def seed_differences(decision: Decision) -> Chart | None:
     return _draw(alt.layer(*layers), "Paired minus independent, by seed", words + ".", 46 * len(order))
 
 
-def ratios(title: str, series: Series[Fraction]) -> Chart | None:
-    """Draw ratios by checkpoint against one."""
+def members(title: str, unit: str, series: Series[Fraction]) -> Chart | None:
+    """Draw the members of a series, a dot each; a ratio against one."""
     import altair as alt
 
     values = [
-        {"checkpoint": key.replace("@", " "), "ratio": rounded(value), "label": f"{rounded(value):.3f}"}
+        {"member": key.replace("@", " "), "value": rounded(value), "label": f"{float(round(value, 3)):.3f}"}
         for key, value in series.items
         if not isinstance(value, Missing)
     ]
     if not values:
         return None
-    order = [value["checkpoint"] for value in values]
-    y = alt.Y("checkpoint:N", sort=order, title=None, axis=alt.Axis(ticks=False, domain=False))
-    x = alt.X("ratio:Q", title="ratio (below one: pairing is lower)", scale=alt.Scale(zero=True))
+    order = [str(value["member"]) for value in values]
+    name = "ratio (below one: pairing is lower)" if unit == "ratio" else unit
+    y = alt.Y("member:N", sort=order, title=None, axis=alt.Axis(ticks=False, domain=False, labelLimit=220))
+    x = alt.X("value:Q", title=name, scale=alt.Scale(zero=True), axis=alt.Axis(format=".2f", tickCount=6))
     base = alt.Chart(alt.Data(values=values)).encode(x=x, y=y)
     layers = [
-        _vertical(1, INK, [5, 4]),
-        base.mark_rule(color=FAINT).encode(x2=alt.datum(1)),
         base.mark_circle(size=100, color=ACCENT, opacity=1),
         base.mark_text(dy=-13).encode(text="label:N"),
     ]
-    words = f"{title}: " + ", ".join(f"{value['checkpoint']} {value['label']}" for value in values)
-    return _draw(alt.layer(*layers), title, words + "; no uncertainty is estimated for these ratios.", 42 * len(order))
+    if unit == "ratio":
+        layers = [_vertical(1, INK, [5, 4]), base.mark_rule(color=FAINT).encode(x2=alt.datum(1)), *layers]
+    words = f"{title}: " + ", ".join(f"{value['member']} {value['label']}" for value in values) + "."
+    return _draw(alt.layer(*layers), title, words, 42 * len(order))
 
 
 def _vertical(at: float, colour: str, dash: list[int]) -> Any:

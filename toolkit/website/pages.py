@@ -9,7 +9,7 @@ from toolkit.decisions.provenance import rows_query
 from toolkit.decisions.values import Series
 from toolkit.prereg.verification import PROMISE
 from toolkit.registers.query import ask
-from toolkit.website.charts import Chart, learning_curves, ratios, seed_differences
+from toolkit.website.charts import Chart, learning_curves, members, seed_differences
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -120,12 +120,17 @@ def _charts(case: Case, decision: Decision, endpoints: Sequence[Endpoint]) -> li
         if len(endpoint.steps) > 1:
             rows = _curve_rows(case, endpoint)
             if rows:
-                drawn.append(learning_curves(rows, f"{endpoint.condition}, {endpoint.where['regime']}"))
-        elif endpoint.by == "checkpoint" and len(endpoint.checkpoints) > 1:
+                drawn.append(learning_curves(rows, _set_title(endpoint)))
+        elif endpoint.by in ("checkpoint", "run"):
             value = case.engine.value(endpoint.id)
-            if isinstance(value, Series):
-                drawn.append(ratios(endpoint.title, value))
+            if isinstance(value, Series) and len(set(value.values)) > 1:
+                drawn.append(members(endpoint.title, endpoint.unit, value))
     return [chart for chart in drawn if chart is not None]
+
+
+def _set_title(endpoint: Endpoint) -> str:
+    where = endpoint.where
+    return f"{endpoint.condition} learning curves, {where.get('pool', '')} {where.get('regime', '')}"
 
 
 def _curve_rows(case: Case, endpoint: Endpoint) -> list[dict[str, Any]]:

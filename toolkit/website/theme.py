@@ -38,6 +38,12 @@ def config() -> dict[str, Any]:
             "domainColor": FAINT,
             "tickColor": FAINT,
         },
-        "legend": {"labelFontSize": 12, "titleFontSize": 12, "orient": "top", "labelColor": INK, "titleColor": INK},
+        "legend": {
+            "labelFontSize": 12,
+            "titleFontSize": 12,
+            "orient": "top",
+            "labelColor": INK,
+            "titleColor": INK,
+        },
         "text": {"font": FONT, "fontSize": 11, "color": INK},
     }

@@ -45,4 +45,11 @@ def build_published(source_folder: Path, folder: Path, card: str, registration: 
     }
     documents = {f"source/{name}": content for name, content in source.content.items()}
     documents["README.md"] = dataset_card(card, {name: len(listed) for name, listed in rows.items()}).encode()
-    return write_study(folder, STUDY, "summary", registration, rows, documents)
+    return write_study(
+        folder,
+        study=STUDY,
+        evidence="summary",
+        registration=registration,
+        rows=rows,
+        documents=documents,
+    )

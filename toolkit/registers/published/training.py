@@ -91,8 +91,12 @@ def groups_summary(source: Source) -> list[Row]:
                 "spurious": share_of(f["spurious_among_all_correct"], all_correct, run_id),
                 "zero_variance": share_of(f["zero_variance_frac"], groups, run_id),
                 "mean_max_abs_advantage": number(f, "mean_max_abs_advantage"),
-                "sharing_one_seed": int(f["groups_sharing_one_seed"]) if "groups_sharing_one_seed" in f else None,
-                "several_seeds": int(f["groups_with_several_seeds"]) if "groups_with_several_seeds" in f else None,
+                "sharing_one_seed": int(f["groups_sharing_one_seed"])
+                if "groups_sharing_one_seed" in f
+                else None,
+                "several_seeds": int(f["groups_with_several_seeds"])
+                if "groups_with_several_seeds" in f
+                else None,
             }
         )
     return rows

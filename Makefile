@@ -1,0 +1,60 @@
+# Two commands matter: `make reproduce` and `make test`. Both need only Python >= 3.11 and make.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+
+.PHONY: reproduce test check bench lock clean help
+
+help:
+	@echo "make reproduce   verify, decide and render everything that is shipped"
+	@echo "make test        set up what the tests need and run them all"
+	@echo "make check       style, types, architecture, documentation against the command line"
+	@echo "make bench       measure what has a performance goal"
+	@echo "make lock        resolve the lock files anew"
+
+reproduce: $(VENV)/.reproduce
+	@$(BIN)/toolkit reproduce
+
+test: $(VENV)/.develop
+	@$(BIN)/python -m pytest --numprocesses 2
+
+check: $(VENV)/.develop
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/python -m pytest --quiet tests/architecture
+
+bench: $(VENV)/.develop
+	@$(BIN)/python -m tests.benchmarks
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Python 3.11 or newer is needed; name one with: make PYTHON=python3.12 ..." >&2; exit 3; }
+	@echo "setting up $(VENV)" >&2
+	@$(PYTHON) -m venv $(VENV)
+
+# Dependencies come from the lock, hash by hash; the project itself is installed in place.
+$(VENV)/.reproduce: $(VENV)/bin/python requirements.lock pyproject.toml
+	@$(PIP) --require-hashes --requirement requirements.lock
+	@$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.develop: $(VENV)/bin/python requirements-dev.lock pyproject.toml
+	@$(PIP) --require-hashes --requirement requirements-dev.lock
+	@$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@ $(VENV)/.reproduce
+
+COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-annotate --custom-compile-command "make lock" pyproject.toml
+
+lock: $(VENV)/bin/python
+	@$(PIP) uv
+	@$(COMPILE) --extra site --group build --output-file requirements.lock
+	@$(COMPILE) --extra site --extra hub --group build --group test --group check \
+		--constraints requirements.lock --output-file requirements-dev.lock
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -1,0 +1,91 @@
+"""Shared fixtures: the checkout, its published study, a copy to damage, and the command line."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from toolkit.cli.main import main
+from toolkit.decisions.case import Case, open_case
+from toolkit.places import HOME_VARIABLE, Home
+from toolkit.prereg.registration import load_registration
+from toolkit.registers.study import Study, open_study
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+CHECKOUT = Path(__file__).parents[1]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+def run(*arguments: object) -> Result:
+    """Run the `toolkit` command in this process; an exception it lets through fails the test."""
+    out, err, argv = io.StringIO(), io.StringIO(), sys.argv
+    code = 0
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        sys.argv = ["toolkit", *map(str, arguments)]
+        try:
+            main()
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        finally:
+            sys.argv = argv
+    return Result(code, out.getvalue(), err.getvalue())
+
+
+@pytest.fixture(autouse=True)
+def at_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(HOME_VARIABLE, str(CHECKOUT))
+
+
+@pytest.fixture
+def toolkit() -> Callable[..., Result]:
+    return run
+
+
+@pytest.fixture(scope="session")
+def home() -> Home:
+    return Home(CHECKOUT)
+
+
+@pytest.fixture(scope="session")
+def published(home: Home) -> Study:
+    return open_study(home.study_folder("published"))
+
+
+@pytest.fixture(scope="session")
+def case(home: Home, published: Study) -> Case:
+    return open_case(published, load_registration(home.registration_folder("paired-rollouts")))
+
+
+@pytest.fixture
+def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
+    """Yield a home of its own, to be damaged; nothing but the test's own damage may change in it."""
+    for name in ("registers", "prereg", "cards"):
+        shutil.copytree(CHECKOUT / name, tmp_path / name)
+    monkeypatch.setenv(HOME_VARIABLE, str(tmp_path))
+    yield Home(tmp_path)
+
+
+def snapshot(folder: Path) -> dict[str, bytes]:
+    """Return every file under a folder with its bytes."""
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}

@@ -1,0 +1,195 @@
+"""The decisions on the published study are the ones the authors reached, and the figures agree."""
+
+from __future__ import annotations
+
+import csv
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.conftest import CHECKOUT
+from tests.golden.test_paper_tables import printed_as
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.conftest import Result
+    from toolkit.decisions.case import Case
+    from toolkit.decisions.decision import Decision
+
+SOURCE = CHECKOUT / "registers" / "published" / "source"
+
+EXPECTED = {
+    "H1a": ("pass", "not_estimated"),
+    "H1b": ("pass", "not_estimated"),
+    "H2a": ("miss", "includes_zero"),
+    "H2b": ("miss", "includes_zero"),
+    "H3": ("pass", "includes_zero"),
+    "H4": ("not_run", "not_estimated"),
+    "H5": ("pass", "includes_zero"),
+    "H6": ("not_run", "not_estimated"),
+    "gate2": ("estimator and boundary framing", "not_estimated"),
+    "P1": ("met", "not_estimated"),
+    "P2": ("partially_met", "includes_zero"),
+    "P3": ("not_run", "not_estimated"),
+    "P4": ("met", "includes_zero"),
+    "P5": ("not_run", "not_estimated"),
+    "P6": ("met", "includes_zero"),
+    "P7": ("not_run", "not_estimated"),
+    "P8": ("not_run", "not_estimated"),
+    "P9": ("partially_met", "includes_zero"),
+    "P10": ("not_run", "not_estimated"),
+    "P12": ("superseded", "not_estimated"),
+    "P13": ("met", "not_estimated"),
+}
+
+
+@pytest.fixture(scope="module")
+def decisions(case: Case) -> dict[str, Decision]:
+    return {decision.rule: decision for decision in case.engine.decide_all()}
+
+
+def original() -> dict[tuple[str, str], str]:
+    """Return the authors' decision registers: (hypothesis/figure/seed) → printed value."""
+    with (SOURCE / "decisions.csv").open(encoding="utf-8", newline="") as stream:
+        return {(r["hypothesis"], f"{r['figure']}/{r['seed']}"): r["value"] for r in csv.DictReader(stream)}
+
+
+def test_every_registered_rule_has_the_expected_verdict(decisions: dict[str, Decision]) -> None:
+    assert {name: (d.verdict, d.evidence) for name, d in decisions.items()} == EXPECTED
+
+
+def test_h2a_has_the_exact_mean_and_its_seeds(decisions: dict[str, Decision]) -> None:
+    document = decisions["H2a"].as_dict()
+    assert document["criteria"][0]["value"] == "71/1920"
+    assert document["criteria"][0]["decimal"] == 0.03698
+    assert document["estimate"] == {
+        "endpoint": "c2_auc",
+        "mean": 0.03698,
+        "by_seed": {"0": 0.05391, "1": -0.00156, "2": 0.05859},
+    }
+    assert [c["holds"] for c in document["criteria"]] == [True, False, True]
+    assert {k: document["interval"][k] for k in ("level", "low", "high", "source")} == {
+        "level": 0.95,
+        "low": -0.0039,
+        "high": 0.0779,
+        "source": "published",
+    }
+
+
+def test_h2b_misses_under_both_readings(decisions: dict[str, Decision]) -> None:
+    assert decisions["H2b"].readings == {"implemented": "miss", "literal": "miss"}
+    assert decisions["H2b"].readings_agree
+
+
+def test_h3_has_the_exact_mean(decisions: dict[str, Decision]) -> None:
+    assert decisions["H3"].as_dict()["criteria"][0]["value"] == "31/576"
+
+
+def test_h5_rests_on_the_published_interval(decisions: dict[str, Decision]) -> None:
+    document = decisions["H5"].as_dict()
+    assert document["interval"]["source"] == "published"
+    assert document["criteria"][0]["basis"] == ["interval as published"]
+
+
+def test_p12_keeps_its_original_failure(decisions: dict[str, Decision]) -> None:
+    document = decisions["P12"].as_dict()
+    assert document["original_verdict"] == "missed"
+    assert printed_as(Fraction(document["criteria"][0]["value"]), "0.030")
+
+
+def test_p13_disagrees_between_its_readings(decisions: dict[str, Decision]) -> None:
+    assert decisions["P13"].readings == {"endpoint": "met", "all_below_base": "met", "monotone": "missed"}
+    assert decisions["P13"].binding == "endpoint"
+    assert decisions["P13"].as_dict()["readings_agree"] is False
+
+
+def test_amended_rules_say_so(decisions: dict[str, Decision]) -> None:
+    assert {name: d.amended_by for name, d in decisions.items() if d.amended_by} == {"H1b": "A1", "P13": "A1"}
+
+
+def test_the_frozen_h1b_could_not_have_been_evaluated(case: Case) -> None:
+    """Amendment A1 was needed: the gate-1 run had kept none of its first checkpoints."""
+    from toolkit.decisions.engine import Engine
+    from toolkit.decisions.rulebook import load_rulebook
+
+    frozen = Engine(load_rulebook(case.registration.rules), ("paired-rollouts", ""), case.study)
+    decision = frozen.decide("H1b")
+    assert decision.verdict == "not_evaluable"
+    assert any("step=20" in reason for reason in decision.missing)
+
+
+@pytest.mark.parametrize(
+    ("rule", "figure", "digits"),
+    [("H2a", "auc_difference", 4), ("H2b", "auc_difference", 4), ("H3", "difference", 4), ("H5", "difference", 4)],
+)
+def test_estimates_are_those_of_the_original_decision_registers(
+    decisions: dict[str, Decision], rule: str, figure: str, digits: int
+) -> None:
+    printed = original()
+    estimate = decisions[rule].estimate
+    assert estimate is not None
+    values = {**dict(estimate.members.items), "mean": estimate.mean}
+    for member, value in values.items():
+        cell = f"{float(printed[rule, f'{figure}/{member}']):.{digits}f}"
+        assert printed_as(value, cell), (rule, member, cell, value)
+
+
+def test_verdicts_are_those_of_the_original_decision_registers(decisions: dict[str, Decision]) -> None:
+    """H1a is registered by condition there; both parts pass."""
+    passes = {rule: value == "true" for (rule, figure), value in original().items() if figure == "passes/"}
+    assert passes == {rule: decisions[rule].verdict == "pass" for rule in ("H1a", "H2a", "H3", "H5", "H2b")}
+
+
+def test_areas_and_ratios_are_those_of_the_original_registers(case: Case) -> None:
+    """AUC and probe ratios are not stored here; recomputed, they are the ones the authors printed."""
+    from toolkit.estimators.auc import auc
+
+    success = {
+        (r["run_id"], r["regime"], r["step"]): Fraction(r["successes"], r["episodes"])
+        for r in case.study.rows("evaluations")
+        if r["phase"] == "periodic"
+    }
+    steps = (0, 20, 40, 60, 80, 100)
+    with (SOURCE / "runs.csv").open(encoding="utf-8", newline="") as stream:
+        for run in csv.DictReader(stream):
+            noisy = "flips_q010" if run["condition"] == "C4" else "faults_p025"
+            for column, regime in (("auc_clean", "clean"), ("auc_noisy", noisy), ("auc_challenge", "challenge")):
+                value = auc([success[run["run_id"], regime, step] for step in steps], steps)
+                assert float(value) == pytest.approx(float(run[column]), rel=0, abs=1e-12)
+    rows = {(r["trajectory"], r["step"], r["noise"], r["estimator"]): r for r in case.study.rows("probe")}
+    with (SOURCE / "probe.csv").open(encoding="utf-8", newline="") as stream:
+        ratios = [r for r in csv.DictReader(stream) if r["figure"] == "ratio_paired_over_independent"]
+    assert len(ratios) == 32
+    for ratio in ratios:
+        row = rows[ratio["trajectory"], int(ratio["step"]), ratio["noise"], ratio["estimator"]]
+        assert row["trace_paired"] / row["trace_independent"] == pytest.approx(float(ratio["value"]), rel=1e-12)
+
+
+def test_the_probes_own_verdicts_are_reached_again(decisions: dict[str, Decision]) -> None:
+    with (SOURCE / "probe.csv").open(encoding="utf-8", newline="") as stream:
+        verdicts = [r["value"] for r in csv.DictReader(stream) if r["figure"] == "verdict_passes"]
+    assert [value.lower() for value in verdicts] == ["true", "true"]
+    assert decisions["H1b"].verdict == "pass"
+
+
+def test_decide_prints_the_promised_document(toolkit: Callable[..., Result]) -> None:
+    result = toolkit("decide", "--all", "--study", "published", "--json")
+    documents = {d["rule"]: d for d in result.json()}
+    assert result.code == 0
+    assert {name: d["verdict"] for name, d in documents.items()} == {k: v for k, (v, _) in EXPECTED.items()}
+    promised = {
+        "rule",
+        "kind",
+        "study",
+        "verdict",
+        "evidence",
+        "criteria",
+        "estimate",
+        "interval",
+        "registration",
+        "registers",
+    }
+    assert all(promised <= set(document) for document in documents.values())
+    assert {c["config"] for c in documents["H2a"]["registers"]} == {"evaluations", "intervals", "runs"}
