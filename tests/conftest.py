@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import settings
 
 from toolkit.cli.main import main
 from toolkit.decisions.case import Case, open_case
@@ -20,7 +21,11 @@ from toolkit.prereg.registration import load_registration
 from toolkit.registers.study import Study, open_study
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
+
+# A time limit an example would make tests depend on how busy the machine is.
+settings.register_profile("steady", deadline=None)
+settings.load_profile("steady")
 
 CHECKOUT = Path(__file__).parents[1]
 
@@ -78,12 +83,12 @@ def case(home: Home, published: Study) -> Case:
 
 
 @pytest.fixture
-def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
-    """Yield a home of its own, to be damaged; nothing but the test's own damage may change in it."""
-    for name in ("registers", "prereg", "cards"):
+def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
+    """Return a home of its own, to be damaged; nothing but the test's own damage may change in it."""
+    for name in ("registers", "prereg", "cards", "site"):
         shutil.copytree(CHECKOUT / name, tmp_path / name)
     monkeypatch.setenv(HOME_VARIABLE, str(tmp_path))
-    yield Home(tmp_path)
+    return Home(tmp_path)
 
 
 def snapshot(folder: Path) -> dict[str, bytes]:

@@ -25,7 +25,7 @@ TABLES = {
 
 def rows(tabular: str) -> list[list[str]]:
     """Return the body rows of a tabular, each a list of cells."""
-    body = tabular.split(r"\midrule", 1)[1].split(r"\bottomrule")[0]
+    body = tabular.split(r"\midrule", 1)[1].split(r"\bottomrule", 1)[0]
     body = re.sub(r"\\(midrule|addlinespace)", "", body)
     lines = [line.strip() for line in body.split(r"\\")]
     return [[cell.strip() for cell in line.split("&")] for line in lines if line]

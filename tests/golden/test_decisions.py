@@ -122,7 +122,12 @@ def test_the_frozen_h1b_could_not_have_been_evaluated(case: Case) -> None:
 
 @pytest.mark.parametrize(
     ("rule", "figure", "digits"),
-    [("H2a", "auc_difference", 4), ("H2b", "auc_difference", 4), ("H3", "difference", 4), ("H5", "difference", 4)],
+    [
+        ("H2a", "auc_difference", 4),
+        ("H2b", "auc_difference", 4),
+        ("H3", "difference", 4),
+        ("H5", "difference", 4),
+    ],
 )
 def test_estimates_are_those_of_the_original_decision_registers(
     decisions: dict[str, Decision], rule: str, figure: str, digits: int
@@ -155,7 +160,11 @@ def test_areas_and_ratios_are_those_of_the_original_registers(case: Case) -> Non
     with (SOURCE / "runs.csv").open(encoding="utf-8", newline="") as stream:
         for run in csv.DictReader(stream):
             noisy = "flips_q010" if run["condition"] == "C4" else "faults_p025"
-            for column, regime in (("auc_clean", "clean"), ("auc_noisy", noisy), ("auc_challenge", "challenge")):
+            for column, regime in (
+                ("auc_clean", "clean"),
+                ("auc_noisy", noisy),
+                ("auc_challenge", "challenge"),
+            ):
                 value = auc([success[run["run_id"], regime, step] for step in steps], steps)
                 assert float(value) == pytest.approx(float(run[column]), rel=0, abs=1e-12)
     rows = {(r["trajectory"], r["step"], r["noise"], r["estimator"]): r for r in case.study.rows("probe")}
@@ -164,7 +173,9 @@ def test_areas_and_ratios_are_those_of_the_original_registers(case: Case) -> Non
     assert len(ratios) == 32
     for ratio in ratios:
         row = rows[ratio["trajectory"], int(ratio["step"]), ratio["noise"], ratio["estimator"]]
-        assert row["trace_paired"] / row["trace_independent"] == pytest.approx(float(ratio["value"]), rel=1e-12)
+        assert row["trace_paired"] / row["trace_independent"] == pytest.approx(
+            float(ratio["value"]), rel=1e-12
+        )
 
 
 def test_the_probes_own_verdicts_are_reached_again(decisions: dict[str, Decision]) -> None:

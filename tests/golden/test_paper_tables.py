@@ -22,7 +22,13 @@ if TYPE_CHECKING:
 TABLES = json.loads((Path(__file__).parent / "paper_tables.json").read_text(encoding="utf-8"))
 STEPS = (0, 20, 40, 60, 80, 100)
 FINAL_REGIMES = ("clean", "faults_p010", "faults_p025", "held_out_types", "challenge")
-NAMES = {"P": "paired", "I": "independent", "paired": "paired", "independent": "independent", "clean": "clean"}
+NAMES = {
+    "P": "paired",
+    "I": "independent",
+    "paired": "paired",
+    "independent": "independent",
+    "clean": "clean",
+}
 
 
 def printed_as(value: Fraction | float, cell: str) -> bool:
@@ -153,7 +159,8 @@ def test_training_groups_and_luck_shares(published: Study, figures: Figures, row
     ).rows
     luck = ask(
         published,
-        f"SELECT luck_share FROM luck_share_summary WHERE run_id = '{run}' AND step IN (0, 100) ORDER BY step",
+        "SELECT luck_share FROM luck_share_summary "
+        f"WHERE run_id = '{run}' AND step IN (0, 100) ORDER BY step",
     ).rows
     assert str(correct) == row[1]
     # The paper's table defines the spurious rate for C4 only.
@@ -211,7 +218,7 @@ def test_probe_tables(published: Study, table: str, query: str) -> None:
 
 
 def test_every_table_of_the_paper_is_checked() -> None:
-    numeric = {name: sum(cell not in ("--",) for row in rows for cell in row) for name, rows in TABLES.items()}
+    numeric = {name: sum(cell != "--" for row in rows for cell in row) for name, rows in TABLES.items()}
     assert numeric == {
         "c2": 28,
         "c4": 31,

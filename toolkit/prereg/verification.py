@@ -108,14 +108,10 @@ def verify_registration(folder: Path, chronologies: Sequence[Chronology] = ()) -
 def _document(registration: Registration) -> Check:
     record = registration.record
     place = registration.folder / record.document_place
-    told = f"prereg/{registration.name}/{record.document_place}"
     if not place.is_file():
-        return Check(
-            2,
-            "timestamped document",
-            "missing",
-            f"{record.document} is not part of this project; get it from {record.source} and put it at {told}",
-        )
+        told = f"prereg/{registration.name}/{record.document_place}"
+        detail = f"{record.document}, is not here; get it from {record.source} and put it at {told}"
+        return Check(2, "timestamped document", "missing", detail)
     found = hashlib.sha256(read_bytes(place)).hexdigest()
     if found != record.document_sha256:
         return Check(

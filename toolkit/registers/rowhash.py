@@ -1,8 +1,9 @@
 """A hash of rows that does not depend on how Parquet encoded them.
 
 For every column in schema order the hash takes its name, its type, the number of rows, one validity byte
-a row, and the values: fixed-width values little-endian with zero in place of null, strings as their
-64-bit lengths followed by their UTF-8 bytes. Decimals count as the strings that print them.
+a row, and the values that are there: fixed-width values little-endian, strings as their 64-bit lengths
+followed by their UTF-8 bytes. Decimals count as the strings that print them. Lengths, also those of names
+and types, are 64-bit little-endian.
 """
 
 from __future__ import annotations
@@ -44,20 +45,16 @@ def _values(array: Any) -> bytes:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    kind = array.type
-    if pa.types.is_dictionary(kind) or pa.types.is_decimal(kind):
+    array = array.drop_null()
+    if pa.types.is_dictionary(array.type) or pa.types.is_decimal(array.type):
         array = array.cast(pa.string())
-        kind = array.type
+    kind = array.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        filled = array.fill_null("")
-        lengths = pc.binary_length(filled).cast(pa.int64())
-        return _bytes_of(lengths) + "".join(filled.to_pylist()).encode()
-    if pa.types.is_boolean(kind):
-        return _bytes_of(array.fill_null(value=False))
+        return _bytes_of(pc.binary_length(array).cast(pa.int64())) + "".join(array.to_pylist()).encode()
     if pa.types.is_timestamp(kind):
-        return _bytes_of(array.cast(pa.int64()).fill_null(0))
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
-        return _bytes_of(array.fill_null(0))
+        return _bytes_of(array.cast(pa.int64()))
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind):
+        return _bytes_of(array)
     raise DamagedError("a column type has no canonical form", found=kind)
 
 

@@ -307,7 +307,7 @@ EVENTS = Table(
     "events",
     "One row a dated event of the protocol, from the study's own records.",
     (
-        moment("at", "When; midnight where only the day is known."),
+        moment("occurred_at", "When; midnight where only the day is known."),
         text("precision", "How exactly the time is known.", choices=("second", "day")),
         text(
             "kind",
@@ -327,7 +327,7 @@ EVENTS = Table(
         text("detail", "Runs, hash, address or commit concerned.", nullable=True),
         text("source", "Where the study recorded it."),
     ),
-    key=("at", "event"),
+    key=("occurred_at", "event"),
 )
 
 TABLES: dict[str, Table] = {

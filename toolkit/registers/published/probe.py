@@ -91,7 +91,7 @@ def probe_diagnostic_tasks(source: Source) -> list[Row]:
 
 
 def _figures(source: Source) -> _Figures:
-    """Group the figures by checkpoint, then by (noise, estimator); per-trajectory verdict rows have no step."""
+    """Group the figures by checkpoint, then by (noise, estimator); verdicts of a trajectory have no step."""
     figures: _Figures = {}
     for r in source.records["probe"]:
         if r["step"]:

@@ -73,7 +73,7 @@ def events(source: Source) -> list[Row]:
         at = datetime.fromisoformat(r["date_utc"])
         rows.append(
             {
-                "at": at if at.tzinfo else at.replace(tzinfo=UTC),
+                "occurred_at": at if at.tzinfo else at.replace(tzinfo=UTC),
                 "precision": "second" if at.tzinfo else "day",
                 "kind": _kind(r["event"]),
                 "event": r["event"],

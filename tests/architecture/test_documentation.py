@@ -1,0 +1,122 @@
+"""The documentation against the command line: every command that is written down runs."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import TYPE_CHECKING
+
+import click
+import pytest
+
+from tests.conftest import CHECKOUT, Result
+from toolkit.cli.main import cli
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+DOCUMENTS = ("README.md", "CONTRIBUTING.md", "cards/published.md")
+EXPECTED_CODES = {"toolkit verify-prereg": 3, "toolkit decide --all --fail-on-miss": 1}
+WRITES = ("toolkit reproduce", "toolkit registers build published", "toolkit site build")
+
+
+def commands(
+    group: click.Group, path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Yield every command with its path."""
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from commands(command, (*path, name))
+        else:
+            yield (*path, name), command
+
+
+COMMANDS = dict(commands(cli))
+
+
+def documented() -> list[str]:
+    """Return every complete `toolkit …` command in the documents."""
+    found = {}
+    for name in DOCUMENTS:
+        text = (CHECKOUT / name).read_text(encoding="utf-8")
+        for command in re.findall(r"`(toolkit [^`]+)`", text) + re.findall(
+            r"^(toolkit .+)$", text, re.MULTILINE
+        ):
+            line = " ".join(command.split())
+            if "…" not in line and "|" not in line:
+                found[line] = None
+    return list(found)
+
+
+@pytest.mark.parametrize("line", documented())
+def test_a_documented_command_runs(toolkit: Callable[..., Result], copy: object, line: str) -> None:
+    assert copy
+    result = toolkit(*shlex.split(line)[1:])
+    assert result.code == EXPECTED_CODES.get(line, 0), result.err
+    assert result.out
+
+
+def test_there_are_documented_commands() -> None:
+    lines = documented()
+    assert len(lines) >= 12
+    assert set(EXPECTED_CODES) <= set(lines)
+
+
+@pytest.mark.parametrize(("path", "command"), COMMANDS.items(), ids=[" ".join(path) for path in COMMANDS])
+def test_every_command_has_help_with_examples_that_run(
+    toolkit: Callable[..., Result], copy: object, path: tuple[str, ...], command: click.Command
+) -> None:
+    assert copy
+    text = (command.help or "").replace("\b", "")
+    examples = [line.strip() for line in text.splitlines() if line.strip().startswith("toolkit ")]
+    assert examples, f"{' '.join(path)} has no example"
+    for example in examples:
+        line = re.sub(r" > \S+$", "", example)
+        result = toolkit(*shlex.split(line)[1:])
+        assert result.code in (0, EXPECTED_CODES.get(line.removesuffix(" --json"), 3)), (example, result.err)
+        assert "Traceback" not in result.err
+
+
+@pytest.mark.parametrize(("path", "command"), COMMANDS.items(), ids=[" ".join(path) for path in COMMANDS])
+def test_every_command_takes_json(path: tuple[str, ...], command: click.Command) -> None:
+    assert path
+    assert "--json" in [option for parameter in command.params for option in parameter.opts]
+
+
+def test_the_readme_names_every_command() -> None:
+    readme = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+    for path in COMMANDS:
+        if path != ("site", "build"):
+            assert f"toolkit {' '.join(path)}" in readme or f"make {path[-1]}" in readme, path
+
+
+def test_the_readme_names_files_that_exist() -> None:
+    readme = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+    for name in re.findall(r"^\| `([\w./-]+)` \|", readme, re.MULTILINE):
+        assert (CHECKOUT / name).exists(), name
+
+
+def test_the_readme_table_shows_what_reproduce_prints(toolkit: Callable[..., Result]) -> None:
+    readme = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+    printed = [_cells(line) for line in toolkit("decide", "--all").out.splitlines()]
+    shown = [_cells(line) for line in readme.splitlines() if line.startswith("│")]
+    assert len(shown) == 5
+    for cells in shown:
+        assert cells in [line[: len(cells)] for line in printed]
+
+
+def test_the_readmes_python_runs() -> None:
+    from toolkit.cli.load import load_study
+
+    assert load_study("published").polars("evaluations").collect().height == 352
+
+
+def test_the_changelog_names_the_version() -> None:
+    import toolkit
+
+    assert f"## {toolkit.__version__}" in (CHECKOUT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f'version = "{toolkit.__version__}"' in (CHECKOUT / "pyproject.toml").read_text(encoding="utf-8")
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip("│").split("│")]

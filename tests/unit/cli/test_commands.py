@@ -1,0 +1,257 @@
+"""The command line: one JSON document, the right exit code, no traceback, nothing written."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.conftest import Result, snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from toolkit.places import Home
+
+COMMANDS = {
+    ("decide", "H2a"): 0,
+    ("decide", "--all"): 0,
+    ("explain", "H2a", "P13"): 0,
+    ("explain", "--language"): 0,
+    ("verify-prereg",): 3,
+    ("registers", "list"): 0,
+    ("registers", "schema"): 0,
+    ("registers", "verify"): 0,
+    ("registers", "build", "published", "--check"): 0,
+    ("sql", "SELECT occurred_at, event FROM events"): 0,
+    ("site", "check"): 0,
+}
+
+
+@pytest.mark.parametrize(
+    ("command", "code"), COMMANDS.items(), ids=[" ".join(command) for command in COMMANDS]
+)
+def test_every_command_prints_one_json_document(
+    toolkit: Callable[..., Result], command: tuple[str, ...], code: int
+) -> None:
+    result = toolkit(*command, "--json")
+    assert result.code == code
+    assert isinstance(result.json(), list | dict)
+    assert result.err == ""
+
+
+@pytest.mark.parametrize(
+    ("command", "code"), COMMANDS.items(), ids=[" ".join(command) for command in COMMANDS]
+)
+def test_every_command_speaks_to_people(
+    toolkit: Callable[..., Result], command: tuple[str, ...], code: int
+) -> None:
+    result = toolkit(*command)
+    assert result.code == code
+    assert result.out.strip()
+
+
+def test_decide_shows_what_must_not_be_missed(toolkit: Callable[..., Result]) -> None:
+    out = toolkit("decide", "--all").out
+    assert "estimator and boundary framing" in out
+    assert "READINGS DISAGREE" in out
+    assert "missed originally" in out
+    assert "Intervals are as published" in out
+
+
+def test_explain_shows_rule_numbers_and_rows(toolkit: Callable[..., Result]) -> None:
+    out = toolkit("explain", "H2a").out
+    for part in ("mean(c2_auc) >= 0.03", "71/1920", "does not hold", "SELECT", "rules.toml", "D6"):
+        assert part in out
+
+
+def test_a_miss_fails_only_when_asked_to(toolkit: Callable[..., Result]) -> None:
+    assert toolkit("decide", "H2a").code == 0
+    assert toolkit("decide", "H2a", "--fail-on-miss").code == 1
+    assert toolkit("decide", "H1a", "H4", "--fail-on-miss").code == 0
+
+
+def test_verify_prereg_names_the_disclosed_exception(toolkit: Callable[..., Result]) -> None:
+    (document,) = toolkit("verify-prereg", "paired-rollouts", "--json").json()
+    assert document["verdict"] == "incomplete"
+    assert document["standing"] == "public"
+    assert document["existed_by"] is None
+    assert document["chronology"]["disclosed_exceptions"] == ["gate1-c2-paired-s0"]
+
+
+def test_sql_prints_csv(toolkit: Callable[..., Result]) -> None:
+    result = toolkit("sql", "SELECT arm, count(*) AS runs FROM runs GROUP BY arm ORDER BY arm", "--csv")
+    assert result.out == "arm,runs\nclean,2\nindependent,6\npaired,7\n"
+
+
+def test_sql_shows_markup_as_text(toolkit: Callable[..., Result]) -> None:
+    assert "[red]x[/red]" in toolkit("sql", "SELECT '[red]x[/red]' AS \"[b]name\"").out
+
+
+def test_reproduce_builds_the_site_and_ends_with_the_table(
+    toolkit: Callable[..., Result], tmp_path: Path
+) -> None:
+    result = toolkit("reproduce", "--site", tmp_path / "site")
+    assert result.code == 0
+    assert (tmp_path / "site" / "index.html").is_file()
+    assert "gate2" in result.out
+    document = toolkit("reproduce", "--site", tmp_path / "site", "--json").json()
+    assert document["site"]["changed"] == []
+    assert len(document["decisions"]) == 21
+
+
+def test_a_study_can_be_named_by_its_folder(toolkit: Callable[..., Result], home: Home) -> None:
+    by_path = toolkit("decide", "H2a", "--study", home.registers / "published", "--json")
+    assert by_path.json() == toolkit("decide", "H2a", "--json").json()
+
+
+def break_parquet(home: Home) -> None:
+    path = home.registers / "published" / "evaluations" / "train-00000-of-00001.parquet"
+    path.write_bytes(b"PAR1" + b"\0" * 100 + b"PAR1")
+
+
+def edit_manifest(home: Home) -> None:
+    path = home.registers / "published" / "MANIFEST.json"
+    path.write_text(path.read_text().replace('"rows": 352', '"rows": 353'))
+
+
+def edit_rules(home: Home) -> None:
+    path = home.registrations / "paired-rollouts" / "rules.toml"
+    path.write_text(path.read_text().replace("mean(c2_auc) >= 0.03", "mean(c2_auc) >= 0.02"))
+
+
+def edit_and_rehash_rules(home: Home, old: str, new: str) -> None:
+    """Edit the rules as somebody would who also updates the hash list."""
+    import hashlib
+
+    folder = home.registrations / "paired-rollouts"
+    path, listed = folder / "rules.toml", folder / "FROZEN.sha256"
+    before = path.read_bytes()
+    after = before.replace(old.encode(), new.encode())
+    assert after != before
+    path.write_bytes(after)
+    text = listed.read_text()
+    listed.write_text(text.replace(hashlib.sha256(before).hexdigest(), hashlib.sha256(after).hexdigest()))
+
+
+def rehash_rules(home: Home) -> None:
+    edit_and_rehash_rules(home, "mean(c2_auc) >= 0.03", "mean(c2_auc) >= 0.02")
+
+
+def remove_evaluations(home: Home) -> None:
+    shutil.rmtree(home.registers / "published" / "evaluations")
+
+
+def folder_for_rules(home: Home) -> None:
+    path = home.registrations / "paired-rollouts" / "rules.toml"
+    path.unlink()
+    path.mkdir()
+
+
+@pytest.mark.parametrize(
+    ("damage", "code", "says"),
+    [
+        (break_parquet, 4, "is not the file that the manifest names"),
+        (edit_manifest, 4, "the manifest was changed after it was written"),
+        (edit_rules, 1, "rules.toml was changed after its hash was recorded"),
+        (rehash_rules, 4, "belongs to other frozen files"),
+        (remove_evaluations, 3, "cannot be read"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+@pytest.mark.parametrize("command", ["decide", "reproduce"])
+def test_damage_ends_in_one_message_and_nothing_is_written(
+    toolkit: Callable[..., Result],
+    copy: Home,
+    damage: Callable[[Home], None],
+    code: int,
+    says: str,
+    command: str,
+) -> None:
+    damage(copy)
+    before = snapshot(copy.root)
+    arguments = ("decide", "H2a") if command == "decide" else ("reproduce",)
+    result = toolkit(*arguments)
+    assert result.code == code
+    assert says in result.err
+    assert result.err.count("error:") == 1
+    assert "Traceback" not in result.err
+    assert result.out == ""
+    assert snapshot(copy.root) == before
+
+
+def test_an_error_is_a_document_with_json(toolkit: Callable[..., Result], copy: Home) -> None:
+    edit_manifest(copy)
+    result = toolkit("decide", "H2a", "--json")
+    error = json.loads(result.out)["error"]
+    assert error["exit_code"] == result.code == 4
+    assert all(error[key] for key in ("problem", "expected", "found", "where", "remedy"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (("decide", "H9"), 2, "no rule 'H9'"),
+        (("decide",), 2, "name the rules to decide"),
+        (("decide", "H2a", "--all"), 2, "name the rules to decide"),
+        (("decide", "H2a", "--study", "nobody"), 2, "no study 'nobody'"),
+        (("decide", "H2a", "--study", "/nowhere/at/all"), 2, "no study"),
+        (("decide", "H2a", "--study", "owner/name@abc"), 3, "Hub revision"),
+        (("explain",), 2, "name the rules to explain"),
+        (("registers", "schema", "diary"), 2, "no table 'diary'"),
+        (("registers", "verify", "--study", "nobody"), 2, "no study 'nobody'"),
+        (("registers", "build", "published", "--source", "/nowhere"), 3, "cannot be read"),
+        (("verify-prereg", "nobody"), 2, "no registration 'nobody'"),
+        (("sql", "SELECT"), 2, "DuckDB refused the query"),
+        (("sql", "FROM runs", "--csv", "--json"), 2, "exclude each other"),
+        (("site", "check", "--folder", "/nowhere"), 3, "cannot be read"),
+        (("nothing",), 2, "No such command"),
+        (("decide", "--nothing"), 2, "No such option"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_wrong_usage_is_said_once(
+    toolkit: Callable[..., Result], arguments: tuple[str, ...], code: int, says: str
+) -> None:
+    result = toolkit(*arguments)
+    assert result.code == code
+    assert says in result.err
+    assert "Traceback" not in result.err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("mean(c2_auc) >= 0.03", "mean(c2_aux) >= 0.03", "'c2_aux' is not declared"),
+        ("mean(c2_auc) >= 0.03", "median(c2_auc) >= 0.03", "no operator 'median'"),
+        ('over_steps = "auc"', 'over_steps = "max"', "is not one of the allowed values"),
+    ],
+)
+def test_bad_rules_are_refused_even_with_a_matching_hash(
+    toolkit: Callable[..., Result], copy: Home, old: str, new: str, says: str
+) -> None:
+    edit_and_rehash_rules(copy, old, new)
+    assert toolkit("registers", "build", "published").code == 0
+    result = toolkit("decide", "H2a")
+    assert result.code == 4
+    assert says in result.err
+
+
+def test_a_site_is_never_built_over_something_else(toolkit: Callable[..., Result], tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("years of work")
+    result = toolkit("site", "build", "--out", tmp_path)
+    assert result.code == 3
+    assert "something else" in result.err
+    assert snapshot(tmp_path) == {"thesis.tex": b"years of work"}
+
+
+def test_a_stale_site_is_found(toolkit: Callable[..., Result], tmp_path: Path) -> None:
+    toolkit("site", "build", "--out", tmp_path / "site")
+    page = tmp_path / "site" / "published" / "H2a.html"
+    page.write_text(page.read_text().replace("miss", "pass"))
+    result = toolkit("site", "check", "--folder", tmp_path / "site")
+    assert result.code == 1
+    assert "published/H2a.html" in result.err

@@ -1,0 +1,161 @@
+"""A study made by hand, to be measured and decided in tests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+RULES = """
+language = 1
+name = "small"
+title = "A small registration"
+deciding_roles = ["primary"]
+
+[[matrix]]
+tier = 1
+condition = "X"
+noise = "some"
+arms = ["paired", "independent"]
+seeds = [0, 1]
+scale_rewards = "group"
+for = ["H"]
+
+[[matrix]]
+tier = 2
+condition = "Y"
+noise = "other"
+arms = ["paired", "independent"]
+seeds = [0, 1]
+scale_rewards = "group"
+for = ["H"]
+
+[sets.validation]
+where = { phase = "periodic", pool = "validation", regime = "clean" }
+tasks = 5
+schedules = 2
+
+[endpoints.gap]
+title = "Gap"
+register = "evaluations"
+set = "validation"
+outcome = { count = "successes", of = "episodes" }
+condition = "X"
+arms = ["paired", "independent"]
+seeds = [0, 1]
+by = "seed"
+steps = [0, 20]
+over_steps = "auc"
+unit = "fraction"
+range = ["-1", "1"]
+
+[endpoints.other]
+title = "Gap of another condition"
+register = "evaluations"
+set = "validation"
+outcome = { count = "successes", of = "episodes" }
+condition = "Y"
+arms = ["paired", "independent"]
+seeds = [0, 1]
+by = "seed"
+steps = [0, 20]
+over_steps = "auc"
+unit = "fraction"
+range = ["-1", "1"]
+
+[endpoints.pooled]
+title = "Pooled"
+register = "groups_summary"
+outcome = { count = "spurious", of = "all_correct" }
+condition = "X"
+arms = ["paired"]
+seeds = [0, 1]
+by = "pooled"
+unit = "fraction"
+range = ["0", "1"]
+
+[interval_method]
+method = "percentile bootstrap"
+resamples = 10000
+resampled = ["seed pairs"]
+crossing = "crossed"
+rng_seed = 1
+
+[intervals.gap_95]
+endpoint = "gap"
+level = "0.95"
+
+"""
+
+
+def rule(name: str, *tests: str, kind: str = "hypothesis", more: str = "") -> str:
+    """Return a rule as TOML; a test may be written `reading: test`."""
+    lines = [f"[rules.{name}]", f'kind = "{kind}"', 'title = "A rule"', 'text = "Words."', more]
+    for number, test in enumerate(tests):
+        reading, _, text = test.rpartition(": ")
+        lines += [f"[[rules.{name}.criteria]]", f'id = "c{number}"', 'text = "Words."', f'test = "{text}"']
+        lines += [f'reading = "{reading}"'] if reading else []
+    return "\n".join(lines) + "\n"
+
+
+def run_row(condition: str, arm: str, seed: int, **facts: Any) -> dict[str, Any]:
+    """Return a row of `runs`, as far as the engine reads it."""
+    return {
+        "run_id": f"{condition}-{arm}-{seed}",
+        "condition": condition,
+        "arm": arm,
+        "seed": seed,
+        "role": "primary",
+        "scale_rewards": "group",
+        "status": "COMPLETE",
+        **facts,
+    }
+
+
+def evaluation_row(run_id: str, step: int, successes: int, **facts: Any) -> dict[str, Any]:
+    """Return a row of `evaluations`, as far as the engine reads it."""
+    return {
+        "run_id": run_id,
+        "phase": "periodic",
+        "pool": "validation",
+        "regime": "clean",
+        "step": step,
+        "successes": successes,
+        "episodes": 10,
+        **facts,
+    }
+
+
+@dataclass
+class SmallStudy:
+    """Registers held in memory."""
+
+    tables: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    name: str = "small"
+    is_summary: bool = False
+
+    def has(self, table: str) -> bool:
+        return table in self.tables
+
+    def rows(self, table: str) -> list[dict[str, Any]]:
+        return self.tables[table]
+
+    def sha256(self, table: str) -> str:
+        return f"hash of {table}"
+
+
+def small_study() -> SmallStudy:
+    """Return condition X in full: paired AUC 0.6 and 0.5, independent 0.5 and 0.6."""
+    runs = [run_row("X", arm, seed) for arm in ("paired", "independent") for seed in (0, 1)]
+    levels = {"X-paired-0": 6, "X-paired-1": 5, "X-independent-0": 5, "X-independent-1": 6}
+    return SmallStudy(
+        {
+            "runs": runs,
+            "evaluations": [
+                evaluation_row(run, step, successes) for run, successes in levels.items() for step in (0, 20)
+            ],
+            "groups_summary": [
+                {"run_id": "X-paired-0", "spurious": 1, "all_correct": 10},
+                {"run_id": "X-paired-1", "spurious": 2, "all_correct": 20},
+            ],
+        }
+    )

@@ -1,0 +1,142 @@
+"""Verdicts: every combination of what holds, what does not, and what is missing."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.decisions.study import RULES, SmallStudy, rule, small_study
+from toolkit.decisions.engine import Engine
+from toolkit.decisions.rulebook import load_rulebook
+from toolkit.errors import UsageError
+
+HOLDS, LOST, GAP, NEVER = (
+    "mean(gap) = 0",
+    "each(gap > 0)",
+    "lower(gap_95) > 0",
+    "mean(other) > 0",
+)
+
+
+def verdict(*tests: str, kind: str = "hypothesis", more: str = "", study: SmallStudy | None = None) -> str:
+    book = load_rulebook(RULES + rule("H", *tests, kind=kind, more=more))
+    return Engine(book, ("small", ""), study or small_study()).decide("H").verdict
+
+
+@pytest.mark.parametrize(
+    ("tests", "expected"),
+    [
+        ((HOLDS,), "pass"),
+        ((HOLDS, LOST), "miss"),
+        ((LOST, GAP), "miss"),
+        ((LOST, NEVER), "miss"),
+        ((HOLDS, GAP), "not_evaluable"),
+        ((HOLDS, NEVER), "not_run"),
+        ((GAP, NEVER), "not_evaluable"),
+        ((NEVER,), "not_run"),
+    ],
+)
+def test_a_hypothesis_is_a_kleene_conjunction(tests: tuple[str, ...], expected: str) -> None:
+    assert verdict(*tests) == expected
+
+
+@pytest.mark.parametrize(
+    ("tests", "expected"),
+    [
+        ((HOLDS,), "met"),
+        ((LOST,), "missed"),
+        ((HOLDS, LOST), "partially_met"),
+        ((HOLDS, LOST, GAP), "partially_met"),
+        ((HOLDS, GAP), "not_evaluable"),
+        ((LOST, GAP), "not_evaluable"),
+        ((LOST, NEVER), "not_run"),
+        ((NEVER,), "not_run"),
+    ],
+)
+def test_a_prediction_can_be_met_in_part(tests: tuple[str, ...], expected: str) -> None:
+    assert verdict(*tests, kind="prediction") == expected
+
+
+@pytest.mark.parametrize(
+    ("tests", "expected"), [((HOLDS, LOST), "missed"), ((HOLDS, HOLDS), "met"), ((LOST, GAP), "missed")]
+)
+def test_a_joint_prediction_is_met_or_missed_as_a_whole(tests: tuple[str, ...], expected: str) -> None:
+    assert verdict(*tests, kind="prediction", more='parts = "joint"') == expected
+
+
+@pytest.mark.parametrize(
+    ("tests", "expected"),
+    [((HOLDS,), "go"), ((LOST,), "stay"), ((GAP,), "not_evaluable"), ((NEVER,), "not_run")],
+)
+def test_a_gate_names_its_outcome(tests: tuple[str, ...], expected: str) -> None:
+    assert verdict(*tests, kind="gate", more='open = "go"\nshut = "stay"') == expected
+
+
+def test_a_superseded_prediction_keeps_its_original_verdict() -> None:
+    book = load_rulebook(RULES + rule("P", LOST, kind="prediction", more='superseded = "Later changed."'))
+    decision = Engine(book, ("small", ""), small_study()).decide("P")
+    assert (decision.verdict, decision.original_verdict) == ("superseded", "missed")
+
+
+def test_the_binding_reading_decides_and_disagreement_shows() -> None:
+    more = 'binding = "strict"\nreadings = { strict = "All.", loose = "Mean." }'
+    text = rule("H", f"strict: {LOST}", f"loose: {HOLDS}", HOLDS, more=more)
+    decision = Engine(load_rulebook(RULES + text), ("small", ""), small_study()).decide("H")
+    assert decision.verdict == "miss"
+    assert decision.readings == {"strict": "miss", "loose": "pass"}
+    assert not decision.readings_agree
+
+
+@pytest.mark.parametrize(
+    ("first", "expected"), [(HOLDS, "pass"), (LOST, "miss"), (GAP, "not_evaluable"), (NEVER, "not_run")]
+)
+def test_a_rule_can_rest_on_another_rule(first: str, expected: str) -> None:
+    book = load_rulebook(RULES + rule("A", first) + rule("B", "passes(A)"))
+    assert Engine(book, ("small", ""), small_study()).decide("B").verdict == expected
+
+
+def test_a_decision_names_every_register_it_read() -> None:
+    book = load_rulebook(RULES + rule("A", "pooled < 1") + rule("B", "passes(A)"))
+    decision = Engine(book, ("small", ""), small_study()).decide("B")
+    assert [name for name, _ in decision.registers] == ["groups_summary", "runs"]
+
+
+def test_an_unknown_rule_is_wrong_usage() -> None:
+    book = load_rulebook(RULES + rule("A", HOLDS))
+    with pytest.raises(UsageError, match="no rule 'H9'"):
+        Engine(book, ("small", ""), small_study()).decide("H9")
+
+
+def test_every_operator_means_what_it_says() -> None:
+    tests = [
+        "mean(gap) = 0",
+        "max(gap) = 0.1",
+        "min(gap) = -0.1",
+        "first(gap) = 0.1",
+        "last(gap) = -0.1",
+        "count(gap > 0) = 1",
+        "decreasing(gap)",
+        "each(rest(gap) < 0)",
+        "each(abs(gap) = 0.1)",
+        "each(within(gap, 0, 0.1))",
+        "each(between(gap, -0.1, 0.1))",
+        "not(majority(gap > 0))",
+        "any(max(gap) > 1, min(gap) < 0)",
+        "all(max(gap) > 0, min(gap) < 0)",
+        "each(2 * gap - gap = gap)",
+        "each(gap / gap = 1)",
+        "within(pooled, 0.1, 0)",
+    ]
+    for test in tests:
+        assert verdict(test) == "pass", test
+        assert verdict(f"not({test})") == "miss", test
+
+
+@pytest.mark.parametrize(
+    "test", ["each(rest(rest(gap)) > 0)", "decreasing(rest(gap))", "mean(rest(rest(gap))) > 0"]
+)
+def test_nothing_holds_of_an_empty_series(test: str) -> None:
+    assert verdict(test) == "not_evaluable"
+
+
+def test_a_quotient_over_zero_has_no_value() -> None:
+    assert verdict("mean(gap) / mean(gap) = 1") == "not_evaluable"

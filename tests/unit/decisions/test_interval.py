@@ -1,0 +1,81 @@
+"""Registered intervals and the evidence beside a verdict."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from tests.unit.decisions.study import RULES, SmallStudy, rule
+from toolkit.decisions.interval import Interval, evidence_of, registered_interval
+from toolkit.decisions.rulebook import load_rulebook
+from toolkit.decisions.values import Missing
+
+SPEC = load_rulebook(RULES + rule("H", "mean(gap) > 0")).intervals["gap_95"]
+
+
+def published(**facts: Any) -> SmallStudy:
+    row = {
+        "endpoint": "gap",
+        "level": Decimal("0.950000"),
+        "low": Decimal("-0.0100"),
+        "high": Decimal("0.0700"),
+        "estimate": Decimal("0.0300"),
+        "decimals": 4,
+        "method": "percentile bootstrap",
+        "resamples": 10000,
+        "resampled": "seed pairs",
+        **facts,
+    }
+    return SmallStudy({"intervals": [row]})
+
+
+def test_a_published_interval_is_used_exactly_as_printed() -> None:
+    interval = registered_interval(SPEC, Fraction("0.03001"), published())
+    assert isinstance(interval, Interval)
+    assert (interval.low, interval.high, interval.source) == (
+        Fraction("-0.01"),
+        Fraction("0.07"),
+        "published",
+    )
+
+
+@pytest.mark.parametrize("facts", [{"level": Decimal("0.90")}, {"endpoint": "other"}])
+def test_an_interval_of_another_level_or_endpoint_is_not_taken(facts: dict[str, Any]) -> None:
+    assert isinstance(registered_interval(SPEC, Fraction("0.03"), published(**facts)), Missing)
+
+
+def test_an_interval_of_another_estimate_is_not_taken() -> None:
+    answer = registered_interval(SPEC, Fraction("0.0302"), published())
+    assert isinstance(answer, Missing)
+    assert "belongs to an estimate of 0.03" in answer.reasons[0]
+
+
+def test_a_missing_mean_has_no_interval() -> None:
+    gap = Missing(not_run=True, reasons=("never",))
+    assert registered_interval(SPEC, gap, published()) == gap
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "threshold", "expected"),
+    [
+        ("-0.01", "0.07", "0.03", "includes_zero"),
+        ("0", "0.07", "0.03", "includes_zero"),
+        ("0.01", "0.07", "0.03", "includes_threshold"),
+        ("0.04", "0.07", "0.03", "excludes_zero"),
+        ("0.01", "0.07", None, "excludes_zero"),
+        ("-0.07", "-0.01", None, "excludes_zero"),
+    ],
+)
+def test_evidence_says_what_lies_in_the_interval(
+    low: str, high: str, threshold: str | None, expected: str
+) -> None:
+    interval = Interval("i", "gap", Fraction("0.95"), Fraction(low), Fraction(high), "published", "")
+    assert evidence_of(interval, Fraction(threshold) if threshold else None) == expected
+
+
+@pytest.mark.parametrize("interval", [None, Missing(not_run=False, reasons=("gone",))])
+def test_without_an_interval_nothing_is_estimated(interval: Missing | None) -> None:
+    assert evidence_of(interval, None) == "not_estimated"

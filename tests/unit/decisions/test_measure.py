@@ -1,0 +1,112 @@
+"""From rows to the value of an endpoint."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from tests.unit.decisions.study import RULES, SmallStudy, evaluation_row, rule, run_row, small_study
+from toolkit.decisions.measure import exact, measure
+from toolkit.decisions.rulebook import load_rulebook
+from toolkit.decisions.values import Missing, Series
+from toolkit.errors import DamagedError
+
+BOOK = load_rulebook(RULES + rule("H", "mean(gap) > 0"))
+
+
+def value(study: SmallStudy, endpoint: str = "gap") -> object:
+    return measure(BOOK.endpoints[endpoint], study, BOOK.deciding_roles)
+
+
+def members(study: SmallStudy) -> dict[str, Fraction | Missing]:
+    measured = value(study)
+    assert isinstance(measured, Series)
+    return dict(measured.items)
+
+
+def test_a_contrast_is_first_minus_second_seed_by_seed() -> None:
+    assert members(small_study()) == {"0": Fraction(1, 10), "1": Fraction(-1, 10)}
+
+
+def test_pooled_counts_are_summed_before_they_are_divided() -> None:
+    assert value(small_study(), "pooled") == Fraction(3, 30)
+
+
+def test_a_stored_double_counts_as_the_decimal_that_prints_it() -> None:
+    assert exact(0.1) == Fraction(1, 10)
+
+
+def test_a_tier_that_was_never_run_is_not_run() -> None:
+    study = small_study()
+    measured = value(study, "other")
+    assert isinstance(measured, Series)
+    assert all(isinstance(v, Missing) and v.not_run for v in measured.values)
+
+
+def test_a_run_missing_from_a_tier_that_was_begun_is_a_gap() -> None:
+    study = small_study()
+    study.tables["runs"] = [r for r in study.tables["runs"] if r["run_id"] != "X-paired-1"]
+    gap = members(study)["1"]
+    assert isinstance(gap, Missing)
+    assert not gap.not_run
+    assert gap.reasons == ("X paired seed 1 was not run",)
+    assert members(study)["0"] == Fraction(1, 10)
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (lambda s: s.tables["evaluations"].pop(0), "has no row with"),
+        (lambda s: s.tables["evaluations"][0].update(episodes=9), "expected 10 episodes, found 9"),
+        (lambda s: s.tables["evaluations"][0].update(successes=None), "was not published"),
+        (lambda s: s.tables["runs"][0].update(status="INCOMPLETE"), "is not complete"),
+    ],
+)
+def test_incomplete_evidence_is_missing_and_says_why(damage: object, reason: str) -> None:
+    study = small_study()
+    damage(study)  # type: ignore[operator]
+    gap = members(study)["0"]
+    assert isinstance(gap, Missing)
+    assert not gap.not_run
+    assert reason in gap.reasons[0]
+
+
+def test_a_study_without_the_register_has_no_value() -> None:
+    study = small_study()
+    del study.tables["evaluations"]
+    assert all(isinstance(v, Missing) for v in members(study).values())
+
+
+def test_a_rate_of_nothing_is_missing_not_zero() -> None:
+    study = small_study()
+    for row in study.tables["groups_summary"]:
+        row.update(spurious=0, all_correct=0)
+    assert isinstance(value(study, "pooled"), Missing)
+
+
+def test_a_run_of_another_role_is_not_read() -> None:
+    study = small_study()
+    study.tables["runs"].append(run_row("X", "paired", 0, run_id="again", role="replication"))
+    assert members(study)["0"] == Fraction(1, 10)
+
+
+def test_two_deciding_runs_in_one_place_are_refused() -> None:
+    study = small_study()
+    study.tables["runs"].append(run_row("X", "paired", 0, run_id="again"))
+    with pytest.raises(DamagedError, match="two deciding runs"):
+        members(study)
+
+
+def test_two_rows_in_one_place_are_refused() -> None:
+    study = small_study()
+    study.tables["evaluations"].append(evaluation_row("X-paired-0", 0, 1))
+    with pytest.raises(DamagedError, match="2 rows where the endpoint needs one"):
+        members(study)
+
+
+def test_text_in_place_of_a_number_is_refused() -> None:
+    study = small_study()
+    study.tables["evaluations"][0]["successes"] = "six"
+    with pytest.raises(DamagedError, match="is no number"):
+        members(study)

@@ -1,0 +1,109 @@
+"""What a rules file may not say, each as one defect of a good one."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.decisions.study import RULES, rule
+from toolkit.decisions.rulebook import load_rulebook
+from toolkit.errors import RuleError
+
+GOOD = RULES + rule("H", "mean(gap) > 0")
+READINGS = 'binding = "a"\nreadings = { a = "One.", b = "Two." }'
+
+DEFECTS = {
+    "no TOML": ("language = 1", "language ="),
+    "another version of the language": ("language = 1", "language = 2"),
+    "an unknown key": ("[rules.H]", "[rules.H]\nsurprise = 1"),
+    "an unknown section": ("[rules.H]", "[surprise]\nx = 1\n[rules.H]"),
+    "an unknown kind": ('kind = "hypothesis"', 'kind = "hunch"'),
+    "a number where text belongs": ('title = "A rule"', "title = 7"),
+    "a Boolean where a number belongs": ("tasks = 5", "tasks = true"),
+    "a text among the seeds": ("seeds = [0, 1]\nby", 'seeds = [0, "1"]\nby'),
+    "an undeclared endpoint": ("mean(gap) > 0", "mean(gaap) > 0"),
+    "an unknown operator": ("mean(gap) > 0", "median(gap) > 0"),
+    "a test that is no test": ("mean(gap) > 0", "mean(gap)"),
+    "an undeclared evaluation set": ('set = "validation"', 'set = "test"'),
+    "an unknown register": ('register = "evaluations"', 'register = "diary"'),
+    "an unknown column": ('count = "successes"', 'count = "wins"'),
+    "an unknown column in a set": ('phase = "periodic"', 'phrase = "periodic"'),
+    "an outcome of both kinds": ('of = "episodes" }', 'of = "episodes", figure = "calls" }'),
+    "an unknown unit of analysis": ('by = "seed"', 'by = "mood"'),
+    "an unknown summary of steps": ('over_steps = "auc"', 'over_steps = "median"'),
+    "steps without a summary": ('over_steps = "auc"\n', ""),
+    "steps that do not increase": ("steps = [0, 20]", "steps = [20, 0]"),
+    "three arms in a contrast": ('by = "seed"', 'by = "seed"\n# three arms below'),
+    "a range that does not rise": ('range = ["-1", "1"]', 'range = ["1", "-1"]'),
+    "a range without numbers": ('range = ["-1", "1"]', 'range = ["-1", "much"]'),
+    "an infinite range": ('range = ["-1", "1"]', 'range = ["-1", "inf"]'),
+    "a run outside the matrix": (
+        'condition = "X"\narms = ["paired", "independent"]\nseeds = [0, 1]\nby',
+        'condition = "X"\narms = ["paired", "independent"]\nseeds = [0, 2]\nby',
+    ),
+    "an unknown arm": (
+        'arms = ["paired", "independent"]\nseeds = [0, 1]\nby',
+        'arms = ["paired", "alone"]\nseeds = [0, 1]\nby',
+    ),
+    "an interval of nothing": ('endpoint = "gap"', 'endpoint = "gaap"'),
+    "a level of one": ('level = "0.95"', 'level = "1"'),
+    "an undeclared estimate": ('text = "Words."\n\n', 'text = "Words."\nestimate = "gaap"\n'),
+    "an undeclared interval beside a rule": ('text = "Words."\n\n', 'text = "Words."\ninterval = "gaap"\n'),
+    "a threshold that is no number": ('text = "Words."\n\n', 'text = "Words."\nthreshold = "three"\n'),
+    "gate outcomes on a hypothesis": ('text = "Words."\n\n', 'text = "Words."\nopen = "go"\nshut = "stay"\n'),
+    "a superseded hypothesis": ('text = "Words."\n\n', 'text = "Words."\nsuperseded = "Why."\n'),
+    "readings without criteria of their own": ('text = "Words."\n\n', f'text = "Words."\n{READINGS}\n'),
+    "a rule without criteria": (rule("H", "mean(gap) > 0"), rule("H")),
+    "a criterion twice": (
+        "[[rules.H.criteria]]",
+        '[[rules.H.criteria]]\nid = "c0"\ntext = ""\ntest = "mean(gap) > 1"\n[[rules.H.criteria]]',
+    ),
+    "a rule that rests on itself": ("mean(gap) > 0", "passes(H)"),
+    "a name that is endpoint and rule": ("[rules.H]", "[rules.gap]"),
+    "a checkpoint without a step": ('by = "pooled"', 'by = "checkpoint"\ncheckpoints = ["A"]'),
+    "pooling a figure": (
+        'outcome = { count = "spurious", of = "all_correct" }',
+        'outcome = { figure = "spurious" }',
+    ),
+}
+DEFECTS["three arms in a contrast"] = (
+    'arms = ["paired", "independent"]\nseeds = [0, 1]\nby',
+    'arms = ["paired", "independent", "clean"]\nseeds = [0, 1]\nby',
+)
+
+
+def test_the_rules_without_a_defect_load() -> None:
+    assert list(load_rulebook(GOOD).rules) == ["H"]
+
+
+@pytest.mark.parametrize(("good", "bad"), DEFECTS.values(), ids=DEFECTS)
+def test_a_defect_is_refused(good: str, bad: str) -> None:
+    assert good in GOOD
+    with pytest.raises(RuleError) as caught:
+        load_rulebook(GOOD.replace(good, bad))
+    assert caught.value.exit_code == 4
+    assert caught.value.problem
+
+
+def amendment(replaces: str, text: str) -> str:
+    return f'[amendment]\nid = "A9"\nreplaces = [{replaces}]\n\n{text}'
+
+
+def test_an_amendment_replaces_the_rules_it_names() -> None:
+    book = load_rulebook(GOOD, [amendment('"H"', rule("H", "mean(gap) > 1"))])
+    assert book.rules["H"].criteria[0].test == "mean(gap) > 1"
+    assert (book.rules["H"].amended_by, book.amendments) == ("A9", ("A9",))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        amendment('"H"', rule("H2", "mean(gap) > 1")),
+        amendment("", rule("H", "mean(gap) > 1")),
+        amendment('"H2"', rule("H2", "mean(gap) > 1")),
+        amendment('"H"', rule("H", "mean(gaap) > 1")),
+        amendment('"H"', rule("H", "mean(gap) > 1") + "[surprise]\nx = 1\n"),
+    ],
+)
+def test_an_amendment_that_does_not_fit_is_refused(text: str) -> None:
+    with pytest.raises(RuleError):
+        load_rulebook(GOOD, [text])

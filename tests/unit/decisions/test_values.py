@@ -1,0 +1,76 @@
+"""Kleene logic and printed numbers."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+
+import pytest
+
+from toolkit.decisions.values import (
+    Missing,
+    Series,
+    exact_text,
+    kleene_all,
+    kleene_any,
+    kleene_majority,
+    kleene_not,
+    rounded,
+    together,
+)
+
+GAP = Missing(not_run=False, reasons=("a gap",))
+NEVER = Missing(not_run=True, reasons=("never run",))
+
+
+def completions(truths: tuple[bool | Missing, ...]) -> list[tuple[bool, ...]]:
+    """Return every way in which unknown values could turn out."""
+    choices = [(True, False) if isinstance(t, Missing) else (t,) for t in truths]
+    return list(product(*choices))
+
+
+def agrees(answer: bool | Missing, outcomes: set[bool]) -> bool:
+    """Whether an answer is the one that all completions share, or unknown where they differ."""
+    return isinstance(answer, Missing) if len(outcomes) == 2 else answer is outcomes.pop()
+
+
+@pytest.mark.parametrize("truths", list(product((True, False, GAP), repeat=3)))
+def test_every_operator_is_unknown_exactly_where_completions_differ(
+    truths: tuple[bool | Missing, ...],
+) -> None:
+    ways = completions(truths)
+    assert agrees(kleene_all(truths), {all(way) for way in ways})
+    assert agrees(kleene_any(truths), {any(way) for way in ways})
+    assert agrees(kleene_majority(truths), {2 * sum(way) > len(way) for way in ways})
+
+
+def test_half_is_no_majority() -> None:
+    assert kleene_majority([True, False]) is False
+
+
+def test_negation_keeps_what_is_unknown() -> None:
+    assert kleene_not(GAP) is GAP
+    assert kleene_not(True) is False
+
+
+def test_missing_together_is_not_run_only_if_all_of_it_is() -> None:
+    assert together([NEVER, NEVER]) == NEVER
+    assert together([NEVER, GAP]) == Missing(not_run=False, reasons=("never run", "a gap"))
+
+
+def test_a_series_with_a_gap_has_no_values() -> None:
+    assert Series("seed", (("0", Fraction(1)), ("1", GAP))).present() == GAP
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "decimal"),
+    [
+        (Fraction(71, 1920), "71/1920", 0.03698),
+        (Fraction(0), "0", 0.0),
+        (Fraction("0.34665099965789636"), "0.34665099965789636", 0.34665),
+        (Fraction("-0.0039"), "-39/10000", -0.0039),
+        (Fraction("0.27486711098878242"), "0.2748671109887824", 0.27487),
+    ],
+)
+def test_numbers_print_exactly_and_rounded(value: Fraction, text: str, decimal: float) -> None:
+    assert (exact_text(value), rounded(value)) == (text, decimal)

@@ -1,0 +1,127 @@
+"""A registration is exactly its recorded bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+
+from toolkit.errors import DamagedError, IncompleteError, ToolkitError, VerificationError
+from toolkit.prereg.registration import load_registration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from toolkit.places import Home
+
+
+def folder(home: Home) -> Path:
+    return home.registration_folder("paired-rollouts")
+
+
+def test_the_record_is_the_original_freeze(home: Home) -> None:
+    record = load_registration(folder(home)).record
+    assert record.document_sha256 == "6dc709de6f36f008da3a9f04e7de447f862e039afe39db550fda8a341430c2cf"
+    assert record.frozen_at == datetime(2026, 9, 8, 12, 33, 49, tzinfo=UTC)
+    assert {(a.name, a.recorded_time) for a in record.authorities} == {
+        ("FreeTSA", datetime(2026, 9, 8, 12, 34, 39, tzinfo=UTC)),
+        ("DigiCert", datetime(2026, 9, 8, 12, 34, 40, tzinfo=UTC)),
+    }
+
+
+def test_amendment_and_exception_are_there(home: Home) -> None:
+    registration = load_registration(folder(home))
+    assert [(a.id, a.replaces) for a in registration.amendments] == [("A1", ("H1b", "P13"))]
+    assert [e.run for e in registration.exceptions] == ["gate1-c2-paired-s0"]
+
+
+def test_the_digest_is_that_of_the_list_of_frozen_files(home: Home) -> None:
+    raw = (folder(home) / "FROZEN.sha256").read_bytes()
+    assert load_registration(folder(home)).sha256 == hashlib.sha256(raw).hexdigest()
+
+
+def test_sha256sum_agrees_with_the_lists(home: Home) -> None:
+    for name in ("FROZEN.sha256", "LATER.sha256"):
+        checked = subprocess.run(["sha256sum", "--check", "--strict", name], cwd=folder(home), check=False)
+        assert checked.returncode == 0
+
+
+@pytest.mark.parametrize(
+    "name", ["rules.toml", "protocol.md", "record.toml", "deviations.toml", "amendments/A1.toml"]
+)
+def test_one_changed_byte_is_refused(copy: Home, name: str) -> None:
+    path = folder(copy) / name
+    path.write_bytes(path.read_bytes().replace(b"0", b"1", 1))
+    with pytest.raises(VerificationError, match="was changed after its hash was recorded") as caught:
+        load_registration(folder(copy))
+    assert caught.value.where == str(path)
+
+
+def test_a_changed_line_ending_is_refused(copy: Home) -> None:
+    path = folder(copy) / "rules.toml"
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    with pytest.raises(VerificationError):
+        load_registration(folder(copy))
+
+
+def test_a_file_that_nobody_recorded_is_refused(copy: Home) -> None:
+    (folder(copy) / "amendments" / "A2.toml").write_text("")
+    with pytest.raises(VerificationError, match="belongs to no hash list"):
+        load_registration(folder(copy))
+
+
+def test_a_readers_evidence_is_welcome(copy: Home) -> None:
+    (folder(copy) / "evidence").mkdir()
+    (folder(copy) / "evidence" / "document").write_bytes(b"")
+    assert load_registration(folder(copy)).name == "paired-rollouts"
+
+
+DAMAGED_LISTS: dict[str, Callable[[str], str]] = {
+    "short hash": lambda text: text[1:],
+    "one space": lambda text: text.replace("  ", " "),
+    "a name twice": lambda text: text + text,
+    "a path upwards": lambda text: text.replace("rules.toml", "../rules.toml"),
+    "an absolute path": lambda text: text.replace("rules.toml", "/etc/passwd"),
+    "upper case": lambda text: text.upper(),
+    "no text": lambda _: "\0\1\2",
+}
+
+
+@pytest.mark.parametrize("change", DAMAGED_LISTS.values(), ids=DAMAGED_LISTS)
+def test_a_damaged_list_is_refused(copy: Home, change: Callable[[str], str]) -> None:
+    path = folder(copy) / "FROZEN.sha256"
+    path.write_text(change(path.read_text()))
+    with pytest.raises(ToolkitError) as caught:
+        load_registration(folder(copy))
+    assert isinstance(caught.value, DamagedError)
+
+
+@pytest.mark.parametrize("name", ["FROZEN.sha256", "rules.toml", "record.toml"])
+def test_a_missing_file_is_incomplete(copy: Home, name: str) -> None:
+    (folder(copy) / name).unlink()
+    with pytest.raises(IncompleteError):
+        load_registration(copy.registrations / "paired-rollouts")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("record.toml", "standing ="),
+        ("record.toml", ""),
+        ("deviations.toml", "entries = 3"),
+        ("deviations.toml", "[[entries]]\nid = 1"),
+        ("amendments/A1.toml", "x = 1"),
+    ],
+)
+def test_a_recorded_file_that_says_nothing_is_damaged(copy: Home, name: str, text: str) -> None:
+    path = folder(copy) / name
+    recorded = hashlib.sha256(path.read_bytes()).hexdigest()
+    path.write_text(text)
+    listed = folder(copy) / "LATER.sha256"
+    listed.write_text(listed.read_text().replace(recorded, hashlib.sha256(text.encode()).hexdigest()))
+    with pytest.raises(DamagedError, match="does not say what it has to"):
+        load_registration(folder(copy))

@@ -1,0 +1,42 @@
+"""The card's generated parts come from the schema."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from toolkit.registers.card import dataset_card, table_text
+from toolkit.registers.schema import TABLES
+
+if TYPE_CHECKING:
+    from toolkit.registers.study import Study
+
+
+def test_every_column_is_documented_in_the_shipped_card(published: Study) -> None:
+    card = (published.folder / "README.md").read_text(encoding="utf-8")
+    for table in published.tables:
+        assert table_text(table, published.manifest.tables[table.name].rows) in card
+        for column in table.columns:
+            assert f"| `{column.name}` |" in card
+
+
+def test_no_mark_is_left_in_a_card() -> None:
+    card = dataset_card(
+        "{{configs}} {{dataset_info}} {{tables}} {{schema_version}}", dict.fromkeys(TABLES, 1)
+    )
+    assert "{{" not in card
+
+
+def test_exactly_one_configuration_is_the_default() -> None:
+    assert dataset_card("{{configs}}", dict.fromkeys(TABLES, 1)).count("default: true") == 1
+
+
+def test_every_table_key_and_reference_names_columns() -> None:
+    for table in TABLES.values():
+        assert all(table.column(name) for name in table.key), table.name
+        for own, target in table.parent.items():
+            parent, _, column = target.partition(".")
+            assert table.column(own)
+            assert TABLES[parent].column(column)
+        for column_ in table.columns:
+            assert column_.at_most is None or table.column(column_.at_most)
+            assert column_.meaning.endswith(".")

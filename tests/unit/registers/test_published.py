@@ -1,0 +1,112 @@
+"""The published registers follow from their sources, byte for byte, and hold counts."""
+
+from __future__ import annotations
+
+import csv
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.conftest import CHECKOUT, snapshot
+from toolkit.errors import DamagedError, IncompleteError
+from toolkit.registers.manifest import RegistrationRef
+from toolkit.registers.published.build import build_published
+from toolkit.registers.published.source import share_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from toolkit.places import Home
+    from toolkit.registers.study import Study
+
+REF = RegistrationRef("paired-rollouts", "0" * 64)
+CARD = (CHECKOUT / "cards" / "published.md").read_text(encoding="utf-8")
+SOURCE = CHECKOUT / "registers" / "published" / "source"
+
+
+def test_building_gives_the_shipped_bytes(home: Home, published: Study, tmp_path: Path) -> None:
+    build_published(SOURCE, tmp_path, CARD, published.manifest.registration)
+    assert snapshot(tmp_path) == snapshot(home.registers / "published")
+
+
+def test_building_over_a_broken_build_gives_the_same_bytes(tmp_path: Path) -> None:
+    build_published(SOURCE, tmp_path, CARD, REF)
+    whole = snapshot(tmp_path)
+    (tmp_path / "MANIFEST.json").unlink()
+    (tmp_path / "runs" / "train-00000-of-00001.parquet").write_bytes(b"half")
+    build_published(SOURCE, tmp_path, CARD, REF)
+    assert snapshot(tmp_path) == whole
+
+
+def test_the_registration_named_is_the_one_shipped(published: Study) -> None:
+    from toolkit.prereg.registration import load_registration
+
+    registration = load_registration(CHECKOUT / "prereg" / "paired-rollouts")
+    assert published.manifest.registration == RegistrationRef(registration.name, registration.sha256)
+
+
+def test_every_fraction_of_the_source_is_its_count(published: Study) -> None:
+    rows = {(r["run_id"], r["phase"], r["regime"], r["step"]): r for r in published.rows("evaluations")}
+    regimes = {"heldout_types": "held_out_types", "noisy_p010": "faults_p010", "noisy_p025": "faults_p025"}
+    with (SOURCE / "evaluations.csv").open(encoding="utf-8", newline="") as stream:
+        records = list(csv.DictReader(stream))
+    assert len(records) == len(rows) == 352
+    for r in records:
+        own = "flips_q010" if r["condition"] == "C4" else "faults_p025"
+        regime = own if r["regime"] in ("noisy", "at_training") else regimes.get(r["regime"], r["regime"])
+        row = rows[r["run_id"], r["phase"], regime, int(r["step"])]
+        assert row["successes"] / row["episodes"] == pytest.approx(float(r["true_success"]), abs=1e-12)
+        assert row["calls"] / row["episodes"] == pytest.approx(float(r["mean_calls"]), abs=1e-9)
+        assert row["observed_successes"] + row["flipped"] == row["successes"]
+        assert (row["recovered"] is None) == (row["exposed"] == 0)
+
+
+def test_spurious_groups_of_the_independent_arm_are_the_published_count(published: Study) -> None:
+    rows = [
+        r for r in published.rows("groups_summary") if r["condition"] == "C4" and r["arm"] == "independent"
+    ]
+    assert (sum(r["spurious"] for r in rows), sum(r["all_correct"] for r in rows)) == (2080, 3726)
+
+
+def test_per_task_probe_rows_add_up_to_the_summaries(published: Study) -> None:
+    summary = {(r["trajectory"], r["step"], r["noise"], r["estimator"]): r for r in published.rows("probe")}
+    tasks = published.rows("probe_clean_tasks")
+    for checkpoint in published.rows("probe_checkpoints"):
+        place = (checkpoint["trajectory"], checkpoint["step"])
+        mine = [t for t in tasks if (t["trajectory"], t["step"]) == place]
+        row = summary[(*place, "outcome", "MC")]
+        assert len(mine) == 64
+        assert sum(t["condition_left"] for t in mine) / 64 == pytest.approx(row["condition_left"], rel=1e-9)
+        assert sum(t["condition_right"] for t in mine) / 64 == pytest.approx(row["condition_right"], rel=1e-9)
+        assert sum(t["successes"] for t in mine) == checkpoint["clean_successes"]
+
+
+@pytest.mark.parametrize("column", ["trace_within", "mean_norm", "reward_contrast"])
+def test_stratified_figures_exist_for_transition_noise_only(published: Study, column: str) -> None:
+    for row in published.rows("probe"):
+        assert (row[f"{column}_stratified"] is None) == (row["noise"] == "outcome")
+
+
+def test_a_fraction_that_is_no_count_is_refused() -> None:
+    assert share_of("0.5703125", 128, "here") == 73
+    with pytest.raises(DamagedError, match="not a count"):
+        share_of("0.57", 128, "here")
+
+
+def test_a_missing_source_is_incomplete_and_writes_nothing(tmp_path: Path) -> None:
+    with pytest.raises(IncompleteError, match=r"calibration\.csv cannot be read"):
+        build_published(tmp_path / "nowhere", tmp_path / "out", CARD, REF)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_damaged_source_is_refused_and_writes_nothing(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    for path in SOURCE.glob("*.csv"):
+        text = path.read_text(encoding="utf-8")
+        if path.name == "evaluations.csv":
+            text = text.replace("0.546875", "0.546874", 1)
+        (source / path.name).write_text(text, encoding="utf-8")
+    with pytest.raises(DamagedError):
+        build_published(source, tmp_path / "out", CARD, REF)
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,230 @@
+"""Opening, reading and verifying a study; every damage is found."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from toolkit.errors import DamagedError, IncompleteError, ToolkitError, UsageError
+from toolkit.registers.manifest import Manifest, read_manifest, write_manifest
+from toolkit.registers.study import Study, open_study
+from toolkit.registers.validation import verify_study
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from toolkit.places import Home
+
+EVALUATIONS = "evaluations/train-00000-of-00001.parquet"
+
+
+def opened(home: Home) -> Study:
+    return open_study(home.study_folder("published"))
+
+
+def test_the_shipped_study_verifies(published: Study) -> None:
+    assert verify_study(published)["evaluations"] == 352
+
+
+def test_rows_are_the_same_through_arrow_polars_and_duckdb(published: Study) -> None:
+    from toolkit.registers.query import ask
+
+    for table in published.tables:
+        rows = [tuple(row.values()) for row in published.rows(table.name)]
+        assert [tuple(row) for row in published.polars(table.name).collect().rows()] == rows
+        answer = ask(published, f"FROM {table.name}")
+        assert answer.columns == table.column_names
+        assert [tuple(row) for row in answer.rows] == rows
+
+
+def test_datasets_loads_every_configuration(published: Study, tmp_path: Path) -> None:
+    datasets = pytest.importorskip("datasets", reason="extra `hub` is not installed")
+    for table in published.tables:
+        loaded = datasets.load_dataset(
+            str(published.folder), table.name, split="train", cache_dir=str(tmp_path)
+        )
+        assert loaded.num_rows == published.manifest.tables[table.name].rows
+        assert tuple(loaded.column_names) == table.column_names
+        assert loaded.to_list() == published.rows(table.name)
+
+
+def test_an_unknown_table_is_wrong_usage(published: Study) -> None:
+    with pytest.raises(UsageError, match="no table 'diary'"):
+        published.rows("diary")
+
+
+def rewrite(home: Home, table: pa.Table) -> None:
+    """Put another table in place and make the manifest agree with its bytes."""
+    path = home.registers / "published" / EVALUATIONS
+    pq.write_table(table, path)
+    reseal(home, lambda document: document["files"][EVALUATIONS].update(**entry(path)))
+
+
+def entry(path: Path) -> dict[str, Any]:
+    import hashlib
+
+    raw = path.read_bytes()
+    return {"sha256": hashlib.sha256(raw).hexdigest(), "bytes": len(raw)}
+
+
+def reseal(home: Home, change: Callable[[dict[str, Any]], object]) -> None:
+    """Edit the manifest and give it a valid seal, as somebody would who knows how."""
+    path = home.registers / "published" / "MANIFEST.json"
+    document = json.loads(path.read_text())
+    change(document)
+    import hashlib
+
+    document.pop("seal")
+    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    document["seal"] = hashlib.sha256(canonical.encode()).hexdigest()
+    path.write_text(json.dumps(document))
+
+
+def table_of(home: Home) -> pa.Table:
+    return pq.ParquetFile(home.registers / "published" / EVALUATIONS).read()
+
+
+def changed(table: pa.Table, row: int, column: str, value: object) -> pa.Table:
+    position = table.column_names.index(column)
+    values = table[column].to_pylist()
+    values[row] = value
+    return table.set_column(position, table.schema.field(position), pa.array(values, table[column].type))
+
+
+def damage_bytes(home: Home) -> None:
+    path = home.registers / "published" / EVALUATIONS
+    raw = bytearray(path.read_bytes())
+    raw[200] ^= 1
+    path.write_bytes(bytes(raw))
+
+
+def truncate_file(home: Home) -> None:
+    path = home.registers / "published" / EVALUATIONS
+    path.write_bytes(path.read_bytes()[:-10])
+    reseal(home, lambda document: document["files"][EVALUATIONS].update(**entry(path)))
+
+
+def add_stray_file(home: Home) -> None:
+    (home.registers / "published" / "notes.txt").write_text("hello")
+
+
+def drop_column(home: Home) -> None:
+    rewrite(home, table_of(home).drop_columns(["successes"]))
+
+
+def add_column(home: Home) -> None:
+    table = table_of(home)
+    rewrite(home, table.append_column("extra", pa.array([1] * table.num_rows)))
+
+
+def retype_column(home: Home) -> None:
+    table = table_of(home)
+    position = table.column_names.index("successes")
+    rewrite(home, table.set_column(position, "successes", table["successes"].cast(pa.float64())))
+
+
+def drop_row(home: Home) -> None:
+    rewrite(home, table_of(home).slice(1))
+
+
+def swap_rows(home: Home) -> None:
+    table = table_of(home)
+    rewrite(home, pa.concat_tables([table.slice(1, 1), table.slice(0, 1), table.slice(2)]))
+
+
+def change_count(home: Home) -> None:
+    rewrite(home, changed(table_of(home), 0, "successes", 1))
+
+
+DAMAGES = [
+    damage_bytes,
+    truncate_file,
+    add_stray_file,
+    drop_column,
+    add_column,
+    retype_column,
+    drop_row,
+    swap_rows,
+    change_count,
+]
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
+def test_damage_is_found(copy: Home, damage: Callable[[Home], None]) -> None:
+    damage(copy)
+    with pytest.raises(DamagedError) as caught:
+        verify_study(opened(copy))
+    assert caught.value.where
+
+
+def test_a_missing_file_is_incomplete(copy: Home) -> None:
+    (copy.registers / "published" / EVALUATIONS).unlink()
+    with pytest.raises(IncompleteError, match="cannot be read"):
+        verify_study(opened(copy))
+
+
+MANIFEST_DAMAGES: dict[str, Callable[[str], str]] = {
+    "no JSON": lambda text: text[:-5],
+    "a list": lambda _: "[]",
+    "no seal": lambda text: text.replace('"seal"', '"sealed"'),
+    "another row count": lambda text: text.replace('"rows": 352', '"rows": 351'),
+    "another hash": lambda text: text.replace('"sha256": "', '"sha256": "0', 1),
+    "a further key": lambda text: text.replace('"study"', '"more": 1,\n "study"'),
+    "a file named out of the folder": lambda text: text.replace("source/runs.csv", "../../runs.csv"),
+    "another registration": lambda text: text.replace("paired-rollouts", "other"),
+}
+
+
+@pytest.mark.parametrize("change", MANIFEST_DAMAGES.values(), ids=MANIFEST_DAMAGES)
+def test_an_edited_manifest_is_refused(copy: Home, change: Callable[[str], str]) -> None:
+    path = copy.registers / "published" / "MANIFEST.json"
+    path.write_text(change(path.read_text()))
+    with pytest.raises(DamagedError, match="manifest"):
+        opened(copy)
+
+
+RESEALED: dict[str, Callable[[dict[str, Any]], object]] = {
+    "a path out of the folder": lambda d: d["files"].update({"../x": d["files"].pop("source/runs.csv")}),
+    "an absolute path": lambda d: d["files"].update({"/etc/passwd": d["files"].pop("source/runs.csv")}),
+    "a table with an unlisted file": lambda d: d["tables"]["runs"].update(files=["runs/other.parquet"]),
+    "a newer major schema": lambda d: d.update(schema_version="2.0.0"),
+    "an unknown table": lambda d: d["tables"].update({"diary": d["tables"]["runs"]}),
+    "files that are no table": lambda d: d.update(files=[]),
+}
+
+
+@pytest.mark.parametrize("change", RESEALED.values(), ids=RESEALED)
+def test_a_resealed_manifest_that_makes_no_sense_is_refused(
+    copy: Home, change: Callable[[dict[str, Any]], object]
+) -> None:
+    reseal(copy, change)
+    with pytest.raises(DamagedError):
+        opened(copy)
+
+
+def test_a_resealed_row_count_is_found_by_counting(copy: Home) -> None:
+    reseal(copy, lambda d: d["tables"]["evaluations"].update(rows=351))
+    with pytest.raises(DamagedError, match="another number of rows"):
+        verify_study(opened(copy))
+
+
+def test_a_manifest_survives_writing_and_reading(tmp_path: Path, published: Study) -> None:
+    write_manifest(tmp_path, published.manifest)
+    manifest: Manifest = read_manifest(tmp_path)
+    assert manifest == published.manifest
+
+
+def test_no_manifest_is_incomplete(tmp_path: Path) -> None:
+    with pytest.raises(IncompleteError):
+        open_study(tmp_path)
+
+
+def test_a_folder_in_place_of_the_manifest_is_incomplete(tmp_path: Path) -> None:
+    (tmp_path / "MANIFEST.json").mkdir()
+    with pytest.raises(ToolkitError, match="cannot be read"):
+        open_study(tmp_path)

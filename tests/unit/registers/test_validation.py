@@ -1,0 +1,70 @@
+"""Rows that break the schema, one defect at a time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from toolkit.errors import DamagedError
+from toolkit.registers.arrow import to_arrow
+from toolkit.registers.schema import TABLES
+from toolkit.registers.validation import check_rows
+
+if TYPE_CHECKING:
+    from toolkit.registers.study import Study
+
+
+def tables(study: Study, **defect: Any) -> dict[str, Any]:
+    """Return runs and evaluations as Arrow, the first evaluation changed."""
+    rows = {name: study.rows(name) for name in ("runs", "evaluations")}
+    rows["evaluations"][0].update(defect)
+    return {name: to_arrow(TABLES[name], listed) for name, listed in rows.items()}
+
+
+def test_good_rows_pass(published: Study) -> None:
+    check_rows(tables(published))
+
+
+@pytest.mark.parametrize(
+    ("defect", "problem"),
+    [
+        ({"successes": -1}, "too small"),
+        ({"successes": 65}, "larger than it can be"),
+        ({"observed_successes": 64, "successes": 1}, "larger than it can be"),
+        ({"episodes": 0, "successes": 0, "observed_successes": 0}, "too small"),
+        ({"regime": "stormy"}, "not one of the allowed values"),
+        ({"arm": "alone"}, "not one of the allowed values"),
+        ({"run_id": "AAA-unknown"}, "refers to nothing"),
+    ],
+)
+def test_a_defect_is_refused_with_its_place(published: Study, defect: dict[str, Any], problem: str) -> None:
+    with pytest.raises(DamagedError, match=problem) as caught:
+        check_rows(tables(published, **defect))
+    assert "run_id=" in str(caught.value.where)
+
+
+def test_a_row_twice_is_refused(published: Study) -> None:
+    rows = published.rows("runs")
+    with pytest.raises(DamagedError, match="not unique"):
+        check_rows({"runs": to_arrow(TABLES["runs"], [*rows, rows[0]])})
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_number_that_is_none_is_refused(published: Study, value: float) -> None:
+    rows = published.rows("probe_checkpoints")
+    rows[0]["weight_mean"] = value
+    with pytest.raises(DamagedError, match="not finite"):
+        check_rows({"probe_checkpoints": to_arrow(TABLES["probe_checkpoints"], rows)})
+
+
+def test_an_absent_value_is_refused_where_one_has_to_be(published: Study) -> None:
+    with pytest.raises(DamagedError, match=r"absent|wrong type"):
+        check_rows(tables(published, successes=None))
+
+
+def test_a_row_with_other_columns_is_refused(published: Study) -> None:
+    rows = published.rows("runs")
+    del rows[0]["status"]
+    with pytest.raises(DamagedError, match="does not have the schema's columns"):
+        to_arrow(TABLES["runs"], rows)

@@ -1,0 +1,39 @@
+"""No half-written file is ever in place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import snapshot
+from toolkit.errors import IncompleteError
+from toolkit.files import file_sha256, read_bytes, write_text
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "register"
+    write_text(target, "old")
+
+    def full(_self: Path, _content: bytes) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(IncompleteError, match="cannot be written"):
+        write_text(target, "new")
+    assert snapshot(tmp_path) == {"register": b"old"}
+
+
+def test_a_folder_that_is_a_file_is_said(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("")
+    with pytest.raises(IncompleteError, match="cannot be written"):
+        write_text(tmp_path / "taken" / "x", "text")
+
+
+@pytest.mark.parametrize("read", [read_bytes, file_sha256])
+def test_what_cannot_be_read_is_incomplete(tmp_path: Path, read: object) -> None:
+    for path in (tmp_path / "missing", tmp_path):
+        with pytest.raises(IncompleteError, match="cannot be read"):
+            read(path)  # type: ignore[operator]

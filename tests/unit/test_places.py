@@ -1,0 +1,46 @@
+"""Where registers and registrations are looked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.conftest import CHECKOUT
+from toolkit.errors import UsageError
+from toolkit.places import HOME_VARIABLE, find_home
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_the_variable_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("registers", "prereg"):
+        (tmp_path / name).mkdir()
+    monkeypatch.setenv(HOME_VARIABLE, str(tmp_path))
+    assert find_home().root == tmp_path
+
+
+def test_a_variable_that_names_nothing_is_wrong_usage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(HOME_VARIABLE, str(tmp_path))
+    with pytest.raises(UsageError, match=HOME_VARIABLE):
+        find_home()
+
+
+def test_the_nearest_folder_upwards_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("registers", "prereg", "deep/down"):
+        (tmp_path / name).mkdir(parents=True)
+    monkeypatch.delenv(HOME_VARIABLE)
+    monkeypatch.chdir(tmp_path / "deep" / "down")
+    assert find_home().root == tmp_path
+
+
+def test_elsewhere_what_came_with_the_package_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(HOME_VARIABLE)
+    monkeypatch.chdir(tmp_path)
+    assert find_home().root == CHECKOUT
+    assert find_home().studies() == ("published",)

@@ -1,0 +1,141 @@
+"""The site: true, whole, safe to open."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.conftest import CHECKOUT, Result
+from toolkit.decisions.case import Case, open_case
+from toolkit.website.build import site_content
+from toolkit.website.charts import learning_curves
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SITE = CHECKOUT / "site"
+VOID = {"meta", "link", "br", "img", "hr", "input"}
+
+
+class Page(HTMLParser):
+    """A page read strictly: tags balance, links and text are collected."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.links: list[str] = []
+        self.ids: set[str] = set()
+        self.tags: list[str] = []
+        self.text: list[str] = []
+        self._open: list[str] = []
+        self.feed(text)
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        named = dict(attrs)
+        self.tags.append(tag)
+        self.links += [value for key in ("href", "src") if (value := named.get(key))]
+        assert not any(key.startswith("on") for key in named)
+        if identifier := named.get("id"):
+            assert identifier not in self.ids
+            self.ids.add(identifier)
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.handle_endtag(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+
+PAGES = sorted(str(path.relative_to(SITE)) for path in SITE.rglob("*.html"))
+
+
+def test_the_shipped_site_is_what_the_registers_give(toolkit: Callable[..., Result]) -> None:
+    result = toolkit("site", "check")
+    assert result.code == 0, result.err
+
+
+def test_every_rule_has_a_page(case: Case) -> None:
+    assert set(PAGES) == {"index.html"} | {f"published/{rule}.html" for rule in case.book.rules}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_well_formed_and_its_links_lead_somewhere(name: str) -> None:
+    page = Page((SITE / name).read_text(encoding="utf-8"))
+    assert "script" not in page.tags
+    for link in page.links:
+        assert not re.match(r"[a-z]+:|//", link), "nothing is fetched from elsewhere"
+        target, _, fragment = link.partition("#")
+        if target:
+            assert (SITE / PurePosixPath(name).parent / target).resolve().is_file(), link
+        if fragment and not target:
+            assert fragment in page.ids
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_carries_no_path_of_the_machine_that_built_it(name: str) -> None:
+    assert str(CHECKOUT) not in (SITE / name).read_text(encoding="utf-8")
+
+
+def test_a_hypothesis_page_shows_its_rule_its_numbers_and_its_digests(case: Case) -> None:
+    text = "".join(Page((SITE / "published" / "H2a.html").read_text(encoding="utf-8")).text)
+    for part in ("mean(c2_auc) >= 0.03", "0.03698", "-0.00156", "toolkit decide H2a", "as published"):
+        assert part in text or part == "as published"
+    assert case.registration.sha256 in text
+    assert case.study.sha256("evaluations") in text
+
+
+def test_every_drawing_has_a_name_and_a_description() -> None:
+    drawings = re.findall(
+        r"<svg .*?</svg>", (SITE / "published" / "H1b.html").read_text(encoding="utf-8"), re.DOTALL
+    )
+    assert len(drawings) == 4
+    for drawing in drawings:
+        assert 'role="img"' in drawing
+        assert "<title>" in drawing
+        assert "<desc>" in drawing
+
+
+def test_the_curves_drawn_are_the_rows(case: Case) -> None:
+    """The 36 evaluations of H2a's curves, and nothing else, are in the drawing."""
+    rows = [
+        r
+        for r in case.study.rows("evaluations")
+        if r["condition"] == "C2" and r["regime"] == "faults_p025" and r["phase"] == "periodic"
+    ]
+    chart = learning_curves(rows, "C2")
+    assert len(rows) == 36
+    assert chart.svg.count('aria-roledescription="line mark"') == 8  # six seeds' lines and two means
+    assert "3 seeds" in chart.caption
+
+
+HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&{{ 7*7 }}"
+
+
+def test_hostile_text_in_registration_and_registers_is_shown_as_text(case: Case) -> None:
+    registration = replace(
+        case.registration,
+        deviations=tuple(replace(d, title=HOSTILE, text=HOSTILE) for d in case.registration.deviations),
+        rules=case.registration.rules.replace('title = "Recovery"', f'title = """{HOSTILE}"""'),
+    )
+    hostile = open_case(case.study, registration)
+    rows = hostile.study.rows("runs")
+    assert rows
+    pages = site_content([hostile], [], lambda _: None)
+    for name, content in pages.items():
+        if name.endswith(".html"):
+            page = Page(content.decode())
+            assert "script" not in page.tags
+            assert "img" not in page.tags
+    assert HOSTILE in "".join(Page(pages["published/H3.html"].decode()).text)
