@@ -232,3 +232,41 @@ def test_every_table_of_the_paper_is_checked() -> None:
         "probe_transition": 64,
         "probe_fractions": 48,
     }
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "level", "low", "high", "scale"),
+    [
+        ("c2_auc", "0.95", "-0.004", "+0.078", 1),
+        ("c2_challenge", "0.95", "-1.0", "+12.2", 100),
+        ("c2_held_out", "0.90", "-0.4", "+5.2", 100),
+        ("c4_auc", "0.95", "-0.029", "+0.033", 1),
+    ],
+)
+def test_intervals_of_the_outcome_table(
+    published: Study, endpoint: str, level: str, low: str, high: str, scale: int
+) -> None:
+    """Table tab:outcomes and the abstract; the registers hold the four printed decimals."""
+    ((found_low, found_high),) = ask(
+        published, f"SELECT low, high FROM intervals WHERE endpoint = '{endpoint}' AND level = {level}"
+    ).rows
+    assert printed_as(scale * Fraction(found_low), low)
+    assert printed_as(scale * Fraction(found_high), high)
+
+
+def test_mechanism_figures_of_the_outcome_table(published: Study) -> None:
+    """Table tab:outcomes, H1a: luck share 0.33 to 0.38, lower bounds above 0.20, spurious 0.558 and 0."""
+    ((least, most, bound),) = ask(
+        published,
+        "SELECT min(luck_share), max(luck_share), min(interval_low) FROM luck_share_summary "
+        "WHERE condition = 'C2' AND step = 0",
+    ).rows
+    assert printed_as(least, "0.33")
+    assert printed_as(most, "0.38")
+    assert bound > Decimal("0.20")
+    rates = ask(
+        published,
+        "SELECT runs.arm, sum(spurious), sum(all_correct) FROM groups_summary JOIN runs USING (run_id) "
+        "WHERE runs.condition = 'C4' AND role <> 'replication' GROUP BY ALL ORDER BY ALL",
+    ).rows
+    assert [(int(a), int(b)) for _, a, b in rates] == [(2080, 3726), (0, 3989)]

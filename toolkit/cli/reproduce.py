@@ -31,9 +31,11 @@ def reproduce(*, folder: Path | None, as_json: bool) -> None:
       toolkit reproduce --site /tmp/site
     """
     from toolkit.registers.validation import verify_study
-    from toolkit.website.build import write_site
+    from toolkit.website.build import check_place, write_site
 
     home = find_home()
+    place = folder or home.site
+    check_place(place)
     with steps("reproduce") as progress:
         progress("verifying registers")
         cases = load_cases((), home)
@@ -48,7 +50,7 @@ def reproduce(*, folder: Path | None, as_json: bool) -> None:
             )
         progress("deciding")
         decisions = [decision for case in cases for decision in case.engine.decide_all()]
-        built = write_site(folder or home.site, content(home, progress))
+        built = write_site(place, content(home, progress))
     if as_json:
         print_json(
             {

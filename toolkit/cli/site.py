@@ -33,11 +33,13 @@ def build(*, out: Path | None, as_json: bool) -> None:
       toolkit site build
       toolkit site build --out /tmp/site --json
     """
-    from toolkit.website.build import write_site
+    from toolkit.website.build import check_place, write_site
 
     home = find_home()
+    folder = out or home.site
+    check_place(folder)
     with steps("site") as progress:
-        built = write_site(out or home.site, content(home, progress))
+        built = write_site(folder, content(home, progress))
     document = {"folder": str(built.folder), "pages": len(built.files), "changed": list(built.changed)}
     if as_json:
         print_json(document)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
     import duckdb
 
     from toolkit.registers.study import Study
@@ -21,24 +25,18 @@ class Answer:
     rows: tuple[tuple[Any, ...], ...]
 
 
-def connect(study: Study) -> duckdb.DuckDBPyConnection:
-    """Return a DuckDB connection with one view a table, locked to the study's folder.
+@contextmanager
+def asking(study: Study) -> Iterator[Callable[[str], Answer]]:
+    """Open a study for several queries; the value is a function like `ask` without its first argument.
 
     Raises:
         DamagedError: a file is not the one the manifest names.
     """
-    import duckdb
-
-    connection = duckdb.connect()
-    folder = str(study.folder).replace("'", "''")
-    connection.execute(f"SET allowed_directories = ['{folder}']")
-    connection.execute("SET enable_external_access = false")
-    connection.execute("SET TimeZone = 'UTC'")
-    for table in study.tables:
-        paths = ", ".join("'" + str(path).replace("'", "''") + "'" for path in study.paths(table.name))
-        connection.execute(f'CREATE VIEW "{table.name}" AS SELECT * FROM read_parquet([{paths}])')
-    connection.execute("SET lock_configuration = true")
-    return connection
+    connection = _connect(study)
+    try:
+        yield lambda sql: _run(connection, sql)
+    finally:
+        connection.close()
 
 
 def ask(study: Study, sql: str) -> Answer:
@@ -48,9 +46,28 @@ def ask(study: Study, sql: str) -> Answer:
         UsageError: the text is not one reading statement, or DuckDB refuses it.
         DamagedError: a file is not the one the manifest names.
     """
+    with asking(study) as run:
+        return run(sql)
+
+
+def _connect(study: Study) -> duckdb.DuckDBPyConnection:
+    """Return a connection with one view a table, locked to the study's folder."""
     import duckdb
 
-    connection = connect(study)
+    connection = duckdb.connect()
+    connection.execute(f"SET allowed_directories = [{_quoted(study.folder)}]")
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET TimeZone = 'UTC'")
+    for table in study.tables:
+        paths = ", ".join(_quoted(path) for path in study.paths(table.name))
+        connection.execute(f'CREATE VIEW "{table.name}" AS SELECT * FROM read_parquet([{paths}])')
+    connection.execute("SET lock_configuration = true")
+    return connection
+
+
+def _run(connection: duckdb.DuckDBPyConnection, sql: str) -> Answer:
+    import duckdb
+
     try:
         statements = connection.extract_statements(sql)
         readers = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN}
@@ -69,5 +86,7 @@ def ask(study: Study, sql: str) -> Answer:
             found=str(error).strip(),
             remedy="`toolkit registers schema` lists tables and columns",
         ) from None
-    finally:
-        connection.close()
+
+
+def _quoted(path: Path) -> str:
+    return "'" + str(path).replace("'", "''") + "'"

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import toolkit
 from toolkit.decisions.provenance import rows_query
 from toolkit.decisions.values import Series
 from toolkit.prereg.verification import PROMISE
-from toolkit.registers.query import ask
+from toolkit.registers.query import Answer, asking
 from toolkit.website.charts import Chart, learning_curves, members, seed_differences
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     import jinja2
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from toolkit.decisions.decision import Decision
     from toolkit.decisions.endpoints import Endpoint
     from toolkit.prereg.verification import Verification
+
+Ask = Callable[[str], Answer]
 
 _GOOD = ("pass", "met", "verified", "passed", "holds")
 _BAD = ("miss", "missed", "failed", "not_verified", "does_not_hold")
@@ -56,12 +59,12 @@ def render(
     }
     template = environment.get_template("rule.html")
     for case, entry in zip(cases, shared["cases"], strict=True):
-        for decision in case.engine.decide_all():
-            name = f"{case.study.name}/{decision.rule}.html"
-            progress(name)
-            pages[name] = template.render(
-                **shared, root="../", current=decision.rule, case=entry, **_rule_page(case, decision)
-            )
+        with asking(case.study) as ask:
+            for decision in case.engine.decide_all():
+                name = f"{case.study.name}/{decision.rule}.html"
+                progress(name)
+                page = _rule_page(case, decision, ask)
+                pages[name] = template.render(**shared, root="../", current=decision.rule, case=entry, **page)
     return pages
 
 
@@ -86,14 +89,14 @@ def _verdict_class(verdict: str) -> str:
     return "plain"
 
 
-def _rule_page(case: Case, decision: Decision) -> dict[str, Any]:
+def _rule_page(case: Case, decision: Decision, ask: Ask) -> dict[str, Any]:
     endpoints = [case.book.endpoints[name] for name in decision.endpoints]
     return {
         "d": _view(decision),
         "rule": case.book.rule(decision.rule),
         "estimate_title": decision.estimate.title if decision.estimate else "",
         "charts": _charts(case, decision, endpoints),
-        "endpoints": [_rows(case, endpoint) for endpoint in endpoints],
+        "endpoints": [_rows(case, endpoint, ask) for endpoint in endpoints],
         "amendment": next((a for a in case.registration.amendments if a.id == decision.amended_by), None),
         "deviations": [d for d in case.registration.deviations if decision.rule in d.concerns],
     }
@@ -106,11 +109,11 @@ def _view(decision: Decision) -> dict[str, Any]:
     return document
 
 
-def _rows(case: Case, endpoint: Endpoint) -> dict[str, Any]:
+def _rows(case: Case, endpoint: Endpoint, ask: Ask) -> dict[str, Any]:
     query = rows_query(endpoint, case.book.deciding_roles)
     if not case.study.has(endpoint.register):
         return {"title": endpoint.title, "query": query, "columns": (), "rows": ()}
-    answer = ask(case.study, query)
+    answer = ask(query)
     return {"title": endpoint.title, "query": query, "columns": answer.columns, "rows": answer.rows}
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.conftest import Result, snapshot
+from tests.unit.registers.test_study import drop_column
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -155,6 +156,7 @@ def folder_for_rules(home: Home) -> None:
     ("damage", "code", "says"),
     [
         (break_parquet, 4, "is not the file that the manifest names"),
+        (drop_column, 4, "column 'successes' of evaluations is missing"),
         (edit_manifest, 4, "the manifest was changed after it was written"),
         (edit_rules, 1, "rules.toml was changed after its hash was recorded"),
         (rehash_rules, 4, "belongs to other frozen files"),

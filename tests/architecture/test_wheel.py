@@ -1,0 +1,69 @@
+"""The built package carries the shipped study and decides it from anywhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.conftest import CHECKOUT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
+    subprocess.run(command, cwd=CHECKOUT, check=True, capture_output=True)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+def test_the_wheel_holds_package_registers_and_registration_and_no_tests(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+    for name in (
+        "toolkit/py.typed",
+        "toolkit/website/templates/index.html",
+        "toolkit/website/assets/style.css",
+        "toolkit/_shipped/prereg/paired-rollouts/rules.toml",
+        "toolkit/_shipped/registers/published/MANIFEST.json",
+        "toolkit/_shipped/cards/published.md",
+    ):
+        assert name in names
+    assert not [name for name in names if name.startswith("tests/")]
+
+
+def test_an_installed_package_decides_from_an_empty_folder(wheel: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "site-packages")
+    (tmp_path / "empty").mkdir()
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site-packages")}
+    environment.pop("TOOLKIT_HOME", None)
+    done = subprocess.run(
+        [sys.executable, "-m", "toolkit", "decide", "H2a", "--json"],
+        cwd=tmp_path / "empty",
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(done.stdout)[0]["verdict"] == "miss"
+    assert (
+        "_shipped"
+        in subprocess.run(
+            [sys.executable, "-m", "toolkit", "registers", "list", "--json"],
+            cwd=tmp_path / "empty",
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+    )
