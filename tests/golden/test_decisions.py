@@ -106,7 +106,10 @@ def test_p13_disagrees_between_its_readings(decisions: dict[str, Decision]) -> N
 
 
 def test_amended_rules_say_so(decisions: dict[str, Decision]) -> None:
-    assert {name: d.amended_by for name, d in decisions.items() if d.amended_by} == {"H1b": "A1", "P13": "A1"}
+    assert {n: (d.amendment.id, d.amendment.relation) for n, d in decisions.items() if d.amendment} == {
+        "H1b": ("A1", "replaces"),
+        "P13": ("A1", "restates"),
+    }
 
 
 def test_the_frozen_h1b_could_not_have_been_evaluated(case: Case) -> None:
@@ -204,3 +207,25 @@ def test_decide_prints_the_promised_document(toolkit: Callable[..., Result]) -> 
     }
     assert all(promised <= set(document) for document in documents.values())
     assert {c["config"] for c in documents["H2a"]["registers"]} == {"evaluations", "intervals", "runs"}
+
+
+def test_steps_to_threshold_are_those_of_the_original_registers(decisions: dict[str, Decision]) -> None:
+    """Only C2's threshold means anything; the registered form interpolates linearly."""
+    with (SOURCE / "runs.csv").open(encoding="utf-8", newline="") as stream:
+        printed = {
+            (r["arm"], r["seed"]): float(r["steps_to_threshold"])
+            for r in csv.DictReader(stream)
+            if r["condition"] == "C2"
+        }
+    assert len(printed) == 6
+    for estimate, arm in zip(decisions["H2a"].secondary, ("paired", "independent"), strict=True):
+        assert estimate.members is not None
+        for seed, value in estimate.members.items:
+            assert float(value) == pytest.approx(printed[arm, seed], abs=1e-9)
+
+
+def test_the_frozen_probe_endpoints_are_those_before_the_amendment(case: Case) -> None:
+    """The frozen comparator was stratified, on one trajectory; amendment A1 resamples labels, on two."""
+    frozen, amended = case.book.endpoints["probe_transition_gate1"], case.book.endpoints["probe_transition_A"]
+    assert frozen.outcome.columns == ("trace_paired", "trace_stratified")
+    assert amended.outcome.columns == ("trace_paired", "trace_independent")

@@ -59,17 +59,18 @@ def decide(
 def print_decisions(decisions: Sequence[Decision]) -> None:
     """Print decisions as a table, and below it what a reader must not miss."""
     from rich.table import Table
+    from rich.text import Text
 
     out = console()
     for study in dict.fromkeys(decision.study for decision in decisions):
         mine = [decision for decision in decisions if decision.study == study]
-        table = Table(title=f"Study {study}", title_justify="left", title_style="bold")
+        table = Table(title=Text(f"Study {study}"), title_justify="left", title_style="bold")
         for column in ("rule", "what", "verdict", "estimate", "interval", "evidence"):
             table.add_column(column, overflow="fold")
         for decision in mine:
             table.add_row(
                 decision.rule,
-                decision.title,
+                Text(decision.title),
                 marked(decision.verdict),
                 estimate_text(decision),
                 interval_text(decision),
@@ -77,7 +78,7 @@ def print_decisions(decisions: Sequence[Decision]) -> None:
             )
         out.print(table)
         for note in notes(mine):
-            out.print(f"  {note}", soft_wrap=True, highlight=False)
+            out.print(f"  {note}", soft_wrap=True, highlight=False, markup=False)
 
 
 def notes(decisions: Sequence[Decision]) -> list[str]:
@@ -89,8 +90,9 @@ def notes(decisions: Sequence[Decision]) -> list[str]:
             lines.append(f"{decision.rule}: READINGS DISAGREE ({readings}); {decision.binding} binds")
         if decision.original_verdict:
             lines.append(f"{decision.rule}: {decision.original_verdict} originally. {decision.superseded}")
-        if decision.amended_by:
-            lines.append(f"{decision.rule}: decided by amendment {decision.amended_by}")
+        if decision.amendment:
+            done = "amended by" if decision.amendment.relation == "replaces" else "restated after amendment"
+            lines.append(f"{decision.rule}: {done} {decision.amendment.id}")
         if decision.missing and decision.verdict == "not_evaluable":
             lines.append(f"{decision.rule}: missing {'; '.join(decision.missing)}")
     if any(d.interval and getattr(d.interval, "source", "") == "published" for d in decisions):
@@ -116,4 +118,4 @@ def interval_text(decision: Decision) -> str:
     interval = decision.as_dict()["interval"]
     if interval is None:
         return ""
-    return f"{interval['level']:.0%} [{interval['low']:+.4f}, {interval['high']:+.4f}]"
+    return f"{100 * interval['level']:g}% [{interval['low']:+.4f}, {interval['high']:+.4f}]"

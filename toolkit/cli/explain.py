@@ -8,7 +8,7 @@ import click
 
 from toolkit.cli.decide import estimate_text, interval_text
 from toolkit.cli.load import load_cases
-from toolkit.cli.output import console, json_option, marked, print_json, study_option
+from toolkit.cli.output import console, headline, json_option, marked, print_json, study_option
 from toolkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def explanation(case: Case, rule: str) -> dict[str, Any]:
                 "id": endpoint.id,
                 "title": endpoint.title,
                 "unit": endpoint.unit,
-                "rows": rows_query(endpoint, case.book.deciding_roles),
+                "rows": rows_query(endpoint, case.book.plan),
             }
             for endpoint in endpoints
         ],
@@ -82,10 +82,8 @@ def explanation(case: Case, rule: str) -> dict[str, Any]:
 
 
 def _print(out: Console, case: Case, shown: dict[str, Any]) -> None:
-    head = (
-        f"[bold]{shown['rule']}  {shown['title']}[/bold]   study {shown['study']}: {marked(shown['verdict'])}"
-    )
-    out.print(head, highlight=False)
+    named = f"{shown['rule']}  {shown['title']}"
+    out.print(headline(named, f"   study {shown['study']}: ", marked(shown["verdict"])))
     lines = [
         f"\n{shown['text']}\n",
         *_criteria_lines(shown),
@@ -122,8 +120,12 @@ def _estimate_lines(decision: Decision, shown: dict[str, Any]) -> Iterator[str]:
         yield f"Reading    {reading}{binds}: {verdict}. {shown['readings_text'][reading]}"
     if "superseded" in shown:
         yield f"Superseded {shown['original_verdict']} originally. {shown['superseded']}"
-    if "amended_by" in shown:
-        yield f"Amendment  {shown['amended_by']}"
+    for secondary in decision.secondary:
+        shown_by = ", ".join(
+            f"{key}: {'censored or missing' if value is None else value}"
+            for key, value in secondary.as_dict().get("by_seed", {}).items()
+        )
+        yield f"Secondary  {secondary.title}: {shown_by}"
 
 
 def _provenance_lines(case: Case, shown: dict[str, Any]) -> Iterator[str]:
@@ -133,7 +135,13 @@ def _provenance_lines(case: Case, shown: dict[str, Any]) -> Iterator[str]:
         yield f"    {endpoint['rows']}"
     for deviation in shown["deviations"]:
         yield f"\n{deviation['id']} {deviation['title']}: {deviation['text']}"
-    yield f"\nRule       {case.registration.folder / 'rules.toml'}"
+    amendment = next((a for a in case.registration.amendments if a.id == shown.get("amended_by")), None)
+    if amendment:
+        frozen = case.book.changes[shown["rule"]].frozen
+        yield f"\nAmendment  {amendment.id} {shown['amendment']['relation']} this rule. {amendment.reason}"
+        yield f"           What had been seen: {amendment.seen}"
+        yield f"As frozen  {frozen.text}"
+    yield f"\nRule       {case.registration.folder / (amendment.file if amendment else 'rules.toml')}"
     yield f"Frozen     {shown['registration']['name']} {shown['registration']['sha256']}"
     for register in shown["registers"]:
         yield f"Register   {register['config']} {register['sha256']}"

@@ -4,21 +4,35 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkit.errors import IncompleteError
+from toolkit.errors import DamagedError, IncompleteError
 from toolkit.places import Home, find_home
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolkit.decisions.case import Case
+    from toolkit.prereg.verification import Verification
     from toolkit.registers.study import Study
 
 
 def load_study(name: str, home: Home | None = None) -> Study:
-    """Open a study by name or path."""
+    """Open a study by name or path.
+
+    Raises:
+        DamagedError: the study lies in the registers under another name than its own.
+    """
     from toolkit.registers.study import open_study
 
-    return open_study((home or find_home()).study_folder(name))
+    home = home or find_home()
+    study = open_study(home.study_folder(name))
+    if study.folder.parent == home.registers and study.folder.name != study.name:
+        raise DamagedError(
+            "a study lies under another name than its own",
+            expected=study.name,
+            found=study.folder.name,
+            where=study.folder,
+        )
+    return study
 
 
 def load_cases(names: Sequence[str], home: Home | None = None) -> list[Case]:
@@ -40,3 +54,23 @@ def load_cases(names: Sequence[str], home: Home | None = None) -> list[Case]:
         folder = home.registration_folder(study.manifest.registration.name)
         cases.append(open_case(study, load_registration(folder)))
     return cases
+
+
+def verify_named(name: str, home: Home) -> Verification:
+    """Verify one registration, with the chronology of every study here that belongs to it."""
+    from toolkit.decisions.rulebook import load_rulebook
+    from toolkit.prereg.chronology import chronology
+    from toolkit.prereg.verification import open_checked, verify_registration
+
+    folder = home.registration_folder(name)
+    registration, _ = open_checked(folder)
+    orders = []
+    if registration is not None:
+        roles = load_rulebook(registration.rules).plan.roles
+        studies = [load_study(study_name, home) for study_name in home.studies()]
+        orders = [
+            chronology(registration, study.name, study.rows("runs"), roles)
+            for study in studies
+            if study.manifest.registration.name == registration.name
+        ]
+    return verify_registration(folder, orders)

@@ -9,13 +9,13 @@ import click
 import toolkit
 from toolkit.cli.decide import decide
 from toolkit.cli.explain import explain
-from toolkit.cli.output import print_error
+from toolkit.cli.output import print_error, print_json
 from toolkit.cli.registers import registers
 from toolkit.cli.reproduce import reproduce
 from toolkit.cli.site import site
 from toolkit.cli.sql import sql
 from toolkit.cli.verify_prereg import verify_prereg
-from toolkit.errors import ToolkitError
+from toolkit.errors import ToolkitError, UsageError
 
 EXIT_CODES = """\b
 Exit codes:
@@ -57,6 +57,8 @@ def main() -> None:
         sys.exit(error.exit_code)
     except click.ClickException as error:
         error.show()
+        if "--json" in sys.argv:
+            print_json({"error": UsageError(error.format_message()).as_dict()})
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         click.echo("stopped", err=True)

@@ -13,6 +13,7 @@ import click
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
 
     from toolkit.errors import ToolkitError
 
@@ -71,10 +72,18 @@ def console() -> Console:
     return plain if plain.is_terminal else Console(width=160)
 
 
-def marked(verdict: str) -> str:
-    """Return a verdict with its colour, for a console."""
-    colour = MARKS.get(verdict)
-    return f"[{colour}]{verdict}[/{colour}]" if colour else verdict
+def marked(verdict: str) -> Text:
+    """Return a verdict in its colour."""
+    from rich.text import Text
+
+    return Text(verdict, style=MARKS.get(verdict, ""))
+
+
+def headline(title: str, *rest: str | Text) -> Text:
+    """Return a bold title followed by other text; nothing in it is taken for markup."""
+    from rich.text import Text
+
+    return Text.assemble((title, "bold"), *rest)
 
 
 def _plain(value: object) -> Any:

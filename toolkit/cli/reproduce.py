@@ -7,11 +7,11 @@ from pathlib import Path
 import click
 
 from toolkit.cli.decide import print_decisions
-from toolkit.cli.load import load_cases
+from toolkit.cli.load import load_cases, verify_named
 from toolkit.cli.output import json_option, print_json
 from toolkit.cli.progress import steps
 from toolkit.cli.site import content
-from toolkit.cli.verify_prereg import as_document, print_verification, verify
+from toolkit.cli.verify_prereg import as_document, print_verification
 from toolkit.errors import VerificationError
 from toolkit.places import find_home
 
@@ -41,7 +41,7 @@ def reproduce(*, folder: Path | None, as_json: bool) -> None:
         cases = load_cases((), home)
         rows = {case.study.name: sum(verify_study(case.study).values()) for case in cases}
         progress("verifying registrations")
-        verifications = [verify(home, name) for name in home.registration_names()]
+        verifications = [verify_named(name, home) for name in home.registration_names()]
         refused = [v.registration for v in verifications if v.verdict == "not_verified"]
         if refused:
             raise VerificationError(

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolkit.cli.load import load_cases
+from toolkit.cli.load import load_cases, verify_named
 from toolkit.cli.output import json_option, print_json
 from toolkit.cli.progress import steps
-from toolkit.cli.verify_prereg import verify
 from toolkit.places import Home, find_home
 
 if TYPE_CHECKING:
@@ -74,5 +73,5 @@ def content(home: Home, progress: Callable[[str], None]) -> dict[str, bytes]:
     from toolkit.website.build import site_content
 
     cases = load_cases((), home)
-    verifications = [verify(home, name) for name in home.registration_names()]
+    verifications = [verify_named(name, home) for name in home.registration_names()]
     return site_content(cases, verifications, progress)

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolkit.cli.output import console, json_option, marked, print_json
-from toolkit.places import Home, find_home
+from toolkit.cli.load import verify_named
+from toolkit.cli.output import console, headline, json_option, marked, print_json
+from toolkit.places import find_home
 
 if TYPE_CHECKING:
     from toolkit.prereg.verification import Verification
@@ -26,7 +27,7 @@ def verify_prereg(context: click.Context, *, registrations: tuple[str, ...], as_
       toolkit verify-prereg paired-rollouts --json
     """
     home = find_home()
-    results = [verify(home, name) for name in registrations or home.registration_names()]
+    results = [verify_named(name, home) for name in registrations or home.registration_names()]
     if as_json:
         print_json([as_document(result) for result in results])
     else:
@@ -34,25 +35,6 @@ def verify_prereg(context: click.Context, *, registrations: tuple[str, ...], as_
             print_verification(result)
     verdicts = {result.verdict for result in results}
     context.exit(1 if "not_verified" in verdicts else 3 if "incomplete" in verdicts else 0)
-
-
-def verify(home: Home, name: str) -> Verification:
-    """Verify one registration, with the chronology of every study here that belongs to it."""
-    from toolkit.decisions.rulebook import load_rulebook
-    from toolkit.prereg.chronology import chronology
-    from toolkit.prereg.verification import open_checked, verify_registration
-    from toolkit.registers.study import open_study
-
-    folder = home.registration_folder(name)
-    registration, _ = open_checked(folder)
-    orders = []
-    if registration is not None:
-        roles = load_rulebook(registration.rules).deciding_roles
-        for study_name in home.studies():
-            study = open_study(home.study_folder(study_name))
-            if study.manifest.registration.name == registration.name:
-                orders.append(chronology(registration, study.name, study.rows("runs"), roles))
-    return verify_registration(folder, orders)
 
 
 def as_document(result: Verification) -> dict[str, Any]:
@@ -78,11 +60,13 @@ def as_document(result: Verification) -> dict[str, Any]:
 
 def print_verification(result: Verification) -> None:
     """Print a verification, step by step."""
+    from rich.text import Text
+
     from toolkit.prereg.verification import PROMISE
 
     out = console()
-    out.print(f"[bold]{result.registration}[/bold]: {marked(result.verdict)}", highlight=False)
+    out.print(headline(result.registration, ": ", marked(result.verdict)))
     for check in result.checks:
-        out.print(f"  {check.step}. {check.name}: {marked(check.outcome)}", highlight=False)
+        out.print(Text.assemble(f"  {check.step}. {check.name}: ", marked(check.outcome)))
         out.print(f"     {check.detail}", soft_wrap=True, highlight=False, markup=False)
     out.print(f"  {PROMISE}", soft_wrap=True, highlight=False, markup=False)

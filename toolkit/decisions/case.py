@@ -28,10 +28,12 @@ def open_case(study: Study, registration: Registration) -> Case:
     """Put a study and its registration together.
 
     Raises:
-        DamagedError: the study's manifest names other frozen files than the registration's.
+        DamagedError: the study's manifest names other frozen files than the registration's, or amendments
+            that it no longer has. Later ones are welcome: decisions name them.
         RuleError: the rules are not rules.
     """
     named = study.manifest.registration
+    amendments = {amendment.id: amendment.sha256 for amendment in registration.amendments}
     if (named.name, named.sha256) != (registration.name, registration.sha256):
         raise DamagedError(
             f"study {study.name!r} belongs to other frozen files than this registration's",
@@ -40,5 +42,15 @@ def open_case(study: Study, registration: Registration) -> Case:
             where=study.folder / "MANIFEST.json",
             remedy="use the registration the study names, or rebuild the registers for this one",
         )
+    for name, sha256 in named.amendments.items():
+        if amendments.get(name) != sha256:
+            raise DamagedError(
+                f"study {study.name!r} was made under an amendment that the registration does not have",
+                expected=f"{name} {sha256}",
+                found=f"{name} {amendments[name]}" if name in amendments else "no such amendment",
+                where=study.folder / "MANIFEST.json",
+                remedy="restore the amendment; what was decided under it cannot be decided without it",
+            )
     book = load_rulebook(registration.rules, [amendment.rules for amendment in registration.amendments])
-    return Case(study, registration, book, Engine(book, (registration.name, registration.sha256), study))
+    engine = Engine(book, (registration.name, registration.sha256), study, amendments)
+    return Case(study, registration, book, engine)

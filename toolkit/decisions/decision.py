@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from toolkit.decisions.values import Missing, Series, Value, exact_text, rounded
@@ -11,11 +11,6 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from toolkit.decisions.interval import Interval
-
-VERDICTS = {
-    "hypothesis": ("pass", "miss", "not_evaluable", "not_run"),
-    "prediction": ("met", "partially_met", "missed", "not_evaluable", "not_run", "superseded"),
-}
 
 
 @dataclass(frozen=True)
@@ -70,13 +65,24 @@ class Estimate:
 
 
 @dataclass(frozen=True)
+class AmendmentRef:
+    """What an amendment did to a rule: it `replaces` it, or `restates` it on what it changed."""
+
+    id: str
+    relation: str
+    sha256: str
+
+
+@dataclass(frozen=True)
 class Decision:
     """The verdict on one rule in one study.
 
     Args:
         rule, kind, title, text: the rule.
         study: the study.
-        verdict: one of `VERDICTS`, or a gate's outcome.
+        verdict: `pass`, `miss`; `met`, `partially_met`, `missed`, `superseded`; `not_evaluable`, `not_run`;
+            or a gate's outcome.
+        holds: whether everything that the binding reading asks for holds.
         evidence: what the interval shows beside the verdict.
         criteria: every criterion of every reading.
         estimate: the rule's estimate, where it names an endpoint.
@@ -85,7 +91,8 @@ class Decision:
         readings: verdict by reading, where there are several; `binding` is the one that decides.
         original_verdict: of a superseded prediction, and why it is superseded.
         registration: name and digest of the frozen files.
-        amended_by: the amendment the rule comes from.
+        amendment: what an amendment did to the rule.
+        secondary: endpoints shown beside the rule that decide nothing.
         registers: (table, logical row hash) of everything read.
         endpoints: the endpoints its tests name.
     """
@@ -96,6 +103,7 @@ class Decision:
     text: str
     study: str
     verdict: str
+    holds: bool | Missing
     evidence: str
     criteria: tuple[CriterionResult, ...]
     estimate: Estimate | None
@@ -106,7 +114,8 @@ class Decision:
     original_verdict: str | None
     superseded: str
     registration: tuple[str, str]
-    amended_by: str | None
+    amendment: AmendmentRef | None
+    secondary: tuple[Estimate, ...]
     registers: tuple[tuple[str, str], ...]
     endpoints: tuple[str, ...]
 
@@ -118,7 +127,7 @@ class Decision:
     @property
     def missed(self) -> bool:
         """Whether `--fail-on-miss` counts the verdict as a miss."""
-        return self.verdict in ("miss", "missed", "partially_met")
+        return self.holds is False and self.kind != "gate" and not self.superseded
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -152,8 +161,11 @@ class Decision:
         if self.missing:
             document["missing"] = list(self.missing)
         document["registration"] = {"name": self.registration[0], "sha256": self.registration[1]}
-        if self.amended_by:
-            document["amended_by"] = self.amended_by
+        if self.amendment:
+            document["amended_by"] = self.amendment.id
+            document["amendment"] = asdict(self.amendment)
+        if self.secondary:
+            document["secondary"] = [estimate.as_dict() for estimate in self.secondary]
         document["registers"] = [{"config": name, "sha256": digest} for name, digest in self.registers]
         return document
 

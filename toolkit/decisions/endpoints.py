@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from toolkit.decisions.section import Section, strings
+from toolkit.decisions.section import Section, exact_number, identifier, strings
 from toolkit.errors import RuleError
 from toolkit.registers.schema import ARMS, TABLES
 
@@ -13,15 +13,16 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
 UNITS_OF_ANALYSIS = ("seed", "run", "checkpoint", "pooled", "row")
+OVER_STEPS = ("auc", "mean", "steps_to_threshold")
 
 
 @dataclass(frozen=True)
 class EvaluationSet:
-    """Which rows of `evaluations` belong to a registered set, and how many episodes a complete one has."""
+    """Which rows of `evaluations` belong to a registered set, and what a complete one has."""
 
     name: str
     where: dict[str, str]
-    episodes: int | None
+    expect: dict[str, int]
 
 
 @dataclass(frozen=True)
@@ -60,11 +61,12 @@ class Endpoint:
         register: the table that holds its rows.
         outcome: how a row becomes a number.
         where: text columns that the rows must match, the evaluation set's included.
-        episodes: episodes of a complete evaluation, where the set declares it.
+        expect: what a complete row holds, column by column; another row counts as missing.
         condition, arms, seeds, scale_rewards: which runs; two arms mean first minus second.
         by: what the members of the series are.
         steps: the steps read.
-        over_steps: `auc`, `mean`, or empty for a single step.
+        over_steps: `auc`, `mean`, `steps_to_threshold`, or empty for a single step.
+        threshold: the success that `steps_to_threshold` waits for.
         checkpoints: `trajectory@step`, for series by checkpoint.
         unit: unit of the values.
         low, high: smallest and largest value it can take.
@@ -75,7 +77,7 @@ class Endpoint:
     register: str
     outcome: Rate | Figure
     where: dict[str, str]
-    episodes: int | None
+    expect: dict[str, int]
     condition: str
     arms: tuple[str, ...]
     seeds: tuple[int, ...]
@@ -83,6 +85,7 @@ class Endpoint:
     by: str
     steps: tuple[int, ...]
     over_steps: str
+    threshold: Fraction | None
     checkpoints: tuple[tuple[str, int], ...]
     unit: str
     low: Fraction
@@ -114,12 +117,18 @@ def read_set(name: str, content: object) -> EvaluationSet:
     Raises:
         RuleError: malformed, or a column that `evaluations` does not have.
     """
-    section = Section(content, f"sets.{name}")
+    section = Section(content, f"sets.{identifier(name, 'sets')}")
     where = strings(section.table("where"), section.where)
-    _check_columns("evaluations", tuple(where), section.where)
-    tasks, schedules = section.whole("tasks", None), section.whole("schedules", None)
+    _check_text_columns("evaluations", tuple(where), section.where)
+    sized = section.choice("size", ("registered", "not registered"), "") != "not registered"
+    expect = {}
+    if sized:
+        tasks, schedules = section.whole("tasks") or 0, section.whole("schedules") or 0
+        if min(tasks, schedules) < 1:
+            raise RuleError("an evaluation set has tasks and schedules", where=section.where)
+        expect = {"episodes": tasks * schedules}
     section.done()
-    return EvaluationSet(name, where, tasks * schedules if tasks and schedules else None)
+    return EvaluationSet(name, where, expect)
 
 
 def read_endpoint(name: str, content: object, sets: dict[str, EvaluationSet]) -> Endpoint:
@@ -128,38 +137,35 @@ def read_endpoint(name: str, content: object, sets: dict[str, EvaluationSet]) ->
     Raises:
         RuleError: malformed, an undeclared set, an unknown register or column, or parts that do not fit.
     """
-    section = Section(content, f"endpoints.{name}")
+    section = Section(content, f"endpoints.{identifier(name, 'endpoints')}")
     register = section.choice("register", tuple(TABLES))
-    named_set = section.text("set", None)
-    if named_set and named_set not in sets:
+    named_set = section.text("set", "")
+    if named_set and (named_set not in sets or register != "evaluations"):
         raise RuleError(
-            f"evaluation set {named_set!r} is not declared", expected=", ".join(sets), where=section.where
+            f"evaluation set {named_set!r} is not declared, or not of this register",
+            expected=", ".join(sets),
+            where=section.where,
         )
-    chosen = sets[named_set] if named_set else EvaluationSet("", {}, None)
+    chosen = sets[named_set] if named_set else EvaluationSet("", {}, {})
     outcome = _outcome(section.table("outcome"), register, section.where)
     where = {**chosen.where, **strings(section.table("where"), section.where)}
-    _check_columns(register, tuple(where), section.where)
-    spread = section.texts("range")
-    if len(spread) != 2:  # noqa: PLR2004 - a range has two ends
-        raise RuleError("'range' has two ends", found=list(spread), where=section.where)
-    bounds = Section({"low": spread[0], "high": spread[1]}, f"{section.where}.range")
-    low, high = bounds.exact("low"), bounds.exact("high")
-    if low is None or high is None or low >= high:
-        raise RuleError("'range' does not rise", found=list(spread), where=section.where)
+    _check_text_columns(register, tuple(where), section.where)
+    low, high = _range(section)
     endpoint = Endpoint(
         id=name,
         title=section.text("title"),
         register=register,
         outcome=outcome,
         where=where,
-        episodes=chosen.episodes,
+        expect={**chosen.expect, **_expect(section, register)},
         condition=section.text("condition", ""),
         arms=section.texts("arms", ()),
         seeds=section.wholes("seeds", ()),
         scale_rewards=section.choice("scale_rewards", ("group", "none"), "group"),
         by=section.choice("by", UNITS_OF_ANALYSIS),
         steps=section.wholes("steps", ()),
-        over_steps=section.choice("over_steps", ("auc", "mean"), None),
+        over_steps=section.choice("over_steps", OVER_STEPS, ""),
+        threshold=section.exact("threshold", ""),
         checkpoints=tuple(_checkpoint(text, section.where) for text in section.texts("checkpoints", ())),
         unit=section.text("unit"),
         low=low,
@@ -178,7 +184,7 @@ def read_interval(name: str, content: object, method: dict[str, object]) -> Inte
     """
     if not isinstance(content, dict):
         raise RuleError("a section is not a table", found=content, where=f"intervals.{name}")
-    section = Section({**method, **content}, f"intervals.{name}")
+    section = Section({**method, **content}, f"intervals.{identifier(name, 'intervals')}")
     level = section.exact("level")
     if level is None or not 0 < level < 1:
         raise RuleError("a level lies between 0 and 1", found=level, where=section.where)
@@ -196,24 +202,59 @@ def read_interval(name: str, content: object, method: dict[str, object]) -> Inte
     return spec
 
 
+def _range(section: Section) -> tuple[Fraction, Fraction]:
+    ends = section.texts("range")
+    if len(ends) != 2:  # noqa: PLR2004 - a range has two ends
+        raise RuleError("'range' has two ends", found=list(ends), where=section.where)
+    low, high = (exact_number(end, section.where) for end in ends)
+    if low >= high:
+        raise RuleError("'range' does not rise", found=list(ends), where=section.where)
+    return low, high
+
+
+def _expect(section: Section, register: str) -> dict[str, int]:
+    content = section.table("expect")
+    inner = Section(content, f"{section.where}.expect")
+    expect = {name: inner.whole(name) or 0 for name in content}
+    _check_number_columns(register, tuple(expect), section.where)
+    return expect
+
+
 def _outcome(content: dict[str, object], register: str, where: str) -> Rate | Figure:
     section = Section(content, f"{where}.outcome")
     outcome: Rate | Figure
     if "count" in content:
         outcome = Rate(section.text("count"), section.text("of"))
     else:
-        outcome = Figure(section.text("figure"), section.text("over", None) or None)
+        outcome = Figure(section.text("figure"), section.text("over", "") or None)
     section.done()
-    _check_columns(register, outcome.columns, where)
+    _check_number_columns(register, outcome.columns, where)
     return outcome
 
 
-def _check_columns(register: str, columns: tuple[str, ...], where: str) -> None:
-    for column in columns:
-        if TABLES[register].column(column) is None:
+def _check_text_columns(register: str, columns: tuple[str, ...], where: str) -> None:
+    _check_columns(register, columns, where, numbers=False)
+
+
+def _check_number_columns(register: str, columns: tuple[str, ...], where: str) -> None:
+    _check_columns(register, columns, where, numbers=True)
+
+
+def _check_columns(register: str, columns: tuple[str, ...], where: str, *, numbers: bool) -> None:
+    for name in columns:
+        column = TABLES[register].column(name)
+        if column is None:
             raise RuleError(
-                f"register {register!r} has no column {column!r}",
+                f"register {register!r} has no column {name!r}",
                 expected=", ".join(TABLES[register].column_names),
+                where=where,
+            )
+        if column.type.is_number != numbers:
+            wanted = "a column of numbers" if numbers else "a column of text"
+            raise RuleError(
+                f"column {name!r} of {register!r} is of the wrong type",
+                expected=wanted,
+                found=column.type.value,
                 where=where,
             )
 
@@ -226,21 +267,34 @@ def _checkpoint(text: str, where: str) -> tuple[str, int]:
 
 
 def _check_fit(endpoint: Endpoint, where: str) -> None:
+    """Check that the parts of an endpoint fit each other and the columns of its register."""
+    columns = TABLES[endpoint.register].column_names
     by_run = endpoint.by in ("seed", "run", "pooled")
+    checkpoints = endpoint.by == "checkpoint"
+    several = len(endpoint.steps) > 1
+    listed = (endpoint.arms, endpoint.seeds, endpoint.steps, endpoint.checkpoints)
+    timed = endpoint.over_steps == "steps_to_threshold"
     problems = (
         (
-            by_run and not (endpoint.condition and endpoint.arms and endpoint.seeds),
-            "needs condition, arms and seeds",
+            by_run != bool(endpoint.condition and endpoint.arms and endpoint.seeds),
+            "names runs exactly if it reads them",
         ),
-        (endpoint.by == "checkpoint" and not endpoint.checkpoints, "needs checkpoints"),
+        (by_run and "run_id" not in columns, "reads a register without runs"),
+        (checkpoints != bool(endpoint.checkpoints), "names checkpoints exactly if it reads them"),
+        (checkpoints and "trajectory" not in columns, "reads a register without checkpoints"),
+        (checkpoints and bool(endpoint.steps), "has steps beside its checkpoints"),
+        (endpoint.by == "row" and not endpoint.where, "does not say which row"),
         (endpoint.by == "seed" and len(endpoint.arms) not in (1, 2), "has one arm, or two to subtract"),
         (endpoint.by == "pooled" and not isinstance(endpoint.outcome, Rate), "can only pool counts"),
-        (endpoint.by == "pooled" and len(endpoint.arms) != 1, "pools one arm"),
-        (len(endpoint.steps) > 1 and not endpoint.over_steps, "reads several steps and needs over_steps"),
-        (len(endpoint.steps) < 2 and bool(endpoint.over_steps), "has over_steps but not several steps"),  # noqa: PLR2004
-        (list(endpoint.steps) != sorted(set(endpoint.steps)), "has steps that do not increase"),
+        (endpoint.by == "pooled" and (several or len(endpoint.arms) != 1), "pools one arm at one step"),
+        (bool(endpoint.steps) and "step" not in columns, "reads steps of a register without them"),
+        (by_run and "step" in columns and not endpoint.steps, "does not say which steps"),
+        (several != bool(endpoint.over_steps), "needs over_steps exactly if it reads several steps"),
+        (several and endpoint.by not in ("seed", "run"), "reads several steps"),
+        (timed != (endpoint.threshold is not None), "has a threshold exactly for steps_to_threshold"),
+        (list(endpoint.steps) != sorted(endpoint.steps), "has steps that do not increase"),
         (any(arm not in ARMS for arm in endpoint.arms), f"has arms other than {', '.join(ARMS)}"),
-        (len(set(endpoint.seeds)) != len(endpoint.seeds), "names a seed twice"),
+        (any(len(set(names)) != len(names) for names in listed), "names something twice"),
     )
     for wrong, problem in problems:
         if wrong:

@@ -5,19 +5,21 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from toolkit.decisions.decision import CriterionResult, Decision, Estimate
+from toolkit.decisions.curves import CurvePoint, curve_points
+from toolkit.decisions.decision import AmendmentRef, CriterionResult, Decision, Estimate
 from toolkit.decisions.endpoints import Rate
 from toolkit.decisions.evaluation import evaluate, subject
 from toolkit.decisions.interval import Interval, evidence_of, registered_interval
 from toolkit.decisions.kinds import names_in
 from toolkit.decisions.measure import measure
-from toolkit.decisions.values import Missing, Scalar, Series, Truth, Value, kleene_all, together
+from toolkit.decisions.values import Missing, Scalar, Series, Value, kleene_all, together
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from toolkit.decisions.measure import Registers
-    from toolkit.decisions.rulebook import Criterion, Rule, RuleBook
+    from toolkit.decisions.rulebook import RuleBook
+    from toolkit.decisions.rules import Criterion, Rule
 
 
 class Engine:
@@ -27,12 +29,20 @@ class Engine:
         book: the rules.
         registration: name and digest of the frozen files they come from.
         registers: the study.
+        amendments: amendment id → SHA-256 of its file.
     """
 
-    def __init__(self, book: RuleBook, registration: tuple[str, str], registers: Registers) -> None:
+    def __init__(
+        self,
+        book: RuleBook,
+        registration: tuple[str, str],
+        registers: Registers,
+        amendments: Mapping[str, str] | None = None,
+    ) -> None:
         self._book = book
         self._registration = registration
         self._registers = registers
+        self._amendments = dict(amendments or {})
         self._measured: dict[str, Scalar | Series[Fraction]] = {}
         self._decided: dict[str, Decision] = {}
 
@@ -45,17 +55,15 @@ class Engine:
 
         Raises:
             UsageError: the registration has no such rule.
-            DamagedError: rows contradict each other.
+            DamagedError: rows contradict each other, or a value lies outside its declared range.
         """
         if rule_id in self._decided:
             return self._decided[rule_id]
         rule = self._book.rule(rule_id)
         criteria = tuple(self._criterion(criterion) for criterion in rule.criteria)  # 1
-        readings = {  # 2
-            reading: _verdict(rule, [c for c in criteria if c.reading in (None, reading)])
-            for reading in rule.readings
-        }
-        reached = readings[rule.binding] if rule.readings else _verdict(rule, criteria)
+        binding = [c for c in criteria if c.reading in (None, rule.binding or None)]  # 2
+        readings = {r: _verdict(rule, [c for c in criteria if c.reading in (None, r)]) for r in rule.readings}
+        reached = _verdict(rule, binding)
         interval = self._interval(rule.interval) if rule.interval else None  # 3
         decision = Decision(
             rule=rule.id,
@@ -64,6 +72,7 @@ class Engine:
             text=rule.text,
             study=self._registers.name,
             verdict="superseded" if rule.superseded else reached,
+            holds=kleene_all([criterion.holds for criterion in binding]),
             evidence=evidence_of(interval, rule.threshold),
             criteria=criteria,
             estimate=self._estimate(rule.estimate) if rule.estimate else None,
@@ -74,9 +83,10 @@ class Engine:
             original_verdict=reached if rule.superseded else None,
             superseded=rule.superseded,
             registration=self._registration,
-            amended_by=rule.amended_by,
+            amendment=self._amendment(rule.id),
             registers=self._read(rule),
             endpoints=self._endpoints(rule),
+            secondary=tuple(self._estimate(name) for name in rule.secondary),
         )
         self._decided[rule_id] = decision
         return decision
@@ -84,6 +94,17 @@ class Engine:
     def decide_all(self, rule_ids: Sequence[str] = ()) -> tuple[Decision, ...]:
         """Decide the named rules in their order, or every rule of the registration."""
         return tuple(self.decide(rule_id) for rule_id in rule_ids or self._book.rules)
+
+    def value(self, endpoint: str) -> Scalar | Series[Fraction]:
+        """Return an endpoint's value, measured once."""
+        if endpoint not in self._measured:
+            declared = self._book.endpoints[endpoint]
+            self._measured[endpoint] = measure(declared, self._registers, self._book.plan)
+        return self._measured[endpoint]
+
+    def curve(self, endpoint: str) -> tuple[CurvePoint, ...]:
+        """Return the learning curves behind an endpoint over several steps."""
+        return curve_points(self._book.endpoints[endpoint], self._registers, self._book.plan)
 
     def _criterion(self, criterion: Criterion) -> CriterionResult:
         holds = evaluate(criterion.expression, self._resolve)
@@ -119,28 +140,13 @@ class Engine:
 
     def _resolve(self, role: str, name: str) -> Value:
         if role == "passes":
-            return self._passes(name)
+            return self.decide(name).holds
         if role == "value":
             return self.value(name)
         interval = self._interval(name)
         if isinstance(interval, Missing):
             return interval
         return interval.low if role == "lower" else interval.high
-
-    def value(self, endpoint: str) -> Scalar | Series[Fraction]:
-        """Return an endpoint's value, measured once."""
-        if endpoint not in self._measured:
-            declared = self._book.endpoints[endpoint]
-            self._measured[endpoint] = measure(declared, self._registers, self._book.deciding_roles)
-        return self._measured[endpoint]
-
-    def _passes(self, rule_id: str) -> Truth:
-        decision = self.decide(rule_id)
-        if decision.verdict in ("pass", "met"):
-            return True
-        if decision.missed:
-            return False
-        return Missing(decision.verdict == "not_run", decision.missing or (f"{rule_id} has no verdict",))
 
     def _mean(self, endpoint: str) -> Scalar:
         value = self.value(endpoint)
@@ -159,25 +165,23 @@ class Engine:
         members = value if isinstance(value, Series) else None
         return Estimate(endpoint, declared.title, declared.unit, self._mean(endpoint), members)
 
+    def _amendment(self, rule_id: str) -> AmendmentRef | None:
+        change = self._book.changes.get(rule_id)
+        if change is None:
+            return None
+        return AmendmentRef(change.amendment, change.relation, self._amendments.get(change.amendment, ""))
+
     def _endpoints(self, rule: Rule) -> tuple[str, ...]:
         """Return the endpoints that a rule reads: its tests', its estimate's, and those of rules it names."""
-        found: dict[str, None] = {rule.estimate: None} if rule.estimate else {}
-        for criterion in rule.criteria:
-            for name in names_in(criterion.expression):
-                if name in self._book.rules:
-                    found |= dict.fromkeys(self._endpoints(self._book.rules[name]))
-                elif name in self._book.intervals:
-                    found[self._book.intervals[name].endpoint] = None
-                else:
-                    found[name] = None
-        return tuple(found)
+        named = self._book.names_of(rule) | {rule.estimate}
+        named |= {interval.endpoint for interval in self._book.intervals.values() if interval.id in named}
+        return tuple(name for name in self._book.endpoints if name in named)
 
     def _read(self, rule: Rule) -> tuple[tuple[str, str], ...]:
-        endpoints = [self._book.endpoints[name] for name in self._endpoints(rule)]
+        endpoints = [self._book.endpoints[name] for name in (*self._endpoints(rule), *rule.secondary)]
         tables = {endpoint.register for endpoint in endpoints}
         tables |= {"runs" for endpoint in endpoints if endpoint.arms}
-        named = {name for criterion in rule.criteria for name in names_in(criterion.expression)}
-        if rule.interval or named & set(self._book.intervals):
+        if rule.interval or self._book.names_of(rule) & set(self._book.intervals):
             tables.add("intervals")
         return tuple((t, self._registers.sha256(t)) for t in sorted(tables) if self._registers.has(t))
 
@@ -195,9 +199,6 @@ def _verdict(rule: Rule, criteria: Sequence[CriterionResult]) -> str:
     whole = kleene_all(truths) if rule.joint or not absent else together(absent)
     if isinstance(whole, Missing):
         return "not_run" if whole.not_run else "not_evaluable"
-    yes, no = {
-        "hypothesis": ("pass", "miss"),
-        "prediction": ("met", "missed"),
-        "gate": (rule.open, rule.shut),
-    }[rule.kind]
+    words = {"hypothesis": ("pass", "miss"), "prediction": ("met", "missed"), "gate": (rule.open, rule.shut)}
+    yes, no = words[rule.kind]
     return yes if whole else no

@@ -122,7 +122,12 @@ def _bounded(inside: Callable[[Fraction, Fraction, Fraction], bool]) -> Callable
         value, second, third = values
         absent = [bound for bound in (second, third) if isinstance(bound, Missing)]
         if absent:
-            return together(absent)
+            unknown = together(absent)
+            return (
+                Series(value.unit, tuple((k, unknown) for k, _ in value.items))
+                if isinstance(value, Series)
+                else unknown
+            )
         a, b = cast("Fraction", second), cast("Fraction", third)
         return _each_number(lambda x: inside(x, a, b), value)
 

@@ -26,6 +26,7 @@ from toolkit.errors import RuleError
 
 # Deep nesting is refused rather than left to the interpreter's stack.
 MAX_LENGTH = 2000
+MAX_TOKENS = 200
 MAX_DEPTH = 40
 
 _TOKEN = re.compile(
@@ -45,7 +46,10 @@ def parse(text: str, where: str) -> Expression:
     """
     if len(text) > MAX_LENGTH:
         raise RuleError("a test is too long", expected=f"at most {MAX_LENGTH} characters", where=where)
-    parser = _Parser(_tokens(text, where), text, where)
+    tokens = _tokens(text, where)
+    if len(tokens) > MAX_TOKENS:
+        raise RuleError("a test is too long", expected=f"at most {MAX_TOKENS} symbols", where=where)
+    parser = _Parser(tokens, text, where)
     expression = parser.test(0)
     parser.end()
     return expression

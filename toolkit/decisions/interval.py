@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from toolkit.decisions.measure import exact
-from toolkit.decisions.values import Missing, Scalar
+from toolkit.decisions.values import Missing, Scalar, exact
 
 if TYPE_CHECKING:
     from toolkit.decisions.endpoints import IntervalSpec
     from toolkit.decisions.measure import Registers
 
-EVIDENCE = ("excludes_zero", "includes_zero", "includes_threshold", "not_estimated")
+# An interval printed more coarsely than this cannot be told to belong to an estimate.
+COARSEST = Fraction(1, 2000)
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,9 @@ class Interval:
 def registered_interval(spec: IntervalSpec, mean: Scalar, registers: Registers) -> Interval | Missing:
     """Return a registered interval of a study, or what is missing for it.
 
-    An interval as published has to belong to the study's own figures: its printed estimate is the mean that
-    the registers give, at the printed digits.
+    An interval as published has to be the registered one: same method, resamples and units. And it has to
+    belong to the study's own figures: its printed estimate is the mean that the registers give, at the
+    printed digits.
 
     Args:
         spec: the registered interval.
@@ -58,8 +59,14 @@ def registered_interval(spec: IntervalSpec, mean: Scalar, registers: Registers) 
             f"no {float(spec.level):.0%} interval of {spec.endpoint} was published, and no episode rows"
         )
     row = matching[0]
+    made = (row["method"], row["resamples"], row["resampled"])
+    registered = (spec.method, spec.resamples, "; ".join(spec.resampled))
+    if made != registered:
+        return _unavailable(
+            f"the published interval of {spec.endpoint} was made by {made}, not by {registered}"
+        )
     printed, half = exact(row["estimate"]), Fraction(1, 2 * 10 ** int(row["decimals"]))
-    if abs(printed - mean) > half:
+    if abs(printed - mean) > min(half, COARSEST):
         return _unavailable(
             f"the published interval of {spec.endpoint} belongs to an estimate of {float(printed)}, "
             f"and the registers give {float(mean):.5f}"

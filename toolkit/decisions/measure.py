@@ -8,14 +8,18 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol
 
 from toolkit.decisions.endpoints import Rate
-from toolkit.decisions.values import Missing, Scalar, Series, together
+from toolkit.decisions.plan import described
+from toolkit.decisions.values import Missing, Scalar, Series, exact, together
 from toolkit.errors import DamagedError
 from toolkit.estimators.auc import auc
+from toolkit.estimators.threshold import steps_to_threshold
 
 if TYPE_CHECKING:
     from toolkit.decisions.endpoints import Endpoint
+    from toolkit.decisions.plan import Plan
 
 Row = Mapping[str, Any]
+Runs = Mapping[tuple[str, int], str | Missing]
 
 
 class Registers(Protocol):
@@ -39,60 +43,61 @@ class Registers(Protocol):
         """The logical row hash of a table."""
 
 
-def measure(endpoint: Endpoint, registers: Registers, roles: Sequence[str]) -> Scalar | Series[Fraction]:
+def measure(endpoint: Endpoint, registers: Registers, plan: Plan) -> Scalar | Series[Fraction]:
     """Return an endpoint's value.
 
     Args:
         endpoint: what to measure.
         registers: the study.
-        roles: roles of the runs that enter decisions.
+        plan: the registered runs.
 
     Returns:
         A series by seed, run or checkpoint; one number where the endpoint pools or names a row.
 
     Raises:
-        DamagedError: rows that contradict each other: two deciding runs, or two rows, for one place.
+        DamagedError: rows that contradict each other, or a value outside the endpoint's declared range.
     """
+    value = _measure(endpoint, registers, plan)
+    for one in value.values if isinstance(value, Series) else (value,):
+        if not isinstance(one, Missing) and not endpoint.low <= one <= endpoint.high:
+            raise DamagedError(
+                f"{endpoint.id} has a value outside its declared range",
+                expected=f"{float(endpoint.low)} to {float(endpoint.high)}",
+                found=float(one),
+                where=f"study {registers.name}, register {endpoint.register}",
+            )
+    return value
+
+
+def _measure(endpoint: Endpoint, registers: Registers, plan: Plan) -> Scalar | Series[Fraction]:
     if not registers.has(endpoint.register):
         absent = Missing(not_run=False, reasons=(f"the study has no register {endpoint.register!r}",))
-        return (
-            Series(endpoint.by, tuple((m, absent) for m in _members(endpoint)))
-            if endpoint.is_series
-            else absent
-        )
+        members = tuple((member, absent) for member in _members(endpoint))
+        return Series(endpoint.by, members) if endpoint.is_series else absent
     table = registers.rows(endpoint.register)
-    match endpoint.by:
-        case "row":
-            return _number(endpoint, table, {})
-        case "checkpoint":
-            return Series(
-                "checkpoint",
-                tuple(
-                    (
-                        f"{trajectory}@{step}",
-                        _number(endpoint, table, {"trajectory": trajectory, "step": step}),
-                    )
-                    for trajectory, step in endpoint.checkpoints
-                ),
-            )
-    runs = _runs(endpoint, registers.rows("runs"), roles)
+    if endpoint.by == "row":
+        return _number(endpoint, table, _single_step(endpoint))
+    if endpoint.by == "checkpoint":
+        numbers = (_number(endpoint, table, {"trajectory": t, "step": s}) for t, s in endpoint.checkpoints)
+        return Series("checkpoint", tuple(zip(_members(endpoint), numbers, strict=True)))
+    runs = plan.deciding_runs(endpoint, registers.rows("runs"))
     if endpoint.by == "pooled":
         return _pooled(endpoint, table, runs)
     levels = {place: _level(endpoint, table, run) for place, run in runs.items()}
-    if endpoint.by == "run":
+    if endpoint.by == "seed":
         return Series(
-            "run",
-            tuple(
-                (run if isinstance(run, str) else _place(endpoint, *place), levels[place])
-                for place, run in runs.items()
-            ),
+            "seed", tuple((str(seed), _contrast(endpoint, levels, seed)) for seed in endpoint.seeds)
         )
-    return Series("seed", tuple((str(seed), _contrast(endpoint, levels, seed)) for seed in endpoint.seeds))
+    named = (
+        run if isinstance(run, str) else member
+        for run, member in zip(runs.values(), _members(endpoint), strict=True)
+    )
+    return Series("run", tuple(zip(named, levels.values(), strict=True)))
 
 
-def exact(value: float | Decimal) -> Fraction:
-    """Return a stored value exactly; a double counts as the shortest decimal that prints it."""
-    return Fraction(repr(value)) if isinstance(value, float) else Fraction(value)
+def success_at(endpoint: Endpoint, table: Sequence[Row], run: str, step: int) -> Scalar:
+    """Return one point of a run's learning curve on the endpoint's evaluation set."""
+    return _number(endpoint, table, {"run_id": run, "step": step})
 
 
 def _members(endpoint: Endpoint) -> list[str]:
@@ -100,54 +105,9 @@ def _members(endpoint: Endpoint) -> list[str]:
         case "seed":
             return [str(seed) for seed in endpoint.seeds]
         case "run":
-            return [_place(endpoint, arm, seed) for arm in endpoint.arms for seed in endpoint.seeds]
+            return [described(endpoint, arm, seed) for arm in endpoint.arms for seed in endpoint.seeds]
         case _:
             return [f"{trajectory}@{step}" for trajectory, step in endpoint.checkpoints]
-
-
-def _place(endpoint: Endpoint, arm: str, seed: int) -> str:
-    scaling = "" if endpoint.scale_rewards == "group" else f" with scale_rewards {endpoint.scale_rewards}"
-    return f"{endpoint.condition} {arm} seed {seed}{scaling}"
-
-
-def _runs(
-    endpoint: Endpoint, runs: Sequence[Row], roles: Sequence[str]
-) -> dict[tuple[str, int], str | Missing]:
-    """Find the one deciding run of every arm and seed."""
-    found: dict[tuple[str, int], str | Missing] = {}
-    for arm in endpoint.arms:
-        for seed in endpoint.seeds:
-            wanted = {
-                "condition": endpoint.condition,
-                "arm": arm,
-                "seed": seed,
-                "scale_rewards": endpoint.scale_rewards,
-            }
-            matching = [run for run in runs if run["role"] in roles and _matches(run, wanted)]
-            place = _place(endpoint, arm, seed)
-            if len(matching) > 1:
-                raise DamagedError(
-                    "two deciding runs stand in one place of the matrix",
-                    expected=f"one run for {place}",
-                    found=", ".join(run["run_id"] for run in matching),
-                    where="runs",
-                )
-            if not matching:
-                found[arm, seed] = Missing(not_run=True, reasons=(f"{place} was not run",))
-            elif matching[0]["status"] != "COMPLETE":
-                found[arm, seed] = Missing(
-                    not_run=False, reasons=(f"{matching[0]['run_id']} is not complete",)
-                )
-            else:
-                found[arm, seed] = str(matching[0]["run_id"])
-    # An arm of which no seed was run is a tier left out; a single missing seed is a gap in the evidence.
-    begun = {arm for (arm, _), run in found.items() if not (isinstance(run, Missing) and run.not_run)}
-    return {
-        (arm, seed): Missing(not_run=False, reasons=run.reasons)
-        if isinstance(run, Missing) and arm in begun
-        else run
-        for (arm, seed), run in found.items()
-    }
 
 
 def _contrast(endpoint: Endpoint, levels: Mapping[tuple[str, int], Scalar], seed: int) -> Scalar:
@@ -163,33 +123,37 @@ def _level(endpoint: Endpoint, table: Sequence[Row], run: str | Missing) -> Scal
     """Return one run's number: a single step's, or the summary over the registered steps."""
     if isinstance(run, Missing):
         return run
-    if len(endpoint.steps) <= 1:
+    if not endpoint.over_steps:
         return _number(endpoint, table, {"run_id": run, **_single_step(endpoint)})
-    by_step = Series(
-        "step", tuple((str(s), _number(endpoint, table, {"run_id": run, "step": s})) for s in endpoint.steps)
-    ).present()
-    if isinstance(by_step, Missing):
-        return by_step
+    points = tuple((str(step), success_at(endpoint, table, run, step)) for step in endpoint.steps)
+    by_step = Series("step", points).present()
+    return by_step if isinstance(by_step, Missing) else _over_steps(endpoint, run, by_step)
+
+
+def _over_steps(endpoint: Endpoint, run: str, by_step: tuple[Fraction, ...]) -> Scalar:
     if endpoint.over_steps == "auc":
         return auc(by_step, endpoint.steps)
-    return sum(by_step, Fraction(0)) / len(by_step)
+    if endpoint.threshold is None:
+        return sum(by_step, Fraction(0)) / len(by_step)
+    reached = steps_to_threshold(by_step, endpoint.steps, endpoint.threshold)
+    if reached is None:
+        reason = f"{run} never reached {float(endpoint.threshold)} (censored at step {endpoint.steps[-1]})"
+        return Missing(not_run=False, reasons=(reason,))
+    return reached
 
 
-def _pooled(
-    endpoint: Endpoint, table: Sequence[Row], runs: Mapping[tuple[str, int], str | Missing]
-) -> Scalar:
+def _pooled(endpoint: Endpoint, table: Sequence[Row], runs: Runs) -> Scalar:
     """Return the rate of the counts of all seeds together."""
     pairs = []
     for run in runs.values():
-        row = run if isinstance(run, Missing) else _row(endpoint, table, {"run_id": run})
+        place = {"run_id": run, **_single_step(endpoint)}
+        row = run if isinstance(run, Missing) else _row(endpoint, table, place)
         pairs.append(row if isinstance(row, Missing) else _counts(endpoint, row))
     absent = [pair for pair in pairs if isinstance(pair, Missing)]
     if absent:
         return together(absent)
-    counts = [pair for pair in pairs if not isinstance(pair, Missing)]
-    return _quotient(
-        sum((c for c, _ in counts), Fraction(0)), sum((o for _, o in counts), Fraction(0)), endpoint
-    )
+    counts, totals = zip(*(pair for pair in pairs if not isinstance(pair, Missing)), strict=True)
+    return _quotient(sum(counts, Fraction(0)), sum(totals, Fraction(0)), endpoint)
 
 
 def _number(endpoint: Endpoint, table: Sequence[Row], place: Mapping[str, object]) -> Scalar:
@@ -209,24 +173,23 @@ def _number(endpoint: Endpoint, table: Sequence[Row], place: Mapping[str, object
 
 def _row(endpoint: Endpoint, table: Sequence[Row], place: Mapping[str, object]) -> Row | Missing:
     wanted = {**endpoint.where, **place}
-    if endpoint.by == "row":
-        wanted |= _single_step(endpoint)
-    matching = [row for row in table if _matches(row, wanted)]
-    described = ", ".join(f"{name}={value}" for name, value in wanted.items())
+    matching = [row for row in table if all(row[name] == value for name, value in wanted.items())]
+    where = ", ".join(f"{name}={value}" for name, value in wanted.items())
     if not matching:
-        return Missing(not_run=False, reasons=(f"{endpoint.register} has no row with {described}",))
+        return Missing(not_run=False, reasons=(f"{endpoint.register} has no row with {where}",))
     if len(matching) > 1:
         raise DamagedError(
             f"{endpoint.register} has {len(matching)} rows where the endpoint needs one",
             expected="one row",
-            found=described,
+            found=where,
             where=f"endpoint {endpoint.id}",
         )
-    row = matching[0]
-    if endpoint.episodes is not None and row["episodes"] != endpoint.episodes:
-        reason = f"expected {endpoint.episodes} episodes, found {row['episodes']} at {described}"
-        return Missing(not_run=False, reasons=(reason,))
-    return row
+    short = [
+        f"expected {expected} {column}, found {matching[0][column]} at {where}"
+        for column, expected in endpoint.expect.items()
+        if matching[0][column] != expected
+    ]
+    return Missing(not_run=False, reasons=tuple(short)) if short else matching[0]
 
 
 def _single_step(endpoint: Endpoint) -> dict[str, int]:
@@ -234,11 +197,11 @@ def _single_step(endpoint: Endpoint) -> dict[str, int]:
 
 
 def _counts(endpoint: Endpoint, row: Row) -> tuple[Fraction, Fraction] | Missing:
-    if not isinstance(endpoint.outcome, Rate):
-        raise TypeError(endpoint.outcome)
-    count, of = _cell(endpoint, row, endpoint.outcome.count), _cell(endpoint, row, endpoint.outcome.of)
-    if isinstance(count, Missing) or isinstance(of, Missing):
-        return together([value for value in (count, of) if isinstance(value, Missing)])
+    cells = [_cell(endpoint, row, column) for column in endpoint.outcome.columns]
+    absent = [cell for cell in cells if isinstance(cell, Missing)]
+    if absent:
+        return together(absent)
+    count, of = (cell for cell in cells if not isinstance(cell, Missing))
     return count, of
 
 
@@ -258,7 +221,3 @@ def _quotient(above: Fraction, below: Fraction, endpoint: Endpoint) -> Scalar:
     if below == 0:
         return Missing(not_run=False, reasons=(f"{endpoint.id} is a quotient over zero",))
     return above / below
-
-
-def _matches(row: Row, wanted: Mapping[str, object]) -> bool:
-    return all(row[name] == value for name, value in wanted.items())

@@ -5,17 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from toolkit.decisions.endpoints import Endpoint
+    from toolkit.decisions.plan import Plan
 
 
-def rows_query(endpoint: Endpoint, roles: Sequence[str]) -> str:
+def rows_query(endpoint: Endpoint, plan: Plan) -> str:
     """Return a SELECT over a study's registers that lists the rows an endpoint reads.
 
     Args:
         endpoint: the endpoint.
-        roles: roles of the runs that enter decisions.
+        plan: the registered runs.
     """
     conditions = [f"{name} = {_text(value)}" for name, value in sorted(endpoint.where.items())]
     if endpoint.steps:
@@ -33,7 +34,7 @@ def rows_query(endpoint: Endpoint, roles: Sequence[str]) -> str:
             f"arm IN ({_list(map(_text, endpoint.arms))})",
             f"seed IN ({_list(map(str, endpoint.seeds))})",
             f"scale_rewards = {_text(endpoint.scale_rewards)}",
-            f"role IN ({_list(map(_text, roles))})",
+            f"role IN ({_list(map(_text, plan.roles))})",
             "status = 'COMPLETE'",
         ]
         conditions.append(f"run_id IN (SELECT run_id FROM runs WHERE {' AND '.join(runs)})")

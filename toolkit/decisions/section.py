@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decimal import Decimal, InvalidOperation
+import re
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _REQUIRED: Any = object()
+_DECIMAL = re.compile(r"-?\d{1,15}(\.\d{1,15})?", re.ASCII)
+_IDENTIFIER = re.compile(r"[A-Za-z]\w{0,59}", re.ASCII)
 
 
 class Section:
@@ -29,9 +31,12 @@ class Section:
         self.where = where
 
     def text(self, key: str, default: str | None = _REQUIRED) -> str:
-        """Take a string; an optional one that is absent is the default."""
+        """Take a string that says something; an optional one that is absent is empty."""
+        present = key in self._left
         value = self._take(key, str, default)
-        return "" if value is None else str(value)
+        if present and not value:
+            raise RuleError(f"{key!r} is empty", where=self.where)
+        return str(value or "")
 
     def whole(self, key: str, default: int | None = _REQUIRED) -> int | None:
         """Take a whole number."""
@@ -49,7 +54,7 @@ class Section:
     def choice(self, key: str, choices: tuple[str, ...], default: str | None = _REQUIRED) -> str:
         """Take a string out of a closed set."""
         value = self.text(key, default)
-        if value not in choices and not (value == "" and default is None):
+        if value and value not in choices:
             raise RuleError(
                 f"{key!r} is not one of the allowed values",
                 expected=", ".join(choices),
@@ -113,15 +118,27 @@ def exact_number(text: str, where: str) -> Fraction:
     """Return a decimal string as a fraction.
 
     Raises:
-        RuleError: it is no finite decimal number.
+        RuleError: it is no plain decimal number.
     """
-    try:
-        number = Decimal(text)
-    except InvalidOperation:
-        raise RuleError("not a decimal number", found=repr(text), where=where) from None
-    if not number.is_finite():
-        raise RuleError("not a finite number", found=repr(text), where=where)
-    return Fraction(number)
+    if not _DECIMAL.fullmatch(text):
+        raise RuleError("not a decimal number", expected="digits, as in -0.03", found=text[:40], where=where)
+    return Fraction(text)
+
+
+def identifier(text: str, where: str) -> str:
+    """Return a name that can stand in tests, file names and addresses.
+
+    Raises:
+        RuleError: it has another character than letters, digits and underscores, or starts with a digit.
+    """
+    if not _IDENTIFIER.fullmatch(text):
+        raise RuleError(
+            "a name has a character that it cannot have",
+            expected="letters, digits and underscores, a letter first, at most 60",
+            found=text[:80],
+            where=where,
+        )
+    return text
 
 
 def strings(content: Mapping[str, Any], where: str) -> dict[str, str]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from toolkit.errors import DamagedError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from decimal import Decimal
 
 # A denominator beyond this is a measured figure's, not a count's: it is shown as a decimal.
 LARGEST_COUNT = 10**6
@@ -40,7 +44,7 @@ class Series(Generic[T]):
 
     Args:
         unit: what the members are: `seed`, `run` or `checkpoint`.
-        items: (member, value or what is missing), at least one.
+        items: (member, value or what is missing).
     """
 
     unit: str
@@ -102,6 +106,17 @@ def kleene_majority(truths: Sequence[Truth]) -> Truth:
     if 2 * (won + len(absent)) <= len(truths):
         return False
     return together(absent)
+
+
+def exact(value: float | Decimal) -> Fraction:
+    """Return a stored number exactly; a double counts as the shortest decimal that prints it.
+
+    Raises:
+        DamagedError: it is not finite.
+    """
+    if not math.isfinite(value):
+        raise DamagedError("a stored number is not finite", found=value)
+    return Fraction(repr(value)) if isinstance(value, float) else Fraction(value)
 
 
 def exact_text(value: Fraction) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import tomllib
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -44,7 +45,17 @@ class FreezeRecord:
 
 @dataclass(frozen=True)
 class Amendment:
-    """A change of rules before the data it concerns: its head, and its text as rules."""
+    """A change of rules before the data it concerns.
+
+    Args:
+        id, dated, title, reason, changes, note: as it says itself.
+        seen: what had been seen when it was made.
+        replaces: the rules it changes.
+        restates: rules that it leaves unchanged and that read what it changed.
+        file: its file, relative to the registration.
+        sha256: of that file.
+        rules: its text.
+    """
 
     id: str
     dated: date
@@ -53,7 +64,10 @@ class Amendment:
     reason: str
     changes: tuple[str, ...]
     replaces: tuple[str, ...]
+    restates: tuple[str, ...]
     note: str
+    file: str
+    sha256: str
     rules: str
 
 
@@ -89,7 +103,7 @@ class Registration:
         protocol: the protocol's text.
         rules: the frozen rules, as TOML text.
         record: the freeze.
-        amendments: in order.
+        amendments: in the order in which they were recorded.
         deviations: in order.
         exceptions: runs disclosed in the frozen rules.
     """
@@ -129,9 +143,7 @@ def load_registration(folder: Path) -> Registration:
             rules=rules,
             record=_record(tomllib.loads(later["record.toml"].decode())),
             amendments=tuple(
-                _amendment(content.decode())
-                for name, content in sorted(later.items())
-                if name.startswith("amendments/")
+                _amendment(name, content) for name, content in later.items() if name.startswith("amendments/")
             ),
             deviations=tuple(
                 _deviation(entry) for entry in tomllib.loads(later["deviations.toml"].decode())["entries"]
@@ -171,7 +183,8 @@ def _record(document: dict[str, Any]) -> FreezeRecord:
     )
 
 
-def _amendment(text: str) -> Amendment:
+def _amendment(name: str, content: bytes) -> Amendment:
+    text = content.decode()
     head = tomllib.loads(text)["amendment"]
     return Amendment(
         id=head["id"],
@@ -181,7 +194,10 @@ def _amendment(text: str) -> Amendment:
         reason=head["reason"],
         changes=tuple(head["changes"]),
         replaces=tuple(head["replaces"]),
+        restates=tuple(head.get("restates", [])),
         note=head.get("note", ""),
+        file=name,
+        sha256=hashlib.sha256(content).hexdigest(),
         rules=text,
     )
 
@@ -198,4 +214,6 @@ def _deviation(entry: dict[str, Any]) -> Deviation:
 
 
 def _utc(moment: datetime) -> datetime:
+    if moment.tzinfo is None:
+        raise TypeError(f"{moment} has no time zone")
     return moment.astimezone(UTC)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkit.registers.columns import Type
 from toolkit.registers.schema import SCHEMA_VERSION, TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from toolkit.registers.columns import Column, Table
-
-_FEATURES = {Type.DECIMAL: "decimal128(9, 6)", Type.TIMESTAMP: "timestamp[us, tz=UTC]"}
 
 
 def dataset_card(source: str, rows: Mapping[str, int]) -> str:
@@ -75,7 +72,6 @@ def _dataset_info(tables: list[Table], rows: Mapping[str, int]) -> str:
     for table in tables:
         lines += [f"- config_name: {table.name}", "  features:"]
         for column in table.columns:
-            feature = _FEATURES.get(column.type, column.type.value)
-            lines += [f"  - name: {column.name}", f"    dtype: {feature}"]
+            lines += [f"  - name: {column.name}", f"    dtype: {column.type.value}"]
         lines += ["  splits:", "  - name: train", f"    num_examples: {rows[table.name]}"]
     return "\n".join(lines)

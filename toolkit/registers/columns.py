@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 
 
@@ -37,7 +37,7 @@ class Column:
         choices: the allowed values, where the set is closed.
         low: smallest allowed value.
         high: largest allowed value.
-        at_most: another column of the same row that bounds this one from above.
+        at_most: other columns of the same row that bound this one from above.
     """
 
     name: str
@@ -48,7 +48,24 @@ class Column:
     choices: tuple[str, ...] | None = None
     low: float | None = None
     high: float | None = None
-    at_most: str | None = None
+    at_most: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Parent:
+    """A reference: the columns' values stand together in a row of another table.
+
+    Args:
+        table: the other table.
+        columns: the columns that refer to it, named alike there.
+        same: further columns that say the same here as there.
+        where_present: a column; rows in which it is null refer to nothing.
+    """
+
+    table: str
+    columns: tuple[str, ...]
+    same: tuple[str, ...] = ()
+    where_present: str | None = None
 
 
 @dataclass(frozen=True)
@@ -60,14 +77,16 @@ class Table:
         meaning: one sentence on what a row is.
         columns: in storage order.
         key: the columns that identify a row; rows are sorted by them.
-        parent: column → "table.column" that must hold its value.
+        parents: what its rows refer to.
+        sums: (total, parts): columns of a row that add up, where none of them is null.
     """
 
     name: str
     meaning: str
     columns: tuple[Column, ...]
     key: tuple[str, ...]
-    parent: dict[str, str] = field(default_factory=dict)
+    parents: tuple[Parent, ...] = ()
+    sums: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     def column(self, name: str) -> Column | None:
         """Return the column of that name, or None."""

@@ -4,22 +4,35 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from toolkit.errors import DamagedError
 from toolkit.files import file_sha256, read_bytes, write_text
 from toolkit.registers.schema import SCHEMA_VERSION
 
 MANIFEST_NAME = "MANIFEST.json"
+EVIDENCE = ("rows", "summary")
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", re.ASCII)
+_SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 
 @dataclass(frozen=True)
 class RegistrationRef:
-    """The registration that a study's registers belong to: its name and its digest."""
+    """The registration that a study's registers belong to.
+
+    Args:
+        name: its name.
+        sha256: digest of its frozen files.
+        amendments: id → SHA-256 of the amendments in force when the registers were written.
+    """
 
     name: str
     sha256: str
+    amendments: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -87,26 +100,12 @@ def read_manifest(folder: Path) -> Manifest:
     raw = read_bytes(path)
     try:
         document = json.loads(raw)
-        sealed = document.pop("seal")
-        manifest = Manifest(
-            study=document.pop("study"),
-            evidence=document.pop("evidence"),
-            schema_version=document.pop("schema_version"),
-            code_version=document.pop("code_version"),
-            registration=RegistrationRef(**document.pop("registration")),
-            tables={
-                name: TableEntry(entry["rows"], entry["row_sha256"], tuple(entry["files"]))
-                for name, entry in document.pop("tables").items()
-            },
-            files={name: FileEntry(**entry) for name, entry in document.pop("files").items()},
-        )
-        if document:
-            raise KeyError(*document)  # noqa: TRY301 - one message for every malformed manifest
-        _check_names(manifest)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        sealed = _text(document.pop("seal"))
+        manifest = _manifest(document)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise DamagedError(
             "the manifest is not a manifest of this toolkit",
-            found=f"{type(error).__name__}: {error}",
+            found=f"{type(error).__name__}: {error}"[:300],
             where=path,
             remedy="restore the file, or rebuild the registers",
         ) from None
@@ -137,7 +136,7 @@ def check_file(folder: Path, name: str, entry: FileEntry) -> None:
     """
     path = folder / name
     found = file_sha256(path)
-    if found != entry.sha256:
+    if found != entry.sha256 or path.stat().st_size != entry.bytes:
         raise DamagedError(
             f"{name} is not the file that the manifest names",
             expected=f"SHA-256 {entry.sha256}, {entry.bytes} bytes",
@@ -165,12 +164,62 @@ def check_nothing_else(folder: Path, manifest: Manifest) -> None:
             )
 
 
-def _check_names(manifest: Manifest) -> None:
-    """Refuse file names that lead out of the study's folder, and tables whose files are not listed."""
+def _manifest(document: dict[str, Any]) -> Manifest:
+    """Return the manifest that a JSON document holds: every key known, every value of its type."""
+    named = document.pop("registration")
+    manifest = Manifest(
+        study=_text(document.pop("study")),
+        evidence=_text(document.pop("evidence")),
+        schema_version=_text(document.pop("schema_version")),
+        code_version=_text(document.pop("code_version")),
+        registration=RegistrationRef(
+            _text(named["name"]),
+            _digest(named["sha256"]),
+            {_text(name): _digest(sha256) for name, sha256 in named["amendments"].items()},
+        ),
+        tables={
+            name: TableEntry(
+                _count(entry["rows"]),
+                _digest(entry["row_sha256"]),
+                tuple(_text(file) for file in entry["files"]),
+            )
+            for name, entry in document.pop("tables").items()
+        },
+        files={
+            name: FileEntry(
+                _digest(entry["sha256"]),
+                _count(entry["bytes"]),
+                None if entry["rows"] is None else _count(entry["rows"]),
+            )
+            for name, entry in document.pop("files").items()
+        },
+    )
+    if document:
+        raise ValueError(f"unknown keys {', '.join(document)}")
+    if not _NAME.fullmatch(manifest.study) or manifest.evidence not in EVIDENCE:
+        raise ValueError(f"study {manifest.study!r} with evidence {manifest.evidence!r}")
     for name in manifest.files:
         if name.startswith(("/", "\\")) or ".." in Path(name).parts or Path(name).is_absolute():
             raise ValueError(f"file name {name!r} leads out of the folder")
     for table, entry in manifest.tables.items():
-        for name in entry.files:
-            if name not in manifest.files:
-                raise ValueError(f"file {name!r} of table {table!r} is not listed")
+        if not entry.files or not set(entry.files) <= set(manifest.files):
+            raise ValueError(f"table {table!r} has no file, or one that is not listed")
+    return manifest
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str) or not value:
+        raise TypeError(f"expected text, found {value!r}")
+    return value
+
+
+def _digest(value: object) -> str:
+    if not isinstance(value, str) or not _SHA256.fullmatch(value):
+        raise TypeError(f"expected a SHA-256, found {value!r}")
+    return value
+
+
+def _count(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise TypeError(f"expected a count, found {value!r}")
+    return value

@@ -40,7 +40,7 @@ def asking(study: Study) -> Iterator[Callable[[str], Answer]]:
 
 
 def ask(study: Study, sql: str) -> Answer:
-    """Run one SELECT (or EXPLAIN, DESCRIBE, SUMMARIZE) on a study.
+    """Run one SELECT (or FROM, DESCRIBE, SUMMARIZE) on a study.
 
     Raises:
         UsageError: the text is not one reading statement, or DuckDB refuses it.
@@ -51,16 +51,17 @@ def ask(study: Study, sql: str) -> Answer:
 
 
 def _connect(study: Study) -> duckdb.DuckDBPyConnection:
-    """Return a connection with one view a table, locked to the study's folder."""
+    """Return a connection with one view a table, locked to the study's files."""
     import duckdb
 
     connection = duckdb.connect()
-    connection.execute(f"SET allowed_directories = [{_quoted(study.folder)}]")
+    files = {table.name: [_quoted(path) for path in study.paths(table.name)] for table in study.tables}
+    allowed = ", ".join(path for paths in files.values() for path in paths)
+    connection.execute(f"SET allowed_paths = [{allowed}]")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET TimeZone = 'UTC'")
-    for table in study.tables:
-        paths = ", ".join(_quoted(path) for path in study.paths(table.name))
-        connection.execute(f'CREATE VIEW "{table.name}" AS SELECT * FROM read_parquet([{paths}])')
+    for name, paths in files.items():
+        connection.execute(f'CREATE VIEW "{name}" AS SELECT * FROM read_parquet([{", ".join(paths)}])')
     connection.execute("SET lock_configuration = true")
     return connection
 
@@ -70,11 +71,11 @@ def _run(connection: duckdb.DuckDBPyConnection, sql: str) -> Answer:
 
     try:
         statements = connection.extract_statements(sql)
-        readers = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN}
-        if len(statements) != 1 or statements[0].type not in readers:
+        # EXPLAIN is no reader: EXPLAIN ANALYZE runs whatever it explains.
+        if len(statements) != 1 or statements[0].type is not duckdb.StatementType.SELECT:
             raise UsageError(
                 "a query is one statement that reads",
-                expected="one SELECT, EXPLAIN, DESCRIBE or SUMMARIZE",
+                expected="one SELECT, FROM, DESCRIBE or SUMMARIZE",
                 found=", ".join(s.type.name for s in statements) or "nothing",
             )
         cursor = connection.execute(statements[0])

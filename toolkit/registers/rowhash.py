@@ -24,10 +24,15 @@ def row_sha256(table: Any) -> str:
     Raises:
         DamagedError: a column type has no canonical form.
     """
+    import pyarrow as pa
+
     digest = hashlib.sha256(b"rows/v1\0")
     for field in table.schema:
         array = table.column(field.name).combine_chunks()
-        for name in (field.name, _type_name(field.type)):
+        if pa.types.is_dictionary(field.type):
+            array = array.dictionary_decode()
+        kind = "string" if pa.types.is_large_string(array.type) else str(array.type)
+        for name in (field.name, kind):
             digest.update(struct.pack("<q", len(name.encode())) + name.encode())
         digest.update(struct.pack("<q", len(array)))
         digest.update(_bytes_of(array.is_valid()))
@@ -35,18 +40,12 @@ def row_sha256(table: Any) -> str:
     return digest.hexdigest()
 
 
-def _type_name(kind: Any) -> str:
-    import pyarrow as pa
-
-    return "string" if pa.types.is_dictionary(kind) or pa.types.is_large_string(kind) else str(kind)
-
-
 def _values(array: Any) -> bytes:
     import pyarrow as pa
     import pyarrow.compute as pc
 
     array = array.drop_null()
-    if pa.types.is_dictionary(array.type) or pa.types.is_decimal(array.type):
+    if pa.types.is_decimal(array.type):
         array = array.cast(pa.string())
     kind = array.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):

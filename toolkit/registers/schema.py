@@ -6,12 +6,21 @@ derive from here. A change of meaning is a new major version, and its registers 
 
 from __future__ import annotations
 
-from toolkit.registers.columns import Column, Table, count, exact, moment, real, text
+from toolkit.registers.columns import Column, Parent, Table, count, exact, moment, real, text
 
 SCHEMA_VERSION = "1.0.0"
 
 ARMS = ("clean", "paired", "independent", "blocking", "blocking_paired")
-REGIMES = ("clean", "faults_p010", "faults_p025", "held_out_types", "challenge", "flips_q010")
+REGIMES = (
+    "clean",
+    "faults_p010",
+    "faults_p025",
+    "faults_p025_outage_free",
+    "held_out_types",
+    "challenge",
+    "flips_q005",
+    "flips_q010",
+)
 ROLES = ("pilot", "primary", "reference", "replication")
 
 _RUN = text("run_id", "The run that produced the row.")
@@ -20,6 +29,7 @@ _CELL = (
     text("arm", "Arm of the run: how schedules were drawn within a training group.", choices=ARMS),
     count("seed", "Seed of the run; seed s of two arms sees the same tasks in the same order."),
 )
+_OF_RUN = Parent("runs", ("run_id",), same=("condition", "arm", "seed"))
 _CHECKPOINT = (
     text("trajectory", "Training trajectory the checkpoint lies on; `base` is the untrained policy."),
     count("step", "Training step of the checkpoint."),
@@ -46,12 +56,12 @@ RUNS = Table(
         count("episodes", "Episodes of training and evaluation together.", unit="episodes"),
         count("training_groups", "Training groups found in the run's evidence.", unit="groups"),
         count("training_rollouts", "Training rollouts found in the run's evidence.", unit="rollouts"),
-        count("attempts", "Launches of the run.", low=1),
+        count("attempts", "Attempts of the counted run; launches that it replaced stand in `events`.", low=1),
         text("status", "State of the run's evidence.", choices=("COMPLETE", "INCOMPLETE")),
         moment("launched_at", "When the counted attempt was launched.", nullable=True),
         text("registered", "Version of the registration the run was launched under.", nullable=True),
         text("provider", "Where the run was computed."),
-        text("accelerator", "Accelerator type."),
+        text("accelerator", "Accelerator type, inferred from the provider."),
         text("torch_version", "PyTorch version of the run."),
         text("vllm_version", "vLLM version of the run."),
         text("code_commit", "Commit of the training code."),
@@ -75,35 +85,39 @@ EVALUATIONS = Table(
         text("regime", "Noise setting of the evaluation.", choices=REGIMES),
         count("step", "Training step of the evaluated policy."),
         count("episodes", "Episodes played.", unit="episodes", low=1),
-        count("successes", "Episodes with true success.", unit="episodes", at_most="episodes"),
+        count("successes", "Episodes with true success.", unit="episodes", at_most=("episodes",)),
         count(
             "observed_successes",
             "Episodes whose observed reward is 1: a flip makes it less than the successes.",
             unit="episodes",
-            at_most="successes",
+            at_most=("successes",),
         ),
         count(
-            "flipped", "Successes that the grader reported as failures.", unit="episodes", at_most="successes"
+            "flipped",
+            "Successes that the grader reported as failures.",
+            unit="episodes",
+            at_most=("successes",),
         ),
-        count("exposed", "Episodes that met at least one fault.", unit="episodes", at_most="episodes"),
+        count("exposed", "Episodes that met at least one fault.", unit="episodes", at_most=("episodes",)),
         count(
             "recovered",
             "True successes among the exposed episodes; null where none was exposed.",
             unit="episodes",
             nullable=True,
-            at_most="exposed",
+            at_most=("exposed", "successes"),
         ),
-        count("finished", "Episodes ended by the policy itself.", unit="episodes", at_most="episodes"),
+        count("finished", "Episodes ended by the policy itself.", unit="episodes", at_most=("episodes",)),
         count(
             "budget_exceeded",
             "Episodes ended by the call budget.",
             unit="episodes",
-            at_most="episodes",
+            at_most=("episodes",),
         ),
         count("calls", "Tool calls over all episodes.", unit="calls"),
     ),
     key=("run_id", "phase", "regime", "step"),
-    parent={"run_id": "runs.run_id"},
+    parents=(_OF_RUN,),
+    sums=(("successes", ("observed_successes", "flipped")),),
 )
 
 GROUPS_SUMMARY = Table(
@@ -113,15 +127,17 @@ GROUPS_SUMMARY = Table(
         _RUN,
         *_CELL,
         count("groups", "Training groups.", unit="groups", low=1),
-        count("all_correct", "Groups whose rollouts all truly succeeded.", unit="groups", at_most="groups"),
+        count(
+            "all_correct", "Groups whose rollouts all truly succeeded.", unit="groups", at_most=("groups",)
+        ),
         count(
             "spurious",
             "All-correct groups whose observed rewards nevertheless vary.",
             unit="groups",
-            at_most="all_correct",
+            at_most=("all_correct",),
         ),
         count(
-            "zero_variance", "Groups whose observed rewards are constant.", unit="groups", at_most="groups"
+            "zero_variance", "Groups whose observed rewards are constant.", unit="groups", at_most=("groups",)
         ),
         real("mean_max_abs_advantage", "Largest |advantage| of a group, averaged over groups.", low=0),
         count(
@@ -129,18 +145,19 @@ GROUPS_SUMMARY = Table(
             "Groups with one resolved schedule seed; null where the study published none.",
             unit="groups",
             nullable=True,
-            at_most="groups",
+            at_most=("groups",),
         ),
         count(
             "several_seeds",
             "Groups with several resolved schedule seeds; null where the study published none.",
             unit="groups",
             nullable=True,
-            at_most="groups",
+            at_most=("groups",),
         ),
     ),
     key=("run_id",),
-    parent={"run_id": "runs.run_id"},
+    parents=(_OF_RUN,),
+    sums=(("groups", ("sharing_one_seed", "several_seeds")),),
 )
 
 LUCK_SHARE_SUMMARY = Table(
@@ -152,6 +169,7 @@ LUCK_SHARE_SUMMARY = Table(
             "environment", "Version of the environment; the study's runs used v3.", choices=("v1", "v2", "v3")
         ),
         text("policy", "The policy diagnosed."),
+        text("regime", "Noise of the tables: tool faults, also for runs trained without.", choices=REGIMES),
         text("condition", "Condition of the run; null for a calibration.", nullable=True),
         text("arm", "Arm of the run; null for a calibration.", nullable=True, choices=ARMS),
         count("seed", "Seed of the run; null for a calibration.", nullable=True),
@@ -159,15 +177,25 @@ LUCK_SHARE_SUMMARY = Table(
         text("target", "Reward diagnosed; null where the register does not name it.", nullable=True),
         real("luck_share", "λ: mean of the per-task ratios, where defined.", low=0, high=1),
         real("luck_share_pooled", "Ratio of the averaged components.", nullable=True, low=0, high=1),
-        exact("interval_low", "Lower end of the 95% task-bootstrap interval.", nullable=True),
-        exact("interval_high", "Upper end of the 95% task-bootstrap interval.", nullable=True),
+        exact(
+            "interval_low",
+            "Lower end of the 95% task-bootstrap interval.",
+            nullable=True,
+            low=0,
+            high=1,
+            at_most=("interval_high",),
+        ),
+        exact("interval_high", "Upper end of the 95% task-bootstrap interval.", nullable=True, low=0, high=1),
         real("variance_between", "Mean between-schedule variance.", unit="reward²", low=0),
         real("variance_within", "Mean within-schedule variance.", unit="reward²", low=0),
         count("tasks", "Diagnostic tasks.", unit="tasks"),
-        count("tasks_defined", "Tasks whose ratio is defined.", unit="tasks", at_most="tasks"),
+        count("tasks_defined", "Tasks whose ratio is defined.", unit="tasks", at_most=("tasks",)),
     ),
     key=("run_id", "step"),
+    parents=(Parent("runs", ("run_id",), same=("condition", "arm", "seed"), where_present="condition"),),
 )
+
+_OF_CHECKPOINT = Parent("probe_checkpoints", ("trajectory", "step"))
 
 
 def _by_design(stem: str, meaning: str, unit: str | None = "score²") -> tuple[Column, ...]:
@@ -201,7 +229,8 @@ PROBE = Table(
         ),
         text(
             "estimator",
-            "MC: mean-centred advantages. SW: standardized and importance-weighted, fixed normalizer.",
+            "MC: mean-centred advantages. SW: standardized and importance-weighted, divided by T_ref: its "
+            "traces are in score²/token², its norms in score/token.",
             choices=("MC", "SW"),
         ),
         real(
@@ -225,7 +254,7 @@ PROBE = Table(
         ),
     ),
     key=("trajectory", "step", "noise", "estimator"),
-    parent={},
+    parents=(_OF_CHECKPOINT,),
 )
 
 PROBE_CHECKPOINTS = Table(
@@ -240,13 +269,15 @@ PROBE_CHECKPOINTS = Table(
         text("code_commit", "Commit of the probe's code."),
         count("coordinates", "Scored coordinates.", unit="coordinates"),
         count("clean_rollouts", "Clean rollouts scored.", unit="rollouts"),
-        count("clean_successes", "Clean rollouts that succeeded.", unit="rollouts", at_most="clean_rollouts"),
+        count(
+            "clean_successes", "Clean rollouts that succeeded.", unit="rollouts", at_most=("clean_rollouts",)
+        ),
         count("diagnostic_rollouts", "Rollouts scored for transition noise.", unit="rollouts"),
         count(
             "masked_rollouts",
             "Clean rollouts with importance weight 0.",
             unit="rollouts",
-            at_most="clean_rollouts",
+            at_most=("clean_rollouts",),
         ),
         real("weight_mean", "Mean nonzero importance weight of the clean rollouts.", low=0),
         real("weight_min", "Smallest nonzero importance weight.", low=0),
@@ -267,7 +298,7 @@ PROBE_CLEAN_TASKS = Table(
         real("condition_right", "Score spread of the group's successes, over G².", unit="score²", low=0),
     ),
     key=("trajectory", "step", "task_id"),
-    parent={"trajectory": "probe_checkpoints.trajectory"},
+    parents=(_OF_CHECKPOINT,),
 )
 
 PROBE_DIAGNOSTIC_TASKS = Table(
@@ -281,7 +312,7 @@ PROBE_DIAGNOSTIC_TASKS = Table(
         real("squared_norms_stratified", "Sum over the task's 64 stratified groups.", unit="score²", low=0),
     ),
     key=("trajectory", "step", "task_id"),
-    parent={"trajectory": "probe_checkpoints.trajectory"},
+    parents=(_OF_CHECKPOINT,),
 )
 
 INTERVALS = Table(
@@ -290,10 +321,10 @@ INTERVALS = Table(
     (
         text("endpoint", "Endpoint of the registration that the interval belongs to."),
         exact("level", "Confidence level.", low=0, high=1),
-        exact("low", "Lower end, as printed."),
+        exact("low", "Lower end, as printed.", at_most=("estimate",)),
         exact("high", "Upper end, as printed."),
-        exact("estimate", "Point estimate printed beside it."),
-        count("decimals", "Digits printed after the point.", unit="digits"),
+        exact("estimate", "Point estimate printed beside it.", at_most=("high",)),
+        count("decimals", "Digits printed after the point.", unit="digits", low=3, high=6),
         text("method", "How the interval was made."),
         text("resampled", "What was resampled."),
         count("resamples", "Bootstrap resamples."),
@@ -316,7 +347,9 @@ EVENTS = Table(
                 "freeze",
                 "token",
                 "amendment",
+                "change_before_freeze",
                 "deviation",
+                "disclosure",
                 "launch",
                 "cancellation",
                 "calibration",

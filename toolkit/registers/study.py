@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from toolkit.errors import DamagedError, UsageError
 from toolkit.registers.arrow import Row, check_columns, to_rows
 from toolkit.registers.manifest import Manifest, check_file, read_manifest
+from toolkit.registers.rowhash import row_sha256
 from toolkit.registers.schema import TABLES
 
 if TYPE_CHECKING:
@@ -70,10 +71,11 @@ class Study:
         return tuple(self.folder / name for name in names)
 
     def arrow(self, table: str) -> Any:
-        """Return a table as a `pyarrow.Table`, checked against manifest and schema.
+        """Return a table as a `pyarrow.Table`, its bytes, columns, rows and row hash checked.
 
         Raises:
-            DamagedError: as `paths`, or a file is no Parquet file, or its columns are not the schema's.
+            DamagedError: as `paths`, or a file is no Parquet file, or its columns are not the schema's, or
+                its rows are not those of the manifest.
         """
         if table not in self._arrow:
             self._arrow[table] = self._read(table)
@@ -98,23 +100,42 @@ class Study:
             )
         return table
 
-    def _read(self, table: str) -> Any:
+    def _read(self, name: str) -> Any:
         import pyarrow as pa
-        import pyarrow.parquet as pq
 
+        recorded = self.manifest.tables[self._known(name)]
+        table = TABLES[name]
         parts = []
-        for path in self.paths(table):
-            try:
-                part = pq.ParquetFile(path).read()
-            except (pa.ArrowException, OSError) as error:
-                raise DamagedError(
-                    f"{path.name} is not a readable Parquet file",
-                    found=str(error).splitlines()[0],
-                    where=path,
-                ) from None
-            check_columns(TABLES[table], part.schema, path)
-            parts.append(part.select(TABLES[table].column_names))
-        return pa.concat_tables(parts)
+        for file, path in zip(recorded.files, self.paths(name), strict=True):
+            part = _parquet(path)
+            check_columns(table, part.schema, path)
+            _check_same(f"the rows of {file}", self.manifest.files[file].rows, part.num_rows, path)
+            parts.append(part.select(table.column_names))
+        whole = pa.concat_tables(parts)
+        _check_same(f"the number of rows of {name}", recorded.rows, whole.num_rows, self.folder)
+        _check_same(f"the row hash of {name}", recorded.row_sha256, row_sha256(whole), self.folder)
+        return whole
+
+
+def _parquet(path: Path) -> Any:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        part = pq.ParquetFile(path).read()
+        part.validate(full=True)
+    except (pa.ArrowException, OSError) as error:
+        raise DamagedError(
+            f"{path.name} is not a readable Parquet file", found=str(error).splitlines()[0], where=path
+        ) from None
+    return part
+
+
+def _check_same(what: str, expected: object, found: object, where: Path) -> None:
+    if expected != found:
+        raise DamagedError(
+            f"{what} is not what the manifest says", expected=expected, found=found, where=where
+        )
 
 
 def open_study(folder: Path) -> Study:

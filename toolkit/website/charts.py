@@ -11,9 +11,10 @@ from toolkit.decisions.values import Missing, Series, rounded
 from toolkit.website.theme import ACCENT, ARM_COLOURS, FAINT, INK, LIMIT, config
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from fractions import Fraction
 
+    from toolkit.decisions.curves import CurvePoint
     from toolkit.decisions.decision import Decision
 
 WIDTH = 620
@@ -27,57 +28,68 @@ class Chart:
     caption: str
 
 
-def learning_curves(rows: Sequence[dict[str, Any]], title: str) -> Chart:
-    """Draw true success over training steps, a thin line a seed and a bold one an arm's mean.
+def learning_curves(points: Sequence[CurvePoint], title: str) -> Chart | None:
+    """Draw true success over training steps: a thin line a seed, a bold one an arm's mean.
 
     Args:
-        rows: rows of `evaluations` of one set.
+        points: points of the curves; a replication is drawn dashed.
         title: heading of the chart.
     """
     import altair as alt
 
+    if not points:
+        return None
     values = [
-        {
-            "arm": r["arm"],
-            "seed": r["seed"],
-            "step": r["step"],
-            "successes": r["successes"],
-            "episodes": r["episodes"],
-        }
-        for r in rows
+        {"arm": p.arm, "series": p.series, "step": p.step, "success": rounded(p.success)} for p in points
     ]
-    arms = [arm for arm in ARM_COLOURS if any(value["arm"] == arm for value in values)]
-    steps = sorted({value["step"] for value in values})
-    base = (
-        alt.Chart(alt.Data(values=values))
-        .transform_calculate(success="datum.successes / datum.episodes")
-        .encode(
-            x=alt.X("step:Q", title="training step", axis=alt.Axis(values=steps, grid=False)),
-            color=alt.Color(
-                "arm:N",
-                title=None,
-                scale=alt.Scale(domain=arms, range=[ARM_COLOURS[arm] for arm in arms]),
-                legend=alt.Legend(symbolOpacity=1, symbolType="stroke", symbolStrokeWidth=3),
-            ),
+    arms = [arm for arm in ARM_COLOURS if any(point.arm == arm for point in points)]
+    steps = sorted({point.step for point in points})
+    colour = alt.Color(
+        "arm:N",
+        title=None,
+        scale=alt.Scale(domain=arms, range=[ARM_COLOURS[arm] for arm in arms]),
+        legend=alt.Legend(symbolOpacity=1, symbolType="stroke", symbolStrokeWidth=3),
+    )
+
+    def lines(series: Callable[[str], bool], **mark: Any) -> Any:
+        chosen = [value for value in values if series(str(value["series"]))]
+        return (
+            alt.Chart(alt.Data(values=chosen))
+            .mark_line(**mark)
+            .encode(
+                x=alt.X("step:Q", title="training step", axis=alt.Axis(values=steps, grid=False)),
+                y=alt.Y(
+                    "success:Q",
+                    title="true success",
+                    axis=alt.Axis(format=".0%"),
+                    scale=alt.Scale(zero=False),
+                ),
+                color=colour,
+                detail="series:N",
+            )
         )
-    )
-    success = alt.Y(
-        "success:Q", title="true success", axis=alt.Axis(format=".0%"), scale=alt.Scale(zero=False)
-    )
-    thin = base.mark_line(strokeWidth=1, opacity=0.45).encode(y=success, detail="seed:N")
-    bold = base.mark_line(strokeWidth=3, point=alt.OverlayMarkDef(size=40)).encode(
-        y=alt.Y("mean(success):Q", title="true success", scale=alt.Scale(zero=False))
-    )
-    seeds = len({value["seed"] for value in values})
-    caption = (
-        f"{title}: true success at steps {steps[0]} to {steps[-1]}, {' and '.join(arms)}; "
-        f"thin lines are {seeds} seeds, bold lines their means."
-    )
-    return _draw(thin + bold, f"{title}", caption, 260)
+
+    layers = [
+        lines(lambda s: s.startswith("seed"), strokeWidth=1, opacity=0.45),
+        lines(lambda s: s == "mean", strokeWidth=3, point=alt.OverlayMarkDef(size=40)),
+    ]
+    names = {point.series for point in points}
+    seeds = len(names - {"mean", "replication"})
+    words = f"{title}: true success at steps {steps[0]} to {steps[-1]}, {' and '.join(arms)}; "
+    words += f"thin lines are {seeds} seeds" + (", bold lines their means" if "mean" in names else "")
+    if "replication" in names:
+        layers.append(lines(lambda s: s == "replication", strokeWidth=1.5, strokeDash=[3, 3]))
+        words += "; the dashed line is a replication that decides nothing"
+    return _draw(alt.layer(*layers), title, words + ".", 260)
 
 
-def seed_differences(decision: Decision) -> Chart | None:
-    """Draw a rule's estimate: a dot a seed, the mean, its interval, zero and the registered threshold."""
+def seed_differences(decision: Decision, arms: Sequence[str]) -> Chart | None:
+    """Draw a rule's estimate: a dot a seed, the mean, its interval, zero and the registered threshold.
+
+    Args:
+        decision: the decision.
+        arms: the arms that are compared, first minus second.
+    """
     import altair as alt
 
     estimate = decision.estimate
@@ -104,7 +116,7 @@ def seed_differences(decision: Decision) -> Chart | None:
     words = f"{decision.rule}: mean {mean['label']}; " + ", ".join(f"{s['row']} {s['label']}" for s in seeds)
     if threshold is not None:
         layers.append(_vertical(rounded(threshold), LIMIT, [5, 4]))
-        words += f"; dashed line: registered threshold {rounded(threshold):+.2f}"
+        words += f"; dashed line: registered threshold {rounded(threshold):+g}"
     interval = decision.as_dict()["interval"]
     if interval:
         span = {"row": "mean", "low": interval["low"], "high": interval["high"]}
@@ -113,12 +125,12 @@ def seed_differences(decision: Decision) -> Chart | None:
             .mark_rule(strokeWidth=3, color=ACCENT, opacity=0.55)
             .encode(x=alt.X("low:Q"), x2="high:Q", y=y)
         )
-        words += (
-            f"; bar: {interval['level']:.0%} interval [{interval['low']:+.4f}, {interval['high']:+.4f}], "
-            f"{interval['source']}, resampling seed pairs and tasks"
-        )
+        ends = f"[{interval['low']:+.4f}, {interval['high']:+.4f}]"
+        made = f"{interval['source']} ({interval['method']})"
+        words += f"; bar: {100 * interval['level']:g}% interval {ends}, {made}"
     layers += [dots, point.encode(x=x, y=y), labels]
-    return _draw(alt.layer(*layers), "Paired minus independent, by seed", words + ".", 46 * len(order))
+    title = " minus ".join(arm.replace("_", " ") for arm in arms).capitalize() + ", by seed"
+    return _draw(alt.layer(*layers), title, words + ".", 46 * len(order))
 
 
 def members(title: str, unit: str, series: Series[Fraction]) -> Chart | None:
@@ -133,9 +145,8 @@ def members(title: str, unit: str, series: Series[Fraction]) -> Chart | None:
     if not values:
         return None
     order = [str(value["member"]) for value in values]
-    name = "ratio (below one: pairing is lower)" if unit == "ratio" else unit
     y = alt.Y("member:N", sort=order, title=None, axis=alt.Axis(ticks=False, domain=False, labelLimit=220))
-    x = alt.X("value:Q", title=name, scale=alt.Scale(zero=True), axis=alt.Axis(format=".2f", tickCount=6))
+    x = alt.X("value:Q", title=unit, scale=alt.Scale(zero=True), axis=alt.Axis(format=".2f", tickCount=6))
     base = alt.Chart(alt.Data(values=values)).encode(x=x, y=y)
     layers = [
         base.mark_circle(size=100, color=ACCENT, opacity=1),
@@ -166,10 +177,7 @@ def _accessible(svg: str, title: str, caption: str) -> str:
     size = re.search(r'width="([\d.]+)" height="([\d.]+)"', svg)
     if size is None:
         raise ValueError("the drawing has no size")
-    head = (
-        f'<svg role="img" aria-label="{escape(caption, quote=True)}" style="max-width:{size[1]}px;width:100%;'
-        f'height:auto" '
-    )
+    head = f'<svg role="img" style="max-width:{size[1]}px;width:100%;height:auto" '
     names = f"<title>{escape(title)}</title><desc>{escape(caption)}</desc>"
     body = svg.replace(size[0], "", 1).replace("<svg ", head, 1)
     return re.sub(r"(<svg [^>]*>)", lambda match: match[1] + names, body, count=1)

@@ -47,6 +47,7 @@ def render(
                 "study": case.study.name,
                 "is_summary": case.study.is_summary,
                 "decisions": [_view(decision) for decision in case.engine.decide_all()],
+                "matrix": _matrix(case),
             }
             for case in cases
         ],
@@ -54,7 +55,7 @@ def render(
     progress("index.html")
     pages = {
         "index.html": environment.get_template("index.html").render(
-            **shared, root="", current=None, verifications=verifications, promise=PROMISE
+            **shared, root="", current=("", ""), verifications=verifications, promise=PROMISE
         )
     }
     template = environment.get_template("rule.html")
@@ -64,7 +65,9 @@ def render(
                 name = f"{case.study.name}/{decision.rule}.html"
                 progress(name)
                 page = _rule_page(case, decision, ask)
-                pages[name] = template.render(**shared, root="../", current=decision.rule, case=entry, **page)
+                pages[name] = template.render(
+                    **shared, root="../", current=(case.study.name, decision.rule), case=entry, **page
+                )
     return pages
 
 
@@ -91,26 +94,38 @@ def _verdict_class(verdict: str) -> str:
 
 def _rule_page(case: Case, decision: Decision, ask: Ask) -> dict[str, Any]:
     endpoints = [case.book.endpoints[name] for name in decision.endpoints]
+    amended = decision.amendment.id if decision.amendment else ""
+    secondary = zip(decision.secondary, _view(decision)["secondary"], strict=True)
     return {
         "d": _view(decision),
         "rule": case.book.rule(decision.rule),
         "estimate_title": decision.estimate.title if decision.estimate else "",
+        "secondary": [{"title": estimate.title, **document} for estimate, document in secondary],
         "charts": _charts(case, decision, endpoints),
         "endpoints": [_rows(case, endpoint, ask) for endpoint in endpoints],
-        "amendment": next((a for a in case.registration.amendments if a.id == decision.amended_by), None),
+        "amendment": next((a for a in case.registration.amendments if a.id == amended), None),
+        "frozen": case.book.changes[decision.rule].frozen if amended else None,
         "deviations": [d for d in case.registration.deviations if decision.rule in d.concerns],
     }
 
 
 def _view(decision: Decision) -> dict[str, Any]:
     """Return a decision as printed, with every optional part present."""
-    document = {"readings": {}, "superseded": "", "original_verdict": "", "missing": [], **decision.as_dict()}
+    document = {
+        "readings": {},
+        "superseded": "",
+        "original_verdict": "",
+        "missing": [],
+        "secondary": [],
+        "amendment": None,
+        **decision.as_dict(),
+    }
     document["criteria"] = [{"missing": [], "reading": "", **c} for c in document["criteria"]]
     return document
 
 
 def _rows(case: Case, endpoint: Endpoint, ask: Ask) -> dict[str, Any]:
-    query = rows_query(endpoint, case.book.deciding_roles)
+    query = rows_query(endpoint, case.book.plan)
     if not case.study.has(endpoint.register):
         return {"title": endpoint.title, "query": query, "columns": (), "rows": ()}
     answer = ask(query)
@@ -118,12 +133,15 @@ def _rows(case: Case, endpoint: Endpoint, ask: Ask) -> dict[str, Any]:
 
 
 def _charts(case: Case, decision: Decision, endpoints: Sequence[Endpoint]) -> list[Chart]:
-    drawn = [seed_differences(decision)]
+    arms = case.book.endpoints[decision.estimate.endpoint].arms if decision.estimate else ()
+    drawn = [seed_differences(decision, arms)]
+    shown = set()
     for endpoint in endpoints:
-        if len(endpoint.steps) > 1:
-            rows = _curve_rows(case, endpoint)
-            if rows:
-                drawn.append(learning_curves(rows, _set_title(endpoint)))
+        if endpoint.over_steps:
+            points = case.engine.curve(endpoint.id)
+            if points not in shown:  # two endpoints can summarize one curve
+                drawn.append(learning_curves(points, _curve_title(endpoint)))
+            shown.add(points)
         elif endpoint.by in ("checkpoint", "run"):
             value = case.engine.value(endpoint.id)
             if isinstance(value, Series) and len(set(value.values)) > 1:
@@ -131,23 +149,23 @@ def _charts(case: Case, decision: Decision, endpoints: Sequence[Endpoint]) -> li
     return [chart for chart in drawn if chart is not None]
 
 
-def _set_title(endpoint: Endpoint) -> str:
+def _curve_title(endpoint: Endpoint) -> str:
     where = endpoint.where
     return f"{endpoint.condition} learning curves, {where.get('pool', '')} {where.get('regime', '')}"
 
 
-def _curve_rows(case: Case, endpoint: Endpoint) -> list[dict[str, Any]]:
-    """Return every step's rows of the endpoint's evaluation set for the endpoint's runs."""
-    runs = {
-        run["run_id"]
-        for run in case.study.rows("runs")
-        if run["condition"] == endpoint.condition
-        and run["arm"] in endpoint.arms
-        and run["scale_rewards"] == endpoint.scale_rewards
-        and run["role"] in case.book.deciding_roles
-    }
+def _matrix(case: Case) -> list[dict[str, Any]]:
+    """Return the registered run matrix, each cell with the runs that the study has of it."""
+    runs = case.study.rows("runs")
     return [
-        row
-        for row in case.study.rows(endpoint.register)
-        if row["run_id"] in runs and all(row[name] == value for name, value in endpoint.where.items())
+        {
+            "cell": cell,
+            "runs": [
+                run["run_id"]
+                for run in runs
+                if run["role"] in case.book.plan.roles
+                and cell.holds(run["condition"], run["scale_rewards"], run["arm"], run["seed"])
+            ],
+        }
+        for cell in case.book.plan.cells
     ]

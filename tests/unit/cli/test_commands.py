@@ -250,6 +250,63 @@ def test_a_site_is_never_built_over_something_else(toolkit: Callable[..., Result
     assert snapshot(tmp_path) == {"thesis.tex": b"years of work"}
 
 
+def test_a_site_needs_a_folder(toolkit: Callable[..., Result], tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for place in (tmp_path / "file", tmp_path / "file" / "site"):
+        result = toolkit("site", "build", "--out", place)
+        assert (result.code, result.out) == (3, "")
+        assert "needs a folder" in result.err
+
+
+def test_wrong_usage_is_a_document_with_json(toolkit: Callable[..., Result]) -> None:
+    result = toolkit("decide", "--nothing", "--json")
+    assert result.json()["error"]["exit_code"] == result.code == 2
+
+
+def test_markup_in_a_title_is_text(toolkit: Callable[..., Result], copy: Home) -> None:
+    edit_and_rehash_rules(copy, 'title = "Recovery"', 'title = "[/b] [red]Recovery"')
+    assert toolkit("registers", "build", "published").code == 0
+    for command in ("decide", "explain"):
+        assert "[/b] [red]Recovery" in toolkit(command, "H3").out
+
+
+def test_an_amendment_cannot_vanish(toolkit: Callable[..., Result], copy: Home) -> None:
+    folder = copy.registrations / "paired-rollouts"
+    (folder / "amendments" / "A1.toml").unlink()
+    listed = folder / "LATER.sha256"
+    listed.write_text(
+        "".join(line for line in listed.read_text().splitlines(keepends=True) if "A1" not in line)
+    )
+    result = toolkit("decide", "H1b")
+    assert result.code == 4
+    assert "an amendment that the registration does not have" in result.err
+
+
+def test_a_later_amendment_is_applied_and_named(toolkit: Callable[..., Result], copy: Home) -> None:
+    import hashlib
+
+    folder = copy.registrations / "paired-rollouts"
+    rules = (folder / "rules.toml").read_text()
+    rule = rules[rules.index("[rules.H3]") : rules.index("[rules.H4]")].replace("0.05", "0.06")
+    head = 'id = "A2"\ndated = "2027-01-01"\ntitle = "t"\nseen = "results seen"\nreason = "r"\nchanges = []\n'
+    text = f'[amendment]\n{head}replaces = ["H3"]\n\n{rule}'
+    (folder / "amendments" / "A2.toml").write_text(text)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    with (folder / "LATER.sha256").open("a") as listed:
+        listed.write(f"{digest}  amendments/A2.toml\n")
+    (decision,) = toolkit("decide", "H3", "--json").json()
+    assert decision["verdict"] == "miss"
+    assert decision["amendment"] == {"id": "A2", "relation": "replaces", "sha256": digest}
+    assert "amended by A2" in toolkit("decide", "H3").out
+
+
+def test_a_study_under_another_name_is_refused(toolkit: Callable[..., Result], copy: Home) -> None:
+    (copy.registers / "published").rename(copy.registers / "other")
+    result = toolkit("decide", "H2a")
+    assert result.code == 4
+    assert "under another name than its own" in result.err
+
+
 def test_a_stale_site_is_found(toolkit: Callable[..., Result], tmp_path: Path) -> None:
     toolkit("site", "build", "--out", tmp_path / "site")
     page = tmp_path / "site" / "published" / "H2a.html"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 
-from tests.unit.decisions.study import RULES, SmallStudy, rule, small_study
+from tests.unit.decisions.study import RULES, SmallStudy, evaluation_row, rule, run_row, small_study
 from toolkit.decisions.engine import Engine
 from toolkit.decisions.rulebook import load_rulebook
 from toolkit.errors import UsageError
@@ -92,6 +94,46 @@ def test_the_binding_reading_decides_and_disagreement_shows() -> None:
 def test_a_rule_can_rest_on_another_rule(first: str, expected: str) -> None:
     book = load_rulebook(RULES + rule("A", first) + rule("B", "passes(A)"))
     assert Engine(book, ("small", ""), small_study()).decide("B").verdict == expected
+
+
+def test_a_lost_part_is_a_lost_rule_to_others_even_while_a_part_is_unknown() -> None:
+    book = load_rulebook(RULES + rule("A", LOST, NEVER, kind="prediction") + rule("B", "not(passes(A))"))
+    engine = Engine(book, ("small", ""), small_study())
+    assert engine.decide("A").verdict == "not_run"
+    assert engine.decide("A").missed
+    assert engine.decide("B").verdict == "pass"
+
+
+def test_an_interval_read_through_another_rule_is_named() -> None:
+    study = small_study()
+    study.tables["intervals"] = []
+    book = load_rulebook(RULES + rule("A", GAP) + rule("B", "passes(A)"))
+    read = [name for name, _ in Engine(book, ("small", ""), study).decide("B").registers]
+    assert read == ["evaluations", "intervals", "runs"]
+
+
+def test_a_long_chain_of_rules_is_decided() -> None:
+    text = rule("R0", HOLDS) + "".join(
+        rule(f"R{n}", f"all(passes(R{n - 1}), passes(R{max(0, n - 2)}))") for n in range(1, 60)
+    )
+    assert Engine(load_rulebook(RULES + text), ("small", ""), small_study()).decide("R59").verdict == "pass"
+
+
+@pytest.mark.parametrize("test", ["each(within(gap, mean(other), 1))", "each(between(gap, 0, mean(other)))"])
+def test_a_missing_bound_leaves_a_series_unknown(test: str) -> None:
+    assert verdict(test) == "not_run"
+
+
+def test_curves_are_those_of_the_endpoint_and_its_replications() -> None:
+    study = small_study()
+    study.tables["runs"].append(run_row("X", "paired", 1, run_id="again", role="replication"))
+    study.tables["evaluations"] += [evaluation_row("again", step, 9) for step in (0, 20)]
+    engine = Engine(load_rulebook(RULES + rule("A", HOLDS)), ("small", ""), study)
+    points = {(p.arm, p.series, p.step): p.success for p in engine.curve("gap")}
+    assert len(points) == 2 * 2 * 2 + 2 * 2 + 2
+    assert points["paired", "mean", 0] == Fraction(11, 20)
+    assert points["paired", "replication", 20] == Fraction(9, 10)
+    assert engine.curve("other") == ()
 
 
 def test_a_decision_names_every_register_it_read() -> None:

@@ -47,6 +47,18 @@ def test_an_interval_of_another_level_or_endpoint_is_not_taken(facts: dict[str, 
     assert isinstance(registered_interval(SPEC, Fraction("0.03"), published(**facts)), Missing)
 
 
+@pytest.mark.parametrize("facts", [{"method": "guess"}, {"resamples": 1}, {"resampled": "episodes"}])
+def test_an_interval_made_otherwise_than_registered_is_not_taken(facts: dict[str, Any]) -> None:
+    answer = registered_interval(SPEC, Fraction("0.03"), published(**facts))
+    assert isinstance(answer, Missing)
+    assert "was made by" in answer.reasons[0]
+
+
+def test_a_coarsely_printed_estimate_does_not_fit_everything() -> None:
+    facts = {"estimate": Decimal(0), "decimals": 0}
+    assert isinstance(registered_interval(SPEC, Fraction("0.03"), published(**facts)), Missing)
+
+
 def test_an_interval_of_another_estimate_is_not_taken() -> None:
     answer = registered_interval(SPEC, Fraction("0.0302"), published())
     assert isinstance(answer, Missing)

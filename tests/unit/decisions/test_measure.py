@@ -7,16 +7,16 @@ from fractions import Fraction
 import pytest
 
 from tests.unit.decisions.study import RULES, SmallStudy, evaluation_row, rule, run_row, small_study
-from toolkit.decisions.measure import exact, measure
-from toolkit.decisions.rulebook import load_rulebook
-from toolkit.decisions.values import Missing, Series
+from toolkit.decisions.measure import measure
+from toolkit.decisions.rulebook import RuleBook, load_rulebook
+from toolkit.decisions.values import Missing, Series, exact
 from toolkit.errors import DamagedError
 
 BOOK = load_rulebook(RULES + rule("H", "mean(gap) > 0"))
 
 
 def value(study: SmallStudy, endpoint: str = "gap") -> object:
-    return measure(BOOK.endpoints[endpoint], study, BOOK.deciding_roles)
+    return measure(BOOK.endpoints[endpoint], study, BOOK.plan)
 
 
 def members(study: SmallStudy) -> dict[str, Fraction | Missing]:
@@ -70,6 +70,74 @@ def test_incomplete_evidence_is_missing_and_says_why(damage: object, reason: str
     assert isinstance(gap, Missing)
     assert not gap.not_run
     assert reason in gap.reasons[0]
+
+
+def test_an_arm_that_is_missing_altogether_is_a_gap_while_its_cell_was_begun() -> None:
+    study = small_study()
+    study.tables["runs"] = [r for r in study.tables["runs"] if r["arm"] != "independent"]
+    gaps = members(study).values()
+    assert all(isinstance(gap, Missing) and not gap.not_run for gap in gaps)
+
+
+def test_a_run_with_other_settings_than_registered_does_not_count() -> None:
+    book = load_rulebook(
+        RULES.replace("[[matrix]]", '[training]\nsteps = 100\nloss_type = "dapo"\n\n[[matrix]]', 1)
+    )
+    study = small_study()
+    for run in study.tables["runs"]:
+        run.update(steps=100, loss_type="dapo")
+    assert not any(isinstance(v, Missing) for v in series(study, book).values)
+    study.tables["runs"][0]["steps"] = 1
+    gap = series(study, book).values[0]
+    assert isinstance(gap, Missing)
+    assert gap.reasons == ("X-paired-0 has steps 1, and 100 is registered",)
+
+
+def series(study: SmallStudy, book: RuleBook) -> Series[Fraction]:
+    measured = measure(book.endpoints["gap"], study, book.plan)
+    assert isinstance(measured, Series)
+    return measured
+
+
+def test_counts_of_too_few_groups_are_missing() -> None:
+    book = load_rulebook(RULES.replace('by = "pooled"', 'by = "pooled"\nexpect = { groups = 30 }'))
+    study = small_study()
+    for row in study.tables["groups_summary"]:
+        row["groups"] = 30
+    assert measure(book.endpoints["pooled"], study, book.plan) == Fraction(3, 30)
+    study.tables["groups_summary"][0]["groups"] = 29
+    gap = measure(book.endpoints["pooled"], study, book.plan)
+    assert isinstance(gap, Missing)
+    assert "expected 30 groups, found 29" in gap.reasons[0]
+
+
+def test_a_value_outside_its_declared_range_is_damage() -> None:
+    study = small_study()
+    study.tables["evaluations"][0].update(successes=500)
+    with pytest.raises(DamagedError, match="outside its declared range"):
+        members(study)
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_a_number_that_is_none_is_damage(number: float) -> None:
+    with pytest.raises(DamagedError, match="not finite"):
+        exact(number)
+
+
+def test_a_curve_that_never_arrives_is_censored() -> None:
+    parts = {
+        'arms = ["paired", "independent"]\nseeds = [0, 1]\nby': 'arms = ["paired"]\nseeds = [0, 1]\nby',
+        'over_steps = "auc"': 'over_steps = "steps_to_threshold"\nthreshold = "0.55"',
+        'range = ["-1", "1"]': 'range = ["0", "20"]',
+    }
+    waiting = RULES
+    for old, new in parts.items():
+        waiting = waiting.replace(old, new, 1)
+    book = load_rulebook(waiting)
+    first, second = series(small_study(), book).values
+    assert first == 0
+    assert isinstance(second, Missing)
+    assert "censored at step 20" in second.reasons[0]
 
 
 def test_a_study_without_the_register_has_no_value() -> None:

@@ -77,11 +77,11 @@ def endpoint_ids() -> list[str]:
 def test_the_query_lists_the_rows_that_were_read(case: Case, name: str) -> None:
     endpoint = case.book.endpoints[name]
     recording = Recording(case.study)
-    value = measure(endpoint, recording, case.book.deciding_roles)
+    value = measure(endpoint, recording, case.book.plan)
     read = [
         dict(recording.rows(endpoint.register)[i]) for i in sorted(recording.read.get(endpoint.register, ()))
     ]
-    answer = ask(case.study, rows_query(endpoint, case.book.deciding_roles))
+    answer = ask(case.study, rows_query(endpoint, case.book.plan))
     listed = {tuple(row) for row in answer.rows}
     assert listed == {tuple(row[column] for column in answer.columns if column in row) for row in read}
     present = value.present() if isinstance(value, Series) else value
@@ -90,7 +90,7 @@ def test_the_query_lists_the_rows_that_were_read(case: Case, name: str) -> None:
 
 def test_the_query_of_h2a_gives_its_number(case: Case) -> None:
     """From the listed rows alone, by hand: the weighted sum of the differences is 71/1920."""
-    answer = ask(case.study, rows_query(case.book.endpoints["c2_auc"], case.book.deciding_roles))
+    answer = ask(case.study, rows_query(case.book.endpoints["c2_auc"], case.book.plan))
     weights = {0: 1, 20: 2, 40: 2, 60: 2, 80: 2, 100: 1}
     total = Fraction(0)
     for arm, _, _, step, successes, episodes in answer.rows:

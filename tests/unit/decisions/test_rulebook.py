@@ -58,6 +58,37 @@ DEFECTS = {
         '[[rules.H.criteria]]\nid = "c0"\ntext = ""\ntest = "mean(gap) > 1"\n[[rules.H.criteria]]',
     ),
     "a rule that rests on itself": ("mean(gap) > 0", "passes(H)"),
+    "a rule name that leads out of the site": ("[rules.H]", '[rules."../H"]'),
+    "an endpoint name with a space": ("[endpoints.gap]", '[endpoints."ga p"]'),
+    "a set without schedules": ("schedules = 2", ""),
+    "a set of no tasks": ("tasks = 5", "tasks = 0"),
+    "a setting that no run has": ('for = ["H"]', 'for = ["H"]\nsettings = { mood = "good" }'),
+    "a setting that is no number": ('for = ["H"]', 'for = ["H"]\nsettings = { steps = "many" }'),
+    "an expectation of a column that is none": ('by = "pooled"', 'by = "pooled"\nexpect = { wins = 1 }'),
+    "a threshold that no test has": ('text = "Words."\n\n', 'text = "Words."\nthreshold = "0.5"\n'),
+    "a threshold with an exponent": ('text = "Words."\n\n', 'text = "Words."\nthreshold = "1e99999999"\n'),
+    "an empty text": ('text = "Words."\n\n', 'text = ""\n\n'),
+    "an interval without its estimate": ('text = "Words."\n\n', 'text = "Words."\ninterval = "gap_95"\n'),
+    "an interval of another endpoint": (
+        'text = "Words."\n\n',
+        'text = "Words."\ninterval = "gap_95"\nestimate = "other"\n',
+    ),
+    "checkpoints of a register without them": ('by = "seed"', 'by = "checkpoint"\ncheckpoints = ["A@1"]'),
+    "a series by seed of a register without runs": (
+        'register = "evaluations"\nset = "validation"',
+        'register = "probe"',
+    ),
+    "an arm twice": (
+        'arms = ["paired", "independent"]\nseeds = [0, 1]\nby',
+        'arms = ["paired", "paired"]\nseeds = [0, 1]\nby',
+    ),
+    "a text column as outcome": ('count = "successes"', 'count = "regime"'),
+    "a number column as condition": ('regime = "clean" }', 'step = "0" }'),
+    "no steps where there are some": ('steps = [0, 20]\nover_steps = "auc"\n', ""),
+    "steps pooled": ('by = "pooled"', 'by = "pooled"\nsteps = [0]'),
+    "a threshold to wait for without waiting": ('unit = "fraction"', 'unit = "fraction"\nthreshold = "0.5"'),
+    "an unknown arm in the matrix": ('arms = ["paired", "independent"]', 'arms = ["paired", "alone"]'),
+    "a gate to rest on": ("mean(gap) > 0", "passes(G)"),
     "a name that is endpoint and rule": ("[rules.H]", "[rules.gap]"),
     "a checkpoint without a step": ('by = "pooled"', 'by = "checkpoint"\ncheckpoints = ["A"]'),
     "pooling a figure": (
@@ -84,14 +115,24 @@ def test_a_defect_is_refused(good: str, bad: str) -> None:
     assert caught.value.problem
 
 
-def amendment(replaces: str, text: str) -> str:
-    return f'[amendment]\nid = "A9"\nreplaces = [{replaces}]\n\n{text}'
+def amendment(replaces: str, text: str, more: str = "") -> str:
+    return f'[amendment]\nid = "A9"\nreplaces = [{replaces}]\n{more}\n{text}'
+
+
+GAP = GOOD[GOOD.index("[endpoints.gap]") : GOOD.index("[endpoints.other]")]
 
 
 def test_an_amendment_replaces_the_rules_it_names() -> None:
     book = load_rulebook(GOOD, [amendment('"H"', rule("H", "mean(gap) > 1"))])
     assert book.rules["H"].criteria[0].test == "mean(gap) > 1"
-    assert (book.rules["H"].amended_by, book.amendments) == ("A9", ("A9",))
+    change = book.changes["H"]
+    assert (change.amendment, change.relation) == ("A9", "replaces")
+    assert change.frozen.criteria[0].test == "mean(gap) > 0"
+
+
+def test_an_amendment_can_restate_a_rule_it_does_not_change() -> None:
+    text = amendment("", rule("H", "mean(gap) > 0"), 'restates = ["H"]')
+    assert load_rulebook(GOOD, [text]).changes["H"].relation == "restates"
 
 
 @pytest.mark.parametrize(
@@ -102,6 +143,9 @@ def test_an_amendment_replaces_the_rules_it_names() -> None:
         amendment('"H2"', rule("H2", "mean(gap) > 1")),
         amendment('"H"', rule("H", "mean(gaap) > 1")),
         amendment('"H"', rule("H", "mean(gap) > 1") + "[surprise]\nx = 1\n"),
+        # An endpoint that changes its meaning under a frozen rule would change that rule silently.
+        amendment("", GAP.replace("seeds = [0, 1]", "seeds = [0]")),
+        amendment("", '[intervals.gap_95]\nendpoint = "gap"\nlevel = "0.90"\n'),
     ],
 )
 def test_an_amendment_that_does_not_fit_is_refused(text: str) -> None:

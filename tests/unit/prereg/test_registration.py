@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.conftest import CHECKOUT
 from toolkit.errors import DamagedError, IncompleteError, ToolkitError, VerificationError
 from toolkit.prereg.registration import load_registration
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from toolkit.places import Home
+
+
+RECORD = (CHECKOUT / "prereg/paired-rollouts/record.toml").read_text(encoding="utf-8")
 
 
 def folder(home: Home) -> Path:
@@ -35,7 +39,7 @@ def test_the_record_is_the_original_freeze(home: Home) -> None:
 
 def test_amendment_and_exception_are_there(home: Home) -> None:
     registration = load_registration(folder(home))
-    assert [(a.id, a.replaces) for a in registration.amendments] == [("A1", ("H1b", "P13"))]
+    assert [(a.id, a.replaces, a.restates) for a in registration.amendments] == [("A1", ("H1b",), ("P13",))]
     assert [e.run for e in registration.exceptions] == ["gate1-c2-paired-s0"]
 
 
@@ -112,6 +116,7 @@ def test_a_missing_file_is_incomplete(copy: Home, name: str) -> None:
     [
         ("record.toml", "standing ="),
         ("record.toml", ""),
+        ("record.toml", RECORD.replace("12:34:39Z", "12:34:39")),
         ("deviations.toml", "entries = 3"),
         ("deviations.toml", "[[entries]]\nid = 1"),
         ("amendments/A1.toml", "x = 1"),

@@ -33,10 +33,12 @@ def test_exactly_one_configuration_is_the_default() -> None:
 def test_every_table_key_and_reference_names_columns() -> None:
     for table in TABLES.values():
         assert all(table.column(name) for name in table.key), table.name
-        for own, target in table.parent.items():
-            parent, _, column = target.partition(".")
-            assert table.column(own)
-            assert TABLES[parent].column(column)
-        for column_ in table.columns:
-            assert column_.at_most is None or table.column(column_.at_most)
-            assert column_.meaning.endswith(".")
+        for parent in table.parents:
+            for name in (*parent.columns, *parent.same):
+                assert table.column(name)
+                assert TABLES[parent.table].column(name)
+        for total, parts in table.sums:
+            assert all(table.column(name) for name in (total, *parts))
+        for column in table.columns:
+            assert all(table.column(name) for name in column.at_most)
+            assert column.meaning.endswith(".")

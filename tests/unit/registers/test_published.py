@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from toolkit.places import Home
     from toolkit.registers.study import Study
 
-REF = RegistrationRef("paired-rollouts", "0" * 64)
+REF = RegistrationRef("paired-rollouts", "0" * 64, {})
 CARD = (CHECKOUT / "cards" / "published.md").read_text(encoding="utf-8")
 SOURCE = CHECKOUT / "registers" / "published" / "source"
 
@@ -42,7 +42,11 @@ def test_the_registration_named_is_the_one_shipped(published: Study) -> None:
     from toolkit.prereg.registration import load_registration
 
     registration = load_registration(CHECKOUT / "prereg" / "paired-rollouts")
-    assert published.manifest.registration == RegistrationRef(registration.name, registration.sha256)
+    amendments = {amendment.id: amendment.sha256 for amendment in registration.amendments}
+    assert published.manifest.registration == RegistrationRef(
+        registration.name, registration.sha256, amendments
+    )
+    assert list(amendments) == ["A1"]
 
 
 def test_every_fraction_of_the_source_is_its_count(published: Study) -> None:
@@ -99,13 +103,33 @@ def test_a_missing_source_is_incomplete_and_writes_nothing(tmp_path: Path) -> No
     assert not (tmp_path / "out").exists()
 
 
-def test_a_damaged_source_is_refused_and_writes_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("evaluations.csv", "0.546875", "0.546874"),
+        ("evaluations.csv", "0.546875", "half"),
+        ("evaluations.csv", "0.546875", "nan"),
+        ("evaluations.csv", ",challenge,", ",stormy,"),
+        ("evaluations.csv", ",64,", ",64.5,"),
+        ("training_groups.csv", "zero_variance_frac", "zero_variance"),
+        ("decisions.csv", "auc_difference_ci95_low", "auc_low"),
+        ("runs.csv", "2026-09-07T12:07:16Z", "last Monday"),
+        ("freeze.csv", "freeze commit", "something else"),
+        ("probe.csv", "base,0,outcome,MC,lhs_mean", "base,zero,outcome,MC,lhs_mean"),
+        ("luck_share.csv", "gate1-c2-paired-s0,0,", "nobody,0,"),
+        ("runs.csv", "C2,paired", '"C2,paired'),
+    ],
+)
+def test_a_damaged_source_is_refused_and_writes_nothing(
+    tmp_path: Path, name: str, old: str, new: str
+) -> None:
     source = tmp_path / "source"
     source.mkdir()
     for path in SOURCE.glob("*.csv"):
         text = path.read_text(encoding="utf-8")
-        if path.name == "evaluations.csv":
-            text = text.replace("0.546875", "0.546874", 1)
+        if path.name == name:
+            assert old in text
+            text = text.replace(old, new, 1)
         (source / path.name).write_text(text, encoding="utf-8")
     with pytest.raises(DamagedError):
         build_published(source, tmp_path / "out", CARD, REF)

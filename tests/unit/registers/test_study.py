@@ -195,6 +195,13 @@ RESEALED: dict[str, Callable[[dict[str, Any]], object]] = {
     "a newer major schema": lambda d: d.update(schema_version="2.0.0"),
     "an unknown table": lambda d: d["tables"].update({"diary": d["tables"]["runs"]}),
     "files that are no table": lambda d: d.update(files=[]),
+    "a table without files": lambda d: d["tables"]["runs"].update(files=[]),
+    "a version that is a number": lambda d: d.update(schema_version=1),
+    "evidence of no kind": lambda d: d.update(evidence="banana"),
+    "a study named out of its folder": lambda d: d.update(study="../../elsewhere"),
+    "a negative count": lambda d: d["tables"]["runs"].update(rows=-1),
+    "a count that is true": lambda d: d["tables"]["runs"].update(rows=True),
+    "a hash that is none": lambda d: d["tables"]["runs"].update(row_sha256="000"),
 }
 
 
@@ -209,8 +216,35 @@ def test_a_resealed_manifest_that_makes_no_sense_is_refused(
 
 def test_a_resealed_row_count_is_found_by_counting(copy: Home) -> None:
     reseal(copy, lambda d: d["tables"]["evaluations"].update(rows=351))
-    with pytest.raises(DamagedError, match="another number of rows"):
+    with pytest.raises(DamagedError, match="number of rows of evaluations is not what the manifest says"):
         verify_study(opened(copy))
+
+
+LIES: dict[str, Callable[[dict[str, Any]], object]] = {
+    "row hash": lambda d: d["tables"]["evaluations"].update(row_sha256="0" * 64),
+    "rows of a file": lambda d: d["files"][EVALUATIONS].update(rows=351),
+    "bytes of a file": lambda d: d["files"][EVALUATIONS].update(bytes=1),
+}
+
+
+@pytest.mark.parametrize("change", LIES.values(), ids=LIES)
+def test_a_resealed_lie_is_found_when_rows_are_read(
+    copy: Home, change: Callable[[dict[str, Any]], object]
+) -> None:
+    reseal(copy, change)
+    with pytest.raises(DamagedError):
+        opened(copy).rows("evaluations")
+
+
+def test_text_that_is_no_text_is_damage(copy: Home) -> None:
+    table = table_of(copy)
+    broken = pa.Array.from_buffers(
+        pa.string(), 1, [None, pa.py_buffer(b"\0\0\0\0\2\0\0\0"), pa.py_buffer(b"\xff\xfe")]
+    )
+    column = pa.concat_arrays([broken, table["run_id"].combine_chunks().slice(1)])
+    rewrite(copy, table.set_column(0, table.schema.field(0), column))
+    with pytest.raises(DamagedError, match="not a readable Parquet file"):
+        opened(copy).rows("evaluations")
 
 
 def test_a_manifest_survives_writing_and_reading(tmp_path: Path, published: Study) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -36,12 +37,36 @@ def test_good_rows_pass(published: Study) -> None:
         ({"regime": "stormy"}, "not one of the allowed values"),
         ({"arm": "alone"}, "not one of the allowed values"),
         ({"run_id": "AAA-unknown"}, "refers to nothing"),
+        ({"seed": 7}, "contradicts runs"),
+        ({"arm": "independent"}, "contradicts runs"),
+        ({"observed_successes": 1}, "do not add up to successes"),
     ],
 )
 def test_a_defect_is_refused_with_its_place(published: Study, defect: dict[str, Any], problem: str) -> None:
     with pytest.raises(DamagedError, match=problem) as caught:
         check_rows(tables(published, **defect))
     assert "run_id=" in str(caught.value.where)
+
+
+@pytest.mark.parametrize(
+    ("table", "defect", "problem"),
+    [
+        ("groups_summary", {"several_seeds": 1, "sharing_one_seed": 1}, "do not add up to groups"),
+        ("luck_share_summary", {"interval_low": Decimal(5)}, "too large|larger than it can be"),
+        ("luck_share_summary", {"run_id": "AAA-ghost", "condition": "C2"}, "refers to nothing"),
+        ("intervals", {"low": Decimal("0.05")}, "larger than it can be"),
+        ("intervals", {"high": Decimal("-0.5")}, "larger than it can be"),
+        ("intervals", {"decimals": 0}, "too small"),
+        ("probe", {"trajectory": "AA"}, "refers to nothing"),
+    ],
+)
+def test_figures_that_contradict_each_other_are_refused(
+    published: Study, table: str, defect: dict[str, Any], problem: str
+) -> None:
+    rows = {name: published.rows(name) for name in {table, "runs", "probe_checkpoints"}}
+    rows[table][0].update(defect)
+    with pytest.raises(DamagedError, match=problem):
+        check_rows({name: to_arrow(TABLES[name], listed) for name, listed in rows.items()})
 
 
 def test_a_row_twice_is_refused(published: Study) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from fractions import Fraction
 from html.parser import HTMLParser
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
@@ -114,10 +115,34 @@ def test_the_curves_drawn_are_the_rows(case: Case) -> None:
         for r in case.study.rows("evaluations")
         if r["condition"] == "C2" and r["regime"] == "faults_p025" and r["phase"] == "periodic"
     ]
-    chart = learning_curves(rows, "C2")
+    points = case.engine.curve("c2_auc")
+    drawn = {(p.arm, p.series, p.step): p.success for p in points if p.series != "mean"}
+    assert drawn == {
+        (r["arm"], f"seed {r['seed']}", r["step"]): Fraction(r["successes"], r["episodes"]) for r in rows
+    }
+    chart = learning_curves(points, "C2")
+    assert chart is not None
     assert len(rows) == 36
     assert chart.svg.count('aria-roledescription="line mark"') == 8  # six seeds' lines and two means
     assert "3 seeds" in chart.caption
+
+
+def test_a_rule_of_two_seeds_draws_two_seeds(case: Case) -> None:
+    page = (SITE / "published" / "H4.html").read_text(encoding="utf-8")
+    assert {p.series for p in case.engine.curve("c4_auc_group")} == {
+        "seed 0",
+        "seed 1",
+        "mean",
+        "replication",
+    }
+    assert "thin lines are 2 seeds" in page
+    assert "replication that decides nothing" in page
+
+
+def test_an_amended_rule_shows_what_was_frozen() -> None:
+    text = "".join(Page((SITE / "published" / "H1b.html").read_text(encoding="utf-8")).text)
+    assert "As frozen, before amendment A1" in text
+    assert "each(probe_outcome_gate1 < 1)" in text
 
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&{{ 7*7 }}"

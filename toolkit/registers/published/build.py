@@ -2,19 +2,39 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from toolkit.errors import DamagedError, VerificationError
+from toolkit.files import read_bytes
 from toolkit.registers.card import dataset_card
+from toolkit.registers.manifest import MANIFEST_NAME
 from toolkit.registers.published import probe, protocol, training
-from toolkit.registers.published.source import read_source
+from toolkit.registers.published.source import Source, read_source
 from toolkit.registers.writer import write_study
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
 
+    from toolkit.registers.arrow import Row
     from toolkit.registers.manifest import Manifest, RegistrationRef
 
 STUDY = "published"
+REGISTRATION = "paired-rollouts"
+
+_TABLES: dict[str, Callable[[Source], list[Row]]] = {
+    "runs": training.runs,
+    "evaluations": training.evaluations,
+    "groups_summary": training.groups_summary,
+    "luck_share_summary": training.luck_share_summary,
+    "probe": probe.probe,
+    "probe_checkpoints": probe.probe_checkpoints,
+    "probe_clean_tasks": probe.probe_clean_tasks,
+    "probe_diagnostic_tasks": probe.probe_diagnostic_tasks,
+    "intervals": protocol.intervals,
+    "events": protocol.events,
+}
 
 
 def build_published(source_folder: Path, folder: Path, card: str, registration: RegistrationRef) -> Manifest:
@@ -31,18 +51,14 @@ def build_published(source_folder: Path, folder: Path, card: str, registration: 
         DamagedError: a source contradicts the schema.
     """
     source = read_source(source_folder)
-    rows = {
-        "runs": training.runs(source),
-        "evaluations": training.evaluations(source),
-        "groups_summary": training.groups_summary(source),
-        "luck_share_summary": training.luck_share_summary(source),
-        "probe": probe.probe(source),
-        "probe_checkpoints": probe.probe_checkpoints(source),
-        "probe_clean_tasks": probe.probe_clean_tasks(source),
-        "probe_diagnostic_tasks": probe.probe_diagnostic_tasks(source),
-        "intervals": protocol.intervals(source),
-        "events": protocol.events(source),
-    }
+    try:
+        rows = {name: rows_of(source) for name, rows_of in _TABLES.items()}
+    except (KeyError, ValueError) as error:
+        raise DamagedError(
+            "the transcribed figures are not complete",
+            found=f"{type(error).__name__}: {error}",
+            where=source_folder,
+        ) from None
     documents = {f"source/{name}": content for name, content in source.content.items()}
     documents["README.md"] = dataset_card(card, {name: len(listed) for name, listed in rows.items()}).encode()
     return write_study(
@@ -53,3 +69,28 @@ def build_published(source_folder: Path, folder: Path, card: str, registration: 
         rows=rows,
         documents=documents,
     )
+
+
+def check_published(source_folder: Path, folder: Path, card: str, registration: RegistrationRef) -> Manifest:
+    """Check that a repository is, byte for byte, what its sources give; arguments as `build_published`.
+
+    Raises:
+        VerificationError: a file differs.
+        IncompleteError: a source or a file is missing.
+        DamagedError: a source contradicts the schema.
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        manifest = build_published(source_folder, Path(scratch), card, registration)
+        differing = [
+            name
+            for name in (*manifest.files, MANIFEST_NAME)
+            if read_bytes(folder / name) != read_bytes(Path(scratch) / name)
+        ]
+    if differing:
+        raise VerificationError(
+            f"the registers of {STUDY} are not what their sources give",
+            found=", ".join(differing),
+            where=folder,
+            remedy=f"toolkit registers build {STUDY}",
+        )
+    return manifest

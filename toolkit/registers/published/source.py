@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING
 
 from toolkit.errors import DamagedError
@@ -68,42 +68,55 @@ def read_source(folder: Path) -> Source:
 
 def whole(record: Record, column: str) -> int:
     """Return a count."""
-    return int(_text(record, column))
+    value = _decimal(_text(record, column), column)
+    if value != value.to_integral_value():
+        raise DamagedError(f"{column} is no count", found=record[column])
+    return int(value)
 
 
 def number(record: Record, column: str) -> float:
     """Return a measured figure."""
-    return float(_text(record, column))
+    return float(_decimal(_text(record, column), column))
 
 
 def maybe_number(record: Record, column: str) -> float | None:
     """Return a measured figure, or None where the cell is empty."""
-    return float(record[column]) if record[column] else None
+    return float(_decimal(record[column], column)) if record[column] else None
 
 
 def decimal(record: Record, column: str) -> Decimal:
     """Return a printed figure exactly."""
-    return Decimal(_text(record, column))
+    return _decimal(_text(record, column), column)
 
 
 def maybe_decimal(record: Record, column: str) -> Decimal | None:
     """Return a printed figure exactly, or None where the cell is empty."""
-    return Decimal(record[column]) if record[column] else None
+    return _decimal(record[column], column) if record[column] else None
 
 
 def share_of(fraction: str, total: int, where: object) -> int:
     """Return the whole number of which a printed fraction of a total speaks.
 
     Raises:
-        DamagedError: no whole number is within one part in a billion of it.
+        DamagedError: it is no number, or no whole number is within a millionth of it.
     """
-    exact = Decimal(fraction) * total
+    exact = _decimal(fraction, where) * total
     nearest = round(exact)
     if abs(exact - nearest) > Decimal("1e-6"):
         raise DamagedError(
             "a fraction is not a count of its total", expected="a whole number", found=exact, where=where
         )
     return int(nearest)
+
+
+def _decimal(text: str, where: object) -> Decimal:
+    try:
+        value = Decimal(text)
+    except InvalidOperation:
+        raise DamagedError("a figure is no number", found=text, where=where) from None
+    if not value.is_finite():
+        raise DamagedError("a figure is not finite", found=text, where=where)
+    return value
 
 
 def _text(record: Record, column: str) -> str:

@@ -29,6 +29,9 @@ _REGIMES = {
     "noisy_p025": "faults_p025",
 }
 _AT_TRAINING = {"C0": "faults_p025", "C2": "faults_p025", "C4": "flips_q010"}
+_OWN_NOISE = ("noisy", "at_training")
+# Calibrations: the transcription's words for the noise of the luck-share tables.
+_CALIBRATED = {"noisy p0.25": "faults_p025", "outage-free p0.25": "faults_p025_outage_free"}
 _POOL = {"periodic": "validation", "final": "test"}
 
 
@@ -110,6 +113,7 @@ def luck_share_summary(source: Source) -> list[Row]:
             "run_id": r["run_id"],
             "environment": "v3",
             "policy": "Qwen3.5-2B",
+            "regime": "faults_p025",
             **cells[r["run_id"]],
             "step": whole(r, "step"),
             "target": r["target"] or None,
@@ -124,17 +128,19 @@ def luck_share_summary(source: Source) -> list[Row]:
         }
         for r in source.records["luck_share"]
     ]
-    calibrations: dict[tuple[str, str, str], Record] = {}
+    calibrations: dict[tuple[str, str, str, str], Record] = {}
     for r in source.records["calibration"]:
-        key = (r["run_id"], r["register_version"], r["model"])
-        calibrations.setdefault(key, {})[r["figure"]] = r["value"]
-    for (run_id, environment, model), f in calibrations.items():
+        if r["regime"] in _CALIBRATED:
+            key = (r["run_id"], r["register_version"], r["model"], _CALIBRATED[r["regime"]])
+            calibrations.setdefault(key, {})[r["figure"]] = r["value"]
+    for (run_id, environment, model, regime), f in calibrations.items():
         pooled = {"luck_share_pooled": "", **f}
         rows.append(
             {
                 "run_id": run_id,
                 "environment": environment,
                 "policy": model,
+                "regime": regime,
                 "condition": None,
                 "arm": None,
                 "seed": None,
@@ -176,7 +182,7 @@ def _evaluation(r: Record) -> Row:
         **cell(r),
         "phase": r["phase"],
         "pool": _POOL[r["phase"]],
-        "regime": _REGIMES.get(r["regime"]) or _AT_TRAINING[r["condition"]],
+        "regime": _AT_TRAINING[r["condition"]] if r["regime"] in _OWN_NOISE else _REGIMES[r["regime"]],
         "step": whole(r, "step"),
         "episodes": episodes,
         "successes": counted("true_success"),

@@ -1,0 +1,174 @@
+"""Which runs decide: the registered matrix, and what a run must be to count."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from toolkit.decisions.section import Section, exact_number
+from toolkit.decisions.values import Missing, exact
+from toolkit.errors import DamagedError, RuleError
+from toolkit.registers.columns import Type
+from toolkit.registers.schema import ARMS, RUNS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolkit.decisions.endpoints import Endpoint
+
+Row = Mapping[str, Any]
+Setting = str | Fraction
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One line of the registered run matrix.
+
+    Args:
+        tier: order in which the budget was to be spent.
+        condition, arms, seeds, scale_rewards: the runs.
+        noise: what they train under, in words.
+        settings: columns of `runs` and the values they must have.
+        serves: the rules and curves that the runs are for.
+    """
+
+    tier: int
+    condition: str
+    noise: str
+    arms: tuple[str, ...]
+    seeds: tuple[int, ...]
+    scale_rewards: str
+    settings: dict[str, Setting]
+    serves: tuple[str, ...]
+
+    def holds(self, condition: str, scale_rewards: str, arm: str, seed: int) -> bool:
+        """Whether a run belongs to the cell."""
+        place = (self.condition, self.scale_rewards) == (condition, scale_rewards)
+        return place and arm in self.arms and seed in self.seeds
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The registered runs, and the roles of those that enter decisions."""
+
+    roles: tuple[str, ...]
+    cells: tuple[Cell, ...]
+
+    def cell(self, condition: str, scale_rewards: str, arm: str, seed: int) -> Cell | None:
+        """Return the cell that a run belongs to, or None where it was not registered."""
+        return next((cell for cell in self.cells if cell.holds(condition, scale_rewards, arm, seed)), None)
+
+    def begun(self, cell: Cell, runs: Sequence[Row]) -> bool:
+        """Whether any deciding run of a cell exists."""
+        return any(
+            run["role"] in self.roles
+            and cell.holds(run["condition"], run["scale_rewards"], run["arm"], run["seed"])
+            for run in runs
+        )
+
+    def deciding_runs(self, endpoint: Endpoint, runs: Sequence[Row]) -> dict[tuple[str, int], str | Missing]:
+        """Find the one deciding run of every arm and seed that an endpoint reads.
+
+        A cell of which no run exists was not run; a single missing run is a gap in the evidence.
+
+        Raises:
+            DamagedError: two deciding runs stand in one place.
+        """
+        return {
+            (arm, seed): self._deciding_run(endpoint, arm, seed, runs)
+            for arm in endpoint.arms
+            for seed in endpoint.seeds
+        }
+
+    def _deciding_run(self, endpoint: Endpoint, arm: str, seed: int, runs: Sequence[Row]) -> str | Missing:
+        place = (endpoint.condition, endpoint.scale_rewards, arm, seed)
+        matching = [
+            run
+            for run in runs
+            if run["role"] in self.roles
+            and (run["condition"], run["scale_rewards"], run["arm"], run["seed"]) == place
+        ]
+        name = described(endpoint, arm, seed)
+        if len(matching) > 1:
+            raise DamagedError(
+                "two deciding runs stand in one place of the matrix",
+                expected=f"one run for {name}",
+                found=", ".join(run["run_id"] for run in matching),
+                where="runs",
+            )
+        cell = self.cell(*place)
+        if not matching:
+            begun = cell is not None and self.begun(cell, runs)
+            return Missing(not_run=not begun, reasons=(f"{name} was not run",))
+        return _counts(matching[0], cell.settings if cell else {})
+
+
+def described(endpoint: Endpoint, arm: str, seed: int) -> str:
+    """Return the place of a run in words."""
+    scaling = "" if endpoint.scale_rewards == "group" else f" with scale_rewards {endpoint.scale_rewards}"
+    return f"{endpoint.condition} {arm} seed {seed}{scaling}"
+
+
+def read_plan(roles: tuple[str, ...], training: dict[str, Any], cells: list[Any]) -> Plan:
+    """Read the registered matrix.
+
+    Args:
+        roles: roles of the runs that enter decisions.
+        training: settings of every run.
+        cells: the lines of the matrix.
+
+    Raises:
+        RuleError: malformed, or a setting that `runs` does not have.
+    """
+    return Plan(roles, tuple(_cell(content, training) for content in cells))
+
+
+def _counts(run: Row, settings: Mapping[str, Setting]) -> str | Missing:
+    """Return a run's name if it counts: its evidence complete, its settings the registered ones."""
+    name = str(run["run_id"])
+    if run["status"] != "COMPLETE":
+        return Missing(not_run=False, reasons=(f"{name} is not complete",))
+    wrong = [
+        f"{name} has {column} {run[column]}, and {expected} is registered"
+        for column, expected in settings.items()
+        if (exact(run[column]) if isinstance(expected, Fraction) else run[column]) != expected
+    ]
+    return Missing(not_run=False, reasons=tuple(wrong)) if wrong else name
+
+
+def _cell(content: object, training: dict[str, Any]) -> Cell:
+    section = Section(content, "matrix")
+    cell = Cell(
+        tier=section.whole("tier") or 0,
+        condition=section.text("condition"),
+        noise=section.text("noise"),
+        arms=section.texts("arms"),
+        seeds=section.wholes("seeds"),
+        scale_rewards=section.choice("scale_rewards", ("group", "none")),
+        settings=_settings({**training, **section.table("settings")}),
+        serves=section.texts("for"),
+    )
+    section.done()
+    unknown = [arm for arm in cell.arms if arm not in ARMS]
+    if unknown:
+        raise RuleError("the matrix has an unknown arm", expected=", ".join(ARMS), found=", ".join(unknown))
+    return cell
+
+
+def _settings(content: dict[str, Any]) -> dict[str, Setting]:
+    settings: dict[str, Setting] = {}
+    for name, value in content.items():
+        column = RUNS.column(name)
+        if column is None:
+            raise RuleError(
+                f"register 'runs' has no column {name!r}",
+                expected=", ".join(RUNS.column_names),
+                where="matrix",
+            )
+        if column.type is Type.STRING:
+            settings[name] = str(value)
+        else:
+            settings[name] = exact_number(str(value), f"matrix.settings.{name}")
+    return settings

@@ -1,0 +1,154 @@
+"""What a rule is, and how one is read from the registration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from toolkit.decisions.expressions import Binary, Call, Expression, Number
+from toolkit.decisions.grammar import parse
+from toolkit.decisions.section import Section, identifier, strings
+from toolkit.errors import RuleError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from fractions import Fraction
+
+KINDS = ("hypothesis", "prediction", "gate")
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """One criterion of a rule; without a reading it belongs to all of them."""
+
+    id: str
+    text: str
+    test: str
+    expression: Expression
+    reading: str | None
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One registered rule.
+
+    Args:
+        id: its name.
+        kind: `hypothesis`, `prediction` or `gate`.
+        title, text: what it says, in words.
+        criteria: what has to hold.
+        joint: it is met or missed as a whole; a prediction that is not can be met in part.
+        estimate: the endpoint whose estimate is shown beside the verdict.
+        interval: the registered interval of that endpoint.
+        threshold: the value beside zero that the interval is compared with; it stands in a test, too.
+        secondary: endpoints shown beside the rule that decide nothing.
+        binding: the reading that decides.
+        readings: what each reading means.
+        confidence: of a prediction.
+        superseded: why a prediction no longer applies; its criteria are evaluated all the same.
+        open, shut: the two outcomes of a gate.
+    """
+
+    id: str
+    kind: str
+    title: str
+    text: str
+    criteria: tuple[Criterion, ...]
+    joint: bool
+    estimate: str
+    interval: str
+    threshold: Fraction | None
+    secondary: tuple[str, ...]
+    binding: str
+    readings: dict[str, str]
+    confidence: str
+    superseded: str
+    open: str
+    shut: str
+
+
+def read_rule(name: str, content: object) -> Rule:
+    """Read one rule.
+
+    Raises:
+        RuleError: malformed, or parts that do not fit each other.
+    """
+    section = Section(content, f"rules.{identifier(name, 'rules')}")
+    kind = section.choice("kind", KINDS)
+    separate = (
+        kind == "prediction" and section.choice("parts", ("separate", "joint"), "separate") == "separate"
+    )
+    rule = Rule(
+        id=name,
+        kind=kind,
+        title=section.text("title"),
+        text=section.text("text"),
+        criteria=tuple(_criterion(name, entry) for entry in section.tables("criteria")),
+        joint=not separate,
+        estimate=section.text("estimate", ""),
+        interval=section.text("interval", ""),
+        threshold=section.exact("threshold", ""),
+        secondary=section.texts("secondary", ()),
+        binding=section.text("binding", ""),
+        readings=strings(section.table("readings"), section.where),
+        confidence=section.text("confidence", ""),
+        superseded=section.text("superseded", ""),
+        open=section.text("open", ""),
+        shut=section.text("shut", ""),
+    )
+    section.done()
+    _check_fit(rule)
+    return rule
+
+
+def _criterion(rule: str, content: object) -> Criterion:
+    section = Section(content, f"rules.{rule}.criteria")
+    name = identifier(section.text("id"), section.where)
+    test = section.text("test")
+    criterion = Criterion(
+        id=name,
+        text=section.text("text"),
+        test=test,
+        expression=parse(test, f"{rule}.{name}"),
+        reading=section.text("reading", "") or None,
+    )
+    section.done()
+    return criterion
+
+
+def _check_fit(rule: Rule) -> None:
+    ids = [criterion.id for criterion in rule.criteria]
+    used = {criterion.reading for criterion in rule.criteria if criterion.reading}
+    written = {n for criterion in rule.criteria for n in _numbers(criterion.expression)}
+    problems = (
+        (not ids, "has no criteria"),
+        (len(set(ids)) != len(ids), "names a criterion twice"),
+        (used != set(rule.readings), "uses other readings than it declares"),
+        (bool(rule.readings) != bool(rule.binding), "does not say which reading binds"),
+        (bool(rule.binding) and rule.binding not in rule.readings, "is bound to an undeclared reading"),
+        (
+            (rule.kind == "gate") != bool(rule.open and rule.shut),
+            "names two outcomes exactly if it is a gate",
+        ),
+        (bool(rule.superseded) and rule.kind != "prediction", "can only be superseded if it is a prediction"),
+        (rule.threshold is not None and rule.threshold not in written, "has a threshold that no test has"),
+        (bool(rule.interval) and not rule.estimate, "has an interval without an estimate"),
+    )
+    for wrong, problem in problems:
+        if wrong:
+            raise RuleError(f"rule {rule.id} {problem}", where=f"rules.{rule.id}")
+
+
+def _numbers(expression: Expression) -> Iterator[Fraction]:
+    """Yield every number that a test compares with; a minus sign belongs to its number."""
+    match expression:
+        case Number(_, value):
+            yield value
+        case Binary("-", Number("0", _), Number(_, value)):
+            yield -value
+        case Binary(_, left, right):
+            yield from _numbers(left)
+            yield from _numbers(right)
+        case Call(_, arguments):
+            for argument in arguments:
+                yield from _numbers(argument)
