@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -14,6 +17,9 @@ from toolkit.cli.main import cli
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from toolkit.registers.study import Study
 
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", "cards/published.md")
 EXPECTED_CODES = {"toolkit verify-prereg": 3, "toolkit decide --all --fail-on-miss": 1}
@@ -105,10 +111,39 @@ def test_the_readme_table_shows_what_reproduce_prints(toolkit: Callable[..., Res
         assert cells in [line[: len(cells)] for line in printed]
 
 
-def test_the_readmes_python_runs() -> None:
-    from toolkit.cli.load import load_study
+def snippets() -> list[tuple[str, str]]:
+    """Return every Python block of the documents with the document's name."""
+    blocks = []
+    for name in DOCUMENTS:
+        text = (CHECKOUT / name).read_text(encoding="utf-8")
+        blocks += [
+            (name, block) for block in re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+        ]
+    return blocks
 
-    assert load_study("published").polars("evaluations").collect().height == 352
+
+@pytest.mark.parametrize(("name", "code"), snippets())
+def test_a_documented_snippet_runs(tmp_path: Path, name: str, code: str) -> None:
+    assert name
+    environment = {**os.environ, "HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=CHECKOUT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_cards_sql_runs(published: Study) -> None:
+    import duckdb
+
+    text = (CHECKOUT / "cards" / "published.md").read_text(encoding="utf-8")
+    (query,) = re.findall(r"^```sql\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    located = query.replace("registers/published", str(published.folder))
+    assert len(duckdb.sql(located).fetchall()) == 36
 
 
 def test_the_changelog_names_the_version() -> None:
