@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import subprocess
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -50,7 +51,8 @@ def test_the_digest_is_that_of_the_list_of_frozen_files(home: Home) -> None:
 
 def test_sha256sum_agrees_with_the_lists(home: Home) -> None:
     for name in ("FROZEN.sha256", "LATER.sha256"):
-        checked = subprocess.run(["sha256sum", "--check", "--strict", name], cwd=folder(home), check=False)
+        tool = ["sha256sum"] if shutil.which("sha256sum") else ["shasum", "-a", "256"]
+        checked = subprocess.run([*tool, "--check", name], cwd=folder(home), check=False, capture_output=True)
         assert checked.returncode == 0
 
 

@@ -38,6 +38,29 @@ def test_building_over_a_broken_build_gives_the_same_bytes(tmp_path: Path) -> No
     assert snapshot(tmp_path) == whole
 
 
+def test_a_build_that_is_cut_off_leaves_nothing_that_looks_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The manifest goes first and comes last: a reader never meets new files under an old manifest."""
+    from toolkit.registers import writer
+    from toolkit.registers.study import open_study
+
+    build_published(SOURCE, tmp_path, CARD, REF)
+    written = []
+
+    def power_cut(path: Path, content: bytes) -> None:
+        written.append(path)
+        if len(written) == 5:
+            raise KeyboardInterrupt
+        path.write_bytes(content)
+
+    monkeypatch.setattr(writer, "write_bytes", power_cut)
+    with pytest.raises(KeyboardInterrupt):
+        build_published(SOURCE, tmp_path, CARD, REF)
+    with pytest.raises(IncompleteError):
+        open_study(tmp_path)
+
+
 def test_the_registration_named_is_the_one_shipped(published: Study) -> None:
     from toolkit.prereg.registration import load_registration
 

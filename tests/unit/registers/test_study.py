@@ -43,7 +43,8 @@ def test_rows_are_the_same_through_arrow_polars_and_duckdb(published: Study) -> 
 
 
 def test_datasets_loads_every_configuration(published: Study, tmp_path: Path) -> None:
-    datasets = pytest.importorskip("datasets", reason="extra `hub` is not installed")
+    import datasets
+
     for table in published.tables:
         loaded = datasets.load_dataset(
             str(published.folder), table.name, split="train", cache_dir=str(tmp_path)
