@@ -9,7 +9,7 @@ import click
 import toolkit
 from toolkit.cli.decide import decide
 from toolkit.cli.explain import explain
-from toolkit.cli.output import print_error, print_json
+from toolkit.cli.output import leave_quietly, print_error, print_json
 from toolkit.cli.registers import registers
 from toolkit.cli.reproduce import reproduce
 from toolkit.cli.site import site
@@ -64,6 +64,4 @@ def main() -> None:
         click.echo("stopped", err=True)
         sys.exit(130)
     except BrokenPipeError:
-        # The reader of our output left; there is nobody to tell.
-        sys.stderr.close()
-        sys.exit(0)
+        leave_quietly()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import Callable
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
@@ -67,9 +69,19 @@ def console() -> Console:
     """Return a console for tables on stdout."""
     from rich.console import Console
 
+    class Piped(Console):
+        def on_broken_pipe(self) -> None:
+            leave_quietly()
+
     # Away from a terminal a table keeps its columns whole rather than wrap at an assumed width.
-    plain = Console()
-    return plain if plain.is_terminal else Console(width=160)
+    plain = Piped()
+    return plain if plain.is_terminal else Piped(width=160)
+
+
+def leave_quietly() -> NoReturn:
+    """End well although the reader of our output has left, as `head` does: nobody is there to be told."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(0)
 
 
 def marked(verdict: str) -> Text:

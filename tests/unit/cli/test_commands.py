@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.conftest import Result, snapshot
+from tests.conftest import CHECKOUT, Result, snapshot
 from tests.unit.registers.test_study import drop_column
 
 if TYPE_CHECKING:
@@ -248,6 +250,14 @@ def test_a_site_is_never_built_over_something_else(toolkit: Callable[..., Result
     assert result.code == 3
     assert "something else" in result.err
     assert snapshot(tmp_path) == {"thesis.tex": b"years of work"}
+
+
+@pytest.mark.parametrize("command", ["registers schema", "decide --all --json", "sql 'FROM evaluations'"])
+def test_a_reader_may_leave_early(command: str) -> None:
+    line = f"{sys.executable} -m toolkit {command} | head -n 1; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=True, cwd=CHECKOUT)
+    assert done.stdout.splitlines()[-1] == "0"
+    assert done.stderr == ""
 
 
 def test_a_site_needs_a_folder(toolkit: Callable[..., Result], tmp_path: Path) -> None:
