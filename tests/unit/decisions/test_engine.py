@@ -136,6 +136,34 @@ def test_curves_are_those_of_the_endpoint_and_its_replications() -> None:
     assert engine.curve("other") == ()
 
 
+def test_a_mean_curve_needs_every_seed() -> None:
+    study = small_study()
+    study.tables["evaluations"] = [
+        row for row in study.tables["evaluations"] if (row["run_id"], row["step"]) != ("X-paired-1", 20)
+    ]
+    engine = Engine(load_rulebook(RULES + rule("A", HOLDS)), ("small", ""), study)
+    means = {(p.arm, p.step) for p in engine.curve("gap") if p.series == "mean"}
+    assert means == {("paired", 0), ("independent", 0), ("independent", 20)}
+
+
+@pytest.mark.parametrize(("is_summary", "basis"), [(True, "figures as published"), (False, "figures")])
+def test_a_criterion_says_what_it_rests_on(is_summary: bool, basis: str) -> None:
+    text = RULES.replace(
+        'outcome = { count = "spurious", of = "all_correct" }',
+        'outcome = { figure = "mean_max_abs_advantage" }',
+    )
+    text = text.replace('by = "pooled"', 'by = "run"').replace('range = ["0", "1"]', 'range = ["0", "9"]')
+    study = small_study()
+    study.is_summary = is_summary
+    for row in study.tables["groups_summary"]:
+        row["mean_max_abs_advantage"] = 1.5
+    book = load_rulebook(
+        text + rule("A", "mean(pooled) = 1.5", "mean(gap) = 0", GAP, "passes(B)") + rule("B", HOLDS)
+    )
+    bases = [criterion.basis for criterion in Engine(book, ("small", ""), study).decide("A").criteria]
+    assert bases == [(basis,), ("counts",), ("interval not available",), ("rules",)]
+
+
 def test_a_decision_names_every_register_it_read() -> None:
     book = load_rulebook(RULES + rule("A", "pooled < 1") + rule("B", "passes(A)"))
     decision = Engine(book, ("small", ""), small_study()).decide("B")

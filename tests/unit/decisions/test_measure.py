@@ -91,12 +91,25 @@ def test_a_run_with_other_settings_than_registered_does_not_count() -> None:
     gap = series(study, book).values[0]
     assert isinstance(gap, Missing)
     assert gap.reasons == ("X-paired-0 has steps 1, and 100 is registered",)
+    assert not gap.not_run
 
 
 def series(study: SmallStudy, book: RuleBook) -> Series[Fraction]:
     measured = measure(book.endpoints["gap"], study, book.plan)
     assert isinstance(measured, Series)
     return measured
+
+
+def test_a_series_by_run_names_its_runs_and_the_places_of_those_that_are_missing() -> None:
+    book = load_rulebook(RULES.replace('by = "pooled"', 'by = "run"'))
+    study = small_study()
+    measured = measure(book.endpoints["pooled"], study, book.plan)
+    assert isinstance(measured, Series)
+    assert measured.items == (("X-paired-0", Fraction(1, 10)), ("X-paired-1", Fraction(1, 10)))
+    study.tables["runs"] = [run for run in study.tables["runs"] if run["run_id"] != "X-paired-1"]
+    measured = measure(book.endpoints["pooled"], study, book.plan)
+    assert isinstance(measured, Series)
+    assert [key for key, _ in measured.items] == ["X-paired-0", "X paired seed 1"]
 
 
 def test_counts_of_too_few_groups_are_missing() -> None:

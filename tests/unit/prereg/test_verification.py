@@ -57,6 +57,32 @@ def test_a_replication_is_not_part_of_the_order(registration: Registration) -> N
     assert chronology(registration, "s", [run], ROLES).verdict == "runs_after_freeze"
 
 
+def test_the_order_is_told_with_its_exceptions(
+    registration: Registration, published: Study, home: Home
+) -> None:
+    order = chronology(registration, "published", published.rows("runs"), ROLES)
+    check = verify_registration(home.registration_folder("paired-rollouts"), [order]).checks[3]
+    assert (check.step, check.outcome) == (4, "passed")
+    assert "13 deciding runs" in check.detail
+    assert "disclosed exceptions: gate1-c2-paired-s0" in check.detail
+
+
+@pytest.mark.parametrize(
+    ("minutes", "outcome", "verdict"), [(-1, "failed", "not_verified"), (None, "missing", "incomplete")]
+)
+def test_an_undisclosed_run_fails_the_registration(
+    registration: Registration, home: Home, minutes: int | None, outcome: str, verdict: str
+) -> None:
+    last = max(authority.recorded_time for authority in registration.record.authorities)
+    launched = None if minutes is None else last + timedelta(minutes=minutes)
+    order = chronology(
+        registration, "s", [{"run_id": "any", "role": "primary", "launched_at": launched}], ROLES
+    )
+    result = verify_registration(home.registration_folder("paired-rollouts"), [order])
+    assert (result.checks[3].outcome, result.verdict) == (outcome, verdict)
+    assert "any" in result.checks[3].detail
+
+
 def test_without_document_and_tokens_the_verdict_is_incomplete(home: Home) -> None:
     result = verify_registration(home.registration_folder("paired-rollouts"))
     assert result.verdict == "incomplete"
