@@ -59,6 +59,11 @@ def test_a_coarsely_printed_estimate_does_not_fit_everything() -> None:
     assert isinstance(registered_interval(SPEC, Fraction("0.03"), published(**facts)), Missing)
 
 
+def test_half_a_printed_digit_is_still_the_same_estimate() -> None:
+    assert isinstance(registered_interval(SPEC, Fraction("0.03005"), published()), Interval)
+    assert isinstance(registered_interval(SPEC, Fraction("0.0300501"), published()), Missing)
+
+
 def test_an_interval_of_another_estimate_is_not_taken() -> None:
     answer = registered_interval(SPEC, Fraction("0.0302"), published())
     assert isinstance(answer, Missing)

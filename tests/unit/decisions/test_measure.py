@@ -163,7 +163,9 @@ def test_a_rate_of_nothing_is_missing_not_zero() -> None:
     study = small_study()
     for row in study.tables["groups_summary"]:
         row.update(spurious=0, all_correct=0)
-    assert isinstance(value(study, "pooled"), Missing)
+    gap = value(study, "pooled")
+    assert isinstance(gap, Missing)
+    assert not gap.not_run
 
 
 def test_a_run_of_another_role_is_not_read() -> None:
