@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+from errno import EISDIR
 from typing import TYPE_CHECKING
 
-from toolkit.errors import IncompleteError
+from toolkit.errors import DamagedError, IncompleteError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 
@@ -20,9 +22,23 @@ def read_bytes(path: Path) -> bytes:
         IncompleteError: the file is missing or cannot be read.
     """
     try:
+        _check_regular(path)
         return path.read_bytes()
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise unreadable(path, error) from None
+
+
+def read_text(path: Path) -> str:
+    """Return a file's UTF-8 text.
+
+    Raises:
+        IncompleteError: the file is missing or cannot be read.
+        DamagedError: it is not UTF-8.
+    """
+    try:
+        return read_bytes(path).decode()
+    except UnicodeDecodeError as error:
+        raise DamagedError(f"{path.name} is not UTF-8 text", found=error, where=path) from None
 
 
 def file_sha256(path: Path) -> str:
@@ -32,9 +48,10 @@ def file_sha256(path: Path) -> str:
         IncompleteError: the file is missing or cannot be read.
     """
     try:
+        _check_regular(path)
         with path.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise unreadable(path, error) from None
 
 
@@ -44,17 +61,7 @@ def write_bytes(path: Path, content: bytes) -> None:
     Raises:
         IncompleteError: the folder cannot be written.
     """
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        beside.write_bytes(content)
-        beside.replace(path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            beside.unlink()
-        raise IncompleteError(
-            f"{path.name} cannot be written", found=error.strerror or error, where=path
-        ) from None
+    write_all(path.parent, {path.name: content})
 
 
 def write_text(path: Path, content: str) -> None:
@@ -62,12 +69,56 @@ def write_text(path: Path, content: str) -> None:
     write_bytes(path, content.encode())
 
 
-def unreadable(path: Path, error: OSError) -> IncompleteError:
+def write_all(folder: Path, contents: Mapping[str, bytes], first: Path | None = None) -> None:
+    """Write files so that either all of them are in place or, where one cannot be written, none is touched.
+
+    Args:
+        folder: where the names begin.
+        contents: bytes by name.
+        first: a file that vouches for the old ones; it is removed once the new ones are ready.
+
+    Raises:
+        IncompleteError: a file cannot be written.
+    """
+    staged: dict[Path, Path] = {}
+    try:
+        for name, content in contents.items():
+            path = folder / name
+            staged[_beside(path)] = path
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if path.is_dir():
+                raise IsADirectoryError(EISDIR, "is a folder", str(path))
+            _beside(path).write_bytes(content)
+        if first is not None:
+            first.unlink(missing_ok=True)
+        for beside, path in staged.items():
+            beside.replace(path)
+    except OSError as error:
+        raise IncompleteError(
+            f"{folder.name} cannot be written", found=error.strerror or error, where=error.filename or folder
+        ) from None
+    finally:
+        for beside in staged:
+            with contextlib.suppress(OSError):
+                beside.unlink()
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{os.getpid()}.part")
+
+
+def _check_regular(path: Path) -> None:
+    """Refuse what is there but is no file: a folder, and a pipe that would never end."""
+    if path.exists() and not path.is_file():
+        raise IsADirectoryError(EISDIR, "is no file", str(path))
+
+
+def unreadable(path: Path, error: OSError | ValueError) -> IncompleteError:
     """Return the error for a file that is missing or cannot be read."""
     return IncompleteError(
         f"{path.name} cannot be read",
         expected="a readable file",
-        found=error.strerror or type(error).__name__,
+        found=getattr(error, "strerror", None) or error,
         where=path,
         remedy="restore the file, or give another path",
     )

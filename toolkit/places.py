@@ -17,9 +17,11 @@ class Home:
 
     Args:
         root: absolute path of the folder.
+        is_shipped: whether it is the copy that came with the package: read, never written.
     """
 
     root: Path
+    is_shipped: bool = False
 
     @property
     def registers(self) -> Path:
@@ -39,15 +41,23 @@ class Home:
     @property
     def site(self) -> Path:
         """The folder of the generated site."""
-        return self.root / "site"
+        return Path("site") if self.is_shipped else self.root / "site"
 
     def studies(self) -> tuple[str, ...]:
-        """Names of the studies with a manifest, sorted."""
-        return tuple(sorted(path.parent.name for path in self.registers.glob("*/MANIFEST.json")))
+        """Names of the studies, sorted: every folder, so that one without its manifest is missed.
+
+        Raises:
+            IncompleteError: there is none.
+        """
+        return _folders(self.registers, "study")
 
     def registration_names(self) -> tuple[str, ...]:
-        """Names of the registrations, sorted."""
-        return tuple(sorted(path.parent.name for path in self.registrations.glob("*/rules.toml")))
+        """Names of the registrations, sorted.
+
+        Raises:
+            IncompleteError: there is none.
+        """
+        return _folders(self.registrations, "registration")
 
     def study_folder(self, study: str) -> Path:
         """Return the folder of a study given by name or path.
@@ -56,10 +66,10 @@ class Home:
             UsageError: neither a shipped study nor a folder with a manifest.
             IncompleteError: a Hugging Face Hub identifier: this version reads local studies only.
         """
-        if (self.registers / study / "MANIFEST.json").is_file() and "/" not in study:
+        if study in _names(self.registers):
             return self.registers / study
         folder = Path(study)
-        if (folder / "MANIFEST.json").is_file():
+        if study and (folder / "MANIFEST.json").is_file():
             return folder.resolve()
         if "@" in study and not folder.exists():
             raise IncompleteError(
@@ -68,7 +78,7 @@ class Home:
             )
         raise UsageError(
             f"there is no study {study!r}",
-            expected=f"one of {', '.join(self.studies()) or 'none shipped'}, "
+            expected=f"one of {', '.join(_names(self.registers)) or 'none here'}, "
             "or a folder that holds a MANIFEST.json",
             where=self.registers,
             remedy="`toolkit registers list` names the studies that are here",
@@ -80,14 +90,14 @@ class Home:
         Raises:
             UsageError: neither a known registration nor a folder with a rules file.
         """
-        if (self.registrations / registration / "rules.toml").is_file() and "/" not in registration:
+        if registration in _names(self.registrations):
             return self.registrations / registration
         folder = Path(registration)
-        if (folder / "rules.toml").is_file():
+        if registration and (folder / "rules.toml").is_file():
             return folder.resolve()
         raise UsageError(
             f"there is no registration {registration!r}",
-            expected=f"one of {', '.join(self.registration_names()) or 'none here'}, "
+            expected=f"one of {', '.join(_names(self.registrations)) or 'none here'}, "
             "or a folder that holds a rules.toml",
             where=self.registrations,
         )
@@ -111,14 +121,36 @@ def find_home() -> Home:
         )
     here = Path.cwd()
     package = Path(__file__).parent
-    for folder in (here, *here.parents, package.parent, package / "_shipped"):
-        if _is_home(folder):
+    for folder in (here, *here.parents, package.parent):
+        if _is_home(folder) and folder != package:
             return Home(folder)
+    if _is_home(package / "_shipped"):
+        return Home(package / "_shipped", is_shipped=True)
     raise IncompleteError(
         "no registers/ and prereg/ were found",
         where=here,
         remedy=f"change into a checkout, or set {HOME_VARIABLE} to one",
     )
+
+
+def _names(folder: Path) -> tuple[str, ...]:
+    """Return the visible folders of a folder, broken links included."""
+    if not folder.is_dir():
+        return ()
+    entries = (path for path in folder.iterdir() if not path.name.startswith("."))
+    return tuple(sorted(path.name for path in entries if path.is_dir() or path.is_symlink()))
+
+
+def _folders(folder: Path, what: str) -> tuple[str, ...]:
+    names = _names(folder)
+    if not names:
+        raise IncompleteError(
+            f"there is no {what}",
+            expected=f"a folder a {what}",
+            where=folder,
+            remedy=f"change into a checkout, or set {HOME_VARIABLE} to one",
+        )
+    return names
 
 
 def _is_home(folder: Path) -> bool:

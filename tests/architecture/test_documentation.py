@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from toolkit.decisions.case import Case
     from toolkit.registers.study import Study
 
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", "cards/published.md")
@@ -94,6 +95,10 @@ def test_the_readme_names_every_command() -> None:
     for path in COMMANDS:
         if path != ("site", "build"):
             assert f"toolkit {' '.join(path)}" in readme or f"make {path[-1]}" in readme, path
+
+
+def test_the_readme_names_the_digest_of_the_registration(case: Case) -> None:
+    assert case.registration.sha256 in (CHECKOUT / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_readme_names_files_that_exist() -> None:

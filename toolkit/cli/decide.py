@@ -44,7 +44,7 @@ def decide(
     """
     if bool(rules) == every:
         raise UsageError(
-            "name the rules to decide, or --all",
+            "name the rules to decide, or --all" + (", not both" if rules else ""),
             remedy="toolkit decide H2a, or toolkit decide --all",
         )
     decisions = [d for case in load_cases(studies) for d in case.engine.decide_all(rules)]
@@ -93,7 +93,10 @@ def notes(decisions: Sequence[Decision]) -> list[str]:
         if decision.amendment:
             done = "amended by" if decision.amendment.relation == "replaces" else "restated after amendment"
             lines.append(f"{decision.rule}: {done} {decision.amendment.id}")
-        if decision.missing and decision.verdict == "not_evaluable":
+        if decision.rests_on:
+            names = ", ".join(ref.id for ref in decision.rests_on)
+            lines.append(f"{decision.rule}: rests on rules changed by amendment {names}")
+        if decision.missing and decision.verdict != "not_run":
             lines.append(f"{decision.rule}: missing {'; '.join(decision.missing)}")
     if any(d.interval and getattr(d.interval, "source", "") == "published" for d in decisions):
         lines.append("Intervals are as published: the episode rows behind them are not available.")

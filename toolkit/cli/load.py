@@ -39,26 +39,32 @@ def load_cases(names: Sequence[str], home: Home | None = None) -> list[Case]:
     """Open studies with their registrations; every shipped one where none is named.
 
     Raises:
-        IncompleteError: there is no study at all.
+        IncompleteError: there is no study at all, or its registration is missing.
     """
     from toolkit.decisions.case import open_case
     from toolkit.prereg.registration import load_registration
 
     home = home or find_home()
     chosen = tuple(dict.fromkeys(names)) or home.studies()
-    if not chosen:
-        raise IncompleteError("there is no study with a manifest", where=home.registers)
     cases = []
     for name in chosen:
         study = load_study(name, home)
-        folder = home.registration_folder(study.manifest.registration.name)
+        named = study.manifest.registration.name
+        if named not in home.registration_names():
+            raise IncompleteError(
+                f"the registration of study {study.name!r} is not here",
+                expected=named,
+                where=home.registrations,
+                remedy="put the registration's folder there",
+            )
+        folder = home.registration_folder(named)
         cases.append(open_case(study, load_registration(folder)))
     return cases
 
 
 def verify_named(name: str, home: Home) -> Verification:
     """Verify one registration, with the chronology of every study here that belongs to it."""
-    from toolkit.decisions.rulebook import load_rulebook
+    from toolkit.decisions.case import open_case
     from toolkit.prereg.chronology import chronology
     from toolkit.prereg.verification import open_checked, verify_registration
 
@@ -66,11 +72,12 @@ def verify_named(name: str, home: Home) -> Verification:
     registration, _ = open_checked(folder)
     orders = []
     if registration is not None:
-        roles = load_rulebook(registration.rules).plan.roles
         studies = [load_study(study_name, home) for study_name in home.studies()]
+        named = [study for study in studies if study.manifest.registration.name == registration.name]
         orders = [
-            chronology(registration, study.name, study.rows("runs"), roles)
-            for study in studies
-            if study.manifest.registration.name == registration.name
+            chronology(
+                registration, study.name, study.rows("runs"), open_case(study, registration).book.plan.roles
+            )
+            for study in named
         ]
     return verify_registration(folder, orders)

@@ -15,7 +15,7 @@ from toolkit.cli.reproduce import reproduce
 from toolkit.cli.site import site
 from toolkit.cli.sql import sql
 from toolkit.cli.verify_prereg import verify_prereg
-from toolkit.errors import ToolkitError, UsageError
+from toolkit.errors import IncompleteError, ToolkitError, UsageError
 
 EXIT_CODES = """\b
 Exit codes:
@@ -50,18 +50,37 @@ for command in (decide, explain, verify_prereg, registers, sql, site, reproduce)
 def main() -> None:
     """Run the command line; every failure ends in one message and its exit code."""
     try:
-        result = cli.main(standalone_mode=False)
-        sys.exit(result if isinstance(result, int) else 0)
-    except ToolkitError as error:
-        print_error(error, as_json="--json" in sys.argv)
-        sys.exit(error.exit_code)
-    except click.ClickException as error:
-        error.show()
-        if "--json" in sys.argv:
-            print_json({"error": UsageError(error.format_message()).as_dict()})
-        sys.exit(error.exit_code)
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("stopped", err=True)
-        sys.exit(130)
+        code = _run(sys.argv[1:])
+        sys.stdout.flush()  # here, where a reader who has left or a full disk can still be told apart
     except BrokenPipeError:
         leave_quietly()
+    except OSError as error:
+        # Full disks, vanished folders, names too long: the system's word is the message.
+        code = _fail(IncompleteError("the system refused", found=error.strerror, where=error.filename))
+    except MemoryError:
+        code = _fail(IncompleteError("there is not enough memory for this", remedy="ask for less at once"))
+    sys.exit(code)
+
+
+def _run(arguments: list[str]) -> int:
+    try:
+        with cli.make_context("toolkit", arguments) as context:
+            cli.invoke(context)
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except ToolkitError as error:
+        return _fail(error)
+    except click.ClickException as error:
+        error.show()
+        if "--json" in arguments:
+            print_json({"error": UsageError(error.format_message()).as_dict()})
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("stopped", err=True)
+        return 130
+    return 0
+
+
+def _fail(error: ToolkitError) -> int:
+    print_error(error, as_json="--json" in sys.argv)
+    return error.exit_code

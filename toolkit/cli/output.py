@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
     from toolkit.errors import ToolkitError
 
+# 128 + SIGPIPE.
+READER_LEFT = 141
+WIDE = 1000
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 MARKS = {
@@ -55,7 +59,7 @@ def study_option(command: F) -> F:
 
 def print_json(document: object) -> None:
     """Print one JSON document."""
-    click.echo(json.dumps(document, indent=2, ensure_ascii=False, default=_plain))
+    click.echo(json.dumps(document, indent=2, ensure_ascii=False, default=_plain, allow_nan=False))
 
 
 def print_error(error: ToolkitError, *, as_json: bool) -> None:
@@ -65,23 +69,23 @@ def print_error(error: ToolkitError, *, as_json: bool) -> None:
         print_json({"error": error.as_dict()})
 
 
-def console() -> Console:
-    """Return a console for tables on stdout."""
+def console(*, wide: bool = False) -> Console:
+    """Return a console for tables on stdout; a wide one leaves the breaking of lines to the terminal."""
     from rich.console import Console
 
     class Piped(Console):
         def on_broken_pipe(self) -> None:
             leave_quietly()
 
-    # Away from a terminal a table keeps its columns whole rather than wrap at an assumed width.
+    # Away from a terminal a table keeps its words whole rather than wrap at an assumed width.
     plain = Piped()
-    return plain if plain.is_terminal else Piped(width=160)
+    return plain if plain.is_terminal and not wide else Piped(width=WIDE)
 
 
 def leave_quietly() -> NoReturn:
-    """End well although the reader of our output has left, as `head` does: nobody is there to be told."""
+    """End without a word because the reader of our output has left, with the code a shell expects of that."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    sys.exit(0)
+    sys.exit(READER_LEFT)
 
 
 def marked(verdict: str) -> Text:

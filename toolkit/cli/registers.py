@@ -90,7 +90,10 @@ def schema(*, tables: tuple[str, ...], as_json: bool) -> None:
         for column in entry.columns:
             mark = " (key)" if column.name in entry.key else ""
             null = " May be null." if column.nullable else ""
-            shown.add_row(column.name + mark, column.type.value, column.unit or "", column.meaning + null)
+            closed = f" One of {', '.join(column.choices)}." if column.choices else ""
+            shown.add_row(
+                column.name + mark, column.type.value, column.unit or "", column.meaning + closed + null
+            )
         console().print(shown)
 
 
@@ -139,15 +142,20 @@ def build(*, study: str, source: Path | None, out: Path | None, check: bool, as_
       toolkit registers build published
       toolkit registers build published --check
     """
-    from toolkit.files import read_bytes
+    from toolkit.files import read_text
     from toolkit.prereg.registration import load_registration
     from toolkit.registers.manifest import RegistrationRef
     from toolkit.registers.published.build import REGISTRATION, build_published, check_published
 
     home = find_home()
+    if home.is_shipped and out is None and not check:
+        raise UsageError(
+            "the registers that came with the package are not written",
+            remedy="give a folder to write: --out FOLDER",
+        )
     folder = out or home.registers / study
     source = source or home.registers / study / "source"
-    card = read_bytes(home.cards / f"{study}.md").decode()
+    card = read_text(home.cards / f"{study}.md")
     registration = load_registration(home.registration_folder(REGISTRATION))
     amendments = {amendment.id: amendment.sha256 for amendment in registration.amendments}
     ref = RegistrationRef(registration.name, registration.sha256, amendments)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import csv
+import math
 import sys
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,6 +14,9 @@ from toolkit.cli.load import load_study
 from toolkit.cli.output import console, json_option, print_json
 from toolkit.errors import UsageError
 from toolkit.places import find_home
+
+if TYPE_CHECKING:
+    from toolkit.registers.query import Answer
 
 
 @click.command()
@@ -34,11 +40,11 @@ def sql(*, query: str, study: str | None, as_csv: bool, as_json: bool) -> None:
     if study is None:
         shipped = find_home().studies()
         if len(shipped) != 1:
-            raise UsageError("say which study to ask", expected=f"--study {' or '.join(shipped) or 'PATH'}")
+            raise UsageError("say which study to ask", expected=f"--study {' or '.join(shipped)}")
         study = shipped[0]
     answer = ask(load_study(study), query)
     if as_json:
-        print_json([dict(zip(answer.columns, row, strict=True)) for row in answer.rows])
+        print_json(documents(answer))
     elif as_csv:
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(answer.columns)
@@ -49,7 +55,41 @@ def sql(*, query: str, study: str | None, as_csv: bool, as_json: bool) -> None:
 
         table = Table(caption=f"{len(answer.rows)} rows", caption_justify="left")
         for column in answer.columns:
-            table.add_column(Text(column), overflow="fold")
+            table.add_column(Text(column), no_wrap=True)
         for row in answer.rows:
             table.add_row(*(Text("" if value is None else str(value)) for value in row))
-        console().print(table)
+        console(wide=True).print(table)
+
+
+def documents(answer: Answer) -> list[dict[str, Any]]:
+    """Return an answer's rows as JSON documents; what JSON has no word for becomes text.
+
+    Raises:
+        UsageError: two columns have one name.
+    """
+    twice = sorted({name for name in answer.columns if answer.columns.count(name) > 1})
+    if twice:
+        raise UsageError(
+            "two columns have one name, and a JSON document can hold one of them",
+            found=", ".join(twice),
+            remedy="give each column a name of its own with AS",
+        )
+    return [
+        {name: _cell(value) for name, value in zip(answer.columns, row, strict=True)} for row in answer.rows
+    ]
+
+
+def _cell(value: object) -> object:
+    match value:
+        case bool() | int() | str() | None | datetime():
+            return value
+        case float():
+            return value if math.isfinite(value) else str(value)
+        case bytes():
+            return value.hex()
+        case dict():
+            return {str(key): _cell(inner) for key, inner in value.items()}
+        case list() | tuple():
+            return [_cell(inner) for inner in value]
+        case _:
+            return str(value)

@@ -39,7 +39,8 @@ def verify_prereg(context: click.Context, *, registrations: tuple[str, ...], as_
 
 def as_document(result: Verification) -> dict[str, Any]:
     """Return a verification as it is printed with `--json`."""
-    first = result.chronology[0] if result.chronology else None
+    order = ("run_before_freeze", "incomplete", "runs_after_freeze")
+    verdicts = [c.verdict for c in result.chronology] or ["incomplete"]
     return {
         "registration": result.registration,
         "verdict": result.verdict,
@@ -48,9 +49,10 @@ def as_document(result: Verification) -> dict[str, Any]:
         "existed_by": None,
         "authorities": [{"name": name, "recorded_time": time} for name, time in result.authorities],
         "chronology": {
-            "verdict": first.verdict if first else "incomplete",
-            "runs_after": len(first.runs_after) if first else 0,
-            "disclosed_exceptions": list(first.disclosed_exceptions) if first else [],
+            "verdict": min(verdicts, key=order.index),
+            "runs_after": sum(len(c.runs_after) for c in result.chronology),
+            "disclosed_exceptions": [run for c in result.chronology for run in c.disclosed_exceptions],
+            "undisclosed": [run for c in result.chronology for run in c.undisclosed],
         },
         "checks": [
             {"step": c.step, "name": c.name, "outcome": c.outcome, "detail": c.detail} for c in result.checks

@@ -92,6 +92,7 @@ class Decision:
         original_verdict: of a superseded prediction, and why it is superseded.
         registration: name and digest of the frozen files.
         amendment: what an amendment did to the rule.
+        rests_on: amendments of the rules that it rests on.
         secondary: endpoints shown beside the rule that decide nothing.
         registers: (table, logical row hash) of everything read.
         endpoints: the endpoints its tests name.
@@ -115,6 +116,7 @@ class Decision:
     superseded: str
     registration: tuple[str, str]
     amendment: AmendmentRef | None
+    rests_on: tuple[AmendmentRef, ...]
     secondary: tuple[Estimate, ...]
     registers: tuple[tuple[str, str], ...]
     endpoints: tuple[str, ...]
@@ -164,6 +166,8 @@ class Decision:
         if self.amendment:
             document["amended_by"] = self.amendment.id
             document["amendment"] = asdict(self.amendment)
+        if self.rests_on:
+            document["rests_on_amendments"] = [asdict(ref) for ref in self.rests_on]
         if self.secondary:
             document["secondary"] = [estimate.as_dict() for estimate in self.secondary]
         document["registers"] = [{"config": name, "sha256": digest} for name, digest in self.registers]

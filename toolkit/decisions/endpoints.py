@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
 UNITS_OF_ANALYSIS = ("seed", "run", "checkpoint", "pooled", "row")
+LONGEST_STEP = 9
 OVER_STEPS = ("auc", "mean", "steps_to_threshold")
 
 
@@ -119,7 +120,7 @@ def read_set(name: str, content: object) -> EvaluationSet:
     """
     section = Section(content, f"sets.{identifier(name, 'sets')}")
     where = strings(section.table("where"), section.where)
-    _check_text_columns("evaluations", tuple(where), section.where)
+    _check_conditions("evaluations", where, section.where)
     sized = section.choice("size", ("registered", "not registered"), "") != "not registered"
     expect = {}
     if sized:
@@ -149,7 +150,7 @@ def read_endpoint(name: str, content: object, sets: dict[str, EvaluationSet]) ->
     chosen = sets[named_set] if named_set else EvaluationSet("", {}, {})
     outcome = _outcome(section.table("outcome"), register, section.where)
     where = {**chosen.where, **strings(section.table("where"), section.where)}
-    _check_text_columns(register, tuple(where), section.where)
+    _check_conditions(register, where, section.where)
     low, high = _range(section)
     endpoint = Endpoint(
         id=name,
@@ -199,6 +200,8 @@ def read_interval(name: str, content: object, method: dict[str, object]) -> Inte
         rng_seed=section.whole("rng_seed") or 0,
     )
     section.done()
+    if spec.resamples < 1 or spec.rng_seed < 0:
+        raise RuleError("an interval has resamples and a seed that is not negative", where=section.where)
     return spec
 
 
@@ -232,8 +235,16 @@ def _outcome(content: dict[str, object], register: str, where: str) -> Rate | Fi
     return outcome
 
 
-def _check_text_columns(register: str, columns: tuple[str, ...], where: str) -> None:
-    _check_columns(register, columns, where, numbers=False)
+def _check_conditions(register: str, conditions: dict[str, str], where: str) -> None:
+    _check_columns(register, tuple(conditions), where, numbers=False)
+    for name, value in conditions.items():
+        column = TABLES[register].column(name)
+        if column and column.choices and value not in column.choices:
+            raise RuleError(
+                f"column {name!r} of {register!r} never says {value!r}",
+                expected=", ".join(column.choices),
+                where=where,
+            )
 
 
 def _check_number_columns(register: str, columns: tuple[str, ...], where: str) -> None:
@@ -261,7 +272,7 @@ def _check_columns(register: str, columns: tuple[str, ...], where: str, *, numbe
 
 def _checkpoint(text: str, where: str) -> tuple[str, int]:
     trajectory, at, step = text.partition("@")
-    if not (trajectory and at and step.isascii() and step.isdigit()):
+    if not (trajectory and at and step.isascii() and step.isdigit() and len(step) <= LONGEST_STEP):
         raise RuleError("a checkpoint is written trajectory@step", found=text, where=where)
     return trajectory, int(step)
 
@@ -293,6 +304,7 @@ def _check_fit(endpoint: Endpoint, where: str) -> None:
         (several and endpoint.by not in ("seed", "run"), "reads several steps"),
         (timed != (endpoint.threshold is not None), "has a threshold exactly for steps_to_threshold"),
         (list(endpoint.steps) != sorted(endpoint.steps), "has steps that do not increase"),
+        (any(number < 0 for number in (*endpoint.steps, *endpoint.seeds)), "has a negative step or seed"),
         (any(arm not in ARMS for arm in endpoint.arms), f"has arms other than {', '.join(ARMS)}"),
         (any(len(set(names)) != len(names) for names in listed), "names something twice"),
     )

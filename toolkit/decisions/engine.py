@@ -84,6 +84,7 @@ class Engine:
             superseded=rule.superseded,
             registration=self._registration,
             amendment=self._amendment(rule.id),
+            rests_on=self._rests_on(rule),
             registers=self._read(rule),
             endpoints=self._endpoints(rule),
             secondary=tuple(self._estimate(name) for name in rule.secondary),
@@ -170,6 +171,12 @@ class Engine:
         if change is None:
             return None
         return AmendmentRef(change.amendment, change.relation, self._amendments.get(change.amendment, ""))
+
+    def _rests_on(self, rule: Rule) -> tuple[AmendmentRef, ...]:
+        """Return the amendments of the rules that a rule rests on."""
+        below = sorted(self._book.names_of(rule) & set(self._book.changes))
+        found = {ref.id: ref for ref in map(self._amendment, below) if ref}
+        return tuple(found.values())
 
     def _endpoints(self, rule: Rule) -> tuple[str, ...]:
         """Return the endpoints that a rule reads: its tests', its estimate's, and those of rules it names."""

@@ -25,6 +25,9 @@ from toolkit.errors import RuleError
 Resolve = Callable[[str, str], Value]
 """(role, name) → value; the role is `value`, `lower`, `upper` or `passes`."""
 
+# Far beyond any endpoint, and still a double.
+LARGEST = 10**100
+
 _COMPARE: dict[str, Callable[[Fraction, Fraction], bool]] = {
     ">=": lambda a, b: a >= b,
     "<=": lambda a, b: a <= b,
@@ -109,7 +112,9 @@ def _quantify(
 
 def _count(values: list[Value]) -> Value:
     present = cast("Series[bool]", values[0]).present()
-    return present if isinstance(present, Missing) else Fraction(sum(present))
+    if isinstance(present, Missing):
+        return present
+    return Fraction(sum(present)) if present else _empty("count")
 
 
 def _rest(values: list[Value]) -> Value:
@@ -184,7 +189,8 @@ def _pair(operator: str, left: object, right: object) -> Fraction | bool | Missi
         return _COMPARE[operator](a, b)
     if operator == "/" and b == 0:
         return Missing(not_run=False, reasons=("a quotient over zero",))
-    return _CALCULATE[operator](a, b)
+    value = _CALCULATE[operator](a, b)
+    return value if abs(value) < LARGEST else Missing(not_run=False, reasons=("a number beyond all bounds",))
 
 
 def _empty(operator: str) -> Missing:

@@ -63,7 +63,8 @@ def registered_interval(spec: IntervalSpec, mean: Scalar, registers: Registers) 
     registered = (spec.method, spec.resamples, "; ".join(spec.resampled))
     if made != registered:
         return _unavailable(
-            f"the published interval of {spec.endpoint} was made by {made}, not by {registered}"
+            f"the published interval of {spec.endpoint} was made by {' / '.join(map(str, made))}, "
+            f"and {' / '.join(map(str, registered))} is registered"
         )
     printed, half = exact(row["estimate"]), Fraction(1, 2 * 10 ** int(row["decimals"]))
     if abs(printed - mean) > min(half, COARSEST):

@@ -29,6 +29,8 @@ def check_test(expression: Expression, names: Mapping[str, Kind], where: str) ->
         RuleError: an undeclared name, or an operator applied to what it does not take.
     """
     kind = kind_of(expression, names, where)
+    if not any(names_in(expression)):
+        raise RuleError("a test reads nothing: it holds, or does not, whatever the study finds", where=where)
     if kind is not Kind.TRUTH:
         raise RuleError("a test does not give true or false", found=kind.value, where=where)
 

@@ -11,7 +11,7 @@ from toolkit.decisions.section import Section, exact_number
 from toolkit.decisions.values import Missing, exact
 from toolkit.errors import DamagedError, RuleError
 from toolkit.registers.columns import Type
-from toolkit.registers.schema import ARMS, RUNS
+from toolkit.registers.schema import ARMS, ROLES, RUNS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from toolkit.decisions.endpoints import Endpoint
 
 Row = Mapping[str, Any]
-Setting = str | Fraction
+Fixed = str | Fraction
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Cell:
         tier: order in which the budget was to be spent.
         condition, arms, seeds, scale_rewards: the runs.
         noise: what they train under, in words.
-        settings: columns of `runs` and the values they must have.
+        fixed: columns of `runs` and the values they must have.
         serves: the rules and curves that the runs are for.
     """
 
@@ -40,7 +40,7 @@ class Cell:
     arms: tuple[str, ...]
     seeds: tuple[int, ...]
     scale_rewards: str
-    settings: dict[str, Setting]
+    fixed: dict[str, Fixed]
     serves: tuple[str, ...]
 
     def holds(self, condition: str, scale_rewards: str, arm: str, seed: int) -> bool:
@@ -102,7 +102,7 @@ class Plan:
         if not matching:
             begun = cell is not None and self.begun(cell, runs)
             return Missing(not_run=not begun, reasons=(f"{name} was not run",))
-        return _counts(matching[0], cell.settings if cell else {})
+        return _counts(matching[0], cell.fixed if cell else {})
 
 
 def described(endpoint: Endpoint, arm: str, seed: int) -> str:
@@ -116,23 +116,40 @@ def read_plan(roles: tuple[str, ...], training: dict[str, Any], cells: list[Any]
 
     Args:
         roles: roles of the runs that enter decisions.
-        training: settings of every run.
+        training: values fixed for every run.
         cells: the lines of the matrix.
 
     Raises:
-        RuleError: malformed, or a setting that `runs` does not have.
+        RuleError: malformed, or a column that `runs` does not have.
     """
-    return Plan(roles, tuple(_cell(content, training) for content in cells))
+    if not roles or not set(roles) <= set(ROLES):
+        raise RuleError(
+            "deciding roles are roles of runs, at least one",
+            expected=", ".join(ROLES),
+            found=", ".join(roles) or "none",
+            where="deciding_roles",
+        )
+    plan = Plan(roles, tuple(_cell(content, training) for content in cells))
+    places = [
+        (cell.condition, cell.scale_rewards, arm, seed)
+        for cell in plan.cells
+        for arm in cell.arms
+        for seed in cell.seeds
+    ]
+    twice = {place for place in places if places.count(place) > 1}
+    if twice:
+        raise RuleError("the matrix has a run twice", found=min(twice), where="matrix")
+    return plan
 
 
-def _counts(run: Row, settings: Mapping[str, Setting]) -> str | Missing:
-    """Return a run's name if it counts: its evidence complete, its settings the registered ones."""
+def _counts(run: Row, fixed: Mapping[str, Fixed]) -> str | Missing:
+    """Return a run's name if it counts: its evidence complete, its fixed values the registered ones."""
     name = str(run["run_id"])
     if run["status"] != "COMPLETE":
         return Missing(not_run=False, reasons=(f"{name} is not complete",))
     wrong = [
         f"{name} has {column} {run[column]}, and {expected} is registered"
-        for column, expected in settings.items()
+        for column, expected in fixed.items()
         if (exact(run[column]) if isinstance(expected, Fraction) else run[column]) != expected
     ]
     return Missing(not_run=False, reasons=tuple(wrong)) if wrong else name
@@ -147,7 +164,7 @@ def _cell(content: object, training: dict[str, Any]) -> Cell:
         arms=section.texts("arms"),
         seeds=section.wholes("seeds"),
         scale_rewards=section.choice("scale_rewards", ("group", "none")),
-        settings=_settings({**training, **section.table("settings")}),
+        fixed=_fixed({**training, **section.table("fixed")}),
         serves=section.texts("for"),
     )
     section.done()
@@ -157,8 +174,8 @@ def _cell(content: object, training: dict[str, Any]) -> Cell:
     return cell
 
 
-def _settings(content: dict[str, Any]) -> dict[str, Setting]:
-    settings: dict[str, Setting] = {}
+def _fixed(content: dict[str, Any]) -> dict[str, Fixed]:
+    fixed: dict[str, Fixed] = {}
     for name, value in content.items():
         column = RUNS.column(name)
         if column is None:
@@ -168,7 +185,11 @@ def _settings(content: dict[str, Any]) -> dict[str, Setting]:
                 where="matrix",
             )
         if column.type is Type.STRING:
-            settings[name] = str(value)
+            fixed[name] = str(value)
+        elif column.type.is_number:
+            fixed[name] = exact_number(str(value), f"matrix.fixed.{name}")
         else:
-            settings[name] = exact_number(str(value), f"matrix.settings.{name}")
-    return settings
+            raise RuleError(
+                f"column {name!r} of 'runs' cannot be fixed", found=column.type.value, where="matrix"
+            )
+    return fixed

@@ -92,7 +92,11 @@ def load_rulebook(rules: str, amendments: Sequence[str] = ()) -> RuleBook:
         raise RuleError("the rules are written in another version of the language", expected=LANGUAGE)
     name = section.text("name")
     section.text("title")
-    section.tables("exceptions")
+    for exception in section.tables("exceptions"):
+        inner = Section(exception, "exceptions")
+        inner.text("run")
+        inner.text("reason")
+        inner.done()
     plan = read_plan(section.texts("deciding_roles"), section.table("training"), section.tables("matrix"))
     method = section.table("interval_method") | section.table("interval_conventions")
     sets = {key: read_set(key, content) for key, content in section.table("sets").items()}
@@ -140,7 +144,16 @@ def _declare(declared: dict[str, Any], new: dict[str, Any], change: Section) -> 
 
 
 def _replace(book: RuleBook, head: dict[str, Any], new: dict[str, Rule], where: str) -> None:
-    relations = {rule: relation for relation in ("replaces", "restates") for rule in head.get(relation, [])}
+    section = Section(head, where)
+    label = identifier(section.text("id"), where)
+    for key in ("dated", "title", "seen", "reason"):
+        section.text(key)
+    section.texts("changes")
+    section.text("note", "")
+    relations = {
+        rule: relation for relation in ("replaces", "restates") for rule in section.texts(relation, ())
+    }
+    section.done()
     if set(new) != set(relations) or not set(new) <= set(book.rules):
         raise RuleError(
             "an amendment's rules are not those it says it replaces or restates",
@@ -149,24 +162,31 @@ def _replace(book: RuleBook, head: dict[str, Any], new: dict[str, Rule], where: 
             where=where,
         )
     for name, rule in new.items():
+        if relations[name] == "restates" and not rule.says_the_same(book.rules[name]):
+            raise RuleError(
+                f"an amendment restates {name} and changes its text or one of its numbers",
+                expected="the same text and numbers, or `replaces`",
+                where=where,
+            )
         frozen = book.changes[name].frozen if name in book.changes else book.rules[name]
-        book.changes[name] = Change(identifier(str(head.get("id")), where), relations[name], frozen)
+        book.changes[name] = Change(label, relations[name], frozen)
         book.rules[name] = rule
 
 
 def _toml(text: str, where: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise RuleError("the rules are not TOML", found=error, where=where) from None
 
 
 def _check(book: RuleBook) -> None:
     """Check what only the whole book shows."""
-    rules = [rule for rule in book.rules.values() if rule.kind != "gate"]
+    # A gate has outcomes of its own, and a superseded prediction no longer says anything.
+    rules = [rule for rule in book.rules.values() if rule.kind != "gate" and not rule.superseded]
     names = {e.id: Kind.NUMBERS if e.is_series else Kind.NUMBER for e in book.endpoints.values()}
     names |= dict.fromkeys(book.intervals, Kind.INTERVAL) | {rule.id: Kind.RULE for rule in rules}
-    if len(names) != len(book.endpoints) + len(book.intervals) + len(rules):
+    if len({*names, *book.rules}) != len(book.endpoints) + len(book.intervals) + len(book.rules):
         raise RuleError("a name is declared twice", where="rules.toml")
     for interval in book.intervals.values():
         _declared(interval.endpoint, book.endpoints, f"intervals.{interval.id}")

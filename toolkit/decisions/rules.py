@@ -66,6 +66,21 @@ class Rule:
     open: str
     shut: str
 
+    def says_the_same(self, other: Rule) -> bool:
+        """Whether another rule has the same text and compares with the same numbers."""
+        return (self.kind, self.text, self.confidence, self.joint, self.numbers) == (
+            other.kind,
+            other.text,
+            other.confidence,
+            other.joint,
+            other.numbers,
+        )
+
+    @property
+    def numbers(self) -> frozenset[Fraction]:
+        """The numbers that its tests compare with."""
+        return frozenset(n for criterion in self.criteria for n in _numbers(criterion.expression))
+
 
 def read_rule(name: str, content: object) -> Rule:
     """Read one rule.
@@ -119,7 +134,6 @@ def _criterion(rule: str, content: object) -> Criterion:
 def _check_fit(rule: Rule) -> None:
     ids = [criterion.id for criterion in rule.criteria]
     used = {criterion.reading for criterion in rule.criteria if criterion.reading}
-    written = {n for criterion in rule.criteria for n in _numbers(criterion.expression)}
     problems = (
         (not ids, "has no criteria"),
         (len(set(ids)) != len(ids), "names a criterion twice"),
@@ -131,7 +145,10 @@ def _check_fit(rule: Rule) -> None:
             "names two outcomes exactly if it is a gate",
         ),
         (bool(rule.superseded) and rule.kind != "prediction", "can only be superseded if it is a prediction"),
-        (rule.threshold is not None and rule.threshold not in written, "has a threshold that no test has"),
+        (
+            rule.threshold is not None and rule.threshold not in rule.numbers,
+            "has a threshold that no test has",
+        ),
         (bool(rule.interval) and not rule.estimate, "has an interval without an estimate"),
     )
     for wrong, problem in problems:

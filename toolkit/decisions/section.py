@@ -104,7 +104,7 @@ class Section:
     def _list(self, key: str, kind: type, default: Any) -> Any:
         values = self._take(key, list, default)
         for value in values:
-            if not isinstance(value, kind) or isinstance(value, bool):
+            if not isinstance(value, kind) or isinstance(value, bool) or value == "":
                 raise RuleError(
                     f"{key!r} has a member of the wrong type",
                     expected=kind.__name__,

@@ -24,6 +24,7 @@ class Chronology:
         disclosed_exceptions: runs launched before it that the frozen document names.
         undisclosed: runs launched before it that it does not name.
         unknown: runs without a launch time.
+        late_amendments: amendments dated after the day on which the first of `runs_after` was launched.
     """
 
     study: str
@@ -33,6 +34,7 @@ class Chronology:
     disclosed_exceptions: tuple[str, ...]
     undisclosed: tuple[str, ...]
     unknown: tuple[str, ...]
+    late_amendments: tuple[str, ...]
 
 
 def chronology(
@@ -48,7 +50,7 @@ def chronology(
     """
     frozen_by = max(authority.recorded_time for authority in registration.record.authorities)
     disclosed = {exception.run for exception in registration.exceptions}
-    after: list[str] = []
+    after: dict[str, datetime] = {}
     excepted: list[str] = []
     undisclosed: list[str] = []
     unknown: list[str] = []
@@ -59,12 +61,21 @@ def chronology(
         if launched is None:
             unknown.append(name)
         elif launched > frozen_by:  # type: ignore[operator]
-            after.append(name)
+            after[name] = launched  # type: ignore[assignment]
         elif name in disclosed:
             excepted.append(name)
         else:
             undisclosed.append(name)
-    verdict = "run_before_freeze" if undisclosed else "incomplete" if unknown else "runs_after_freeze"
+    incomplete = unknown or not (after or excepted)
+    verdict = "run_before_freeze" if undisclosed else "incomplete" if incomplete else "runs_after_freeze"
+    first = min(after.values()).date() if after else None
     return Chronology(
-        study, verdict, frozen_by, tuple(after), tuple(excepted), tuple(undisclosed), tuple(unknown)
+        study=study,
+        verdict=verdict,
+        frozen_by=frozen_by,
+        runs_after=tuple(after),
+        disclosed_exceptions=tuple(excepted),
+        undisclosed=tuple(undisclosed),
+        unknown=tuple(unknown),
+        late_amendments=tuple(a.id for a in registration.amendments if first and a.dated > first),
     )

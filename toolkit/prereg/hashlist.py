@@ -13,7 +13,7 @@ from toolkit.files import read_bytes
 if TYPE_CHECKING:
     from pathlib import Path
 
-_LINE = re.compile(r"([0-9a-f]{64})  (\S+)")
+_LINE = re.compile(r"([0-9a-f]{64})  (\w[\w./-]*)", re.ASCII)
 
 
 def read_listed(folder: Path, list_name: str) -> tuple[str, dict[str, bytes]]:

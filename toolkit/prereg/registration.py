@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import tomllib
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 FROZEN = "FROZEN.sha256"
 LATER = "LATER.sha256"
 EVIDENCE = "evidence"
+STANDINGS = ("public", "demonstration")
 
 
 @dataclass(frozen=True)
@@ -134,28 +136,37 @@ def load_registration(folder: Path) -> Registration:
     try:
         rules = frozen["rules.toml"].decode()
         head = tomllib.loads(rules)
+        amendments = tuple(
+            _amendment(name, content) for name, content in later.items() if name.startswith("amendments/")
+        )
+        _refuse_one_id_twice(amendments)
         return Registration(
             folder=folder,
-            name=head["name"],
-            title=head["title"],
+            name=_text(head["name"]),
+            title=_text(head["title"]),
             sha256=digest,
             protocol=frozen["protocol.md"].decode(),
             rules=rules,
             record=_record(tomllib.loads(later["record.toml"].decode())),
-            amendments=tuple(
-                _amendment(name, content) for name, content in later.items() if name.startswith("amendments/")
-            ),
+            amendments=amendments,
             deviations=tuple(
                 _deviation(entry) for entry in tomllib.loads(later["deviations.toml"].decode())["entries"]
             ),
-            exceptions=tuple(DisclosedException(e["run"], e["reason"]) for e in head.get("exceptions", [])),
+            exceptions=tuple(
+                DisclosedException(_text(e["run"]), _text(e["reason"])) for e in head.get("exceptions", [])
+            ),
         )
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise DamagedError(
             f"registration {folder.name!r} has a file that does not say what it has to",
             found=f"{type(error).__name__}: {error}",
             where=folder,
         ) from None
+
+
+def _refuse_one_id_twice(amendments: tuple[Amendment, ...]) -> None:
+    if len({amendment.id for amendment in amendments}) != len(amendments):
+        raise ValueError("two amendments have one id")
 
 
 def _refuse_unlisted(folder: Path, listed: set[str]) -> None:
@@ -172,29 +183,39 @@ def _refuse_unlisted(folder: Path, listed: set[str]) -> None:
 
 def _record(document: dict[str, Any]) -> FreezeRecord:
     authorities = tuple(
-        Authority(a["name"], a["address"], _utc(a["recorded_time"]), a["token_place"])
+        Authority(_text(a["name"]), _text(a["address"]), _utc(a["recorded_time"]), _text(a["token_place"]))
         for a in document["authorities"]
     )
     fields = ("standing", "document", "document_sha256", "freeze_commit", "source", "document_place")
-    return FreezeRecord(
-        **{name: document[name] for name in fields},
+    record = FreezeRecord(
+        **{name: _text(document[name]) for name in fields},
         frozen_at=_utc(document["frozen_at"]),
         authorities=authorities,
     )
+    if record.standing not in STANDINGS:
+        raise ValueError(f"standing {record.standing!r} is none of {', '.join(STANDINGS)}")
+    if not re.fullmatch(r"[0-9a-f]{64}", record.document_sha256):
+        raise ValueError("document_sha256 is no SHA-256")
+    if not authorities:
+        raise ValueError("a freeze has authorities")
+    for place in (record.document_place, *(authority.token_place for authority in authorities)):
+        if not re.fullmatch(rf"{EVIDENCE}/\w[\w.-]*", place):
+            raise ValueError(f"{place!r} is no file under {EVIDENCE}/")
+    return record
 
 
 def _amendment(name: str, content: bytes) -> Amendment:
     text = content.decode()
     head = tomllib.loads(text)["amendment"]
     return Amendment(
-        id=head["id"],
+        id=_text(head["id"]),
         dated=date.fromisoformat(head["dated"]),
-        title=head["title"],
-        seen=head["seen"],
-        reason=head["reason"],
-        changes=tuple(head["changes"]),
-        replaces=tuple(head["replaces"]),
-        restates=tuple(head.get("restates", [])),
+        title=_text(head["title"]),
+        seen=_text(head["seen"]),
+        reason=_text(head["reason"]),
+        changes=_texts(head["changes"]),
+        replaces=_texts(head["replaces"]),
+        restates=_texts(head.get("restates", [])),
         note=head.get("note", ""),
         file=name,
         sha256=hashlib.sha256(content).hexdigest(),
@@ -204,13 +225,25 @@ def _amendment(name: str, content: bytes) -> Amendment:
 
 def _deviation(entry: dict[str, Any]) -> Deviation:
     return Deviation(
-        id=entry["id"],
+        id=_text(entry["id"]),
         dated=date.fromisoformat(entry["dated"]) if "dated" in entry else None,
-        kind=entry["kind"],
-        title=entry["title"],
-        text=entry["text"],
-        concerns=tuple(entry["concerns"]),
+        kind=_text(entry["kind"]),
+        title=_text(entry["title"]),
+        text=_text(entry["text"]),
+        concerns=_texts(entry["concerns"]),
     )
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str) or not value:
+        raise TypeError(f"expected text, found {value!r}")
+    return value
+
+
+def _texts(values: object) -> tuple[str, ...]:
+    if not isinstance(values, list):
+        raise TypeError(f"expected a list of texts, found {values!r}")
+    return tuple(_text(value) for value in values)
 
 
 def _utc(moment: datetime) -> datetime:

@@ -76,6 +76,7 @@ def verify_registration(folder: Path, chronologies: Sequence[Chronology] = ()) -
     2. The timestamped document lies in its place and has the recorded hash.
     3. The authorities' tokens lie in their places. This version does not verify their content.
     4. The freeze precedes every deciding run that the frozen document does not name as an exception.
+    5. No amendment is dated after the day of the first run: one that is could have been made to fit it.
 
     Returns:
         The verification; the verdict is `incomplete` as long as tokens are missing or unverified.
@@ -90,6 +91,7 @@ def verify_registration(folder: Path, chronologies: Sequence[Chronology] = ()) -
     record = registration.record
     checks = [first, _document(registration), _tokens(registration)]  # 2, 3
     checks += [_order(chronology) for chronology in chronologies]  # 4
+    checks += [_amendments(registration, chronology) for chronology in chronologies]  # 5
     outcomes = {check.outcome for check in checks}
     verdict = (
         "not_verified" if "failed" in outcomes else "incomplete" if outcomes != {"passed"} else "verified"
@@ -133,6 +135,16 @@ def _tokens(registration: Registration) -> Check:
     )
 
 
+def _amendments(registration: Registration, chronology: Chronology) -> Check:
+    listed = "; ".join(f"{a.id} of {a.dated} ({a.seen})" for a in registration.amendments) or "none"
+    if chronology.late_amendments:
+        late = ", ".join(chronology.late_amendments)
+        return Check(
+            5, "amendments before runs", "failed", f"{late} dated after the first run; all: {listed}"
+        )
+    return Check(5, "amendments before runs", "passed", listed)
+
+
 def _order(chronology: Chronology) -> Check:
     facts = (
         f"study {chronology.study}: {len(chronology.runs_after)} deciding runs launched after "
@@ -143,8 +155,7 @@ def _order(chronology: Chronology) -> Check:
         return Check(
             4, "freeze before runs", "failed", f"{facts}; undisclosed: {', '.join(chronology.undisclosed)}"
         )
-    if chronology.unknown:
-        return Check(
-            4, "freeze before runs", "missing", f"{facts}; no launch time: {', '.join(chronology.unknown)}"
-        )
+    if chronology.verdict == "incomplete":
+        absent = ", ".join(chronology.unknown) or "no deciding run at all"
+        return Check(4, "freeze before runs", "missing", f"{facts}; no launch time: {absent}")
     return Check(4, "freeze before runs", "passed", facts)

@@ -59,7 +59,7 @@ def to_arrow(table: Table, rows: Iterable[Mapping[str, object]]) -> Any:
             )
     try:
         return pa.Table.from_pylist(listed, schema=arrow_schema(table))
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
         raise DamagedError(
             f"a value of {table.name} has the wrong type", found=error, where=table.name
         ) from None
@@ -77,12 +77,19 @@ def to_rows(arrow: Any) -> list[Row]:
     for name, column in zip(arrow.column_names, arrow.columns, strict=True):
         if pa.types.is_timestamp(column.type):
             ticks = column.cast(pa.int64()).to_pylist()
-            columns[name] = [
-                None if tick is None else _EPOCH + timedelta(microseconds=tick) for tick in ticks
-            ]
+            columns[name] = [None if tick is None else _moment(tick, name) for tick in ticks]
         else:
             columns[name] = column.to_pylist()
     return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+
+
+def _moment(tick: int, name: str) -> datetime:
+    try:
+        return _EPOCH + timedelta(microseconds=tick)
+    except OverflowError:
+        raise DamagedError(
+            "a time lies outside the calendar", found=f"{tick} microseconds", where=name
+        ) from None
 
 
 def check_columns(table: Table, found: Any, where: object) -> None:

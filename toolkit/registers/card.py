@@ -23,7 +23,7 @@ def dataset_card(source: str, rows: Mapping[str, int]) -> str:
     tables = [table for name, table in TABLES.items() if name in rows]
     parts = {
         "{{configs}}": _configs(tables),
-        "{{dataset_info}}": _dataset_info(tables, rows),
+        "{{dataset_info}}": _dataset_info(tables),
         "{{tables}}": "\n".join(table_text(table, rows[table.name]) for table in tables),
         "{{schema_version}}": SCHEMA_VERSION,
     }
@@ -67,11 +67,10 @@ def _configs(tables: list[Table]) -> str:
     return "\n".join(lines)
 
 
-def _dataset_info(tables: list[Table], rows: Mapping[str, int]) -> str:
+def _dataset_info(tables: list[Table]) -> str:
     lines = ["dataset_info:"]
     for table in tables:
         lines += [f"- config_name: {table.name}", "  features:"]
         for column in table.columns:
             lines += [f"  - name: {column.name}", f"    dtype: {column.type.value}"]
-        lines += ["  splits:", "  - name: train", f"    num_examples: {rows[table.name]}"]
     return "\n".join(lines)

@@ -17,6 +17,7 @@ MANIFEST_NAME = "MANIFEST.json"
 EVIDENCE = ("rows", "summary")
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", re.ASCII)
+_FILE = re.compile(r"\w[\w.-]*(/[\w.-]+)*", re.ASCII)
 _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 
@@ -102,6 +103,7 @@ def read_manifest(folder: Path) -> Manifest:
         document = json.loads(raw)
         sealed = _text(document.pop("seal"))
         manifest = _manifest(document)
+        seal = manifest.seal()
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise DamagedError(
             "the manifest is not a manifest of this toolkit",
@@ -109,11 +111,11 @@ def read_manifest(folder: Path) -> Manifest:
             where=path,
             remedy="restore the file, or rebuild the registers",
         ) from None
-    if manifest.seal() != sealed:
+    if seal != sealed:
         raise DamagedError(
             "the manifest was changed after it was written",
             expected=f"seal {sealed}",
-            found=f"seal {manifest.seal()}",
+            found=f"seal {seal}",
             where=path,
             remedy="restore the file, or rebuild the registers",
         )
@@ -155,7 +157,12 @@ def check_nothing_else(folder: Path, manifest: Manifest) -> None:
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-        if path.is_file() and not hidden and name != MANIFEST_NAME and name not in manifest.files:
+        if (
+            (path.is_symlink() or not path.is_dir())
+            and not hidden
+            and name != MANIFEST_NAME
+            and name not in manifest.files
+        ):
             raise DamagedError(
                 f"{name} is not in the manifest",
                 expected="only files that the manifest names",
@@ -199,9 +206,13 @@ def _manifest(document: dict[str, Any]) -> Manifest:
     if not _NAME.fullmatch(manifest.study) or manifest.evidence not in EVIDENCE:
         raise ValueError(f"study {manifest.study!r} with evidence {manifest.evidence!r}")
     for name in manifest.files:
-        if name.startswith(("/", "\\")) or ".." in Path(name).parts or Path(name).is_absolute():
-            raise ValueError(f"file name {name!r} leads out of the folder")
+        if not _FILE.fullmatch(name) or ".." in Path(name).parts:
+            raise ValueError(f"file name {name!r} leads out of the folder, or has odd characters")
+    if "runs" not in manifest.tables:
+        raise ValueError("a study has runs")
     for table, entry in manifest.tables.items():
+        if not entry.rows:
+            raise ValueError(f"table {table!r} has no rows, and no data is not zero")
         if not entry.files or not set(entry.files) <= set(manifest.files):
             raise ValueError(f"table {table!r} has no file, or one that is not listed")
     return manifest

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from toolkit.errors import UsageError
+from toolkit.errors import DamagedError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -58,10 +59,16 @@ def _connect(study: Study) -> duckdb.DuckDBPyConnection:
     files = {table.name: [_quoted(path) for path in study.paths(table.name)] for table in study.tables}
     allowed = ", ".join(path for paths in files.values() for path in paths)
     connection.execute(f"SET allowed_paths = [{allowed}]")
+    connection.execute("SET temp_directory = ''")  # its files would be within reach
     connection.execute("SET enable_external_access = false")
     connection.execute("SET TimeZone = 'UTC'")
     for name, paths in files.items():
-        connection.execute(f'CREATE VIEW "{name}" AS SELECT * FROM read_parquet([{", ".join(paths)}])')
+        try:
+            connection.execute(f'CREATE VIEW "{name}" AS SELECT * FROM read_parquet([{", ".join(paths)}])')
+        except duckdb.Error as error:
+            raise DamagedError(
+                f"the files of {name} are not readable Parquet files", found=error, where=study.folder
+            ) from None
     connection.execute("SET lock_configuration = true")
     return connection
 
@@ -78,15 +85,29 @@ def _run(connection: duckdb.DuckDBPyConnection, sql: str) -> Answer:
                 expected="one SELECT, FROM, DESCRIBE or SUMMARIZE",
                 found=", ".join(s.type.name for s in statements) or "nothing",
             )
-        cursor = connection.execute(statements[0])
-        columns = tuple(entry[0] for entry in cursor.description or ())
-        return Answer(columns, tuple(cursor.fetchall()))
-    except duckdb.Error as error:
+        return _interruptibly(connection, statements[0])
+    except (duckdb.Error, UnicodeError) as error:
         raise UsageError(
             "DuckDB refused the query",
             found=str(error).strip(),
             remedy="`toolkit registers schema` lists tables and columns",
         ) from None
+
+
+def _interruptibly(connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement) -> Answer:
+    """Run a statement so that Ctrl-C stops it: DuckDB itself does not look at signals."""
+
+    def run() -> Answer:
+        cursor = connection.execute(statement)
+        return Answer(tuple(entry[0] for entry in cursor.description or ()), tuple(cursor.fetchall()))
+
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        future = pool.submit(run)
+        try:
+            return future.result()
+        except KeyboardInterrupt:
+            connection.interrupt()
+            raise
 
 
 def _quoted(path: Path) -> str:

@@ -37,7 +37,7 @@ _CHECKPOINT = (
 
 RUNS = Table(
     "runs",
-    "One row a run: condition × arm × seed, with its settings, its launch and its stack.",
+    "One row a run: condition × arm × seed, with its hyperparameters, its launch and its stack.",
     (
         _RUN,
         *_CELL,
@@ -82,7 +82,7 @@ EVALUATIONS = Table(
         *_CELL,
         text("phase", "During training or at its end.", choices=("periodic", "final")),
         text("pool", "Task pool.", choices=("validation", "test")),
-        text("regime", "Noise setting of the evaluation.", choices=REGIMES),
+        text("regime", "Noise of the evaluation.", choices=REGIMES),
         count("step", "Training step of the evaluated policy."),
         count("episodes", "Episodes played.", unit="episodes", low=1),
         count("successes", "Episodes with true success.", unit="episodes", at_most=("episodes",)),
@@ -162,7 +162,7 @@ GROUPS_SUMMARY = Table(
 
 LUCK_SHARE_SUMMARY = Table(
     "luck_share_summary",
-    "One row a luck-share diagnostic: 8 schedules × 8 samples for each of 16 tasks, by run and step.",
+    "One row a luck-share diagnostic: 8 schedules × 8 rollouts for each of 16 tasks, by run and step.",
     (
         text("run_id", "The run, or the calibration, that was diagnosed."),
         text(

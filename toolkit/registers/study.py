@@ -10,6 +10,7 @@ from toolkit.registers.arrow import Row, check_columns, to_rows
 from toolkit.registers.manifest import Manifest, check_file, read_manifest
 from toolkit.registers.rowhash import row_sha256
 from toolkit.registers.schema import TABLES
+from toolkit.registers.validation import check_table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,8 +83,14 @@ class Study:
         return self._arrow[table]
 
     def rows(self, table: str) -> list[Row]:
-        """Return a table's rows as dictionaries, in key order; errors as `arrow`."""
-        return to_rows(self.arrow(table))
+        """Return a table's rows as dictionaries, in key order, each checked against the schema.
+
+        Raises:
+            DamagedError: as `arrow`, or a row that the schema does not allow.
+        """
+        rows = to_rows(self.arrow(table))
+        check_table(TABLES[table], rows)
+        return rows
 
     def polars(self, table: str) -> pl.LazyFrame:
         """Return a table as a polars lazy frame; errors as `paths`."""

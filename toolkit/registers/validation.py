@@ -51,21 +51,29 @@ def check_rows(tables: dict[str, Any]) -> None:
     """
     rows = {name: to_rows(table) for name, table in tables.items()}
     for name, listed in rows.items():
-        table = TABLES[name]
-        _check_keys(table, listed)
-        for row in listed:
-            for column in table.columns:
-                for complaint in _complaints(column, row):
-                    raise DamagedError(
-                        f"{name}.{column.name} {complaint[0]}",
-                        expected=complaint[1],
-                        found=row[column.name],
-                        where=_where(table, row),
-                    )
-        for total, parts in table.sums:
-            _check_sum(table, listed, total, parts)
-        for parent in table.parents:
-            _check_parent(table, listed, parent, rows.get(parent.table, []))
+        check_table(TABLES[name], listed)
+        for parent in TABLES[name].parents:
+            _check_parent(TABLES[name], listed, parent, rows.get(parent.table, []))
+
+
+def check_table(table: Table, rows: list[Row]) -> None:
+    """Check the rows of one table: keys, types, bounds, closed sets, sums.
+
+    Raises:
+        DamagedError: the first row that breaks a rule, with its key.
+    """
+    _check_keys(table, rows)
+    for row in rows:
+        for column in table.columns:
+            for problem, expected in _complaints(column, row):
+                raise DamagedError(
+                    f"{table.name}.{column.name} {problem}",
+                    expected=expected,
+                    found=row[column.name],
+                    where=_where(table, row),
+                )
+    for total, parts in table.sums:
+        _check_sum(table, rows, total, parts)
 
 
 def _check_sum(table: Table, rows: list[Row], total: str, parts: tuple[str, ...]) -> None:

@@ -7,7 +7,8 @@ import io
 from typing import TYPE_CHECKING, Any
 
 import toolkit
-from toolkit.files import write_bytes
+from toolkit.errors import DamagedError, IncompleteError
+from toolkit.files import write_all
 from toolkit.registers.arrow import to_arrow
 from toolkit.registers.manifest import (
     MANIFEST_NAME,
@@ -56,6 +57,11 @@ def write_study(
         DamagedError: rows contradict the schema; nothing is written then.
     """
     tables = {name: to_arrow(TABLES[name], listed) for name, listed in rows.items()}
+    empty = [name for name, table in tables.items() if not table.num_rows]
+    if empty:
+        raise DamagedError(
+            "a table has no rows, and no data is not zero", found=", ".join(empty), where=study
+        )
     check_rows(tables)
     contents = {parquet_name(name): _parquet(table) for name, table in tables.items()} | dict(documents)
     manifest = Manifest(
@@ -77,11 +83,28 @@ def write_study(
             for name, content in sorted(contents.items())
         },
     )
-    (folder / MANIFEST_NAME).unlink(missing_ok=True)
-    for name, content in contents.items():
-        write_bytes(folder / name, content)
+    check_place(folder)
+    write_all(folder, contents, first=folder / MANIFEST_NAME)
     write_manifest(folder, manifest)
     return manifest
+
+
+def check_place(folder: Path) -> None:
+    """Check that a study may be written to a folder: nothing else than a study is there.
+
+    Raises:
+        IncompleteError: something else is.
+    """
+    ours = {*TABLES, "source", "README.md", MANIFEST_NAME}
+    visible = folder.iterdir() if folder.is_dir() else ()
+    found = {path.name for path in visible if not path.name.startswith(".")}
+    if found - ours or (found and not found & {*TABLES, "source", MANIFEST_NAME}):
+        raise IncompleteError(
+            "the folder holds something else than a study",
+            found=", ".join(sorted(found - ours or found)[:5]),
+            where=folder,
+            remedy="give an empty folder, or one that `toolkit registers build` made",
+        )
 
 
 def _parquet(table: Any) -> bytes:

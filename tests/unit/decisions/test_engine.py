@@ -9,7 +9,7 @@ import pytest
 from tests.unit.decisions.study import RULES, SmallStudy, evaluation_row, rule, run_row, small_study
 from toolkit.decisions.engine import Engine
 from toolkit.decisions.rulebook import load_rulebook
-from toolkit.errors import UsageError
+from toolkit.errors import RuleError, UsageError
 
 HOLDS, LOST, GAP, NEVER = (
     "mean(gap) = 0",
@@ -202,10 +202,38 @@ def test_every_operator_means_what_it_says() -> None:
 
 
 @pytest.mark.parametrize(
-    "test", ["each(rest(rest(gap)) > 0)", "decreasing(rest(gap))", "mean(rest(rest(gap))) > 0"]
+    "test",
+    [
+        "each(rest(rest(gap)) > 0)",
+        "decreasing(rest(gap))",
+        "mean(rest(rest(gap))) > 0",
+        "count(rest(rest(gap)) > 0) = 0",
+    ],
 )
 def test_nothing_holds_of_an_empty_series(test: str) -> None:
     assert verdict(test) == "not_evaluable"
+
+
+def test_a_product_beyond_all_bounds_has_no_value() -> None:
+    nines = "999999999999999"
+    assert verdict(" * ".join(["max(gap)", *[nines] * 30]) + " > 0") == "not_evaluable"
+
+
+@pytest.mark.parametrize("more", ['superseded = "Later."'])
+def test_nothing_rests_on_a_superseded_rule(more: str) -> None:
+    text = rule("P", HOLDS, kind="prediction", more=more) + rule("H", "passes(P)")
+    with pytest.raises(RuleError, match="'P' is not declared"):
+        load_rulebook(RULES + text)
+
+
+def test_a_rule_names_the_amendments_that_it_rests_on() -> None:
+    head = 'id = "A1"\ndated = "2026-01-01"\ntitle = "t"\nseen = "s"\nreason = "r"\nchanges = ["c"]\n'
+    change = f'[amendment]\n{head}replaces = ["A"]\n' + rule("A", LOST)
+    book = load_rulebook(RULES + rule("A", HOLDS) + rule("B", "passes(A)"), [change])
+    decision = Engine(book, ("small", ""), small_study(), {"A1": "digest"}).decide("B")
+    assert decision.verdict == "miss"
+    assert decision.amendment is None
+    assert [(ref.id, ref.sha256) for ref in decision.rests_on] == [("A1", "digest")]
 
 
 def test_a_quotient_over_zero_has_no_value() -> None:

@@ -62,8 +62,8 @@ DEFECTS = {
     "an endpoint name with a space": ("[endpoints.gap]", '[endpoints."ga p"]'),
     "a set without schedules": ("schedules = 2", ""),
     "a set of no tasks": ("tasks = 5", "tasks = 0"),
-    "a setting that no run has": ('for = ["H"]', 'for = ["H"]\nsettings = { mood = "good" }'),
-    "a setting that is no number": ('for = ["H"]', 'for = ["H"]\nsettings = { steps = "many" }'),
+    "a setting that no run has": ('for = ["H"]', 'for = ["H"]\nfixed = { mood = "good" }'),
+    "a setting that is no number": ('for = ["H"]', 'for = ["H"]\nfixed = { steps = "many" }'),
     "an expectation of a column that is none": ('by = "pooled"', 'by = "pooled"\nexpect = { wins = 1 }'),
     "a threshold that no test has": ('text = "Words."\n\n', 'text = "Words."\nthreshold = "0.5"\n'),
     "a threshold with an exponent": ('text = "Words."\n\n', 'text = "Words."\nthreshold = "1e99999999"\n'),
@@ -88,6 +88,18 @@ DEFECTS = {
     "steps pooled": ('by = "pooled"', 'by = "pooled"\nsteps = [0]'),
     "a threshold to wait for without waiting": ('unit = "fraction"', 'unit = "fraction"\nthreshold = "0.5"'),
     "an unknown arm in the matrix": ('arms = ["paired", "independent"]', 'arms = ["paired", "alone"]'),
+    "a test that reads nothing": ("mean(gap) > 0", "1 > 0"),
+    "no deciding roles": ('deciding_roles = ["primary"]', "deciding_roles = []"),
+    "an unknown deciding role": ('deciding_roles = ["primary"]', 'deciding_roles = ["friend"]'),
+    "a run twice in the matrix": ('condition = "Y"', 'condition = "X"'),
+    "a fixed time": ('for = ["H"]', 'for = ["H"]\nfixed = { launched_at = "5" }'),
+    "a value that its column never has": ('phase = "periodic"', 'phase = "nightly"'),
+    "a negative step": ("steps = [0, 20]", "steps = [-20, 0]"),
+    "a negative seed of the resampling": ("rng_seed = 1", "rng_seed = -1"),
+    "an exception without a run": ("[[matrix]]", "[[exceptions]]\nrun = 5\n\n[[matrix]]"),
+    "an empty name among the secondary": ('text = "Words."\n\n', 'text = "Words."\nsecondary = [""]\n'),
+    "a step of many digits": ('by = "pooled"', f'by = "checkpoint"\ncheckpoints = ["A@{"9" * 5000}"]'),
+    "a number of many digits": ("resamples = 10000", f"resamples = {'9' * 5000}"),
     "a gate to rest on": ("mean(gap) > 0", "passes(G)"),
     "a name that is endpoint and rule": ("[rules.H]", "[rules.gap]"),
     "a checkpoint without a step": ('by = "pooled"', 'by = "checkpoint"\ncheckpoints = ["A"]'),
@@ -116,7 +128,8 @@ def test_a_defect_is_refused(good: str, bad: str) -> None:
 
 
 def amendment(replaces: str, text: str, more: str = "") -> str:
-    return f'[amendment]\nid = "A9"\nreplaces = [{replaces}]\n{more}\n{text}'
+    head = 'id = "A9"\ndated = "2026-01-01"\ntitle = "t"\nseen = "s"\nreason = "r"\nchanges = ["c"]\n'
+    return f"[amendment]\n{head}replaces = [{replaces}]\n{more}\n{text}"
 
 
 GAP = GOOD[GOOD.index("[endpoints.gap]") : GOOD.index("[endpoints.other]")]
@@ -143,6 +156,11 @@ def test_an_amendment_can_restate_a_rule_it_does_not_change() -> None:
         amendment('"H2"', rule("H2", "mean(gap) > 1")),
         amendment('"H"', rule("H", "mean(gaap) > 1")),
         amendment('"H"', rule("H", "mean(gap) > 1") + "[surprise]\nx = 1\n"),
+        # What is restated stays what it was.
+        amendment("", rule("H", "mean(gap) > 1"), 'restates = ["H"]'),
+        amendment("", rule("H", "mean(gap) > 0").replace("Words.", "Others."), 'restates = ["H"]'),
+        amendment('"H"', rule("H", "mean(gap) > 1"), "surprise = 1"),
+        amendment('["H"]', rule("H", "mean(gap) > 1")),
         # An endpoint that changes its meaning under a frozen rule would change that rule silently.
         amendment("", GAP.replace("seeds = [0, 1]", "seeds = [0]")),
         amendment("", '[intervals.gap_95]\nendpoint = "gap"\nlevel = "0.90"\n'),

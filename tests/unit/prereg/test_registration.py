@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 RECORD = (CHECKOUT / "prereg/paired-rollouts/record.toml").read_text(encoding="utf-8")
 
 
+AMENDMENT = (CHECKOUT / "prereg/paired-rollouts/amendments/A1.toml").read_text(encoding="utf-8")
+
+
 def folder(home: Home) -> Path:
     return home.registration_folder("paired-rollouts")
 
@@ -91,6 +94,7 @@ DAMAGED_LISTS: dict[str, Callable[[str], str]] = {
     "one space": lambda text: text.replace("  ", " "),
     "a name twice": lambda text: text + text,
     "a path upwards": lambda text: text.replace("rules.toml", "../rules.toml"),
+    "a null byte": lambda text: text.replace("rules.toml", "rules\0.toml"),
     "an absolute path": lambda text: text.replace("rules.toml", "/etc/passwd"),
     "upper case": lambda text: text.upper(),
     "no text": lambda _: "\0\1\2",
@@ -119,6 +123,16 @@ def test_a_missing_file_is_incomplete(copy: Home, name: str) -> None:
         ("record.toml", "standing ="),
         ("record.toml", ""),
         ("record.toml", RECORD.replace("12:34:39Z", "12:34:39")),
+        ("record.toml", RECORD.replace("public", "whatever")),
+        ("record.toml", RECORD.replace("6dc709de", "zzzzzzzz")),
+        ("record.toml", RECORD.replace("evidence/document", "../../document")),
+        ("record.toml", RECORD.replace('"evidence/freetsa.tsr"', "5")),
+        ("record.toml", RECORD[: RECORD.index("[[authorities]]")] + "authorities = []"),
+        ("record.toml", RECORD.replace("2026-09-08T12:33:49Z", "0001-01-01T00:00:00+14:00")),
+        ("record.toml", "x = " + "[" * 100_000),
+        ("amendments/A1.toml", AMENDMENT.replace("2026-09-08", "yesterday")),
+        ("amendments/A1.toml", AMENDMENT.replace('replaces = ["H1b"]', "replaces = [1]")),
+        ("amendments/A1.toml", AMENDMENT.replace('id = "A1"', "id = [1]")),
         ("deviations.toml", "entries = 3"),
         ("deviations.toml", "[[entries]]\nid = 1"),
         ("amendments/A1.toml", "x = 1"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,8 +15,6 @@ from toolkit.registers.published.build import build_published
 from toolkit.registers.published.source import share_of
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from toolkit.places import Home
     from toolkit.registers.study import Study
 
@@ -42,23 +41,23 @@ def test_a_build_that_is_cut_off_leaves_nothing_that_looks_complete(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The manifest goes first and comes last: a reader never meets new files under an old manifest."""
-    from toolkit.registers import writer
     from toolkit.registers.study import open_study
 
     build_published(SOURCE, tmp_path, CARD, REF)
-    written = []
+    real, done = Path.replace, []
 
-    def power_cut(path: Path, content: bytes) -> None:
-        written.append(path)
-        if len(written) == 5:
+    def power_cut(self: Path, target: Path) -> Path:
+        done.append(target)
+        if len(done) == 5:
             raise KeyboardInterrupt
-        path.write_bytes(content)
+        return real(self, target)
 
-    monkeypatch.setattr(writer, "write_bytes", power_cut)
+    monkeypatch.setattr(Path, "replace", power_cut)
     with pytest.raises(KeyboardInterrupt):
         build_published(SOURCE, tmp_path, CARD, REF)
     with pytest.raises(IncompleteError):
         open_study(tmp_path)
+    assert not list(tmp_path.rglob("*.part"))
 
 
 def test_the_registration_named_is_the_one_shipped(published: Study) -> None:
@@ -141,6 +140,16 @@ def test_a_missing_source_is_incomplete_and_writes_nothing(tmp_path: Path) -> No
         ("probe.csv", "base,0,outcome,MC,lhs_mean", "base,zero,outcome,MC,lhs_mean"),
         ("luck_share.csv", "gate1-c2-paired-s0,0,", "nobody,0,"),
         ("runs.csv", "C2,paired", '"C2,paired'),
+        ("runs.csv", "arm,seed", "seed,seed"),
+        ("runs.csv", "12:07:16Z", "12:07:16"),
+        ("evaluations.csv", ",64,", ",1e999999999,"),
+        ("probe_clean_tasks.csv", "base,0,", "base,1e17,"),
+        ("decisions.csv", "-0.0039", "abc"),
+        (
+            "training_groups.csv",
+            "gate1-c2-paired-s0,groups,2400",
+            "gate1-c2-paired-s0,all_correct_groups,725",
+        ),
     ],
 )
 def test_a_damaged_source_is_refused_and_writes_nothing(

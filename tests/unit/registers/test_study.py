@@ -66,6 +66,15 @@ def rewrite(home: Home, table: pa.Table) -> None:
     reseal(home, lambda document: document["files"][EVALUATIONS].update(**entry(path)))
 
 
+def rehash_table(home: Home, table: pa.Table) -> None:
+    """Put another table in place with a manifest that agrees with it in everything."""
+    from toolkit.registers.rowhash import row_sha256
+
+    rewrite(home, table)
+    facts = {"rows": table.num_rows, "row_sha256": row_sha256(table)}
+    reseal(home, lambda document: document["tables"]["evaluations"].update(facts))
+
+
 def entry(path: Path) -> dict[str, Any]:
     import hashlib
 
@@ -82,7 +91,7 @@ def reseal(home: Home, change: Callable[[dict[str, Any]], object]) -> None:
 
     document.pop("seal")
     canonical = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    document["seal"] = hashlib.sha256(canonical.encode()).hexdigest()
+    document["seal"] = hashlib.sha256(canonical.encode(errors="surrogatepass")).hexdigest()
     path.write_text(json.dumps(document))
 
 
@@ -202,6 +211,12 @@ RESEALED: dict[str, Callable[[dict[str, Any]], object]] = {
     "a study named out of its folder": lambda d: d.update(study="../../elsewhere"),
     "a negative count": lambda d: d["tables"]["runs"].update(rows=-1),
     "a count that is true": lambda d: d["tables"]["runs"].update(rows=True),
+    "no tables at all": lambda d: d.update(tables={}, files={}),
+    "a table without rows": lambda d: d["tables"]["runs"].update(rows=0),
+    "a file name with a null byte": lambda d: d["files"].update(
+        {"source/\0.csv": d["files"].pop("source/runs.csv")}
+    ),
+    "a half character": lambda d: d.update(code_version="\ud800"),
     "a hash that is none": lambda d: d["tables"]["runs"].update(row_sha256="000"),
 }
 

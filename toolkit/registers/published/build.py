@@ -53,7 +53,7 @@ def build_published(source_folder: Path, folder: Path, card: str, registration: 
     source = read_source(source_folder)
     try:
         rows = {name: rows_of(source) for name, rows_of in _TABLES.items()}
-    except (KeyError, ValueError) as error:
+    except (KeyError, ValueError, ArithmeticError) as error:
         raise DamagedError(
             "the transcribed figures are not complete",
             found=f"{type(error).__name__}: {error}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkit.registers.published.source import Record, Source, maybe_number, number, share_of, whole
+from toolkit.registers.published.source import Record, Source, maybe_number, number, put, share_of, whole
 
 if TYPE_CHECKING:
     from toolkit.registers.arrow import Row
@@ -96,7 +96,7 @@ def _figures(source: Source) -> _Figures:
     for r in source.records["probe"]:
         if r["step"]:
             cells = figures.setdefault((r["trajectory"], whole(r, "step")), {})
-            cells.setdefault((r["noise"], r["estimator"]), {})[r["figure"]] = r["value"]
+            put(cells.setdefault((r["noise"], r["estimator"]), {}), r["figure"], r["value"])
     return figures
 
 

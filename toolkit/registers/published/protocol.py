@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from toolkit.errors import DamagedError
-from toolkit.registers.published.source import Record, Source, decimal, whole
+from toolkit.registers.published.source import Record, Source, decimal, put, whole
 
 if TYPE_CHECKING:
     from toolkit.registers.arrow import Row
@@ -43,17 +43,16 @@ def intervals(source: Source) -> list[Row]:
     decisions: dict[tuple[str, str], Record] = {}
     for r in source.records["decisions"]:
         name = r["figure"] if r["seed"] in ("", "mean") else f"{r['figure']}/{r['seed']}"
-        decisions.setdefault((r["condition"], r["hypothesis"]), {})[name] = r["value"]
+        put(decisions.setdefault((r["condition"], r["hypothesis"]), {}), name, r["value"])
     rows: list[Row] = []
     for endpoint, (condition, hypothesis, figure, percent) in _INTERVALS.items():
         f = decisions[condition, hypothesis]
-        low, high = f[f"{figure}_ci{percent}_low"], f[f"{figure}_ci{percent}_high"]
         rows.append(
             {
                 "endpoint": endpoint,
                 "level": Decimal(percent) / 100,
-                "low": Decimal(low),
-                "high": Decimal(high),
+                "low": decimal(f, f"{figure}_ci{percent}_low"),
+                "high": decimal(f, f"{figure}_ci{percent}_high"),
                 "estimate": decimal(f, figure),
                 "decimals": 4,
                 "method": "percentile bootstrap",

@@ -29,6 +29,9 @@ SOURCES = (
 
 Record = dict[str, str]
 
+# No figure of the study is anywhere near 10^18.
+LARGEST_POWER = 18
+
 
 @dataclass(frozen=True)
 class Source:
@@ -57,9 +60,14 @@ def read_source(folder: Path) -> Source:
     for name in SOURCES:
         try:
             reader = csv.DictReader(io.StringIO(content[f"{name}.csv"].decode(), newline=""), strict=True)
+            header = reader.fieldnames or []
+            if len(set(header)) != len(header):
+                raise csv.Error("a column stands twice")  # noqa: TRY301 - one message for what is no table
             records[name] = list(reader)
         except (UnicodeDecodeError, csv.Error) as error:
             raise DamagedError(f"{name}.csv is not a CSV file", found=error, where=folder) from None
+        if not records[name]:
+            raise DamagedError(f"{name}.csv has no rows", where=folder)
         for line, record in enumerate(records[name], start=2):
             if None in record or None in record.values():
                 raise DamagedError(f"{name}.csv has an uneven row", where=f"{folder / name}.csv line {line}")
@@ -109,13 +117,25 @@ def share_of(fraction: str, total: int, where: object) -> int:
     return int(nearest)
 
 
+def put(figures: Record, name: str, value: str) -> None:
+    """Put a figure among others; a second, different one under the same name is refused.
+
+    Raises:
+        DamagedError: there is one already that differs.
+    """
+    if figures.setdefault(name, value) != value:
+        raise DamagedError(
+            "a figure stands twice, with two values", expected=figures[name], found=value, where=name
+        )
+
+
 def _decimal(text: str, where: object) -> Decimal:
     try:
         value = Decimal(text)
     except InvalidOperation:
         raise DamagedError("a figure is no number", found=text, where=where) from None
-    if not value.is_finite():
-        raise DamagedError("a figure is not finite", found=text, where=where)
+    if not value.is_finite() or value.adjusted() > LARGEST_POWER:
+        raise DamagedError("a figure is not finite, or far too large", found=text[:40], where=where)
     return value
 
 

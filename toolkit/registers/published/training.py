@@ -12,6 +12,7 @@ from toolkit.registers.published.source import (
     maybe_decimal,
     maybe_number,
     number,
+    put,
     share_of,
     whole,
 )
@@ -81,7 +82,7 @@ def groups_summary(source: Source) -> list[Row]:
     cells = {r["run_id"]: cell(r) for r in source.records["runs"]}
     figures: dict[str, Record] = {}
     for r in source.records["training_groups"]:
-        figures.setdefault(r["run_id"], {})[r["figure"]] = r["value"]
+        put(figures.setdefault(r["run_id"], {}), r["figure"], r["value"])
     rows: list[Row] = []
     for run_id, f in figures.items():
         groups, all_correct = whole(f, "groups"), whole(f, "all_correct_groups")
@@ -132,7 +133,7 @@ def luck_share_summary(source: Source) -> list[Row]:
     for r in source.records["calibration"]:
         if r["regime"] in _CALIBRATED:
             key = (r["run_id"], r["register_version"], r["model"], _CALIBRATED[r["regime"]])
-            calibrations.setdefault(key, {})[r["figure"]] = r["value"]
+            put(calibrations.setdefault(key, {}), r["figure"], r["value"])
     for (run_id, environment, model, regime), f in calibrations.items():
         pooled = {"luck_share_pooled": "", **f}
         rows.append(
@@ -165,8 +166,15 @@ def cell(record: Record) -> Row:
 
 
 def moment(text: str) -> datetime:
-    """Return a UTC time from its ISO 8601 text."""
-    return datetime.fromisoformat(text)
+    """Return a time from its ISO 8601 text.
+
+    Raises:
+        ValueError: it is none, or has no zone.
+    """
+    time = datetime.fromisoformat(text)
+    if time.tzinfo is None:
+        raise ValueError(f"{text} has no time zone")
+    return time
 
 
 def _evaluation(r: Record) -> Row:
