@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.conftest import CHECKOUT
+from tests.conftest import CHECKOUT, snapshot
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,29 +41,25 @@ def test_the_wheel_holds_package_registers_and_registration_and_no_tests(wheel: 
     assert not [name for name in names if name.startswith("tests/")]
 
 
-def test_an_installed_package_decides_from_an_empty_folder(wheel: Path, tmp_path: Path) -> None:
+def test_an_installed_package_decides_from_an_empty_folder_and_leaves_itself_alone(
+    wheel: Path, tmp_path: Path
+) -> None:
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "site-packages")
     (tmp_path / "empty").mkdir()
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site-packages")}
     environment.pop("TOOLKIT_HOME", None)
-    done = subprocess.run(
-        [sys.executable, "-m", "toolkit", "decide", "H2a", "--json"],
-        cwd=tmp_path / "empty",
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert json.loads(done.stdout)[0]["verdict"] == "miss"
-    assert (
-        "_shipped"
-        in subprocess.run(
-            [sys.executable, "-m", "toolkit", "registers", "list", "--json"],
-            cwd=tmp_path / "empty",
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-    )
+
+    def installed(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "toolkit", *arguments]
+        return subprocess.run(
+            command, cwd=tmp_path / "empty", env=environment, capture_output=True, text=True, check=False
+        )
+
+    before = snapshot(tmp_path / "site-packages" / "toolkit" / "_shipped")
+    assert json.loads(installed("decide", "H2a", "--json").stdout)[0]["verdict"] == "miss"
+    assert "_shipped" in installed("registers", "list", "--json").stdout
+    assert installed("registers", "build", "published").returncode == 2
+    assert installed("site", "build").returncode == 0
+    assert (tmp_path / "empty" / "site" / "index.html").is_file()
+    assert snapshot(tmp_path / "site-packages" / "toolkit" / "_shipped") == before
