@@ -14,6 +14,7 @@ from toolkit.cli.registers import registers
 from toolkit.cli.reproduce import reproduce
 from toolkit.cli.site import site
 from toolkit.cli.sql import sql
+from toolkit.cli.theory import theory
 from toolkit.cli.verify_prereg import verify_prereg
 from toolkit.errors import IncompleteError, ToolkitError, UsageError
 
@@ -43,7 +44,7 @@ def cli() -> None:
     """
 
 
-for command in (decide, explain, verify_prereg, registers, sql, site, reproduce):
+for command in (decide, explain, verify_prereg, registers, sql, theory, site, reproduce):
     cli.add_command(command)
 
 

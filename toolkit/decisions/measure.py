@@ -11,7 +11,7 @@ from toolkit.decisions.endpoints import Rate
 from toolkit.decisions.plan import described
 from toolkit.decisions.values import Missing, Scalar, Series, exact, together
 from toolkit.errors import DamagedError
-from toolkit.estimators.auc import auc
+from toolkit.estimators.area import auc
 from toolkit.estimators.threshold import steps_to_threshold
 
 if TYPE_CHECKING:

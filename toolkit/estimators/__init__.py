@@ -1,6 +1,35 @@
-"""Numbers in, numbers out."""
+"""Numbers in, numbers out. Names are loaded when they are used: a verdict needs no numpy."""
 
-from toolkit.estimators.auc import auc, auc_weights
-from toolkit.estimators.threshold import steps_to_threshold
+from __future__ import annotations
 
-__all__ = ["auc", "auc_weights", "steps_to_threshold"]
+from importlib import import_module
+from typing import Any
+
+_HOMES = {
+    "auc": "area",
+    "auc_weights": "area",
+    "bandit": "bernoulli",
+    "exact_condition": "condition",
+    "group_gradient": "advantages",
+    "leave_one_out": "advantages",
+    "luck_share": "luck",
+    "luck_share_null_bias": "luck",
+    "mean_centred": "advantages",
+    "mean_luck_share": "luck",
+    "orthogonal_condition": "condition",
+    "spurious_rate": "spurious",
+    "standardized": "advantages",
+    "steps_to_threshold": "threshold",
+    "success_probability": "bernoulli",
+}
+
+__all__ = [  # noqa: PLE0604 - the names are the keys above
+    *_HOMES,
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Return an estimator, imported now."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

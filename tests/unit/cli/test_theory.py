@@ -1,0 +1,82 @@
+"""`toolkit theory`, as fixed for others to call."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.conftest import Result
+
+
+def test_spurious_has_the_fixed_shape(toolkit: Callable[..., Result]) -> None:
+    document = toolkit("theory", "spurious", "--flip-rate", "0.1", "--group-size", "8", "--json").json()
+    assert document == {"independent": pytest.approx(0.56953278), "paired": 0.0}
+
+
+def test_bandit_has_the_fixed_shape(toolkit: Callable[..., Result]) -> None:
+    arguments = ("--logit", "0.0", "--group-size", "8", "--flip-rate", "0.1", "--json")
+    document = toolkit("theory", "bandit", *arguments).json()
+    designs = {"independent", "paired"}
+    assert set(document) == {
+        "contrast_variance",
+        "mean_centred",
+        "standardized",
+        "clean_norm_squared",
+        "score_spread",
+    }
+    assert set(document["contrast_variance"]) == designs
+    for estimator in ("mean_centred", "standardized"):
+        assert set(document[estimator]) == {"trace", "mean_norm"}
+        assert all(set(document[estimator][part]) == designs for part in ("trace", "mean_norm"))
+    assert document["clean_norm_squared"] == 203 / 4096
+
+
+def test_condition_reads_a_group_of_ones_own(toolkit: Callable[..., Result], tmp_path: Path) -> None:
+    path = tmp_path / "group.json"
+    path.write_text(json.dumps({"outcomes": [1, 0], "scores": [[0.5], [-0.5]]}))
+    document = toolkit("theory", "condition", "--scores", path, "--json").json()
+    # By hand: S̄ = 0, g_c = 0.5 · 0.5 = 0.25 → L = 1/16; R = 0.25/4 = 1/16: a single success is a tie.
+    assert document == {"left": 0.0625, "right": 0.0625, "pairing_lowers_trace": False}
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"outcomes": [1], "scores": "x"}', '{"outcomes": [1], "scores": [[1], [1, 2]]}']
+)
+def test_a_file_that_is_no_group_is_refused(
+    toolkit: Callable[..., Result], tmp_path: Path, text: str
+) -> None:
+    path = tmp_path / "group.json"
+    path.write_text(text)
+    result = toolkit("theory", "condition", "--scores", path)
+    assert result.code == 4
+    assert "does not hold a group" in result.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("spurious", "--flip-rate", "2"),
+        ("spurious", "--flip-rate", "x"),
+        ("spurious", "--flip-rate", "9" * 100),
+        ("spurious", "--flip-rate", "1/0"),
+        ("spurious",),
+        ("bandit", "--flip-rate", "0.1", "--group-size", "1"),
+        ("bandit", "--flip-rate", "0.1", "--logit", "nan"),
+        ("condition",),
+        ("condition", "--successes", "9"),
+        ("condition", "--successes", "1", "--scores", "x.json"),
+    ],
+    ids=" ".join,
+)
+def test_impossible_questions_are_wrong_usage(
+    toolkit: Callable[..., Result], arguments: tuple[str, ...]
+) -> None:
+    result = toolkit("theory", *arguments)
+    assert result.code == 2
+    assert result.out == ""

@@ -1,0 +1,60 @@
+"""Advantages and the group gradient."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkit.estimators import group_gradient, leave_one_out, mean_centred, standardized
+
+groups = st.lists(st.integers(0, 1), min_size=2, max_size=8).map(lambda r: np.array(r, dtype=float))
+
+
+@given(groups)
+def test_advantages_follow_their_definitions(rewards: np.ndarray) -> None:
+    size = len(rewards)
+    others = [(rewards.sum() - r) / (size - 1) for r in rewards]
+    assert mean_centred(rewards) == pytest.approx(rewards - rewards.mean())
+    assert leave_one_out(rewards) == pytest.approx(rewards - np.array(others))
+    spread = np.sqrt(((rewards - rewards.mean()) ** 2).sum() / (size - 1))
+    assert standardized(rewards) == pytest.approx((rewards - rewards.mean()) / (spread + 1e-4))
+
+
+def test_one_flip_among_eight_as_in_the_paper() -> None:
+    """sec:spurious: the flipped rollout gets -2.47, each sibling +0.35."""
+    advantages = standardized([0, 1, 1, 1, 1, 1, 1, 1])
+    assert [round(float(a), 2) for a in advantages] == [-2.47] + [0.35] * 7
+
+
+def test_a_constant_group_gives_no_gradient_at_all() -> None:
+    assert (standardized(np.full((3, 8), 0.1)) == 0).all()
+
+
+def test_groups_stand_along_the_last_axis() -> None:
+    rewards = np.random.default_rng(1).random((4, 5, 8))
+    for advantage in (mean_centred, leave_one_out, standardized):
+        assert advantage(rewards)[2, 3] == pytest.approx(advantage(rewards[2, 3]))
+
+
+def test_the_group_gradient_is_the_mean_of_products() -> None:
+    rng = np.random.default_rng(2)
+    advantages, scores = rng.normal(size=8), rng.normal(size=(8, 3))
+    by_hand = sum(a * s for a, s in zip(advantages, scores, strict=True)) / 8
+    assert group_gradient(advantages, scores) == pytest.approx(by_hand)
+
+
+@pytest.mark.parametrize("rewards", [[], [1.0], [[1.0]], [1.0, float("nan")], [1.0, float("inf")], 1.0])
+def test_what_is_no_group_is_refused(rewards: object) -> None:
+    for advantage in (mean_centred, leave_one_out, standardized):
+        with pytest.raises(ValueError, match=r"at least two rollouts|not finite"):
+            advantage(rewards)
+
+
+def test_other_misfits_are_refused() -> None:
+    with pytest.raises(ValueError, match="epsilon"):
+        standardized([0, 1], epsilon=0)
+    for shapes in ((3, (4, 2)), (0, (0, 2)), (3, (3,))):
+        with pytest.raises(ValueError, match="expected advantages"):
+            group_gradient(np.ones(shapes[0]), np.ones(shapes[1]))
