@@ -1,0 +1,76 @@
+"""The registered interval against other ways to make it, in one process and in turns."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import stats
+
+from toolkit.estimators import crossed_bootstrap, draw_weights
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SEEDS, TASKS, RESAMPLES, ENDPOINTS, ROUNDS = 3, 64, 10_000, 20, 9
+RNG = np.random.default_rng(1)
+TABLES = [RNG.normal(0.03, 0.2, (SEEDS, TASKS)) for _ in range(ENDPOINTS)]
+
+
+def one() -> None:
+    """One endpoint's registered interval, its weights drawn anew."""
+    crossed_bootstrap(TABLES[0], draw_weights(SEEDS, TASKS, RESAMPLES, 1), 0.95)
+
+
+def twenty() -> None:
+    """Twenty endpoints that share their weights."""
+    weights = draw_weights(SEEDS, TASKS, RESAMPLES, 1)
+    for table in TABLES:
+        crossed_bootstrap(table, weights, 0.95)
+
+
+def by_scipy() -> None:
+    """Scipy's vectorized bootstrap on two unpaired index vectors: the same reading."""
+    table = TABLES[0]
+
+    def mean(seeds: np.ndarray, tasks: np.ndarray, axis: int = -1) -> np.ndarray:
+        del axis
+        return table[seeds.astype(int)[..., :, None], tasks.astype(int)[..., None, :]].mean(axis=(-2, -1))
+
+    data = (np.arange(float(SEEDS)), np.arange(float(TASKS)))
+    rng = np.random.default_rng(1)
+    stats.bootstrap(data, mean, vectorized=True, n_resamples=RESAMPLES, method="percentile", rng=rng)
+
+
+def by_loop() -> None:
+    """A numpy loop over resamples."""
+    table, rng = TABLES[0], np.random.default_rng(1)
+    means = [
+        table[np.ix_(rng.integers(0, SEEDS, SEEDS), rng.integers(0, TASKS, TASKS))].mean()
+        for _ in range(RESAMPLES)
+    ]
+    np.quantile(means, [0.025, 0.975])
+
+
+def compare() -> None:
+    """Print medians of several rounds and the ratios that have goals."""
+    ways: dict[str, Callable[[], None]] = {"one": one, "twenty": twenty, "scipy": by_scipy, "loop": by_loop}
+    taken: dict[str, list[float]] = {name: [] for name in ways}
+    for number in range(ROUNDS + 1):
+        for name, way in ways.items():
+            started = time.perf_counter()
+            way()
+            if number:
+                taken[name].append(time.perf_counter() - started)
+    ms = {name: 1000 * statistics.median(times) for name, times in taken.items()}
+    print(f"registered interval, {SEEDS} × {TASKS}, {RESAMPLES} resamples, medians of {ROUNDS} rounds")
+    for name, figure in ms.items():
+        print(f"  {name:8} {figure:9.2f} ms")
+    for text, ratio, goal, met in (
+        ("one / scipy", ms["one"] / ms["scipy"], "at most 1.2", ms["one"] <= 1.2 * ms["scipy"]),
+        ("loop / one", ms["loop"] / ms["one"], "at least 10", ms["loop"] >= 10 * ms["one"]),
+        ("twenty / one", ms["twenty"] / ms["one"], "at most 2", ms["twenty"] <= 2 * ms["one"]),
+    ):
+        print(f"  {text:13} {ratio:6.2f}  {'met' if met else 'MISSED'}: {goal}")

@@ -1,0 +1,165 @@
+"""The registered interval against scipy, plain loops, closed forms and full enumeration."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from toolkit.estimators import (
+    bootstrap_variance,
+    crossed_bootstrap,
+    draw_weights,
+    nested_bootstrap,
+    seed_enumerated_bootstrap,
+)
+
+
+def differences(seeds: int = 3, tasks: int = 64, rng_seed: int = 5) -> np.ndarray:
+    """Return differences with a seed, a task and a residual part."""
+    rng = np.random.default_rng(rng_seed)
+    return (
+        0.03
+        + rng.normal(0, 0.03, (seeds, 1))
+        + rng.normal(0, 0.1, (1, tasks))
+        + rng.normal(0, 0.2, (seeds, tasks))
+    )
+
+
+def test_an_interval_is_the_percentiles_of_weighted_means() -> None:
+    d = differences()
+    weights = draw_weights(3, 64, 500, 11)
+    means = [
+        sum(weights.seeds[b, s] * weights.tasks[b, t] * d[s, t] for s in range(3) for t in range(64))
+        for b in range(500)
+    ]
+    interval = crossed_bootstrap(d, weights, 0.95)
+    assert (interval.low, interval.high) == pytest.approx(
+        tuple(np.quantile(means, [0.025, 0.975])), abs=1e-12
+    )
+    assert interval.estimate == pytest.approx(d.mean())
+
+
+def test_weights_are_counts_of_draws_with_replacement() -> None:
+    weights = draw_weights(3, 5, 4000, 1)
+    for drawn, size in ((weights.seeds, 3), (weights.tasks, 5)):
+        counts = drawn * size
+        assert np.array_equal(counts, counts.round())
+        assert np.array_equal(counts.sum(axis=1), np.full(4000, size))
+        assert counts.var(axis=0, ddof=1) == pytest.approx(np.full(size, 1 - 1 / size), rel=0.1)
+    joint = np.corrcoef(weights.seeds[:, 0], weights.tasks[:, 0])[0, 1]
+    assert abs(joint) < 0.06
+
+
+def test_scipy_on_two_unpaired_index_vectors_agrees() -> None:
+    """An independent implementation of the crossed reading, with its own random numbers."""
+    d = differences()
+
+    def mean(seeds: np.ndarray, tasks: np.ndarray, axis: int = -1) -> np.ndarray:
+        assert axis == -1
+        picked = d[seeds.astype(int)[..., :, None], tasks.astype(int)[..., None, :]]
+        return picked.mean(axis=(-2, -1))
+
+    theirs = stats.bootstrap(
+        (np.arange(3.0), np.arange(64.0)),
+        mean,
+        paired=False,
+        vectorized=True,
+        n_resamples=20_000,
+        method="percentile",
+        rng=np.random.default_rng(3),
+    ).confidence_interval
+    ours = crossed_bootstrap(d, draw_weights(3, 64, 20_000, 4), 0.95)
+    assert ours.low_error is not None
+    assert ours.high_error is not None
+    assert abs(ours.low - theirs.low) < 5 * ours.low_error
+    assert abs(ours.high - theirs.high) < 5 * ours.high_error
+
+
+def enumerated_means(d: np.ndarray, *, nested: bool) -> list[float]:
+    """Return the mean of every equally likely draw of seeds and tasks."""
+    seeds, tasks = d.shape
+    seed_draws = list(product(range(seeds), repeat=seeds))
+    task_draws = [list(draw) for draw in product(range(tasks), repeat=tasks)]
+    if not nested:
+        return [d[np.ix_(s, t)].mean() for s in seed_draws for t in task_draws]
+    return [
+        float(np.mean([d[s, t].mean() for s, t in zip(drawn, each, strict=True)]))
+        for drawn in seed_draws
+        for each in product(task_draws, repeat=seeds)
+    ]
+
+
+@pytest.mark.parametrize(("seeds", "tasks"), [(2, 2), (2, 3), (3, 2)])
+def test_the_closed_forms_are_the_variances_of_all_draws(seeds: int, tasks: int) -> None:
+    d = differences(seeds, tasks)
+    crossed, nested = bootstrap_variance(d)
+    assert crossed == pytest.approx(np.var(enumerated_means(d, nested=False)), rel=1e-10)
+    assert nested == pytest.approx(np.var(enumerated_means(d, nested=True)), rel=1e-10)
+
+
+def test_many_resamples_reach_the_closed_forms() -> None:
+    d = differences()
+    weights = draw_weights(3, 64, 40_000, 8)
+    means = np.einsum("bs,st,bt->b", weights.seeds, d, weights.tasks)
+    assert means.var() == pytest.approx(bootstrap_variance(d)[0], rel=0.04)
+
+
+def test_listing_the_seeds_is_the_crossed_interval_without_their_noise() -> None:
+    d, weights = differences(), draw_weights(3, 64, 3000, 2)
+    listed = seed_enumerated_bootstrap(d, weights, 0.95)
+    by_hand = [(weights.tasks @ d[list(drawn)].mean(axis=0)) for drawn in product(range(3), repeat=3)]
+    expected = np.quantile(np.concatenate(by_hand), [0.025, 0.975], method="inverted_cdf")
+    assert (listed.low, listed.high) == pytest.approx(tuple(expected), abs=1e-9)
+
+
+def test_the_endpoint_error_is_the_spread_over_seeds() -> None:
+    d = differences()
+    intervals = [crossed_bootstrap(d, draw_weights(3, 64, 2000, n), 0.95) for n in range(60)]
+    spread = np.std([interval.low for interval in intervals], ddof=1)
+    assert np.mean([i.low_error for i in intervals if i.low_error]) == pytest.approx(spread, rel=0.35)
+
+
+def test_the_same_seed_gives_the_same_interval_and_another_one_another() -> None:
+    d = differences()
+    first, again, other = (crossed_bootstrap(d, draw_weights(3, 64, 500, n), 0.95) for n in (1, 1, 2))
+    assert first == again != other
+    assert nested_bootstrap(d, 500, 1, 0.95) == nested_bootstrap(d, 500, 1, 0.95)
+
+
+def test_a_constant_difference_has_an_interval_of_no_width() -> None:
+    interval = crossed_bootstrap(np.full((3, 8), 0.25), draw_weights(3, 8, 100, 1), 0.95)
+    assert (interval.low, interval.high) == pytest.approx((0.25, 0.25))
+    assert bootstrap_variance(np.full((3, 8), 0.25)) == (0.0, 0.0)
+
+
+HOLED = differences()
+HOLED[1, 3] = np.nan
+
+
+@pytest.mark.parametrize("table", [np.ones((1, 64)), np.ones((3, 1)), np.ones(64), HOLED])
+def test_a_table_that_cannot_be_resampled_is_refused(table: np.ndarray) -> None:
+    weights = draw_weights(3, 64, 10, 1)
+    for call in (
+        lambda: crossed_bootstrap(table, weights, 0.95),
+        lambda: nested_bootstrap(table, 10, 1, 0.95),
+        lambda: seed_enumerated_bootstrap(table, weights, 0.95),
+        lambda: bootstrap_variance(table),
+    ):
+        with pytest.raises(ValueError, match=r"two of each|not finite|expected"):
+            call()
+
+
+def test_weights_for_other_tables_are_refused() -> None:
+    with pytest.raises(ValueError, match="the weights are for"):
+        crossed_bootstrap(differences(), draw_weights(3, 63, 10, 1), 0.95)
+    with pytest.raises(ValueError, match="level"):
+        crossed_bootstrap(differences(), draw_weights(3, 64, 10, 1), 1.0)
+    with pytest.raises(ValueError, match="two seeds and tasks"):
+        draw_weights(1, 64, 10, 1)
+    with pytest.raises(ValueError, match="a resample"):
+        nested_bootstrap(differences(), 0, 1, 0.95)
+    with pytest.raises(ValueError, match="at most 8 seeds"):
+        seed_enumerated_bootstrap(differences(9), draw_weights(9, 64, 10, 1), 0.95)

@@ -1,0 +1,259 @@
+"""The registered interval: percentile bootstrap over seed pairs and tasks, and what checks it.
+
+A task stands for all its schedules: its differences are averaged over schedules and steps before anything is
+resampled, and episodes are never pooled as independent samples.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+SMALLEST_SAMPLE = 2
+LARGEST_ENUMERATION = 8
+
+
+@dataclass(frozen=True)
+class BootstrapWeights:
+    """One set of resamples, to be shared by every endpoint on the same seeds and tasks.
+
+    Args:
+        seeds: weight of each seed pair in each resample, shape (B, S); rows sum to one.
+        tasks: weight of each task in each resample, shape (B, T); rows sum to one.
+        rng_seed: seed that the resamples were drawn with.
+    """
+
+    seeds: NDArray[np.float64]
+    tasks: NDArray[np.float64]
+    rng_seed: int
+
+
+@dataclass(frozen=True)
+class BootstrapInterval:
+    """A percentile interval of the mean difference.
+
+    Args:
+        estimate: mean difference, in the unit of the differences.
+        low: lower end.
+        high: upper end.
+        low_error: Monte Carlo standard error of the lower end; None where it is not estimated.
+        high_error: Monte Carlo standard error of the upper end; None where it is not estimated.
+        level: confidence level.
+        unit: what was resampled.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    low_error: float | None
+    high_error: float | None
+    level: float
+    unit: str
+
+
+def draw_weights(seeds: int, tasks: int, resamples: int, rng_seed: int) -> BootstrapWeights:
+    """Draw resamples of seed pairs and tasks, each with replacement and independent of the other.
+
+    Args:
+        seeds: seed pairs, S >= 2.
+        tasks: tasks, T >= 2.
+        resamples: resamples, B >= 1.
+        rng_seed: explicit seed, >= 0; the same seed gives the same weights.
+
+    Raises:
+        ValueError: fewer than two seeds or tasks, or no resample.
+
+    Source:
+        Registered analysis plan: 10,000 resamples; seeds with replacement as (paired, independent) pairs;
+        tasks with replacement with all their schedules.
+    """
+    import numpy as np
+
+    if min(seeds, tasks) < SMALLEST_SAMPLE or resamples < 1:
+        raise ValueError(
+            f"expected two seeds and tasks at least, found {seeds}, {tasks}, {resamples} resamples"
+        )
+    streams = np.random.SeedSequence(rng_seed).spawn(2)
+    drawn = [
+        _counts(np.random.default_rng(stream), size, resamples) / size
+        for stream, size in zip(streams, (seeds, tasks), strict=True)
+    ]
+    return BootstrapWeights(drawn[0], drawn[1], rng_seed)
+
+
+def crossed_bootstrap(differences: ArrayLike, weights: BootstrapWeights, level: float) -> BootstrapInterval:
+    """Percentile interval with one draw of tasks shared by all seeds: the registered interval.
+
+    Args:
+        differences: paired minus independent, shape (S, T): seed pair, task.
+        weights: resamples for S seeds and T tasks.
+        level: confidence level, in (0, 1).
+
+    Raises:
+        ValueError: shapes that do not fit, a difference that is not finite, or a level outside (0, 1).
+
+    Source:
+        Paper sec:protocol, "Evaluation". Crossed, because every run is evaluated on the same tasks and
+        schedules.
+    """
+    import numpy as np
+
+    d = _differences(differences, level)
+    if d.shape != (weights.seeds.shape[1], weights.tasks.shape[1]):
+        size = f"{weights.seeds.shape[1]} × {weights.tasks.shape[1]}"
+        raise ValueError(f"the weights are for {size}, found {d.shape}")
+    # Tasks first: a product with S rows instead of one with T.
+    means = np.einsum("sb,sb->b", d @ weights.tasks.T, weights.seeds.T)
+    return _percentile(d, means, level, "seed pairs and tasks, crossed")
+
+
+def nested_bootstrap(
+    differences: ArrayLike, resamples: int, rng_seed: int, level: float
+) -> BootstrapInterval:
+    """Percentile interval with tasks drawn anew for every drawn seed: the other reading, shown beside.
+
+    Args:
+        differences: paired minus independent, shape (S, T).
+        resamples: resamples, B >= 1.
+        rng_seed: explicit seed, >= 0.
+        level: confidence level, in (0, 1).
+
+    Raises:
+        ValueError: as `crossed_bootstrap` and `draw_weights`.
+
+    Source:
+        Registered analysis plan, read seed by seed.
+    """
+    import numpy as np
+
+    d = _differences(differences, level)
+    seeds, tasks = d.shape
+    if resamples < 1:
+        raise ValueError(f"expected a resample at least, found {resamples}")
+    seed_stream, task_stream = (np.random.default_rng(s) for s in np.random.SeedSequence(rng_seed).spawn(2))
+    drawn = seed_stream.integers(0, seeds, (resamples, seeds))
+    means = np.zeros(resamples)
+    for slot in range(seeds):  # a slot at a time, so that memory stays at B × T
+        within = _counts(task_stream, tasks, resamples) / tasks
+        means += np.einsum("bt,bt->b", d[drawn[:, slot]], within) / seeds
+    return _percentile(d, means, level, "seed pairs, and tasks within each")
+
+
+def bootstrap_variance(differences: ArrayLike) -> tuple[float, float]:
+    """Variance of the bootstrap mean, crossed and nested, in closed form: a check without random numbers.
+
+    Args:
+        differences: paired minus independent, shape (S, T).
+
+    Returns:
+        Crossed v_seed/S + v_task/T + v_resid/(ST), and nested v_seed/S + (mean within-seed variance)/(ST),
+        with plug-in variances (divisor n), in squared units.
+
+    Raises:
+        ValueError: fewer than two seeds or tasks, or a difference that is not finite.
+
+    Source:
+        Moments of multinomial weights; exact for infinitely many resamples.
+    """
+    d = _differences(differences, 0.5)
+    seeds, tasks = d.shape
+    by_seed, by_task, mean = d.mean(axis=1), d.mean(axis=0), d.mean()
+    residual = d - by_seed[:, None] - by_task[None, :] + mean
+    crossed = by_seed.var() / seeds + by_task.var() / tasks + (residual**2).mean() / d.size
+    nested = by_seed.var() / seeds + d.var(axis=1).mean() / d.size
+    return float(crossed), float(nested)
+
+
+def seed_enumerated_bootstrap(
+    differences: ArrayLike, weights: BootstrapWeights, level: float
+) -> BootstrapInterval:
+    """The crossed interval with every draw of seeds listed instead of sampled: less Monte Carlo noise.
+
+    Args:
+        differences: paired minus independent, shape (S, T), S <= 8.
+        weights: resamples; only the task weights are used.
+        level: confidence level, in (0, 1).
+
+    Raises:
+        ValueError: as `crossed_bootstrap`, or more than eight seeds.
+
+    Source:
+        The S^S equally likely draws of seeds, grouped by how often each seed occurs.
+    """
+    import numpy as np
+
+    d = _differences(differences, level)
+    seeds = len(d)
+    if seeds > LARGEST_ENUMERATION or d.shape[1] != weights.tasks.shape[1]:
+        raise ValueError(
+            f"expected at most {LARGEST_ENUMERATION} seeds and the weights' tasks, found {d.shape}"
+        )
+    by_seed = weights.tasks @ d.T
+    values, chances = [], []
+    for draw in combinations_with_replacement(range(seeds), seeds):
+        counts = np.bincount(draw, minlength=seeds)
+        ways = math.factorial(seeds) / math.prod(math.factorial(int(c)) for c in counts)
+        values.append(by_seed @ counts / seeds)
+        chances.append(np.full(len(by_seed), ways / seeds**seeds / len(by_seed)))
+    means, weight = np.concatenate(values), np.concatenate(chances)
+    order = np.argsort(means, kind="stable")
+    cumulative = np.cumsum(weight[order])
+    ends = [float(means[order][np.searchsorted(cumulative, tail)]) for tail in _tails(level)]
+    unit = "seed pairs listed, tasks crossed"
+    return BootstrapInterval(float(d.mean()), ends[0], ends[1], None, None, level, unit)
+
+
+def _differences(differences: ArrayLike, level: float) -> NDArray[np.float64]:
+    import numpy as np
+
+    d = np.asarray(differences, dtype=float)
+    if d.ndim != 2 or min(d.shape) < SMALLEST_SAMPLE:  # noqa: PLR2004 - a table
+        raise ValueError(f"expected seed pairs × tasks, two of each at least, found shape {d.shape}")
+    if not np.isfinite(d).all():
+        raise ValueError("a difference is missing or not finite")
+    if not 0 < level < 1:
+        raise ValueError(f"a level lies between 0 and 1, found {level}")
+    return d
+
+
+def _counts(rng: np.random.Generator, size: int, resamples: int) -> NDArray[np.float64]:
+    """Return how often each of `size` members occurs in each resample, shape (B, size).
+
+    Resamples lie side by side in memory: sums over members then run along them.
+    """
+    import numpy as np
+
+    drawn = rng.integers(0, size, (size, resamples)) * resamples + np.arange(resamples)
+    counts = np.bincount(drawn.ravel(), minlength=resamples * size).astype(float)
+    return counts.reshape(size, resamples).T
+
+
+def _tails(level: float) -> tuple[float, float]:
+    return (1 - level) / 2, (1 + level) / 2
+
+
+def _percentile(
+    d: NDArray[np.float64], means: NDArray[np.float64], level: float, unit: str
+) -> BootstrapInterval:
+    """Return the percentile interval, its ends' errors from the spread of neighbouring order statistics."""
+    import numpy as np
+
+    last = len(means) - 1
+    places: list[int] = []
+    for tail in _tails(level):
+        reach = math.sqrt(len(means) * tail * (1 - tail))
+        places += [math.floor(tail * last), math.ceil(tail * last)]
+        places += [min(max(round(tail * last + step), 0), last) for step in (-reach, reach)]
+    # Only these order statistics are needed, and a partition finds them faster than a sort.
+    found = np.partition(means, sorted(set(places)))[places].reshape(2, 4)
+    ends, errors = [], []
+    for tail, (under, over, below, above) in zip(_tails(level), found.tolist(), strict=True):
+        ends.append(under + (tail * last - math.floor(tail * last)) * (over - under))
+        errors.append((above - below) / 2)
+    return BootstrapInterval(float(d.mean()), ends[0], ends[1], errors[0], errors[1], level, unit)

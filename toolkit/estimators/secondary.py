@@ -1,0 +1,152 @@
+"""Secondary analyses of seed differences: what a few seeds can say. None of them changes a verdict."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SMALLEST_SAMPLE = 2
+LARGEST_SAMPLE = 20
+
+
+@dataclass(frozen=True)
+class SignFlip:
+    """The exact sign-flip test of a zero mean.
+
+    Args:
+        p_value: two-sided p.
+        smallest: the smallest p that this number of seeds can give.
+    """
+
+    p_value: Fraction
+    smallest: Fraction
+
+
+def t_interval(differences: Sequence[float], level: float) -> tuple[float, float]:
+    """Student's interval of the mean over seeds.
+
+    Args:
+        differences: one a seed, at least two.
+        level: confidence level, in (0, 1).
+
+    Returns:
+        Lower and upper end, in the unit of the differences.
+
+    Raises:
+        ValueError: fewer than two differences, one that is not finite, or a level outside (0, 1).
+
+    Source:
+        Student's t with S - 1 degrees of freedom; seeds are the unit, tasks are not resampled.
+    """
+    values = _checked(differences)
+    if not 0 < level < 1:
+        raise ValueError(f"a level lies between 0 and 1, found {level}")
+    size = len(values)
+    mean = math.fsum(values) / size
+    deviation = math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (size - 1))
+    reach = t_quantile((1 + level) / 2, size - 1) * deviation / math.sqrt(size)
+    return mean - reach, mean + reach
+
+
+def sign_flip(differences: Sequence[Fraction]) -> SignFlip:
+    """Exact two-sided test of symmetry about zero: all 2^S signs.
+
+    Args:
+        differences: one a seed, exact, 2 to 20 of them.
+
+    Returns:
+        The share of sign patterns whose mean is at least as far from zero as the observed one, and the
+        smallest such share that is attainable, 2/2^S.
+
+    Raises:
+        ValueError: fewer than two or more than twenty differences.
+
+    Source:
+        Fisher's randomization test; with three seeds p cannot fall below 1/4.
+    """
+    if not SMALLEST_SAMPLE <= len(differences) <= LARGEST_SAMPLE:
+        raise ValueError(
+            f"expected {SMALLEST_SAMPLE} to {LARGEST_SAMPLE} differences, found {len(differences)}"
+        )
+    observed = abs(sum(differences, Fraction(0)))
+    patterns = 2 ** len(differences)
+    extreme = sum(
+        abs(sum((s * d for s, d in zip(signs, differences, strict=True)), Fraction(0))) >= observed
+        for signs in product((1, -1), repeat=len(differences))
+    )
+    return SignFlip(Fraction(extreme, patterns), Fraction(2, patterns))
+
+
+def leave_one_out_means(differences: Sequence[Fraction]) -> tuple[Fraction, ...]:
+    """Means without each seed in turn.
+
+    Args:
+        differences: one a seed, at least two.
+
+    Returns:
+        One mean a seed left out, in order, exactly.
+
+    Raises:
+        ValueError: fewer than two differences.
+
+    Source:
+        Jackknife over seeds.
+    """
+    if len(differences) < SMALLEST_SAMPLE:
+        raise ValueError(f"expected two differences at least, found {len(differences)}")
+    total = sum(differences, Fraction(0))
+    return tuple((total - d) / (len(differences) - 1) for d in differences)
+
+
+def t_quantile(probability: float, degrees: int) -> float:
+    """Quantile of Student's t distribution.
+
+    Args:
+        probability: in (0, 1).
+        degrees: degrees of freedom, a whole number >= 1.
+
+    Raises:
+        ValueError: a probability outside (0, 1), or no degree of freedom.
+
+    Source:
+        Bisection of the closed form of the distribution function for whole degrees of freedom.
+    """
+    if not 0 < probability < 1 or degrees < 1:
+        raise ValueError(f"expected 0 < p < 1 and a degree of freedom, found {probability}, {degrees}")
+    if probability < 0.5:  # noqa: PLR2004 - the distribution is symmetric
+        return -t_quantile(1 - probability, degrees)
+    low, high = 0.0, 1.0
+    while _t_cdf(high, degrees) < probability:
+        high *= 2
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _t_cdf(middle, degrees) < probability else (low, middle)
+    return (low + high) / 2
+
+
+def _t_cdf(t: float, degrees: int) -> float:
+    """Distribution function of Student's t for t >= 0 and whole degrees of freedom: a finite sum."""
+    angle = math.atan(t / math.sqrt(degrees))
+    cosine = math.cos(angle)
+    odd = degrees % 2
+    term, total = (cosine if odd else 1.0), 0.0
+    for k in range(odd, degrees - 1, 2):
+        total += term
+        term *= cosine * cosine * (k + 1) / (k + 2)
+    inside = 2 / math.pi * (angle + math.sin(angle) * total) if odd else math.sin(angle) * total
+    return (1 + inside) / 2
+
+
+def _checked(differences: Sequence[float]) -> list[float]:
+    values = [float(d) for d in differences]
+    if len(values) < SMALLEST_SAMPLE:
+        raise ValueError(f"expected two differences at least, found {len(values)}")
+    if not all(map(math.isfinite, values)):
+        raise ValueError("a difference is missing or not finite")
+    return values
