@@ -81,4 +81,4 @@ def test_a_contrast_changes_sign_with_its_arms(counts: list[int]) -> None:
         Engine(book, ("small", ""), registers).decide("A").criteria[0].value for registers in (built, turned)
     ]
     assert isinstance(values[0], Fraction)
-    assert values[0] == -values[1]  # type: ignore[operator]
+    assert values[0] == -values[1]

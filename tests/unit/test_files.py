@@ -36,4 +36,4 @@ def test_a_folder_that_is_a_file_is_said(tmp_path: Path) -> None:
 def test_what_cannot_be_read_is_incomplete(tmp_path: Path, read: object) -> None:
     for path in (tmp_path / "missing", tmp_path):
         with pytest.raises(IncompleteError, match="cannot be read"):
-            read(path)  # type: ignore[operator]
+            read(path)

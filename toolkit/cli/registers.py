@@ -113,19 +113,18 @@ def verify(*, studies: tuple[str, ...], as_json: bool) -> None:
     """
     from toolkit.registers.validation import verify_study
 
-    document = []
-    for name in studies or find_home().studies():
-        study = load_study(name)
-        rows = verify_study(study)
-        document.append(
-            {"study": study.name, "verdict": "verified", "files": len(study.manifest.files), "rows": rows}
-        )
+    verified = [(study, verify_study(study)) for study in map(load_study, studies or find_home().studies())]
     if as_json:
-        print_json(document)
+        print_json(
+            [
+                {"study": s.name, "verdict": "verified", "files": len(s.manifest.files), "rows": rows}
+                for s, rows in verified
+            ]
+        )
         return
-    for entry in document:
-        total = sum(entry["rows"].values())  # type: ignore[attr-defined]
-        click.echo(f"{entry['study']}: verified, {entry['files']} files, {total} rows")
+    for study, rows in verified:
+        files = len(study.manifest.files)
+        click.echo(f"{study.name}: verified, {files} files, {sum(rows.values())} rows")
 
 
 @registers.command()

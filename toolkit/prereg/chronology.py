@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from datetime import datetime
 
     from toolkit.prereg.registration import Registration
 
@@ -58,10 +58,10 @@ def chronology(
         if run["role"] not in roles:
             continue
         name, launched = str(run["run_id"]), run["launched_at"]
-        if launched is None:
+        if not isinstance(launched, datetime):
             unknown.append(name)
-        elif launched > frozen_by:  # type: ignore[operator]
-            after[name] = launched  # type: ignore[assignment]
+        elif launched > frozen_by:
+            after[name] = launched
         elif name in disclosed:
             excepted.append(name)
         else:

@@ -65,7 +65,7 @@ def test_a_run_missing_from_a_tier_that_was_begun_is_a_gap() -> None:
 )
 def test_incomplete_evidence_is_missing_and_says_why(damage: object, reason: str) -> None:
     study = small_study()
-    damage(study)  # type: ignore[operator]
+    damage(study)
     gap = members(study)["0"]
     assert isinstance(gap, Missing)
     assert not gap.not_run
