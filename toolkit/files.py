@@ -70,7 +70,7 @@ def write_text(path: Path, content: str) -> None:
 
 
 def write_all(folder: Path, contents: Mapping[str, bytes], first: Path | None = None) -> None:
-    """Write files so that either all of them are in place or, where one cannot be written, none is touched.
+    """Write files beside their places, and rename them only once all are written.
 
     Args:
         folder: where the names begin.

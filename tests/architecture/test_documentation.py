@@ -55,9 +55,9 @@ def documented() -> list[str]:
     return list(found)
 
 
+@pytest.mark.usefixtures("copy")
 @pytest.mark.parametrize("line", documented())
-def test_a_documented_command_runs(toolkit: Callable[..., Result], copy: object, line: str) -> None:
-    assert copy
+def test_a_documented_command_runs(toolkit: Callable[..., Result], line: str) -> None:
     result = toolkit(*shlex.split(line)[1:])
     assert result.code == EXPECTED_CODES.get(line, 0), result.err
     assert result.out
@@ -69,11 +69,11 @@ def test_there_are_documented_commands() -> None:
     assert set(EXPECTED_CODES) <= set(lines)
 
 
+@pytest.mark.usefixtures("copy")
 @pytest.mark.parametrize(("path", "command"), COMMANDS.items(), ids=[" ".join(path) for path in COMMANDS])
 def test_every_command_has_help_with_examples_that_run(
-    toolkit: Callable[..., Result], copy: object, path: tuple[str, ...], command: click.Command
+    toolkit: Callable[..., Result], path: tuple[str, ...], command: click.Command
 ) -> None:
-    assert copy
     text = (command.help or "").replace("\b", "")
     examples = [line.strip() for line in text.splitlines() if line.strip().startswith("toolkit ")]
     assert examples, f"{' '.join(path)} has no example"
@@ -84,9 +84,8 @@ def test_every_command_has_help_with_examples_that_run(
         assert "Traceback" not in result.err
 
 
-@pytest.mark.parametrize(("path", "command"), COMMANDS.items(), ids=[" ".join(path) for path in COMMANDS])
-def test_every_command_takes_json(path: tuple[str, ...], command: click.Command) -> None:
-    assert path
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=[" ".join(path) for path in COMMANDS])
+def test_every_command_takes_json(command: click.Command) -> None:
     assert "--json" in [option for parameter in command.params for option in parameter.opts]
 
 
@@ -127,9 +126,8 @@ def snippets() -> list[tuple[str, str]]:
     return blocks
 
 
-@pytest.mark.parametrize(("name", "code"), snippets())
-def test_a_documented_snippet_runs(tmp_path: Path, name: str, code: str) -> None:
-    assert name
+@pytest.mark.parametrize("code", [code for _, code in snippets()], ids=[name for name, _ in snippets()])
+def test_a_documented_snippet_runs(tmp_path: Path, code: str) -> None:
     environment = {**os.environ, "HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "1"}
     done = subprocess.run(
         [sys.executable, "-c", code],

@@ -10,7 +10,6 @@ from toolkit.cli.decide import print_decisions
 from toolkit.cli.load import load_cases, verify_named
 from toolkit.cli.output import json_option, print_json
 from toolkit.cli.progress import steps
-from toolkit.cli.site import content
 from toolkit.cli.verify_prereg import as_document, print_verification
 from toolkit.errors import VerificationError
 from toolkit.places import find_home
@@ -31,7 +30,7 @@ def reproduce(*, folder: Path | None, as_json: bool) -> None:
       toolkit reproduce --site /tmp/site
     """
     from toolkit.registers.validation import verify_study
-    from toolkit.website.build import check_place, write_site
+    from toolkit.website.build import check_place, site_content, write_site
 
     home = find_home()
     place = folder or home.site
@@ -50,7 +49,7 @@ def reproduce(*, folder: Path | None, as_json: bool) -> None:
             )
         progress("deciding")
         decisions = [decision for case in cases for decision in case.engine.decide_all()]
-        built = write_site(place, content(home, progress))
+        built = write_site(place, site_content(cases, verifications, progress))
     if as_json:
         print_json(
             {

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-# Added to a group's standard deviation, as the trainer does.
+# Added to a group's sample standard deviation, as the trainer does; only this reproduces app:bandit.
 EPSILON = 1e-4
 SMALLEST_GROUP = 2
 

@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
 
+from toolkit.estimators.advantages import EPSILON, SMALLEST_GROUP
 from toolkit.estimators.spurious import check_rate
 
 Number: TypeAlias = float | Fraction
 Pairing: TypeAlias = Callable[[int], Iterator[tuple[int, Number]]]
 
-# Added to the standard deviation of a group; with the sample deviation, the one that reproduces the paper.
-EPSILON = 1e-4
-SMALLEST_GROUP = 2
 # Beyond it a binomial coefficient no longer fits a double.
 LARGEST_GROUP = 1000
 

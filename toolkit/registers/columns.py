@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 
 
 class Type(Enum):
@@ -30,8 +31,8 @@ class Column:
 
     Args:
         name: column name.
-        type: storage type.
         meaning: one sentence for readers; ends up in the card and in `toolkit registers schema`.
+        type: storage type.
         unit: unit of the values where they have one.
         nullable: whether a value may be absent.
         choices: the allowed values, where the set is closed.
@@ -41,8 +42,8 @@ class Column:
     """
 
     name: str
-    type: Type
     meaning: str
+    type: Type
     unit: str | None = None
     nullable: bool = False
     choices: tuple[str, ...] | None = None
@@ -98,30 +99,13 @@ class Table:
         return tuple(column.name for column in self.columns)
 
 
-def text(name: str, meaning: str, **facts: object) -> Column:
-    """Declare a string column."""
-    return _column(name, Type.STRING, meaning, facts)
-
-
-def count(name: str, meaning: str, **facts: object) -> Column:
-    """Declare a column of non-negative whole numbers."""
-    return _column(name, Type.INT32, meaning, {"low": 0, **facts})
-
-
-def real(name: str, meaning: str, **facts: object) -> Column:
-    """Declare a double-precision column."""
-    return _column(name, Type.FLOAT64, meaning, facts)
-
-
-def exact(name: str, meaning: str, **facts: object) -> Column:
-    """Declare a decimal column: a figure printed with a fixed number of digits, kept exactly."""
-    return _column(name, Type.DECIMAL, meaning, facts)
-
-
-def moment(name: str, meaning: str, **facts: object) -> Column:
-    """Declare a UTC time column."""
-    return _column(name, Type.TIMESTAMP, meaning, facts)
-
-
-def _column(name: str, kind: Type, meaning: str, facts: dict[str, object]) -> Column:
-    return Column(name, kind, meaning, **facts)  # type: ignore[arg-type]
+text = partial(Column, type=Type.STRING)
+"""Declare a string column."""
+count = partial(Column, type=Type.INT32, low=0)
+"""Declare a column of non-negative whole numbers."""
+real = partial(Column, type=Type.FLOAT64)
+"""Declare a double-precision column."""
+exact = partial(Column, type=Type.DECIMAL)
+"""Declare a decimal column: a figure printed with a fixed number of digits, kept exactly."""
+moment = partial(Column, type=Type.TIMESTAMP)
+"""Declare a UTC time column."""

@@ -1,4 +1,4 @@
-"""A study's registers, opened for reading: rows, polars frames, DuckDB relations."""
+"""A study's registers, opened for reading: rows, Arrow tables, polars frames."""
 
 from __future__ import annotations
 

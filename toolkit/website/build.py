@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 # A folder that the builder made carries this file; it deletes stale pages nowhere else.
 MARK = ".toolkit-site"
+PACKAGES = ("altair", "jinja2", "vl_convert")
 
 
 @dataclass(frozen=True)
@@ -38,21 +40,20 @@ def site_content(
     Raises:
         IncompleteError: the `site` extra is not installed.
     """
-    try:
-        import altair as alt  # noqa: F401
-        import jinja2  # noqa: F401
-        import vl_convert  # noqa: F401
-    except ImportError as error:
+    absent = [name for name in PACKAGES if find_spec(name) is None]
+    if absent:
         raise IncompleteError(
             "the site needs packages that are not installed",
-            found=error,
+            expected=", ".join(PACKAGES),
+            found=f"without {', '.join(absent)}",
             remedy="pip install 'paired-rollouts-toolkit[site]'",
-        ) from None
+        )
     pages = {name: text.encode() for name, text in render(cases, verifications, progress).items()}
     style = files("toolkit.website").joinpath("assets/style.css").read_bytes()
     content = {**pages, "style.css": style}
-    # The mark lists what a build wrote, so that the next one removes nothing else.
-    return {**content, MARK: "".join(f"{name}\n" for name in sorted(content)).encode()}
+    # The mark lists what a build wrote, so that the next one removes nothing else. It comes first: a build
+    # that was cut off has to be able to go on in its own folder.
+    return {MARK: "".join(f"{name}\n" for name in sorted(content)).encode(), **content}
 
 
 def check_place(folder: Path) -> None:

@@ -260,9 +260,8 @@ def test_a_reader_may_leave_early(command: str) -> None:
     assert done.stderr == ""
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full to write to")
 def test_a_full_disk_is_said() -> None:
-    if not Path("/dev/full").exists():
-        return  # other systems have no such device; the handler is the same for every OSError
     line = f"{sys.executable} -m toolkit decide --all > /dev/full"
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False, cwd=CHECKOUT)
     assert done.returncode == 3
@@ -363,6 +362,24 @@ def test_a_site_build_removes_nothing_that_it_did_not_write(
     assert (site / "data.txt").exists()
     assert (tmp_path / "outside.txt").exists()
     assert not (site / "stale.html").exists()
+
+
+def test_a_site_build_that_was_cut_off_goes_on(
+    toolkit: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, done = Path.replace, []
+
+    def power_cut(self: Path, target: Path) -> Path:
+        done.append(target)
+        if len(done) == 3:
+            raise KeyboardInterrupt
+        return real(self, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", power_cut)
+        assert toolkit("site", "build", "--out", tmp_path / "site").code == 130
+    assert toolkit("site", "build", "--out", tmp_path / "site").code == 0
+    assert toolkit("site", "check", "--folder", tmp_path / "site").code == 0
 
 
 def test_an_amendment_cannot_borrow_the_id_of_another(toolkit: Callable[..., Result], copy: Home) -> None:
