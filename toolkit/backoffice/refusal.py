@@ -1,0 +1,39 @@
+"""A call that the back office does not carry out: data for the agent, never an error of the program."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Refusal(Exception):  # noqa: N818 - it is an answer, not an error
+    """A tool's refusal.
+
+    Args:
+        code: one of `CODES`.
+        message: a sentence for the agent.
+        details: further fields of the answer, such as `retry_after`.
+    """
+
+    def __init__(self, code: str, message: str, **details: Any) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.details = details
+
+    def answer(self) -> dict[str, Any]:
+        """Return the documented shape: `{"error": {"code", "message", …}}`."""
+        return {"error": {"code": self.code, "message": self.message, **self.details}}
+
+
+CODES = {
+    "unknown_tool": "There is no such tool.",
+    "invalid_arguments": "An argument is missing, unknown, of a wrong type or out of its range.",
+    "not_found": "There is no such customer, order or product.",
+    "conflict": "The record's state does not allow this.",
+    "temporarily_unavailable": "The call failed; trying again may work.",
+    "rate_limited": "Too many calls: every call fails until `retry_after` seconds were waited.",
+    "outage": "This request fails for the rest of the episode.",
+    "timeout": "No answer came in time: whether the write was applied is unknown.",
+    "budget_exceeded": "The call budget is spent; the episode has ended.",
+    "episode_over": "The episode has ended; nothing was done.",
+}

@@ -1,0 +1,106 @@
+"""The world at one moment: an immutable base, and the records that writes have changed since.
+
+A world is a value. A write gives another world, so that the state before it is still at hand: a stale read
+is an ordinary read of that state.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from toolkit.backoffice.records import Customer, Order, Product, Record, Ticket
+from toolkit.backoffice.refusal import Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+R = TypeVar("R", Customer, Order, Product)
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """The world before any write.
+
+    Args:
+        records: identifier → record.
+        customers: every customer, by identifier.
+        orders_of: customer → identifiers of their orders, by identifier.
+        tickets_of: customer → identifiers of their tickets.
+    """
+
+    records: Mapping[str, Record]
+    customers: tuple[Customer, ...]
+    orders_of: Mapping[str, tuple[str, ...]]
+    tickets_of: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """A base and the changes over it.
+
+    Args:
+        base: the world before any write.
+        changes: identifier → record as it is now, for every record that a write made or changed.
+        revision: how many writes were applied; every answer of a tool carries it.
+    """
+
+    base: Base
+    changes: Mapping[str, Record]
+    revision: int
+
+    def find(self, kind: type[R], identifier: str) -> R:
+        """Return the record of a kind.
+
+        Raises:
+            Refusal: there is none (`not_found`).
+        """
+        record = self.changes.get(identifier) or self.base.records.get(identifier)
+        if type(record) is not kind:
+            raise Refusal("not_found", f"there is no {kind.__name__.lower()} {identifier}")
+        return record
+
+    def after(self, *records: Record) -> World:
+        """Return the world after one write; a record's identifier is its first field."""
+        changes = {**self.changes, **{record[0]: record for record in records}}
+        return World(self.base, changes, self.revision + 1)
+
+    def tickets_of(self, customer_id: str) -> list[Ticket]:
+        """Return a customer's tickets, the oldest first."""
+        records = self.base.records
+        old = [records[identifier] for identifier in self.base.tickets_of.get(customer_id, ())]
+        return [
+            record
+            for record in (*old, *self.changes.values())
+            if type(record) is Ticket and record.customer_id == customer_id
+        ]
+
+
+def build_base(records: Iterable[Record]) -> Base:
+    """Return the base that records make.
+
+    Raises:
+        ValueError: two records have one identifier.
+    """
+    known: dict[str, Record] = {}
+    orders: dict[str, tuple[str, ...]] = {}
+    tickets: dict[str, tuple[str, ...]] = {}
+    for record in sorted(records, key=lambda entry: entry[0]):
+        if known.setdefault(record[0], record) is not record:
+            raise ValueError(f"two records are called {record[0]}")
+        if isinstance(record, Order):
+            orders[record.customer_id] = (*orders.get(record.customer_id, ()), record.order_id)
+        elif isinstance(record, Ticket):
+            tickets[record.customer_id] = (*tickets.get(record.customer_id, ()), record.ticket_id)
+    customers = tuple(record for record in known.values() if isinstance(record, Customer))
+    return Base(known, customers, orders, tickets)
+
+
+def untouched(base: Base) -> World:
+    """Return the world in which nothing was written yet."""
+    return World(base, {}, 0)
+
+
+def snapshot(world: World) -> dict[str, Record]:
+    """Return every record as it is now: the whole world, for comparing worlds without the overlay."""
+    return {**world.base.records, **world.changes}

@@ -1,0 +1,287 @@
+"""The desk: where an agent's calls meet the world and its noise.
+
+What happens to a call, in this order, whose numbers the code repeats:
+
+1. After the end nothing is done. `finish` ends the episode, free of charge. A call beyond the budget is
+   refused and ends it too. Every other call counts, whatever becomes of it.
+2. A call of an unknown tool or with arguments that cannot be read is refused. `wait` moves the clock.
+3. During a rate limit every call fails; a request that met an outage fails for good. Neither draws.
+4. The event key (tool, resource, repeat index) draws its fate. The repeat index counts draws only.
+5. The world answers: a stale read from the state before the last write, a cut list, a lost field, a write
+   that is applied but reported as a timeout.
+
+Source:
+    Paper sec:protocol and app:env.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from toolkit.backoffice.parameters import read_arguments, shown
+from toolkit.backoffice.refusal import Refusal
+from toolkit.backoffice.tools import TOOLS, execute
+from toolkit.backoffice.world import untouched
+from toolkit.episodes.recovery import CODES, Recovery
+from toolkit.noise.draws import Schedule
+from toolkit.noise.faults import kept, retry_after
+
+if TYPE_CHECKING:
+    from toolkit.backoffice.tools import Tool
+    from toolkit.backoffice.world import World
+    from toolkit.noise.draws import Draw
+    from toolkit.noise.faults import Fault
+    from toolkit.noise.regimes import Regime
+    from toolkit.tasks.task import Task
+
+Answer = dict[str, Any]
+
+_ERRORS = frozenset({"transient", "rate_limit", "outage"})
+
+
+class Exposure(NamedTuple):
+    """A fault that landed.
+
+    Args:
+        call: number of the call in the episode, from 0.
+        tool: tool of the event key.
+        resource: resource of the event key.
+        repeat: repeat index of the event key.
+        fault: its type.
+        changed: whether the answer differs from what it would have been.
+    """
+
+    call: int
+    tool: str
+    resource: str
+    repeat: int
+    fault: Fault
+    changed: bool
+
+
+class CallRecord(NamedTuple):
+    """One call of a trace.
+
+    Args:
+        tool: what was called, as the agent wrote it.
+        arguments: its arguments, as the agent wrote them.
+        answer: what the agent got.
+        key: resource and repeat index of the event key; None where no draw was made.
+        fault: the fault that the draw made; None for none.
+        blocked_by: the earlier fault that kept the call from being drawn; None for none.
+        counted: whether the call was charged to the budget.
+    """
+
+    tool: Any
+    arguments: Any
+    answer: Answer
+    key: tuple[str, int] | None
+    fault: Fault | None
+    blocked_by: Fault | None
+    counted: bool
+
+
+class Desk:
+    """One episode in progress.
+
+    Args:
+        task: what is to be done.
+        regime: the noise.
+        schedule_seed: seed of the schedule ω.
+        traced: whether to keep every call.
+
+    Attributes:
+        calls: calls charged to the budget so far.
+        ended: why the episode is over: `finished`, `budget_exceeded`; None while it goes on.
+        world: the world as it is.
+        exposures: faults that landed.
+        recovery: trace codes.
+        trace: every call, where traced.
+    """
+
+    __slots__ = (
+        "_before",
+        "_blocked_until",
+        "_clock",
+        "_outages",
+        "_repeats",
+        "calls",
+        "ended",
+        "exposures",
+        "recovery",
+        "regime",
+        "schedule",
+        "task",
+        "trace",
+        "world",
+    )
+
+    def __init__(self, task: Task, regime: Regime, schedule_seed: int, *, traced: bool = False) -> None:
+        self.task = task
+        self.regime = regime
+        self.schedule = Schedule(schedule_seed)
+        self.world = self._before = untouched(task.base)
+        self.calls = 0
+        self.ended: str | None = None
+        self.exposures: list[Exposure] = []
+        self.recovery = Recovery()
+        self.trace: list[CallRecord] | None = [] if traced else None
+        self._clock = self._blocked_until = 0
+        self._outages: set[tuple[str, str]] = set()
+        self._repeats: dict[tuple[str, str], int] = {}
+
+    @property
+    def calls_left(self) -> int:
+        """Calls that the budget still allows."""
+        return self.task.budget - self.calls
+
+    def call(self, tool: str, arguments: dict[str, Any]) -> Answer:
+        """Make a call and return its answer; bad input gets an error of the documented shape."""
+        calls, exposures = self.calls, len(self.exposures)
+        key = blocked_by = None
+        try:
+            self._admit(tool)
+            known, read = self._read(tool, arguments)
+            if known.kind == "control":
+                answer = self._control(known, read)
+            else:
+                resource = known.resource_of(read)
+                self.recovery.call(tool, resource, read.get("offset", 0))
+                blocked_by = self._blocked(tool, resource)
+                if blocked_by is None:
+                    key = self._next_key(tool, resource)
+                    answer = self._draw(known, read, *key)
+                else:
+                    answer = self._blocked_answer(blocked_by)
+        except Refusal as refusal:
+            answer = refusal.answer()
+        if self.trace is not None:
+            fault = self.exposures[-1].fault if len(self.exposures) > exposures else None
+            counted = self.calls > calls
+            self.trace.append(CallRecord(tool, arguments, answer, key, fault, blocked_by, counted))
+        return answer
+
+    # 1.
+    def _admit(self, tool: str) -> None:
+        if self.ended is not None:
+            raise Refusal("episode_over", "the episode has ended; nothing was done")
+        if tool == "finish":
+            return
+        if self.calls >= self.task.budget:
+            self.ended = "budget_exceeded"
+            raise Refusal("budget_exceeded", f"the budget of {self.task.budget} calls is spent")
+        self.calls += 1
+
+    # 2.
+    @staticmethod
+    def _read(name: str, arguments: Any) -> tuple[Tool, Answer]:
+        tool = TOOLS.get(name) if type(name) is str else None
+        if tool is None:
+            raise Refusal("unknown_tool", f"there is no tool {shown(name)}; there are {', '.join(TOOLS)}")
+        return tool, read_arguments(tool.parameters, arguments)
+
+    def _control(self, tool: Tool, arguments: Answer) -> Answer:
+        if tool.name == "finish":
+            self.ended = "finished"
+            return {"finished": True}
+        self.recovery.call("wait", "")
+        self._clock += arguments["seconds"]
+        return {"waited": arguments["seconds"]}
+
+    # 3.
+    def _blocked(self, tool: str, resource: str) -> Fault | None:
+        if self._clock < self._blocked_until:
+            return "rate_limit"
+        return "outage" if (tool, resource) in self._outages else None
+
+    def _blocked_answer(self, fault: Fault) -> Answer:
+        if fault == "rate_limit":
+            raise _rate_limited(self._blocked_until - self._clock)
+        raise _outage()
+
+    # 4.
+    def _next_key(self, tool: str, resource: str) -> tuple[str, int]:
+        repeat = self._repeats.get((tool, resource), 0)
+        self._repeats[tool, resource] = repeat + 1
+        return resource, repeat
+
+    def _draw(self, tool: Tool, arguments: Answer, resource: str, repeat: int) -> Answer:
+        if self.regime.is_quiet:
+            return self._execute(tool, arguments)
+        draw = self.schedule.draw(tool.name, resource, repeat)
+        fault = self.regime.fault(tool.kind, repeat, draw)
+        if fault is None:
+            return self._execute(tool, arguments)
+        return self._faulty(tool, arguments, fault, draw, (resource, repeat))
+
+    def _execute(self, tool: Tool, arguments: Answer) -> Answer:
+        world, answer = execute(tool, self.world, arguments)
+        if world is not self.world:
+            self._before, self.world = self.world, world
+        return answer
+
+    # 5.
+    def _faulty(
+        self, tool: Tool, arguments: Answer, fault: Fault, draw: Draw, key: tuple[str, int]
+    ) -> Answer:
+        landed = Exposure(self.calls - 1, tool.name, *key, fault, changed=True)
+        self.exposures.append(landed)
+        if fault in _ERRORS:
+            self.recovery.fault(CODES.get(fault), tool.name, key[0])
+            raise self._error(tool, fault, draw, key[0])
+        # A call that the world refuses anyway is answered as it would have been.
+        self.exposures[-1] = landed._replace(changed=False)
+        if fault == "timeout_after_commit":
+            self._execute(tool, arguments)
+            self.exposures[-1] = landed
+            raise Refusal("timeout", "no answer came in time; whether the write was applied is unknown")
+        whole = execute(tool, self.world, arguments)[1]
+        if fault == "stale_read":
+            answer = execute(tool, self._before, arguments)[1]
+        elif fault == "truncation":
+            answer = _cut(tool, whole, draw)
+        else:
+            answer = _drop_field(tool, whole, draw)
+        if answer != whole:
+            self.exposures[-1] = landed
+            self.recovery.fault(CODES.get(fault), tool.name, key[0], answer.get("next_offset", 0))
+        return answer
+
+    def _error(self, tool: Tool, fault: Fault, draw: Draw, resource: str) -> Refusal:
+        if fault == "transient":
+            return Refusal("temporarily_unavailable", "the call failed; trying again may work")
+        if fault == "outage":
+            self._outages.add((tool.name, resource))
+            return _outage()
+        self._blocked_until = self._clock + retry_after(draw)
+        return _rate_limited(retry_after(draw))
+
+
+def _rate_limited(seconds: int) -> Refusal:
+    return Refusal("rate_limited", f"too many calls; wait {seconds} seconds", retry_after=seconds)
+
+
+def _outage() -> Refusal:
+    return Refusal("outage", "this request fails for the rest of the episode")
+
+
+def _cut(tool: Tool, whole: Answer, draw: Draw) -> Answer:
+    items = whole[tool.shows or ""]
+    left = items[: kept(draw, len(items))]
+    if len(left) == len(items):
+        return whole
+    next_offset = whole["next_offset"] - len(items) + len(left)
+    return {**whole, (tool.shows or ""): left, "has_more": True, "next_offset": next_offset}
+
+
+def _drop_field(tool: Tool, whole: Answer, draw: Draw) -> Answer:
+    """Lose one field of the record, or of every record of a list."""
+    lost = tool.fields[int(draw.magnitude * len(tool.fields))]
+    shown_now = whole[tool.shows or ""]
+    if isinstance(shown_now, list):
+        return {**whole, (tool.shows or ""): [_without(item, lost) for item in shown_now]}
+    return {**whole, (tool.shows or ""): _without(shown_now, lost)}
+
+
+def _without(record: Answer, lost: str) -> Answer:
+    return {name: value for name, value in record.items() if name != lost}

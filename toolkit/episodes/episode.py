@@ -1,0 +1,103 @@
+"""An episode: one task under one schedule, played to its end and graded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from toolkit.episodes.desk import Desk
+from toolkit.episodes.grading import changed, succeeded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from toolkit.episodes.desk import Answer, CallRecord, Exposure
+    from toolkit.noise.regimes import Regime
+    from toolkit.tasks.task import Task
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """What became of an episode.
+
+    Args:
+        task_id: the task.
+        regime: name of the noise setting.
+        schedule_seed: seed of the schedule ω.
+        true_success: whether the final world is the expected one, field by field.
+        flipped: whether the grader reported a true success as a failure.
+        calls: calls charged to the budget.
+        budget: calls that were allowed.
+        ended: `finished` by the agent, `budget_exceeded`, or `stopped` without either.
+        world_changed: whether the world changed at all.
+        exposures: faults that landed, in order.
+        called_for: trace code → faults that called for a recovery.
+        recovered: trace code → how many of them got it.
+        trace: every call, where kept.
+    """
+
+    task_id: str
+    regime: str
+    schedule_seed: int
+    true_success: bool
+    flipped: bool
+    calls: int
+    budget: int
+    ended: str
+    world_changed: bool
+    exposures: tuple[Exposure, ...]
+    called_for: Mapping[str, int]
+    recovered: Mapping[str, int]
+    trace: tuple[CallRecord, ...] | None
+
+    @property
+    def observed_reward(self) -> int:
+        """The reward as the grader reports it: 1 for a true success that was not flipped."""
+        return int(self.true_success and not self.flipped)
+
+    @property
+    def budget_exceeded(self) -> bool:
+        """Whether the budget ended the episode."""
+        return self.ended == "budget_exceeded"
+
+
+def play(
+    task: Task,
+    regime: Regime,
+    schedule_seed: int,
+    agent: Callable[[str, Callable[[str, dict[str, Any]], Answer]], None],
+    *,
+    traced: bool = False,
+) -> Episode:
+    """Play a task under a schedule.
+
+    Args:
+        task: the task.
+        regime: the noise.
+        schedule_seed: seed of the schedule ω.
+        agent: given the prompt and a function that makes calls.
+        traced: whether to keep every call.
+    """
+    desk = Desk(task, regime, schedule_seed, traced=traced)
+    agent(task.prompt, desk.call)
+    return close(desk)
+
+
+def close(desk: Desk) -> Episode:
+    """Grade a desk as it stands and return its episode."""
+    true_success = succeeded(desk.task, desk.world)
+    return Episode(
+        desk.task.task_id,
+        desk.regime.name,
+        desk.schedule.seed,
+        true_success,
+        true_success and desk.regime.flips(desk.schedule),
+        desk.calls,
+        desk.task.budget,
+        desk.ended or "stopped",
+        changed(desk.world),
+        tuple(desk.exposures),
+        desk.recovery.called_for,
+        desk.recovery.made,
+        None if desk.trace is None else tuple(desk.trace),
+    )

@@ -1,0 +1,113 @@
+"""The grader: the final world against the expected one, field by field.
+
+Only the overlays are compared: a record that neither the plan nor the episode touched is the same in both.
+Text is compared after normalization; identifiers of new tickets and free text are no part of the outcome.
+
+Source:
+    Paper sec:protocol and app:env, "Tasks": agreement field by field, and whether the world changed at all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from unicodedata import normalize
+
+from toolkit.backoffice.records import Ticket
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from toolkit.backoffice.records import Record
+    from toolkit.backoffice.world import World
+    from toolkit.tasks.task import Task
+
+FREE_TEXT = frozenset({"ticket_id", "summary"})
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A field of the final world that is not as expected.
+
+    Args:
+        record: identifier of the record; of a ticket, the customer's.
+        field: name of the field, or `record` where a whole record is missing or too much.
+        expected: what it should be; None for nothing.
+        found: what it is; None for nothing.
+    """
+
+    record: str
+    field: str
+    expected: Any
+    found: Any
+
+
+def succeeded(task: Task, world: World) -> bool:
+    """Return whether the world is as expected: the true success."""
+    if world.changes == task.expected:
+        return True
+    return not differences(task, world)
+
+
+def changed(world: World) -> bool:
+    """Return whether the world differs from its base at all."""
+    records = world.base.records
+    return any(_differ(record, records.get(key)) for key, record in world.changes.items())
+
+
+def differences(task: Task, world: World) -> list[Difference]:
+    """Return every field in which the world is not as expected: what is missing, and collateral damage."""
+    base, expected, found = task.base.records, task.expected, world.changes
+    listed: list[Difference] = []
+    for key in sorted(expected.keys() | found.keys()):
+        wanted, is_now = expected.get(key, base.get(key)), found.get(key, base.get(key))
+        if not (isinstance(wanted, Ticket) or isinstance(is_now, Ticket)):
+            listed += _compare(key, wanted, is_now)
+    return listed + _compare_tickets(expected, found)
+
+
+def _differ(left: Record | None, right: Record | None) -> bool:
+    if left is None or right is None:
+        return left is not right
+    return any(True for _ in _unequal_fields(left, right))
+
+
+def _unequal_fields(left: Record, right: Record) -> Iterator[tuple[str, Any, Any]]:
+    for name, one, other in zip(left._fields, left, right, strict=True):
+        if one != other and name not in FREE_TEXT and _plain(one) != _plain(other):
+            yield name, one, other
+
+
+def _compare(key: str, wanted: Record | None, found: Record | None) -> list[Difference]:
+    if wanted is None or found is None:
+        return [] if wanted is found else [Difference(key, "record", _outcome(wanted), _outcome(found))]
+    return [Difference(key, *unequal) for unequal in _unequal_fields(wanted, found)]
+
+
+def _compare_tickets(expected: Mapping[str, Record], found: Mapping[str, Record]) -> list[Difference]:
+    """Compare new tickets as a collection: their order and their identifiers do not matter."""
+    missing, extra = _new_tickets(expected), _new_tickets(found)
+    for ticket in list(missing):
+        if ticket in extra:
+            missing.remove(ticket)
+            extra.remove(ticket)
+    return [Difference(t["customer_id"], "record", t, None) for t in missing] + [
+        Difference(t["customer_id"], "record", None, t) for t in extra
+    ]
+
+
+def _new_tickets(changes: Mapping[str, Record]) -> list[dict[str, Any]]:
+    return [_outcome(record) for record in changes.values() if isinstance(record, Ticket)]
+
+
+def _outcome(record: Record | None) -> dict[str, Any]:
+    """Return what of a record counts: its fields without free text, their texts normalized."""
+    if record is None:
+        return {}
+    return {name: _plain(value) for name, value in record._asdict().items() if name not in FREE_TEXT}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, str):
+        return " ".join(normalize("NFC", value).split()).casefold()
+    return tuple(map(_plain, value)) if isinstance(value, tuple) else value

@@ -1,0 +1,1 @@
+"""Noise: event keys and their draws, fault types, regimes, schedules in both designs, grader flips."""

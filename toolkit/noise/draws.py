@@ -1,0 +1,96 @@
+"""The draw of an event: what a schedule's seed says about an event key, and nothing else.
+
+    message = "noise/v1" ‖ 0x00 ‖ seed ‖ fields      (see `toolkit.seeds` for the encoding)
+    W_k     = the k-th 8 bytes of SHA-256(message), big endian
+    U_k     = (W_k >> 11) · 2^-53                     uniform in [0, 1)
+
+U_0 decides whether a fault happens (the gate: U_0 < p), U_1 of which type it is, U_2 how strong it is; U_3 is
+reserved. Gate and type are words of their own, so that the faults at a lower rate are a subset of those at a
+higher one, type by type. SHA-256 is where browsers, DuckDB, Node, Go and Rust are too: anybody can draw again.
+
+Source:
+    Paper app:env, "Event keys and schedules".
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from hashlib import sha256
+from struct import Struct
+from typing import NamedTuple
+
+from toolkit.seeds import encode_field, prefix
+
+DOMAIN = "noise/v1"
+GRADER = ("grader",)
+
+_WORDS = Struct(">4Q")
+_UNIT = 2.0**-53
+_DROPPED_BITS = 11
+
+
+class EventKey(NamedTuple):
+    """What a draw belongs to.
+
+    Args:
+        tool: name of the tool.
+        resource: identifier of the record that the call is about; free text never enters.
+        repeat: how many draws this tool and resource had before in the episode.
+    """
+
+    tool: str
+    resource: str
+    repeat: int
+
+
+class Draw(NamedTuple):
+    """A draw: 32 bytes and the three numbers in [0, 1) that they hold."""
+
+    digest: bytes
+    gate: float
+    type: float
+    magnitude: float
+
+
+class Schedule:
+    """One schedule ω: a function from event keys to draws, given by its seed.
+
+    Args:
+        seed: whole number in [0, 2^64).
+
+    Raises:
+        OverflowError: the seed is out of range.
+    """
+
+    __slots__ = ("_start", "seed")
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self._start = prefix(DOMAIN, seed)
+
+    def draw(self, tool: str, resource: str, repeat: int) -> Draw:
+        """Return the draw of an event key."""
+        return _read(self._start + _encode(tool, resource, repeat))
+
+    def grader(self) -> Draw:
+        """Return the episode's draw for the grader."""
+        return _read(self._start + _GRADER_KEY)
+
+
+@lru_cache(maxsize=1 << 16)
+def _encode(tool: str, resource: str, repeat: int) -> bytes:
+    return encode_field(tool) + encode_field(resource) + encode_field(repeat)
+
+
+_GRADER_KEY = b"".join(map(encode_field, GRADER))
+
+
+def _read(message: bytes) -> Draw:
+    digest = sha256(message).digest()
+    gate, kind, magnitude, _ = _WORDS.unpack(digest)
+    return Draw(
+        digest,
+        (gate >> _DROPPED_BITS) * _UNIT,
+        (kind >> _DROPPED_BITS) * _UNIT,
+        (magnitude >> _DROPPED_BITS) * _UNIT,
+    )

@@ -1,0 +1,102 @@
+"""Faults: the five training types, the two held-out ones, and which of them a draw makes of a call.
+
+Source:
+    Paper sec:protocol, "Noise", and app:env, "Fault types".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from toolkit.backoffice.tools import Kind
+    from toolkit.noise.draws import Draw
+
+Fault = Literal[
+    "transient",
+    "rate_limit",
+    "outage",
+    "stale_read",
+    "truncation",
+    "timeout_after_commit",
+    "field_dropout",
+]
+
+ABOUT: Mapping[Fault, str] = {
+    "transient": "The call returns an error; the next attempt draws a fresh fate.",
+    "rate_limit": "An error with a retry-after; every call fails until that long was waited.",
+    "outage": "The same request (tool and resource) fails for the rest of the episode.",
+    "stale_read": "The read shows the state from before the preceding write.",
+    "truncation": "The list is cut and must be paginated.",
+    "timeout_after_commit": "The write is applied, but reported as a timeout.",
+    "field_dropout": "The read loses one field.",
+}
+
+# A read cannot time out after a commit, a write cannot be stale, only a list can be cut.
+APPLIES: Mapping[Kind, tuple[Fault, ...]] = {
+    "read": ("transient", "rate_limit", "outage", "stale_read", "field_dropout"),
+    "list": ("transient", "rate_limit", "outage", "stale_read", "truncation", "field_dropout"),
+    "write": ("transient", "rate_limit", "outage", "timeout_after_commit"),
+    "control": (),
+}
+
+LONGEST_RATE_LIMIT = 5
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Weights of the fault types, renormalized over those that apply to a kind of tool.
+
+    Args:
+        weights: fault → whole weight.
+
+    Raises:
+        ValueError: no weight, or one that is not positive.
+    """
+
+    weights: Mapping[Fault, int]
+    _bounds: Mapping[Kind, tuple[tuple[float, Fault], ...]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not self.weights or min(self.weights.values()) <= 0:
+            raise ValueError("a mixture needs positive weights")
+        object.__setattr__(self, "_bounds", {kind: self._cumulated(kind) for kind in APPLIES})
+
+    def share(self, kind: Kind, fault: Fault) -> float:
+        """Return the probability of a fault type, given that a call of this kind meets a fault."""
+        low = 0.0
+        for high, name in self._bounds[kind]:
+            if name == fault:
+                return high - low
+            low = high
+        return 0.0
+
+    def pick(self, kind: Kind, draw: Draw) -> Fault | None:
+        """Return the type that a draw's second word names; None where no type of the mixture applies."""
+        for bound, fault in self._bounds[kind]:
+            if draw.type < bound:
+                return fault
+        return None
+
+    def _cumulated(self, kind: Kind) -> tuple[tuple[float, Fault], ...]:
+        applicable = [(fault, self.weights[fault]) for fault in APPLIES[kind] if fault in self.weights]
+        total = sum(weight for _, weight in applicable)
+        bounds: list[tuple[float, Fault]] = []
+        reached = 0
+        for fault, weight in applicable:
+            reached += weight
+            bounds.append((reached / total, fault))
+        return tuple(bounds)
+
+
+def retry_after(draw: Draw) -> int:
+    """Return how long a rate limit lasts: 1 to 5 seconds."""
+    return 1 + int(draw.magnitude * LONGEST_RATE_LIMIT)
+
+
+def kept(draw: Draw, items: int) -> int:
+    """Return how many items of a page a truncation leaves: at least one, and not all of several."""
+    return max(1, int(draw.magnitude * items))

@@ -1,0 +1,86 @@
+"""Regimes: the noise settings under which episodes are played.
+
+Source:
+    Paper sec:protocol, "Noise" and "Evaluation"; weights 0.45, 0.15, 0.10, 0.15, 0.15.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from toolkit.noise.faults import Mixture
+
+if TYPE_CHECKING:
+    from toolkit.backoffice.tools import Kind
+    from toolkit.noise.draws import Draw, Schedule
+    from toolkit.noise.faults import Fault
+
+DEFAULT = Mixture(
+    {"transient": 45, "rate_limit": 15, "outage": 10, "stale_read": 15, "truncation": 15}
+)
+# The registered outage-free mixture: transient 1/2, the other three 1/6 each.
+OUTAGE_FREE = Mixture({"transient": 3, "rate_limit": 1, "stale_read": 1, "truncation": 1})
+HELD_OUT = Mixture({"timeout_after_commit": 1, "field_dropout": 1})
+
+
+@dataclass(frozen=True)
+class Regime:
+    """A noise setting.
+
+    Args:
+        name: its name in registers and on the command line.
+        about: what happens under it.
+        fault_rate: p, the probability of a fault per eligible call.
+        mixture: of which types; None where there are no random faults.
+        flip_rate: q, the probability that a success is graded a failure.
+        challenge: whether the first attempt of every write request fails transiently, and nothing else.
+    """
+
+    name: str
+    about: str
+    fault_rate: float = 0.0
+    mixture: Mixture | None = None
+    flip_rate: float = 0.0
+    challenge: bool = False
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether no call ever meets a fault, so that none needs a draw."""
+        return self.mixture is None and not self.challenge
+
+    def fault(self, kind: Kind, repeat: int, draw: Draw) -> Fault | None:
+        """Return the fault that a call meets.
+
+        Args:
+            kind: kind of the tool.
+            repeat: repeat index of the event key.
+            draw: draw of the event key.
+        """
+        if self.challenge:
+            return "transient" if kind == "write" and repeat == 0 else None
+        if self.mixture is None or draw.gate >= self.fault_rate:
+            return None
+        return self.mixture.pick(kind, draw)
+
+    def flips(self, schedule: Schedule) -> bool:
+        """Return whether a success under this schedule is graded a failure."""
+        return self.flip_rate > 0 and schedule.grader().gate < self.flip_rate
+
+    def with_mixture(self, mixture: Mixture) -> Regime:
+        """Return the regime with other fault types at the same rate."""
+        return replace(self, mixture=mixture)
+
+
+_REGIMES = (
+    Regime("clean", "No fault, no flip."),
+    Regime("faults_p010", "Faults of the default mixture at p = 0.10.", 0.10, DEFAULT),
+    Regime("faults_p025", "Faults of the default mixture at p = 0.25.", 0.25, DEFAULT),
+    Regime("faults_p025_outage_free", "Faults at p = 0.25, none of them an outage.", 0.25, OUTAGE_FREE),
+    Regime("held_out_types", "The two types never met in training, at p = 0.25.", 0.25, HELD_OUT),
+    Regime("challenge", "The first attempt of every write request fails transiently.", challenge=True),
+    Regime("flips_q005", "A success is graded a failure with probability 0.05.", flip_rate=0.05),
+    Regime("flips_q010", "A success is graded a failure with probability 0.10.", flip_rate=0.10),
+)
+
+REGIMES = {regime.name: regime for regime in _REGIMES}

@@ -1,0 +1,142 @@
+"""Every seed, derived by SHA-256 from named parts.
+
+A seed is a whole number in [0, 2^64). Each level of a derivation (run → row → slot; task → evaluation
+schedule; pool → world) hashes in a domain of its own, so that no two levels ever meet and nothing is added.
+
+The message that is hashed can be written down in any language:
+
+    domain ‖ 0x00 ‖ seed (8 bytes, big endian) ‖ for each field: tag ('i' or 's') ‖ length (4 bytes) ‖ payload
+
+with whole numbers as 8 bytes, big endian, and text as UTF-8 in normal form C.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import TYPE_CHECKING, TypeVar
+from unicodedata import normalize
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Field = int | str
+T = TypeVar("T")
+
+BITS = 64
+LIMIT = 1 << BITS
+
+
+def encode_field(field: Field) -> bytes:
+    """Return a field's bytes: tag, length, payload.
+
+    Raises:
+        OverflowError: a whole number outside [0, 2^64).
+    """
+    if isinstance(field, int):
+        tag, payload = b"i", field.to_bytes(8, "big")
+    else:
+        tag, payload = b"s", normalize("NFC", field).encode()
+    return tag + len(payload).to_bytes(4, "big") + payload
+
+
+def prefix(domain: str, seed: int) -> bytes:
+    """Return the start of a message: its domain and its seed."""
+    return domain.encode() + b"\0" + seed.to_bytes(8, "big")
+
+
+def derive(domain: str, seed: int, *fields: Field) -> int:
+    """Return the seed that a parent seed and named parts give in a domain."""
+    message = prefix(domain, seed) + b"".join(map(encode_field, fields))
+    return int.from_bytes(sha256(message).digest()[:8], "big")
+
+
+def run_seed(study: str, seed: int) -> int:
+    """Return the seed of a run; the arms of one seed share it, so that they meet the same rows."""
+    return derive("run/v1", seed, study)
+
+
+def row_seed(run: int, step: int, position: int) -> int:
+    """Return the schedule seed of a training row: one task at one step.
+
+    Source:
+        Paper app:env: derived from the run's seed and the row index.
+    """
+    return derive("row/v1", run, step, position)
+
+
+def slot_seed(row: int, slot: int) -> int:
+    """Return the schedule seed of one rollout of a row under the independent design.
+
+    Source:
+        Paper app:env: derived from the row's seed and the rollout slot.
+    """
+    return derive("slot/v1", row, slot)
+
+
+def evaluation_seed(task_id: str, schedule: int) -> int:
+    """Return the seed of an evaluation schedule: distinct across tasks, equal across arms and checkpoints.
+
+    Source:
+        Paper app:env, eval_schedule_seed(t, k).
+    """
+    return derive("evaluation/v1", schedule, task_id)
+
+
+def world_seed(pool: str, candidate: int) -> int:
+    """Return the seed of a task's world."""
+    return derive("world/v1", candidate, pool)
+
+
+class Stream:
+    """A sequence of pseudorandom words for generating tasks: SHA-256 in counter mode, four words a hash."""
+
+    __slots__ = ("_count", "_start", "_words")
+
+    def __init__(self, seed: int) -> None:
+        self._start = prefix("stream/v1", seed)
+        self._count = 0
+        self._words: list[int] = []
+
+    def word(self) -> int:
+        """Return the next word, uniform in [0, 2^64)."""
+        if not self._words:
+            digest = sha256(self._start + self._count.to_bytes(8, "big")).digest()
+            self._words = [int.from_bytes(digest[at : at + 8], "big") for at in (24, 16, 8, 0)]
+            self._count += 1
+        return self._words.pop()
+
+    def below(self, limit: int) -> int:
+        """Return a whole number in [0, limit); its bias is under limit / 2^64."""
+        return self.word() * limit >> BITS
+
+    def between(self, low: int, high: int) -> int:
+        """Return a whole number in [low, high]."""
+        return low + self.below(high - low + 1)
+
+    def choice(self, items: Sequence[T]) -> T:
+        """Return one item."""
+        return items[self.below(len(items))]
+
+    def weighted(self, items: Sequence[tuple[T, int]]) -> T:
+        """Return one item of (item, whole weight) pairs."""
+        at = self.below(sum(weight for _, weight in items))
+        for item, weight in items:
+            if at < weight:
+                return item
+            at -= weight
+        raise ValueError("weights must be positive")
+
+    def sample(self, items: Sequence[T], count: int) -> list[T]:
+        """Return distinct items in random order.
+
+        Raises:
+            ValueError: there are fewer items than asked for.
+        """
+        if count > len(items):
+            raise ValueError(f"cannot draw {count} of {len(items)} items")
+        left = list(items)
+        return [left.pop(self.below(len(left))) for _ in range(count)]
+
+    def shuffled(self, items: Sequence[T]) -> list[T]:
+        """Return the items in random order."""
+        return self.sample(items, len(items))

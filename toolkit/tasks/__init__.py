@@ -1,0 +1,1 @@
+"""Tasks: templates and their phrasings, the generator, plans, budgets, pools."""

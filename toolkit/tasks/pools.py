@@ -1,0 +1,111 @@
+"""Task pools: which tasks a study trains and tests on, each a function of its name alone.
+
+A task's world seed comes from its pool's name and its candidate number; customers' names and identifiers
+come from ranges that no two pools share. The diagnostic pools take the first candidates with two to four
+planned writes: a structural rule, which looks at no result.
+
+Source:
+    Paper sec:protocol and app:env, "Pools".
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import count
+from typing import TYPE_CHECKING
+
+from toolkit.errors import UsageError
+from toolkit.tasks.generator import generate
+from toolkit.tasks.task import task_sha256
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from toolkit.tasks.task import Task
+
+GENERATOR_VERSION = "1"
+
+
+@dataclass(frozen=True)
+class Pool:
+    """A pool.
+
+    Args:
+        name: its name.
+        size: how many tasks it has.
+        about: what it is for.
+        writes: smallest and largest number of planned writes; None for any.
+    """
+
+    name: str
+    size: int
+    about: str
+    writes: tuple[int, int] | None = None
+
+
+_POOLS = (
+    Pool("train", 2000, "Training."),
+    Pool("validation", 300, "Periodic evaluation."),
+    Pool("test", 300, "Final evaluation."),
+    Pool("diagnostic", 16, "The luck-share design.", writes=(2, 4)),
+    Pool("diagnostic_128", 128, "The luck-share design with more tasks.", writes=(2, 4)),
+)
+
+POOLS = {pool.name: pool for pool in _POOLS}
+
+
+def tasks(name: str) -> Iterator[Task]:
+    """Yield a pool's tasks in order.
+
+    Raises:
+        UsageError: there is no such pool.
+    """
+    pool = _pool(name)
+    if pool.writes is None:
+        for index in range(pool.size):
+            yield generate(name, index, index)
+        return
+    low, high = pool.writes
+    index = 0
+    for candidate in count():
+        task = generate(name, candidate, index)
+        if low <= task.writes <= high:
+            yield task
+            index += 1
+        if index == pool.size:
+            return
+
+
+@lru_cache(maxsize=4096)
+def load_task(task_id: str) -> Task:
+    """Return a task by its identifier, `pool:index`; other tasks of its pool are made only where they decide it.
+
+    Raises:
+        UsageError: there is no such task.
+    """
+    name, _, number = task_id.partition(":")
+    pool = _pool(name)
+    if not (number.isascii() and number.isdigit() and len(number) <= len(str(pool.size))):
+        raise UsageError("a task is called pool:index", expected=f"{name}:0", found=task_id)
+    index = int(number)
+    if index >= pool.size:
+        raise UsageError(
+            f"pool {name} has no task {index}", expected=f"{name}:0 to {name}:{pool.size - 1}", found=task_id
+        )
+    if pool.writes is None:
+        return generate(name, index, index)
+    return next(task for task in tasks(name) if task.index == index)
+
+
+def pool_sha256(listed: Iterable[Task]) -> str:
+    """Return the SHA-256 of a pool: of its tasks' hexadecimal digests, each on a line, in order."""
+    lines = "".join(f"{task_sha256(task)}\n" for task in listed)
+    return hashlib.sha256(lines.encode()).hexdigest()
+
+
+def _pool(name: str) -> Pool:
+    if name not in POOLS:
+        raise UsageError(f"there is no pool {name!r}", expected=", ".join(POOLS))
+    return POOLS[name]

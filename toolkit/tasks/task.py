@@ -1,0 +1,112 @@
+"""A task: what is asked, in which world, what the end state should be, and how many calls it may take.
+
+Source:
+    Paper sec:protocol and app:env, "Tasks": budget 7 + 2n calls, n planned writes, at most 21.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from toolkit.backoffice.records import Record
+    from toolkit.backoffice.world import Base
+
+BUDGET_BASE = 7
+BUDGET_PER_WRITE = 2
+LARGEST_BUDGET = 21
+
+
+class Call(NamedTuple):
+    """One call of a tool."""
+
+    tool: str
+    arguments: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A task.
+
+    Args:
+        task_id: `pool:index`.
+        pool: train, validation, test, diagnostic or diagnostic_128.
+        index: position in its pool.
+        world_seed: seed that the task and its world were generated from.
+        prompt: the request in words.
+        templates: template of each sub-request, in order.
+        forms: form of each sub-request.
+        base: the world before the episode.
+        plan: a sequence of calls that fulfils it; never shown to an agent.
+        expected: records as the plan leaves them, by identifier.
+        writes: planned writes, n.
+        budget: calls that an episode may make.
+    """
+
+    task_id: str
+    pool: str
+    index: int
+    world_seed: int
+    prompt: str
+    templates: tuple[str, ...]
+    forms: tuple[str, ...]
+    base: Base
+    plan: tuple[Call, ...]
+    expected: Mapping[str, Record]
+    writes: int
+    budget: int
+
+    @property
+    def reads(self) -> int:
+        """Planned reads."""
+        return len(self.plan) - self.writes
+
+
+def budget(writes: int) -> int:
+    """Return the call budget of a task with n planned writes."""
+    return min(BUDGET_BASE + BUDGET_PER_WRITE * writes, LARGEST_BUDGET)
+
+
+def task_document(task: Task) -> dict[str, Any]:
+    """Return everything that makes the task, as JSON values."""
+    return {
+        "task_id": task.task_id,
+        "world_seed": str(task.world_seed),
+        "prompt": task.prompt,
+        "templates": list(task.templates),
+        "forms": list(task.forms),
+        "writes": task.writes,
+        "budget": task.budget,
+        "plan": [{"tool": call.tool, "arguments": call.arguments} for call in task.plan],
+        "expected": records_document(task.expected),
+        "world": records_document(task.base.records),
+    }
+
+
+def records_document(records: Mapping[str, Record]) -> dict[str, Any]:
+    """Return records as JSON values, by identifier, each with the kind of record it is."""
+    return {
+        identifier: {"kind": type(record).__name__.lower(), **_plain(record)}
+        for identifier, record in sorted(records.items())
+    }
+
+
+def canonical(document: Any) -> str:
+    """Return the one JSON text of a document: keys sorted, no spaces, characters as they are."""
+    return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def task_sha256(task: Task) -> str:
+    """Return the SHA-256 of a task's canonical document."""
+    return hashlib.sha256(canonical(task_document(task)).encode()).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "_asdict"):
+        return {name: _plain(part) for name, part in value._asdict().items()}
+    return [_plain(part) for part in value] if isinstance(value, tuple) else value
