@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 from unicodedata import normalize
 
@@ -22,9 +23,9 @@ LONGEST_TEXT = 500
 SHOWN = 40
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Parameter:
-    """One argument of a tool.
+    """One argument of a tool; two parameters are the same only if they are one object.
 
     Args:
         name: its name.
@@ -59,16 +60,20 @@ class Parameter:
         Raises:
             Refusal: it is of a wrong type or out of its range (`invalid_arguments`).
         """
+        if type(value) is str or type(value) is int:
+            return _read_known(self, value)
+        return self.coerce(value)
+
+    def coerce(self, value: Any) -> str | int:
+        """Return the value as the tool takes it, without remembering it; errors as `read`."""
         return self._whole(value) if self.type == "integer" else self._text(value)
 
     def _whole(self, value: Any) -> int:
         if type(value) is not int:
-            if isinstance(value, float) and value.is_integer():
-                value = int(value)
-            elif isinstance(value, str) and WHOLE_NUMBER.fullmatch(value.strip()):
-                value = int(value)
-            else:
+            whole = isinstance(value, float) and value.is_integer()
+            if not whole and not (isinstance(value, str) and WHOLE_NUMBER.fullmatch(value.strip())):
                 raise self._refused("a whole number", value)
+            value = int(value)
         if not self.minimum <= value <= self.maximum:
             raise self._refused(f"a whole number from {self.minimum} to {self.maximum}", value)
         return int(value)
@@ -115,6 +120,12 @@ class Parameter:
         )
 
 
+@lru_cache(maxsize=1 << 14, typed=True)
+def _read_known(parameter: Parameter, value: str | int) -> str | int:
+    """Read a text or a number once: episodes name the same few records again and again."""
+    return parameter.coerce(value)
+
+
 def shown(value: Any) -> str:
     """Return a value for a message: short, in ASCII, whatever was sent."""
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= LARGEST:
@@ -140,9 +151,7 @@ def read_arguments(parameters: tuple[Parameter, ...], arguments: Any) -> dict[st
         value = arguments.get(parameter.name)
         if value is None:
             if parameter.default is None:
-                raise Refusal(
-                    "invalid_arguments", f"{parameter.name} is missing", parameter=parameter.name
-                )
+                raise Refusal("invalid_arguments", f"{parameter.name} is missing", parameter=parameter.name)
             read[parameter.name] = parameter.default
         else:
             read[parameter.name] = parameter.read(value)

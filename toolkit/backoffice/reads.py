@@ -49,9 +49,7 @@ def get_customer(world: World, customer_id: str) -> Answer:
 def list_orders(world: World, customer_id: str, offset: int) -> Answer:
     """List a customer's orders in short."""
     world.find(Customer, customer_id)
-    orders = [
-        world.find(Order, order_id) for order_id in world.base.orders_of.get(customer_id, ())
-    ]
+    orders = [world.find(Order, order_id) for order_id in world.base.orders_of.get(customer_id, ())]
     short = [
         {
             "order_id": order.order_id,

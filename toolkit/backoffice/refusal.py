@@ -22,7 +22,12 @@ class Refusal(Exception):  # noqa: N818 - it is an answer, not an error
 
     def answer(self) -> dict[str, Any]:
         """Return the documented shape: `{"error": {"code", "message", …}}`."""
-        return {"error": {"code": self.code, "message": self.message, **self.details}}
+        return error(self.code, self.message, **self.details)
+
+
+def error(code: str, message: str, **details: Any) -> dict[str, Any]:
+    """Return a tool error of the documented shape."""
+    return {"error": {"code": code, "message": message, **details}}
 
 
 CODES = {

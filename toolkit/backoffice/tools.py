@@ -48,10 +48,6 @@ class Tool:
     fields: tuple[str, ...] = ()
     run: Callable[..., Any] | None = None
 
-    def resource_of(self, arguments: dict[str, Any]) -> str:
-        """Return the identifier of the record that a call with these arguments is about."""
-        return ANY_RESOURCE if self.resource is None else arguments[self.resource]
-
 
 def execute(tool: Tool, world: World, arguments: dict[str, Any]) -> tuple[World, dict[str, Any]]:
     """Carry out a read or a write: the world after it, and the answer.

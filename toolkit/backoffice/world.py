@@ -7,7 +7,7 @@ is an ordinary read of that state.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from toolkit.backoffice.records import Customer, Order, Product, Record, Ticket
 from toolkit.backoffice.refusal import Refusal
@@ -35,8 +35,7 @@ class Base:
     tickets_of: Mapping[str, tuple[str, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class World:
+class World(NamedTuple):
     """A base and the changes over it.
 
     Args:

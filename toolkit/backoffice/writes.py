@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def update_shipping_address(
-    world: World, order_id: str, street: str, city: str, postal_code: str, country: str
+    world: World, *, order_id: str, street: str, city: str, postal_code: str, country: str
 ) -> World:
     """Change where an order goes, as long as it has not been shipped."""
     order = _order(world, order_id, "pending", "paid")
@@ -74,7 +74,7 @@ def schedule_shipment(world: World, order_id: str, pick_list: str, service: str)
 
 
 def create_ticket(
-    world: World, customer_id: str, category: str, priority: str, summary: str, order_id: str
+    world: World, *, customer_id: str, category: str, priority: str, summary: str, order_id: str
 ) -> World:
     """Open a ticket for a customer, about one of their orders or, with an empty `order_id`, about none."""
     world.find(Customer, customer_id)

@@ -1,4 +1,4 @@
-"""Scripted agents: the reference, which recovers from everything that can be recovered from, and a careless one.
+"""Scripted agents: the reference recovers from whatever can be recovered from, the careless one from nothing.
 
 An agent gets the prompt and a function that makes calls, and nothing else: it cannot see the plan, the world
 or the noise.
@@ -92,9 +92,7 @@ class _Careful:
         answer = self._current(wanted)
         while answer is not None and answer.get("has_more"):
             name = TOOLS[wanted.tool].shows or ""
-            rest = self._current(
-                Call(wanted.tool, {**wanted.arguments, "offset": answer["next_offset"]})
-            )
+            rest = self._current(Call(wanted.tool, {**wanted.arguments, "offset": answer["next_offset"]}))
             if rest is None:
                 return None
             answer = {**rest, name: answer[name] + rest[name]}

@@ -129,7 +129,9 @@ def cents(amount: str) -> int:
     return int(re.sub(r"\D", "", amount))
 
 
-def _match(patterns: Sequence[tuple[tuple[str, str], re.Pattern[str]]], text: str) -> tuple[tuple[str, str], dict[str, str]]:
+def _match(
+    patterns: Sequence[tuple[tuple[str, str], re.Pattern[str]]], text: str
+) -> tuple[tuple[str, str], dict[str, str]]:
     for name, pattern in patterns:
         found = pattern.fullmatch(text)
         if found:

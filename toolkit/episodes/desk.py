@@ -19,8 +19,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit.backoffice.parameters import read_arguments, shown
-from toolkit.backoffice.refusal import Refusal
-from toolkit.backoffice.tools import TOOLS, execute
+from toolkit.backoffice.refusal import Refusal, error
+from toolkit.backoffice.tools import ANY_RESOURCE, TOOLS, execute
 from toolkit.backoffice.world import untouched
 from toolkit.episodes.recovery import CODES, Recovery
 from toolkit.noise.draws import Schedule
@@ -28,7 +28,6 @@ from toolkit.noise.faults import kept, retry_after
 
 if TYPE_CHECKING:
     from toolkit.backoffice.tools import Tool
-    from toolkit.backoffice.world import World
     from toolkit.noise.draws import Draw
     from toolkit.noise.faults import Fault
     from toolkit.noise.regimes import Regime
@@ -101,8 +100,11 @@ class Desk:
 
     __slots__ = (
         "_before",
+        "_blocked_by",
         "_blocked_until",
         "_clock",
+        "_key",
+        "_noisy",
         "_outages",
         "_repeats",
         "calls",
@@ -126,9 +128,12 @@ class Desk:
         self.exposures: list[Exposure] = []
         self.recovery = Recovery()
         self.trace: list[CallRecord] | None = [] if traced else None
+        self._noisy = not regime.is_quiet
         self._clock = self._blocked_until = 0
         self._outages: set[tuple[str, str]] = set()
         self._repeats: dict[tuple[str, str], int] = {}
+        self._key: tuple[str, int] | None = None
+        self._blocked_by: Fault | None = None
 
     @property
     def calls_left(self) -> int:
@@ -137,82 +142,76 @@ class Desk:
 
     def call(self, tool: str, arguments: dict[str, Any]) -> Answer:
         """Make a call and return its answer; bad input gets an error of the documented shape."""
-        calls, exposures = self.calls, len(self.exposures)
-        key = blocked_by = None
+        if self.trace is not None:
+            return self._traced(tool, arguments)
         try:
-            self._admit(tool)
-            known, read = self._read(tool, arguments)
-            if known.kind == "control":
-                answer = self._control(known, read)
-            else:
-                resource = known.resource_of(read)
-                self.recovery.call(tool, resource, read.get("offset", 0))
-                blocked_by = self._blocked(tool, resource)
-                if blocked_by is None:
-                    key = self._next_key(tool, resource)
-                    answer = self._draw(known, read, *key)
-                else:
-                    answer = self._blocked_answer(blocked_by)
+            return self._answer(tool, arguments)
+        except Refusal as refusal:
+            return refusal.answer()
+
+    def _traced(self, tool: str, arguments: dict[str, Any]) -> Answer:
+        calls, exposures = self.calls, len(self.exposures)
+        self._key = self._blocked_by = None
+        try:
+            answer = self._answer(tool, arguments)
         except Refusal as refusal:
             answer = refusal.answer()
+        fault = self.exposures[-1].fault if len(self.exposures) > exposures else None
+        record = CallRecord(tool, arguments, answer, self._key, fault, self._blocked_by, self.calls > calls)
         if self.trace is not None:
-            fault = self.exposures[-1].fault if len(self.exposures) > exposures else None
-            counted = self.calls > calls
-            self.trace.append(CallRecord(tool, arguments, answer, key, fault, blocked_by, counted))
+            self.trace.append(record)
         return answer
 
-    # 1.
-    def _admit(self, tool: str) -> None:
+    def _answer(self, name: str, arguments: dict[str, Any]) -> Answer:
+        # 1.
         if self.ended is not None:
             raise Refusal("episode_over", "the episode has ended; nothing was done")
-        if tool == "finish":
-            return
+        if name != "finish":
+            self._charge()
+        # 2.
+        tool = TOOLS.get(name) if type(name) is str else None
+        if tool is None:
+            raise Refusal("unknown_tool", f"there is no tool {shown(name)}; there are {', '.join(TOOLS)}")
+        read = read_arguments(tool.parameters, arguments)
+        if tool.kind == "control":
+            return self._control(tool, read)
+        # 3.
+        resource = ANY_RESOURCE if tool.resource is None else read[tool.resource]
+        request = (name, resource)
+        if self.recovery.awaited:
+            self.recovery.call(name, resource, read.get("offset", 0))
+        if self._clock < self._blocked_until:
+            self._blocked_by = "rate_limit"
+            return _rate_limited(self._blocked_until - self._clock)
+        if request in self._outages:
+            self._blocked_by = "outage"
+            return _outage()
+        # 4.
+        repeat = self._repeats.get(request, 0)
+        self._repeats[request] = repeat + 1
+        self._key = (resource, repeat)
+        if self._noisy:
+            draw = self.schedule.draw(name, resource, repeat)
+            fault = self.regime.fault(tool.kind, repeat, draw)
+            if fault is not None:
+                return self._faulty(tool, read, fault, draw, self._key)
+        # 5.
+        return self._execute(tool, read)
+
+    def _charge(self) -> None:
         if self.calls >= self.task.budget:
             self.ended = "budget_exceeded"
             raise Refusal("budget_exceeded", f"the budget of {self.task.budget} calls is spent")
         self.calls += 1
 
-    # 2.
-    @staticmethod
-    def _read(name: str, arguments: Any) -> tuple[Tool, Answer]:
-        tool = TOOLS.get(name) if type(name) is str else None
-        if tool is None:
-            raise Refusal("unknown_tool", f"there is no tool {shown(name)}; there are {', '.join(TOOLS)}")
-        return tool, read_arguments(tool.parameters, arguments)
-
     def _control(self, tool: Tool, arguments: Answer) -> Answer:
         if tool.name == "finish":
             self.ended = "finished"
             return {"finished": True}
-        self.recovery.call("wait", "")
+        if self.recovery.awaited:
+            self.recovery.call("wait", "")
         self._clock += arguments["seconds"]
         return {"waited": arguments["seconds"]}
-
-    # 3.
-    def _blocked(self, tool: str, resource: str) -> Fault | None:
-        if self._clock < self._blocked_until:
-            return "rate_limit"
-        return "outage" if (tool, resource) in self._outages else None
-
-    def _blocked_answer(self, fault: Fault) -> Answer:
-        if fault == "rate_limit":
-            raise _rate_limited(self._blocked_until - self._clock)
-        raise _outage()
-
-    # 4.
-    def _next_key(self, tool: str, resource: str) -> tuple[str, int]:
-        repeat = self._repeats.get((tool, resource), 0)
-        self._repeats[tool, resource] = repeat + 1
-        return resource, repeat
-
-    def _draw(self, tool: Tool, arguments: Answer, resource: str, repeat: int) -> Answer:
-        if self.regime.is_quiet:
-            return self._execute(tool, arguments)
-        draw = self.schedule.draw(tool.name, resource, repeat)
-        fault = self.regime.fault(tool.kind, repeat, draw)
-        if fault is None:
-            return self._execute(tool, arguments)
-        return self._faulty(tool, arguments, fault, draw, (resource, repeat))
 
     def _execute(self, tool: Tool, arguments: Answer) -> Answer:
         world, answer = execute(tool, self.world, arguments)
@@ -220,7 +219,6 @@ class Desk:
             self._before, self.world = self.world, world
         return answer
 
-    # 5.
     def _faulty(
         self, tool: Tool, arguments: Answer, fault: Fault, draw: Draw, key: tuple[str, int]
     ) -> Answer:
@@ -228,13 +226,13 @@ class Desk:
         self.exposures.append(landed)
         if fault in _ERRORS:
             self.recovery.fault(CODES.get(fault), tool.name, key[0])
-            raise self._error(tool, fault, draw, key[0])
+            return self._error(tool, fault, draw, key[0])
         # A call that the world refuses anyway is answered as it would have been.
         self.exposures[-1] = landed._replace(changed=False)
         if fault == "timeout_after_commit":
             self._execute(tool, arguments)
             self.exposures[-1] = landed
-            raise Refusal("timeout", "no answer came in time; whether the write was applied is unknown")
+            return error("timeout", "no answer came in time; whether the write was applied is unknown")
         whole = execute(tool, self.world, arguments)[1]
         if fault == "stale_read":
             answer = execute(tool, self._before, arguments)[1]
@@ -247,9 +245,9 @@ class Desk:
             self.recovery.fault(CODES.get(fault), tool.name, key[0], answer.get("next_offset", 0))
         return answer
 
-    def _error(self, tool: Tool, fault: Fault, draw: Draw, resource: str) -> Refusal:
+    def _error(self, tool: Tool, fault: Fault, draw: Draw, resource: str) -> Answer:
         if fault == "transient":
-            return Refusal("temporarily_unavailable", "the call failed; trying again may work")
+            return error("temporarily_unavailable", "the call failed; trying again may work")
         if fault == "outage":
             self._outages.add((tool.name, resource))
             return _outage()
@@ -257,12 +255,12 @@ class Desk:
         return _rate_limited(retry_after(draw))
 
 
-def _rate_limited(seconds: int) -> Refusal:
-    return Refusal("rate_limited", f"too many calls; wait {seconds} seconds", retry_after=seconds)
+def _rate_limited(seconds: int) -> Answer:
+    return error("rate_limited", f"too many calls; wait {seconds} seconds", retry_after=seconds)
 
 
-def _outage() -> Refusal:
-    return Refusal("outage", "this request fails for the rest of the episode")
+def _outage() -> Answer:
+    return error("outage", "this request fails for the rest of the episode")
 
 
 def _cut(tool: Tool, whole: Answer, draw: Draw) -> Answer:

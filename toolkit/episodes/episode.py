@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from toolkit.episodes.desk import Desk
@@ -11,6 +11,7 @@ from toolkit.episodes.grading import changed, succeeded
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from toolkit.backoffice.world import World
     from toolkit.episodes.desk import Answer, CallRecord, Exposure
     from toolkit.noise.regimes import Regime
     from toolkit.tasks.task import Task
@@ -21,30 +22,28 @@ class Episode:
     """What became of an episode.
 
     Args:
-        task_id: the task.
-        regime: name of the noise setting.
+        task: the task.
+        regime: the noise.
         schedule_seed: seed of the schedule ω.
         true_success: whether the final world is the expected one, field by field.
         flipped: whether the grader reported a true success as a failure.
         calls: calls charged to the budget.
-        budget: calls that were allowed.
         ended: `finished` by the agent, `budget_exceeded`, or `stopped` without either.
-        world_changed: whether the world changed at all.
+        world: the world as the episode left it.
         exposures: faults that landed, in order.
         called_for: trace code → faults that called for a recovery.
         recovered: trace code → how many of them got it.
         trace: every call, where kept.
     """
 
-    task_id: str
-    regime: str
+    task: Task
+    regime: Regime
     schedule_seed: int
     true_success: bool
     flipped: bool
     calls: int
-    budget: int
     ended: str
-    world_changed: bool
+    world: World = field(repr=False)
     exposures: tuple[Exposure, ...]
     called_for: Mapping[str, int]
     recovered: Mapping[str, int]
@@ -54,6 +53,11 @@ class Episode:
     def observed_reward(self) -> int:
         """The reward as the grader reports it: 1 for a true success that was not flipped."""
         return int(self.true_success and not self.flipped)
+
+    @property
+    def world_changed(self) -> bool:
+        """Whether the world changed at all."""
+        return changed(self.world)
 
     @property
     def budget_exceeded(self) -> bool:
@@ -87,15 +91,14 @@ def close(desk: Desk) -> Episode:
     """Grade a desk as it stands and return its episode."""
     true_success = succeeded(desk.task, desk.world)
     return Episode(
-        desk.task.task_id,
-        desk.regime.name,
+        desk.task,
+        desk.regime,
         desk.schedule.seed,
         true_success,
         true_success and desk.regime.flips(desk.schedule),
         desk.calls,
-        desk.task.budget,
         desk.ended or "stopped",
-        changed(desk.world),
+        desk.world,
         tuple(desk.exposures),
         desk.recovery.called_for,
         desk.recovery.made,

@@ -44,9 +44,7 @@ class Difference:
 
 def succeeded(task: Task, world: World) -> bool:
     """Return whether the world is as expected: the true success."""
-    if world.changes == task.expected:
-        return True
-    return not differences(task, world)
+    return world.changes == task.expected or next(_differences(task, world), None) is None
 
 
 def changed(world: World) -> bool:
@@ -57,13 +55,16 @@ def changed(world: World) -> bool:
 
 def differences(task: Task, world: World) -> list[Difference]:
     """Return every field in which the world is not as expected: what is missing, and collateral damage."""
+    return list(_differences(task, world))
+
+
+def _differences(task: Task, world: World) -> Iterator[Difference]:
     base, expected, found = task.base.records, task.expected, world.changes
-    listed: list[Difference] = []
     for key in sorted(expected.keys() | found.keys()):
         wanted, is_now = expected.get(key, base.get(key)), found.get(key, base.get(key))
         if not (isinstance(wanted, Ticket) or isinstance(is_now, Ticket)):
-            listed += _compare(key, wanted, is_now)
-    return listed + _compare_tickets(expected, found)
+            yield from _compare(key, wanted, is_now)
+    yield from _compare_tickets(expected, found)
 
 
 def _differ(left: Record | None, right: Record | None) -> bool:
@@ -78,32 +79,35 @@ def _unequal_fields(left: Record, right: Record) -> Iterator[tuple[str, Any, Any
             yield name, one, other
 
 
-def _compare(key: str, wanted: Record | None, found: Record | None) -> list[Difference]:
-    if wanted is None or found is None:
-        return [] if wanted is found else [Difference(key, "record", _outcome(wanted), _outcome(found))]
-    return [Difference(key, *unequal) for unequal in _unequal_fields(wanted, found)]
+def _compare(key: str, wanted: Record | None, found: Record | None) -> Iterator[Difference]:
+    if wanted is not None and found is not None:
+        for unequal in _unequal_fields(wanted, found):
+            yield Difference(key, *unequal)
+    elif wanted is not found:
+        yield Difference(key, "record", _outcome(wanted), _outcome(found))
 
 
-def _compare_tickets(expected: Mapping[str, Record], found: Mapping[str, Record]) -> list[Difference]:
+def _compare_tickets(expected: Mapping[str, Record], found: Mapping[str, Record]) -> Iterator[Difference]:
     """Compare new tickets as a collection: their order and their identifiers do not matter."""
     missing, extra = _new_tickets(expected), _new_tickets(found)
     for ticket in list(missing):
         if ticket in extra:
             missing.remove(ticket)
             extra.remove(ticket)
-    return [Difference(t["customer_id"], "record", t, None) for t in missing] + [
-        Difference(t["customer_id"], "record", None, t) for t in extra
-    ]
+    for ticket in missing:
+        yield Difference(ticket["customer_id"], "record", ticket, None)
+    for ticket in extra:
+        yield Difference(ticket["customer_id"], "record", None, ticket)
 
 
 def _new_tickets(changes: Mapping[str, Record]) -> list[dict[str, Any]]:
     return [_outcome(record) for record in changes.values() if isinstance(record, Ticket)]
 
 
-def _outcome(record: Record | None) -> dict[str, Any]:
+def _outcome(record: Record | None) -> Any:
     """Return what of a record counts: its fields without free text, their texts normalized."""
     if record is None:
-        return {}
+        return None
     return {name: _plain(value) for name, value in record._asdict().items() if name not in FREE_TEXT}
 
 

@@ -28,14 +28,15 @@ class Recovery:
     Attributes:
         called_for: code → faults that called for it.
         made: code → how many of them were followed by it.
+        awaited: (tool, resource) of a call that would be a recovery → its code, where a cut list goes on.
     """
 
-    __slots__ = ("_open", "called_for", "made")
+    __slots__ = ("awaited", "called_for", "made")
 
     def __init__(self) -> None:
         self.called_for: dict[str, int] = {}
         self.made: dict[str, int] = {}
-        self._open: dict[tuple[str, str], tuple[str, int]] = {}
+        self.awaited: dict[tuple[str, str], tuple[str, int]] = {}
 
     def fault(self, code: str | None, tool: str, resource: str, next_offset: int = 0) -> None:
         """Note a fault that landed; `next_offset` is where a cut list goes on."""
@@ -43,13 +44,11 @@ class Recovery:
             return
         self.called_for[code] = self.called_for.get(code, 0) + 1
         key = ("wait", "") if code == "wait_after_rate_limit" else (tool, resource)
-        self._open[key] = (code, next_offset)
+        self.awaited[key] = (code, next_offset)
 
     def call(self, tool: str, resource: str, offset: int = 0) -> None:
         """Note a call: it may be the recovery that an earlier fault called for."""
-        if not self._open:
-            return
-        code, next_offset = self._open.get((tool, resource), ("", 0))
+        code, next_offset = self.awaited.get((tool, resource), ("", 0))
         if code and (code != "paginate_after_truncation" or offset == next_offset):
-            del self._open[tool, resource]
+            del self.awaited[tool, resource]
             self.made[code] = self.made.get(code, 0) + 1

@@ -67,7 +67,8 @@ class Knowledge:
         matches = [order for order in self._orders if _is_named(order, named)]
         if not matches:
             self._orders = None  # the list may have been incomplete: another errand reads it again
-        return _only(matches, "order_id")
+        order_id: str = _only(matches, "order_id")
+        return order_id
 
 
 def workflow(brief: Brief) -> Steps:
@@ -82,7 +83,11 @@ def workflow(brief: Brief) -> Steps:
 
 def _address_change(errand: Errand, known: Knowledge) -> Steps:
     order_id = yield from known.order(_named(errand))
-    address = {name: errand.said[name] for name in ("street", "city", "postal_code", "country") if name in errand.said}
+    address = {
+        name: errand.said[name]
+        for name in ("street", "city", "postal_code", "country")
+        if name in errand.said
+    }
     if errand.form == "street":
         order = yield from _look(order_id)
         address = {**_field(order, "shipping_address"), **address}
@@ -172,7 +177,8 @@ def _is_named(order: Answer, named: OrderRef) -> bool:
 
 def _look(order_id: str) -> Generator[Call, Answer, Answer]:
     answer = yield Call("get_order", {"order_id": order_id})
-    return answer["order"]  # type: ignore[no-any-return]
+    order: Answer = answer["order"]
+    return order
 
 
 def _search(line: Answer) -> Generator[Call, Answer, str]:
@@ -180,7 +186,8 @@ def _search(line: Answer) -> Generator[Call, Answer, str]:
     answer = yield Call("check_inventory", {"product_id": line["product_id"]})
     stock = _field(answer["product"], "stock")
     enough = [entry for entry in stock if entry["available"] >= line["quantity"]]
-    return _only(enough, "warehouse")
+    warehouse: str = _only(enough, "warehouse")
+    return warehouse
 
 
 def _ship(order_id: str, service: str) -> Steps:

@@ -5,8 +5,8 @@
     U_k     = (W_k >> 11) · 2^-53                     uniform in [0, 1)
 
 U_0 decides whether a fault happens (the gate: U_0 < p), U_1 of which type it is, U_2 how strong it is; U_3 is
-reserved. Gate and type are words of their own, so that the faults at a lower rate are a subset of those at a
-higher one, type by type. SHA-256 is where browsers, DuckDB, Node, Go and Rust are too: anybody can draw again.
+reserved. Gate and type are words of their own, so that the faults at a lower rate are a subset of those at
+a higher one, type by type. SHA-256 is where browsers, DuckDB, Node, Go and Rust are too: anybody can draw again.
 
 Source:
     Paper app:env, "Event keys and schedules".
@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from functools import lru_cache
 from hashlib import sha256
-from struct import Struct
 from typing import NamedTuple
 
 from toolkit.seeds import encode_field, prefix
@@ -24,7 +23,6 @@ from toolkit.seeds import encode_field, prefix
 DOMAIN = "noise/v1"
 GRADER = ("grader",)
 
-_WORDS = Struct(">4Q")
 _UNIT = 2.0**-53
 _DROPPED_BITS = 11
 
@@ -43,13 +41,32 @@ class EventKey(NamedTuple):
     repeat: int
 
 
-class Draw(NamedTuple):
-    """A draw: 32 bytes and the three numbers in [0, 1) that they hold."""
+class Draw:
+    """A draw: 32 bytes, and the numbers in [0, 1) that they hold.
 
-    digest: bytes
-    gate: float
-    type: float
-    magnitude: float
+    Args:
+        digest: the SHA-256 of the message.
+    """
+
+    __slots__ = ("digest",)
+
+    def __init__(self, digest: bytes) -> None:
+        self.digest = digest
+
+    @property
+    def gate(self) -> float:
+        """U_0: a fault happens where it is below the fault rate."""
+        return (int.from_bytes(self.digest[:8], "big") >> _DROPPED_BITS) * _UNIT
+
+    @property
+    def type(self) -> float:
+        """U_1: of which type the fault is."""
+        return (int.from_bytes(self.digest[8:16], "big") >> _DROPPED_BITS) * _UNIT
+
+    @property
+    def magnitude(self) -> float:
+        """U_2: how strong the fault is."""
+        return (int.from_bytes(self.digest[16:24], "big") >> _DROPPED_BITS) * _UNIT
 
 
 class Schedule:
@@ -70,11 +87,11 @@ class Schedule:
 
     def draw(self, tool: str, resource: str, repeat: int) -> Draw:
         """Return the draw of an event key."""
-        return _read(self._start + _encode(tool, resource, repeat))
+        return Draw(sha256(self._start + _encode(tool, resource, repeat)).digest())
 
     def grader(self) -> Draw:
         """Return the episode's draw for the grader."""
-        return _read(self._start + _GRADER_KEY)
+        return Draw(sha256(self._start + _GRADER_KEY).digest())
 
 
 @lru_cache(maxsize=1 << 16)
@@ -83,14 +100,3 @@ def _encode(tool: str, resource: str, repeat: int) -> bytes:
 
 
 _GRADER_KEY = b"".join(map(encode_field, GRADER))
-
-
-def _read(message: bytes) -> Draw:
-    digest = sha256(message).digest()
-    gate, kind, magnitude, _ = _WORDS.unpack(digest)
-    return Draw(
-        digest,
-        (gate >> _DROPPED_BITS) * _UNIT,
-        (kind >> _DROPPED_BITS) * _UNIT,
-        (magnitude >> _DROPPED_BITS) * _UNIT,
-    )

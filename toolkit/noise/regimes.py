@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     from toolkit.noise.draws import Draw, Schedule
     from toolkit.noise.faults import Fault
 
-DEFAULT = Mixture(
-    {"transient": 45, "rate_limit": 15, "outage": 10, "stale_read": 15, "truncation": 15}
-)
+DEFAULT = Mixture({"transient": 45, "rate_limit": 15, "outage": 10, "stale_read": 15, "truncation": 15})
 # The registered outage-free mixture: transient 1/2, the other three 1/6 each.
 OUTAGE_FREE = Mixture({"transient": 3, "rate_limit": 1, "stale_read": 1, "truncation": 1})
 HELD_OUT = Mixture({"timeout_after_commit": 1, "field_dropout": 1})

@@ -6,7 +6,8 @@ Steps, whose numbers the code repeats:
    write has to be sent twice, as in the challenge regime. Templates are never redrawn: their weights hold.
 2. Make the customer who asks, a namesake and strangers.
 3. Make one order a sub-request, in the state that its template needs, and orders nobody asks about.
-4. Stock the warehouses: enough where goods are to be reserved; too little elsewhere where the agent must search.
+4. Stock the warehouses: enough where goods are to be reserved, and too little elsewhere where an agent has
+   to search.
 5. Put it into words; make the plan; carry it out on the world for the expected end state.
 
 Source:
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from toolkit.backoffice.records import Record
     from toolkit.backoffice.world import Base
     from toolkit.tasks.task import Call
-    from toolkit.tasks.templates import Form, Template
+    from toolkit.tasks.templates import Form
 
 
 def generate(pool: str, candidate: int, index: int) -> Task:
@@ -48,9 +49,7 @@ def generate(pool: str, candidate: int, index: int) -> Task:
     seed = world_seed(pool, candidate)
     stream = Stream(seed)
     # 1.
-    templates = [
-        stream.weighted(WEIGHTS) for _ in range(stream.weighted(REQUESTS_PER_TASK))
-    ]
+    templates = [stream.weighted(WEIGHTS) for _ in range(stream.weighted(REQUESTS_PER_TASK))]
     while True:
         customer_by = _form(stream, CUSTOMERS)
         forms = [_form(stream, FORMS[template]) for template in templates]

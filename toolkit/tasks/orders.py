@@ -54,19 +54,20 @@ class OrderMaker:
     def __init__(self, stream: Stream, people: People) -> None:
         self._stream = stream
         self._people = people
-        names = [f"{material} {good}" for material, good in zip(
-            stream.sample(MATERIALS, PRODUCTS), stream.sample(GOODS, PRODUCTS), strict=True
-        )]
+        names = [
+            f"{material} {good}"
+            for material, good in zip(
+                stream.sample(MATERIALS, PRODUCTS), stream.sample(GOODS, PRODUCTS), strict=True
+            )
+        ]
         numbers = stream.sample(range(100, 1000), PRODUCTS)
         self._products = [(f"P-{number}", name) for number, name in zip(numbers, names, strict=True)]
-        self._prices = [
-            100 * stream.between(*PRICE) + stream.choice(PENCE) for _ in self._products
-        ]
+        self._prices = [100 * stream.between(*PRICE) + stream.choice(PENCE) for _ in self._products]
         self._warehouses = stream.sample(WAREHOUSES, 3)
         self._numbers = iter(stream.sample(range(10_000, 100_000, 7), 20))
         self._dates = iter(stream.sample(range(12 * DAYS_PER_MONTH), 20))
         self._orders: list[Order] = []
-        # Each product is reserved by one order at most, so that stock searched for is there in one place only.
+        # Each product is reserved by one order at most: stock that is searched for is in one place only.
         self._to_reserve = stream.shuffled(range(PRODUCTS))
         self._stock: dict[str, tuple[Stock, ...]] = {}
 

@@ -80,7 +80,7 @@ def tasks(name: str) -> Iterator[Task]:
 
 @lru_cache(maxsize=4096)
 def load_task(task_id: str) -> Task:
-    """Return a task by its identifier, `pool:index`; other tasks of its pool are made only where they decide it.
+    """Return a task by its identifier, `pool:index`.
 
     Raises:
         UsageError: there is no such task.

@@ -131,7 +131,7 @@ FORMS: dict[Template, tuple[Form, ...]] = {
             (
                 "Reserve {quantity} of {product_id} at {warehouse} for {order}, then ship it {service}.",
                 "Set {quantity} x {product_id} aside in {warehouse} for {order} and send it {service}.",
-                "For {order}, book {quantity} units of {product_id} from {warehouse}, then {service} shipping.",
+                "For {order}, book {quantity} of {product_id} from {warehouse}, then {service} shipping.",
             ),
         ),
         Form(
@@ -148,7 +148,7 @@ FORMS: dict[Template, tuple[Form, ...]] = {
             3,
             (
                 "Reserve everything on {order} wherever there is enough of it, then ship it {service}.",
-                "Find stock for {order}, set it aside in the warehouse that has enough, and send it {service}.",
+                "Find stock for {order}, set it aside where there is enough, and send it {service}.",
                 "Any warehouse with enough stock will do: reserve all of {order}, then {service} shipping.",
             ),
         ),

@@ -33,7 +33,9 @@ STREETS = tuple(
     "Alder Road|Ash Lane|Birch Street|Brook Lane|Canal Street|Cedar Avenue|Chapel Road|Church Street|"
     "Clover Lane|Elm Street|Fern Road|Garden Street|Harbour Road|Hazel Lane|Hill Street|Juniper Avenue|"
     "Lime Street|Linden Avenue|Maple Road|Market Street|Meadow Lane|Mill Road|Oak Street|Orchard Road|"
-    "Park Avenue|Poplar Lane|Quay Street|River Road|Rowan Street|Station Road|Willow Lane|Yew Street".split("|")
+    "Park Avenue|Poplar Lane|Quay Street|River Road|Rowan Street|Station Road|Willow Lane|Yew Street".split(
+        "|"
+    )
 )
 # City, postal code, country. Leading zeros are meant: they are what careless number handling loses.
 PLACES = (

@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     from toolkit.tasks.templates import Form
 
 
-def write_prompt(
-    stream: Stream, customer: Customer, customer_by: str, requests: Sequence[Request]
-) -> str:
+def write_prompt(stream: Stream, customer: Customer, customer_by: str, requests: Sequence[Request]) -> str:
     """Return a prompt: who asks, one line a sub-request, perhaps a closing line."""
     marks = stream.choice(MARKS)
     lines = [_phrasing(stream, CUSTOMERS, customer_by).format(**customer._asdict())]

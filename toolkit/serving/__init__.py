@@ -1,0 +1,1 @@
+"""Serving the back office to agents that live elsewhere."""
