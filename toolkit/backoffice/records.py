@@ -9,7 +9,7 @@ Source:
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 Status = Literal["pending", "paid", "shipped", "delivered", "cancelled"]
 
@@ -100,6 +100,15 @@ class Ticket(NamedTuple):
     category: str
     priority: str
     summary: str
+
+
+def plain(value: Any) -> Any:
+    """Return a record, or a part of one, as JSON values: named parts become objects."""
+    if isinstance(value, dict):
+        return {name: plain(part) for name, part in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return plain(value._asdict())
+    return [plain(part) for part in value] if isinstance(value, tuple) else value
 
 
 Record = Customer | Order | Product | Shipment | Ticket

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkit.errors import DamagedError, IncompleteError
+from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.places import Home, find_home
 
 if TYPE_CHECKING:
@@ -35,20 +35,32 @@ def load_study(name: str, home: Home | None = None) -> Study:
     return study
 
 
+def decidable(home: Home) -> tuple[str, ...]:
+    """Return the names of the shipped studies that have runs; repositories of tasks have none."""
+    return tuple(name for name in home.studies() if load_study(name, home).has("runs"))
+
+
 def load_cases(names: Sequence[str], home: Home | None = None) -> list[Case]:
     """Open studies with their registrations; every shipped one where none is named.
 
     Raises:
+        UsageError: a study has no runs.
         IncompleteError: there is no study at all, or its registration is missing.
     """
     from toolkit.decisions.case import open_case
     from toolkit.prereg.registration import load_registration
 
     home = home or find_home()
-    chosen = tuple(dict.fromkeys(names)) or home.studies()
+    chosen = tuple(dict.fromkeys(names)) or decidable(home)
     cases = []
     for name in chosen:
         study = load_study(name, home)
+        if not study.has("runs"):
+            raise UsageError(
+                f"{study.name!r} has no runs: it holds the tasks that studies run on",
+                expected=", ".join(decidable(home)),
+                where=study.folder,
+            )
         named = study.manifest.registration.name
         if named not in home.registration_names():
             raise IncompleteError(
@@ -72,7 +84,7 @@ def verify_named(name: str, home: Home) -> Verification:
     registration, _ = open_checked(folder)
     orders = []
     if registration is not None:
-        studies = [load_study(study_name, home) for study_name in home.studies()]
+        studies = [load_study(study_name, home) for study_name in decidable(home)]
         named = [study for study in studies if study.manifest.registration.name == registration.name]
         orders = [
             chronology(

@@ -8,8 +8,11 @@ import click
 
 import toolkit
 from toolkit.cli.decide import decide
+from toolkit.cli.draw import draw
+from toolkit.cli.episode import episode
 from toolkit.cli.explain import explain
 from toolkit.cli.output import leave_quietly, print_error, print_json
+from toolkit.cli.pools import pools
 from toolkit.cli.registers import registers
 from toolkit.cli.reproduce import reproduce
 from toolkit.cli.site import site
@@ -44,7 +47,9 @@ def cli() -> None:
     """
 
 
-for command in (decide, explain, verify_prereg, registers, sql, theory, site, reproduce):
+for command in (
+    decide, explain, verify_prereg, registers, sql, pools, episode, draw, theory, site, reproduce,
+):
     cli.add_command(command)
 
 

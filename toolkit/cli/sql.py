@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolkit.cli.load import load_study
+from toolkit.cli.load import decidable, load_study
 from toolkit.cli.output import console, json_option, print_json
 from toolkit.errors import UsageError
 from toolkit.places import find_home
@@ -38,7 +38,7 @@ def sql(*, query: str, study: str | None, as_csv: bool, as_json: bool) -> None:
     if as_csv and as_json:
         raise UsageError("--csv and --json exclude each other")
     if study is None:
-        shipped = find_home().studies()
+        shipped = decidable(find_home())
         if len(shipped) != 1:
             raise UsageError("say which study to ask", expected=f"--study {' or '.join(shipped)}")
         study = shipped[0]

@@ -68,7 +68,7 @@ class CallRecord(NamedTuple):
         key: resource and repeat index of the event key; None where no draw was made.
         fault: the fault that the draw made; None for none.
         blocked_by: the earlier fault that kept the call from being drawn; None for none.
-        counted: whether the call was charged to the budget.
+        charged: whether the call was charged to the budget.
     """
 
     tool: Any
@@ -77,7 +77,7 @@ class CallRecord(NamedTuple):
     key: tuple[str, int] | None
     fault: Fault | None
     blocked_by: Fault | None
-    counted: bool
+    charged: bool
 
 
 class Desk:
@@ -157,7 +157,9 @@ class Desk:
         except Refusal as refusal:
             answer = refusal.answer()
         fault = self.exposures[-1].fault if len(self.exposures) > exposures else None
-        record = CallRecord(tool, arguments, answer, self._key, fault, self._blocked_by, self.calls > calls)
+        # The agent may go on to change what it sent.
+        sent = dict(arguments) if type(arguments) is dict else arguments
+        record = CallRecord(tool, sent, answer, self._key, fault, self._blocked_by, self.calls > calls)
         if self.trace is not None:
             self.trace.append(record)
         return answer

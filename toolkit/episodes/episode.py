@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from toolkit.backoffice.world import World
     from toolkit.episodes.desk import Answer, CallRecord, Exposure
+    from toolkit.noise.draws import Schedule
     from toolkit.noise.regimes import Regime
     from toolkit.tasks.task import Task
 
@@ -24,7 +25,7 @@ class Episode:
     Args:
         task: the task.
         regime: the noise.
-        schedule_seed: seed of the schedule ω.
+        schedule: the schedule ω.
         true_success: whether the final world is the expected one, field by field.
         flipped: whether the grader reported a true success as a failure.
         calls: calls charged to the budget.
@@ -38,7 +39,7 @@ class Episode:
 
     task: Task
     regime: Regime
-    schedule_seed: int
+    schedule: Schedule
     true_success: bool
     flipped: bool
     calls: int
@@ -93,7 +94,7 @@ def close(desk: Desk) -> Episode:
     return Episode(
         desk.task,
         desk.regime,
-        desk.schedule.seed,
+        desk.schedule,
         true_success,
         true_success and desk.regime.flips(desk.schedule),
         desk.calls,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from unicodedata import normalize
 
-from toolkit.backoffice.records import Ticket
+from toolkit.backoffice.records import Ticket, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -40,6 +40,15 @@ class Difference:
     field: str
     expected: Any
     found: Any
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the difference as JSON values."""
+        return {
+            "record": self.record,
+            "field": self.field,
+            "expected": plain(self.expected),
+            "found": plain(self.found),
+        }
 
 
 def succeeded(task: Task, world: World) -> bool:
@@ -75,7 +84,7 @@ def _differ(left: Record | None, right: Record | None) -> bool:
 
 def _unequal_fields(left: Record, right: Record) -> Iterator[tuple[str, Any, Any]]:
     for name, one, other in zip(left._fields, left, right, strict=True):
-        if one != other and name not in FREE_TEXT and _plain(one) != _plain(other):
+        if one != other and name not in FREE_TEXT and _normalized(one) != _normalized(other):
             yield name, one, other
 
 
@@ -108,10 +117,10 @@ def _outcome(record: Record | None) -> Any:
     """Return what of a record counts: its fields without free text, their texts normalized."""
     if record is None:
         return None
-    return {name: _plain(value) for name, value in record._asdict().items() if name not in FREE_TEXT}
+    return {name: _normalized(value) for name, value in record._asdict().items() if name not in FREE_TEXT}
 
 
-def _plain(value: Any) -> Any:
+def _normalized(value: Any) -> Any:
     if isinstance(value, str):
         return " ".join(normalize("NFC", value).split()).casefold()
-    return tuple(map(_plain, value)) if isinstance(value, tuple) else value
+    return tuple(map(_normalized, value)) if isinstance(value, tuple) else value

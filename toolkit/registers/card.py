@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from toolkit.registers.schema import SCHEMA_VERSION, TABLES
+from toolkit.registers.task_tables import SPLIT_BY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from toolkit.registers.columns import Column, Table
+
+WHOLE = "train"
 
 
 def dataset_card(source: str, rows: Mapping[str, int]) -> str:
@@ -48,6 +51,12 @@ def table_text(table: Table, rows: int | None = None) -> str:
     return "\n".join(lines)
 
 
+def splits(table: Table) -> tuple[str, ...]:
+    """Return the names of a table's splits; a table that is not split is one called `train`."""
+    column = table.column(SPLIT_BY.get(table.name, ""))
+    return (WHOLE,) if column is None or column.choices is None else column.choices
+
+
 def _meaning(column: Column) -> str:
     extra = []
     if column.choices:
@@ -63,7 +72,10 @@ def _configs(tables: list[Table]) -> str:
         lines.append(f"- config_name: {table.name}")
         if position == 0:
             lines.append("  default: true")
-        lines += ["  data_files:", "  - split: train", f"    path: {table.name}/*.parquet"]
+        lines.append("  data_files:")
+        for split in splits(table):
+            pattern = "*" if split == WHOLE else f"{split}-*"
+            lines += [f"  - split: {split}", f"    path: {table.name}/{pattern}.parquet"]
     return "\n".join(lines)
 
 

@@ -14,7 +14,7 @@ from toolkit.files import file_sha256, read_bytes, write_text
 from toolkit.registers.schema import SCHEMA_VERSION
 
 MANIFEST_NAME = "MANIFEST.json"
-EVIDENCE = ("rows", "summary")
+EVIDENCE = ("rows", "summary", "tasks")
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", re.ASCII)
 _FILE = re.compile(r"\w[\w.-]*(/[\w.-]+)*", re.ASCII)
@@ -60,7 +60,8 @@ class Manifest:
 
     Args:
         study: name of the study.
-        evidence: `rows` where the study's own rows are here, `summary` where only published figures are.
+        evidence: `rows` where the study's own rows are here, `summary` where only published figures are,
+            `tasks` where there are no runs, but the tasks that studies run on.
         schema_version: version of the schema.
         code_version: version of this package that wrote the registers.
         registration: the registration the study belongs to.
@@ -208,8 +209,8 @@ def _manifest(document: dict[str, Any]) -> Manifest:
     for name in manifest.files:
         if not _FILE.fullmatch(name) or ".." in Path(name).parts:
             raise ValueError(f"file name {name!r} leads out of the folder, or has odd characters")
-    if "runs" not in manifest.tables:
-        raise ValueError("a study has runs")
+    if ("runs" in manifest.tables) == (manifest.evidence == "tasks"):
+        raise ValueError("a study has runs, and a repository of tasks has none")
     for table, entry in manifest.tables.items():
         if not entry.rows:
             raise ValueError(f"table {table!r} has no rows, and no data is not zero")

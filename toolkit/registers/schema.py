@@ -7,8 +7,9 @@ derive from here. A change of meaning is a new major version, and its registers 
 from __future__ import annotations
 
 from toolkit.registers.columns import Column, Parent, Table, count, exact, moment, real, text
+from toolkit.registers.task_tables import TASK_POOLS
 
-SCHEMA_VERSION = "1.0.0"
+SCHEMA_VERSION = "1.1.0"
 
 ARMS = ("clean", "paired", "independent", "blocking", "blocking_paired")
 REGIMES = (
@@ -376,5 +377,6 @@ TABLES: dict[str, Table] = {
         PROBE_DIAGNOSTIC_TASKS,
         INTERVALS,
         EVENTS,
+        TASK_POOLS,
     )
 }

@@ -20,6 +20,7 @@ from toolkit.registers.manifest import (
 )
 from toolkit.registers.rowhash import row_sha256
 from toolkit.registers.schema import SCHEMA_VERSION, TABLES
+from toolkit.registers.task_tables import SPLIT_BY
 from toolkit.registers.validation import check_rows
 
 if TYPE_CHECKING:
@@ -29,9 +30,20 @@ if TYPE_CHECKING:
     from toolkit.registers.arrow import Row
 
 
-def parquet_name(table: str) -> str:
-    """Return the file name of a table that is one file, as the Hub's loaders expect it."""
-    return f"{table}/train-00000-of-00001.parquet"
+def parquet_name(table: str, split: str = "train") -> str:
+    """Return the file name of a table's split that is one file, as the Hub's loaders expect it."""
+    return f"{table}/{split}-00000-of-00001.parquet"
+
+
+def split_table(name: str, table: Any) -> dict[str, Any]:
+    """Return a table's parts by file name: one a split, in the order of the rows."""
+    column = SPLIT_BY.get(name)
+    if column is None:
+        return {parquet_name(name): table}
+    import pyarrow.compute as pc
+
+    splits = pc.unique(table[column]).to_pylist()
+    return {parquet_name(name, split): table.filter(pc.equal(table[column], split)) for split in splits}
 
 
 def write_study(
@@ -48,7 +60,7 @@ def write_study(
     Args:
         folder: the repository; other files in it are left alone.
         study: name of the study.
-        evidence: `rows`, or `summary` where only published figures are at hand.
+        evidence: `rows`, `summary` where only published figures are at hand, or `tasks`.
         registration: the registration that the study belongs to.
         rows: table name → rows.
         documents: other files of the repository by name: the card, the sources.
@@ -63,7 +75,9 @@ def write_study(
             "a table has no rows, and no data is not zero", found=", ".join(empty), where=study
         )
     check_rows(tables)
-    contents = {parquet_name(name): _parquet(table) for name, table in tables.items()} | dict(documents)
+    parts = {name: split_table(name, table) for name, table in tables.items()}
+    files = {file: part for split in parts.values() for file, part in split.items()}
+    contents = {file: _parquet(part) for file, part in files.items()} | dict(documents)
     manifest = Manifest(
         study=study,
         evidence=evidence,
@@ -71,14 +85,14 @@ def write_study(
         code_version=toolkit.__version__,
         registration=registration,
         tables={
-            name: TableEntry(table.num_rows, row_sha256(table), (parquet_name(name),))
+            name: TableEntry(table.num_rows, row_sha256(table), tuple(parts[name]))
             for name, table in sorted(tables.items())
         },
         files={
             name: FileEntry(
                 hashlib.sha256(content).hexdigest(),
                 len(content),
-                next((tables[t].num_rows for t in tables if parquet_name(t) == name), None),
+                files[name].num_rows if name in files else None,
             )
             for name, content in sorted(contents.items())
         },

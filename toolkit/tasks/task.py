@@ -11,6 +11,8 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from toolkit.backoffice.records import plain
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -91,7 +93,7 @@ def task_document(task: Task) -> dict[str, Any]:
 def records_document(records: Mapping[str, Record]) -> dict[str, Any]:
     """Return records as JSON values, by identifier, each with the kind of record it is."""
     return {
-        identifier: {"kind": type(record).__name__.lower(), **_plain(record)}
+        identifier: {"kind": type(record).__name__.lower(), **plain(record)}
         for identifier, record in sorted(records.items())
     }
 
@@ -105,8 +107,3 @@ def task_sha256(task: Task) -> str:
     """Return the SHA-256 of a task's canonical document."""
     return hashlib.sha256(canonical(task_document(task)).encode()).hexdigest()
 
-
-def _plain(value: Any) -> Any:
-    if hasattr(value, "_asdict"):
-        return {name: _plain(part) for name, part in value._asdict().items()}
-    return [_plain(part) for part in value] if isinstance(value, tuple) else value

@@ -1,0 +1,404 @@
+"""The draw against its vectors, in Python and in Node, and against what random numbers must look like.
+
+Every statistical test looks at 200,000 draws of fixed seeds, so that it gives the same answer every time,
+and stands beside broken generators that the same function rejects.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from itertools import combinations, product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tests.conftest import CHECKOUT
+from toolkit.noise.draws import GRADER, Draw, EventKey, Schedule
+from toolkit.seeds import LIMIT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+VECTORS_FILE = CHECKOUT / "tests/vectors/draws.json"
+VECTORS: dict[str, list[dict[str, Any]]] = json.loads(VECTORS_FILE.read_text(encoding="utf-8"))
+
+# Digests that were given and not computed by this package: their first 16 bytes.
+GIVEN = {
+    ("0", "get_order", "O-10233", 0): "c48e1a4fd7a424ef52531985378799e1",
+    ("0", "get_order", "O-10233", 1): "b4c748b3fd7b7223a90806c36028b521",
+    ("1", "get_order", "O-10233", 0): "ba4b802a18d8011dac0488d077cc4516",
+    (str(2**63), "issue_refund", "O-10233", 0): "3642c3fe88e0becbc77faa4dd32f4a08",
+    (str(2**64 - 1), "list_orders", "C-é", 12): "665373ca57a66e51f2bd502924a44af9",
+    ("42", "grader"): "3414c897b62b202fb68af38a2cb1afcf",
+    ("42", "ab", "c", 0): "f3b1d89323bb35843fa358d8d7863e89",
+    ("42", "a", "bc", 0): "b70bc3cf1b963d4aa8dcf958a96af8ef",
+}
+
+
+def drawn(seed: str, *key: Any) -> Draw:
+    """Return the draw of a vector's seed and key."""
+    schedule = Schedule(int(seed))
+    return schedule.grader() if key == GRADER else schedule.draw(*key)
+
+
+def _name(vector: dict[str, Any]) -> str:
+    return ascii((vector["seed"], *vector["key"]))
+
+
+@pytest.mark.parametrize("vector", VECTORS["draws"], ids=_name)
+def test_a_digest_is_its_vector(vector: dict[str, Any]) -> None:
+    assert drawn(vector["seed"], *vector["key"]).digest.hex() == vector["digest"]
+
+
+@pytest.mark.parametrize("vector", VECTORS["draws"], ids=_name)
+@pytest.mark.parametrize("word", ["gate", "type", "magnitude"])
+def test_a_word_is_its_vector_to_the_last_bit(vector: dict[str, Any], word: str) -> None:
+    assert getattr(drawn(vector["seed"], *vector["key"]), word) == vector[word]
+
+
+def test_the_vectors_hold_every_given_digest() -> None:
+    held = {(vector["seed"], *vector["key"]): vector["digest"][:32] for vector in VECTORS["draws"]}
+    assert {key: held.get(key) for key in GIVEN} == GIVEN
+
+
+def test_composed_and_decomposed_letters_are_one_key() -> None:
+    held = {(vector["seed"], *vector["key"]): vector["digest"] for vector in VECTORS["draws"]}
+    largest = str(2**64 - 1)
+    assert held[largest, "list_orders", "C-e\u0301", 12] == held[largest, "list_orders", "C-\u00e9", 12]
+
+
+def find_node() -> str:
+    """Return where node is; without it, fail on a build server and skip elsewhere."""
+    node = shutil.which("node")
+    if node is None and os.environ.get("CI"):
+        pytest.fail("node is not installed: the vectors were not checked by an independent implementation")
+    if node is None:
+        pytest.skip("NODE IS MISSING: the vectors were not checked by an independent implementation")
+    return node
+
+
+def in_node(vectors: Path) -> subprocess.CompletedProcess[str]:
+    """Check a file of vectors with the implementation in Node."""
+    script = CHECKOUT / "tests/vectors/draws.mjs"
+    return subprocess.run(
+        [find_node(), str(script), str(vectors)], capture_output=True, encoding="utf-8", check=False
+    )
+
+
+def test_an_independent_implementation_in_node_gives_every_vector() -> None:
+    done = in_node(VECTORS_FILE)
+    counts = ", ".join(f"{len(VECTORS[kind])} {kind}" for kind in ("draws", "seeds", "streams"))
+    assert (done.stdout, done.stderr, done.returncode) == (f"equal: {counts}\n", "", 0)
+
+
+def _swap(vectors: dict[str, Any], kind: str, part: str, value: Any) -> None:
+    vectors[kind][3][part] = value
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda v: _swap(v, "draws", "digest", "00" * 32),
+        lambda v: _swap(v, "draws", "gate", 0.25),
+        lambda v: _swap(v, "draws", "type", 0.25),
+        lambda v: _swap(v, "draws", "magnitude", 0.25),
+        lambda v: _swap(v, "draws", "key", ["get_order", "O-10233", "0"]),
+        lambda v: _swap(v, "draws", "seed", "43"),
+        lambda v: _swap(v, "seeds", "result", "1"),
+        lambda v: v["streams"][3]["words"].reverse(),
+        lambda v: v["draws"].clear(),
+    ],
+    ids=["digest", "gate", "type", "magnitude", "key", "seed", "derived", "stream", "none"],
+)
+def test_node_ends_with_an_error_where_a_vector_is_wrong(
+    tmp_path: Path, damage: Callable[[dict[str, Any]], None]
+) -> None:
+    vectors = json.loads(VECTORS_FILE.read_text(encoding="utf-8"))
+    damage(vectors)
+    (tmp_path / "damaged.json").write_text(json.dumps(vectors), encoding="utf-8")
+    done = in_node(tmp_path / "damaged.json")
+    assert done.returncode == 1
+    assert done.stdout.startswith("different: ")
+    assert done.stdout.count("\n") == 1
+
+
+def test_a_build_server_without_node_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setenv("CI", "true")
+    with pytest.raises(pytest.fail.Exception, match="node is not installed"):
+        find_node()
+
+
+def test_elsewhere_a_missing_node_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("CI", raising=False)
+    with pytest.raises(pytest.skip.Exception, match="NODE IS MISSING"):
+        find_node()
+
+
+@pytest.mark.parametrize("seed", [-1, LIMIT])
+def test_a_schedule_of_a_seed_out_of_range_overflows(seed: int) -> None:
+    with pytest.raises(OverflowError):
+        Schedule(seed)
+
+
+def test_a_negative_repeat_overflows() -> None:
+    with pytest.raises(OverflowError):
+        Schedule(0).draw("get_order", "O-10233", -1)
+
+
+def test_an_event_key_is_what_a_draw_takes() -> None:
+    key = EventKey(tool="ab", resource="c", repeat=0)
+    assert Schedule(42).draw(*key).digest == Schedule(42).draw("ab", "c", 0).digest
+
+
+@pytest.mark.parametrize("word", ["gate", "type", "magnitude"])
+def test_a_word_is_never_one(word: str) -> None:
+    assert getattr(Draw(b"\xff" * 32), word) == 1 - 2.0**-53
+
+
+@pytest.mark.parametrize(("word", "at"), [("gate", 0), ("type", 8), ("magnitude", 16)])
+def test_a_word_is_read_from_its_own_eight_bytes(word: str, at: int) -> None:
+    digest = bytes(at) + b"\x80" + bytes(31 - at)
+    assert [getattr(Draw(digest), name) for name in ("gate", "type", "magnitude")] == [
+        0.5 if name == word else 0.0 for name in ("gate", "type", "magnitude")
+    ]
+
+
+# Statistics: a source gives the draw of a seed and a key, as the package does or broken on purpose.
+
+Source = Callable[[int, str, str, int], Draw]
+ENOUGH = 1e-4
+HOPELESS = 1e-12
+
+
+def package(seed: int, tool: str, resource: str, repeat: int) -> Draw:
+    return Schedule(seed).draw(tool, resource, repeat)
+
+
+def words(draws: list[Draw]) -> np.ndarray:
+    """Return the words of draws: gate, type, magnitude × draws."""
+    return np.array([(draw.gate, draw.type, draw.magnitude) for draw in draws]).T
+
+
+def lattice(source: Source, seeds: int, resources: int, repeats: int) -> np.ndarray:
+    """Return the words of neighbouring seeds, orders and repeats: word × seed × order × repeat."""
+    at = product(range(seeds), (f"O-{10_200 + n}" for n in range(resources)), range(repeats))
+    draws = [source(seed, "get_order", order, repeat) for seed, order, repeat in at]
+    return words(draws).reshape(3, seeds, resources, repeats)
+
+
+def uniformity(sample: np.ndarray) -> float:
+    """Return the smallest probability of a word's distribution and of its last byte's, were it uniform."""
+    found = []
+    for word in sample.reshape(len(sample), -1):
+        last_byte = (word * 2.0**53).astype(np.int64) & 255
+        found += [
+            stats.kstest(word, "uniform").pvalue,
+            stats.chisquare(np.bincount(last_byte, minlength=256)).pvalue,
+        ]
+    return float(min(found))
+
+
+def independence(one: np.ndarray, other: np.ndarray) -> float:
+    """Return the probability of two words' common counts on a grid of 16 × 16, were they independent."""
+    counts, _, _ = np.histogram2d(one.ravel(), other.ravel(), bins=16, range=((0, 1), (0, 1)))
+    return float(stats.chi2_contingency(counts).pvalue)
+
+
+def between_words(sample: np.ndarray) -> float:
+    """Return the smallest probability of gate against type against magnitude, were they independent."""
+    return min(independence(one, other) for one, other in combinations(sample, 2))
+
+
+def shifted(word: np.ndarray, offset: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the lattice's pairs of draws that lie an offset apart, as two arrays."""
+    first = tuple(slice(max(0, -step), n - max(0, step)) for step, n in zip(offset, word.shape, strict=True))
+    second = tuple(slice(max(0, step), n + min(0, step)) for step, n in zip(offset, word.shape, strict=True))
+    return word[first], word[second]
+
+
+def serial(sample: np.ndarray, offset: tuple[int, ...]) -> float:
+    """Return the smallest probability of the correlation of draws an offset apart, were there none."""
+    pairs = (shifted(word, offset) for word in sample)
+    return float(min(stats.pearsonr(one.ravel(), other.ravel()).pvalue for one, other in pairs))
+
+
+# Along each axis, and along the diagonals where parts that are added to one another would meet again.
+OFFSETS = {
+    "along repeats": (0, 0, 1),
+    "two repeats apart": (0, 0, 2),
+    "across keys": (0, 1, 0),
+    "across seeds": (1, 0, 0),
+    "a seed up and a repeat down": (1, 0, -1),
+    "a seed up and a key down": (1, -1, 0),
+    "a key up and a repeat down": (0, 1, -1),
+    "all up": (1, 1, 1),
+}
+
+
+@pytest.fixture(scope="module")
+def sample() -> np.ndarray:
+    return lattice(package, seeds=64, resources=50, repeats=64)
+
+
+def test_two_hundred_thousand_draws_are_looked_at(sample: np.ndarray) -> None:
+    assert sample[0].size >= 200_000
+
+
+def test_every_word_is_uniform(sample: np.ndarray) -> None:
+    assert uniformity(sample) > ENOUGH
+
+
+def test_gate_type_and_magnitude_are_independent(sample: np.ndarray) -> None:
+    assert between_words(sample) > ENOUGH
+
+
+@pytest.mark.parametrize("offset", OFFSETS.values(), ids=OFFSETS)
+def test_neighbouring_draws_are_uncorrelated(sample: np.ndarray, offset: tuple[int, ...]) -> None:
+    assert serial(sample, offset) > ENOUGH
+
+
+def test_no_draw_comes_twice(sample: np.ndarray) -> None:
+    assert len(np.unique(sample[0])) == sample[0].size
+
+
+def gate_from_the_type(seed: int, tool: str, resource: str, repeat: int) -> Draw:
+    digest = package(seed, tool, resource, repeat).digest
+    return Draw(digest[8:16] + digest[8:])
+
+
+def magnitude_from_the_gate(seed: int, tool: str, resource: str, repeat: int) -> Draw:
+    digest = package(seed, tool, resource, repeat).digest
+    return Draw(digest[:16] + digest[:8] + digest[24:])
+
+
+def repeat_ignored(seed: int, tool: str, resource: str, _repeat: int) -> Draw:
+    return package(seed, tool, resource, 0)
+
+
+def resource_ignored(seed: int, tool: str, _resource: str, repeat: int) -> Draw:
+    return package(seed, tool, "*", repeat)
+
+
+def seed_ignored(_seed: int, tool: str, resource: str, repeat: int) -> Draw:
+    return package(0, tool, resource, repeat)
+
+
+def seed_added_to_the_repeat(seed: int, tool: str, resource: str, repeat: int) -> Draw:
+    return package(0, tool, resource, seed + repeat)
+
+
+def seed_added_to_the_resource(seed: int, tool: str, resource: str, repeat: int) -> Draw:
+    return package(0, tool, f"O-{int(resource[2:]) + seed}", repeat)
+
+
+def repeat_added_to_the_resource(seed: int, tool: str, resource: str, repeat: int) -> Draw:
+    return package(seed, tool, f"O-{int(resource[2:]) + repeat}", 0)
+
+
+def repeat_in_pairs(seed: int, tool: str, resource: str, repeat: int) -> Draw:
+    return package(seed, tool, resource, repeat // 2)
+
+
+def everything_added(seed: int, tool: str, resource: str, repeat: int) -> Draw:
+    """Return draws that differ between neighbours by a fixed small amount: a counter without a hash."""
+    word = (seed + repeat + int(resource[2:])) * (LIMIT // 100) % LIMIT
+    return Draw(word.to_bytes(8, "big") + package(seed, tool, resource, repeat).digest[8:])
+
+
+def four_bytes_a_word(seed: int, tool: str, resource: str, repeat: int) -> Draw:
+    digest = package(seed, tool, resource, repeat).digest
+    return Draw(b"".join(digest[at : at + 4] + bytes(4) for at in (0, 8, 16, 24)))
+
+
+def skewed_gate(seed: int, tool: str, resource: str, repeat: int) -> Draw:
+    digest = package(seed, tool, resource, repeat).digest
+    larger = max(int.from_bytes(digest[:8], "big"), int.from_bytes(digest[24:], "big"))
+    return Draw(larger.to_bytes(8, "big") + digest[8:])
+
+
+def small(source: Source) -> np.ndarray:
+    """Return a tenth of the draws: what is broken shows in fewer."""
+    return lattice(source, seeds=32, resources=20, repeats=32)
+
+
+@pytest.mark.parametrize("broken", [four_bytes_a_word, skewed_gate, everything_added])
+def test_the_test_of_uniformity_rejects_a_broken_generator(broken: Source) -> None:
+    assert uniformity(small(broken)) < HOPELESS
+
+
+@pytest.mark.parametrize("broken", [gate_from_the_type, magnitude_from_the_gate])
+def test_the_test_of_independence_rejects_a_broken_generator(broken: Source) -> None:
+    assert between_words(small(broken)) < HOPELESS
+
+
+@pytest.mark.parametrize(
+    ("broken", "offset"),
+    [
+        (repeat_ignored, "along repeats"),
+        (repeat_ignored, "two repeats apart"),
+        (repeat_in_pairs, "along repeats"),
+        (resource_ignored, "across keys"),
+        (seed_ignored, "across seeds"),
+        (seed_added_to_the_repeat, "a seed up and a repeat down"),
+        (seed_added_to_the_resource, "a seed up and a key down"),
+        (repeat_added_to_the_resource, "a key up and a repeat down"),
+        (everything_added, "all up"),
+    ],
+)
+def test_the_test_of_neighbours_rejects_a_broken_generator(broken: Source, offset: str) -> None:
+    assert serial(small(broken), OFFSETS[offset]) < HOPELESS
+
+
+@pytest.mark.parametrize("broken", [repeat_ignored, seed_ignored, seed_added_to_the_repeat, repeat_in_pairs])
+def test_a_broken_generator_would_be_seen_to_draw_twice(broken: Source) -> None:
+    found = small(broken)[0]
+    assert len(np.unique(found)) < found.size
+
+
+def against_the_grader(calls: np.ndarray, graders: np.ndarray) -> float:
+    """Return the smallest probability of any grader's word against any call's, were they independent."""
+    return min(independence(call, grader) for call, grader in product(calls, graders))
+
+
+@pytest.fixture(scope="module")
+def calls_and_graders() -> tuple[np.ndarray, np.ndarray]:
+    schedules = [Schedule(seed) for seed in range(200_000)]
+    calls = [schedule.draw("get_order", "O-10233", 0) for schedule in schedules]
+    return words(calls), words([schedule.grader() for schedule in schedules])
+
+
+def test_the_grader_draws_independently_of_the_calls(
+    calls_and_graders: tuple[np.ndarray, np.ndarray],
+) -> None:
+    assert against_the_grader(*calls_and_graders) > ENOUGH
+
+
+def test_every_word_of_the_grader_is_uniform(calls_and_graders: tuple[np.ndarray, np.ndarray]) -> None:
+    assert uniformity(calls_and_graders[1]) > ENOUGH
+
+
+def test_the_grader_s_words_are_independent(calls_and_graders: tuple[np.ndarray, np.ndarray]) -> None:
+    assert between_words(calls_and_graders[1]) > ENOUGH
+
+
+@pytest.mark.parametrize("which", [0, 1], ids=["calls", "graders"])
+@pytest.mark.parametrize("distance", [1, 2, 8])
+def test_schedules_of_adjacent_seeds_are_uncorrelated(
+    calls_and_graders: tuple[np.ndarray, np.ndarray], which: int, distance: int
+) -> None:
+    assert serial(calls_and_graders[which], (distance,)) > ENOUGH
+
+
+def test_a_grader_that_took_a_call_s_draw_would_be_rejected(
+    calls_and_graders: tuple[np.ndarray, np.ndarray],
+) -> None:
+    calls, _ = calls_and_graders
+    assert against_the_grader(calls[:, :20_000], calls[:, :20_000]) < HOPELESS

@@ -1,0 +1,232 @@
+"""Which faults a kind of tool can meet, in which shares, and how strong they are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, get_args
+
+import pytest
+from scipy import stats
+
+from toolkit.backoffice.tools import TOOLS, Kind
+from toolkit.noise import faults
+from toolkit.noise.draws import Draw, Schedule
+from toolkit.noise.faults import ABOUT, APPLIES, Fault, Mixture, kept, retry_after
+from toolkit.noise.regimes import DEFAULT, HELD_OUT, OUTAGE_FREE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+MIXTURES = {"default": DEFAULT, "outage_free": OUTAGE_FREE, "held_out": HELD_OUT}
+NOISY = ("read", "list", "write")
+CASES = [
+    pytest.param(mixture, kind, id=f"{name}-{kind}") for name, mixture in MIXTURES.items() for kind in NOISY
+]
+LOWEST, HIGHEST = Draw(bytes(32)), Draw(b"\xff" * 32)
+
+
+@pytest.fixture(scope="module")
+def draws() -> list[Draw]:
+    schedule = Schedule(20_260_101)
+    return [schedule.draw("get_order", "O-10233", repeat) for repeat in range(200_000)]
+
+
+def test_every_fault_is_described() -> None:
+    assert set(ABOUT) == set(get_args(Fault))
+
+
+def test_every_kind_of_tool_is_said_what_applies_to_it() -> None:
+    assert set(APPLIES) == set(get_args(Kind)) == {tool.kind for tool in TOOLS.values()}
+
+
+def test_control_tools_meet_no_fault() -> None:
+    assert APPLIES["control"] == ()
+
+
+@pytest.mark.parametrize("fault", ["stale_read", "truncation", "field_dropout"])
+def test_what_happens_to_answers_happens_to_no_write(fault: Fault) -> None:
+    assert fault not in APPLIES["write"]
+
+
+@pytest.mark.parametrize("kind", ["read", "list"])
+def test_a_read_never_times_out_after_a_commit(kind: Kind) -> None:
+    assert "timeout_after_commit" not in APPLIES[kind]
+
+
+def test_only_a_list_is_cut() -> None:
+    assert [kind for kind, applicable in APPLIES.items() if "truncation" in applicable] == ["list"]
+
+
+def test_every_fault_applies_somewhere() -> None:
+    assert {fault for applicable in APPLIES.values() for fault in applicable} == set(get_args(Fault))
+
+
+@pytest.mark.parametrize(("mixture", "kind"), CASES)
+def test_shares_sum_to_one_over_the_types_that_apply(mixture: Mixture, kind: Kind) -> None:
+    assert sum(mixture.share(kind, fault) for fault in APPLIES[kind]) == pytest.approx(1, abs=1e-15)
+
+
+@pytest.mark.parametrize(("mixture", "kind"), CASES)
+def test_a_type_that_does_not_apply_has_no_share(mixture: Mixture, kind: Kind) -> None:
+    assert [mixture.share(kind, fault) for fault in get_args(Fault) if fault not in APPLIES[kind]] == [
+        0.0
+    ] * (len(get_args(Fault)) - len(APPLIES[kind]))
+
+
+@pytest.mark.parametrize("mixture", MIXTURES.values(), ids=MIXTURES)
+def test_a_control_tool_has_no_share_and_no_type(mixture: Mixture) -> None:
+    assert [mixture.share("control", fault) for fault in get_args(Fault)] == [0.0] * len(get_args(Fault))
+    assert mixture.pick("control", LOWEST) is None
+
+
+SHARES: dict[tuple[str, Kind], dict[Fault, float]] = {
+    ("default", "list"): {
+        "transient": 0.45,
+        "rate_limit": 0.15,
+        "outage": 0.10,
+        "stale_read": 0.15,
+        "truncation": 0.15,
+    },
+    ("default", "read"): {
+        "transient": 45 / 85,
+        "rate_limit": 15 / 85,
+        "outage": 10 / 85,
+        "stale_read": 15 / 85,
+    },
+    ("default", "write"): {"transient": 45 / 70, "rate_limit": 15 / 70, "outage": 10 / 70},
+    ("outage_free", "list"): {
+        "transient": 1 / 2,
+        "rate_limit": 1 / 6,
+        "stale_read": 1 / 6,
+        "truncation": 1 / 6,
+    },
+    ("outage_free", "read"): {"transient": 3 / 5, "rate_limit": 1 / 5, "stale_read": 1 / 5},
+    ("outage_free", "write"): {"transient": 3 / 4, "rate_limit": 1 / 4},
+    ("held_out", "list"): {"field_dropout": 1.0},
+    ("held_out", "read"): {"field_dropout": 1.0},
+    ("held_out", "write"): {"timeout_after_commit": 1.0},
+}
+SHARE_CASES = [pytest.param(name, kind, id=f"{name}-{kind}") for name, kind in SHARES]
+
+
+@pytest.mark.parametrize(("name", "kind"), SHARE_CASES)
+def test_shares_are_the_weights_renormalized(name: str, kind: Kind) -> None:
+    found = {fault: MIXTURES[name].share(kind, fault) for fault in get_args(Fault)}
+    assert {fault: share for fault, share in found.items() if share} == pytest.approx(SHARES[name, kind])
+
+
+def fit(mixture: Mixture, kind: Kind, expected: dict[Fault, float], draws: list[Draw]) -> float:
+    """Return the chi-square probability of the types that draws name; 0 where one has no share."""
+    counts = Counter(mixture.pick(kind, draw) for draw in draws)
+    if not counts.keys() <= expected.keys():
+        return 0.0
+    return float(
+        stats.chisquare(
+            [counts[fault] for fault in expected], [share * len(draws) for share in expected.values()]
+        ).pvalue
+    )
+
+
+@pytest.mark.parametrize(("name", "kind"), [case for case in SHARE_CASES if "held_out" not in str(case.id)])
+def test_types_come_up_in_their_shares(name: str, kind: Kind, draws: list[Draw]) -> None:
+    assert fit(MIXTURES[name], kind, SHARES[name, kind], draws) > 1e-4
+
+
+@pytest.mark.parametrize("kind", NOISY)
+def test_the_held_out_mixture_has_one_type_a_kind(kind: Kind, draws: list[Draw]) -> None:
+    assert {HELD_OUT.pick(kind, draw) for draw in draws[:2000]} == set(SHARES["held_out", kind])
+
+
+def test_shares_that_were_not_renormalized_would_be_rejected(draws: list[Draw]) -> None:
+    class Slipping(Mixture):
+        """What does not apply falls to the first type instead of being shared out."""
+
+        def pick(self, kind: Kind, draw: Draw) -> Fault | None:
+            fault = super().pick("list", draw)
+            return fault if fault in APPLIES[kind] else "transient"
+
+    slipping = Slipping(DEFAULT.weights)
+    assert fit(slipping, "write", SHARES["default", "write"], draws[:20_000]) < 1e-12
+
+
+def test_types_that_hung_on_the_gate_would_be_rejected(draws: list[Draw]) -> None:
+    """Among the draws that fault at p = 0.25 a type taken from the gate is never one of the last."""
+
+    class Gated(Mixture):
+        def pick(self, kind: Kind, draw: Draw) -> Fault | None:
+            return super().pick(kind, Draw(draw.digest[:8] * 4))
+
+    faulty = [draw for draw in draws if draw.gate < 0.25]
+    assert fit(DEFAULT, "list", SHARES["default", "list"], faulty) > 1e-4
+    assert fit(Gated(DEFAULT.weights), "list", SHARES["default", "list"], faulty) < 1e-12
+
+
+@pytest.mark.parametrize(("mixture", "kind"), CASES)
+@pytest.mark.parametrize("draw", [LOWEST, HIGHEST], ids=["lowest", "highest"])
+def test_the_extreme_draws_name_a_type_that_applies(mixture: Mixture, kind: Kind, draw: Draw) -> None:
+    assert mixture.pick(kind, draw) in APPLIES[kind]
+
+
+@pytest.mark.parametrize("weights", [{}, {"transient": 0}, {"transient": 1, "outage": -1}])
+def test_a_mixture_needs_positive_weights(weights: dict[Fault, int]) -> None:
+    with pytest.raises(ValueError, match="needs positive weights"):
+        Mixture(weights)
+
+
+def test_a_mixture_of_nothing_that_applies_names_no_type() -> None:
+    assert Mixture({"truncation": 1}).pick("write", LOWEST) is None
+
+
+def evenness(length: Callable[[Draw], int], draws: list[Draw]) -> float:
+    """Return the chi-square probability of the lengths 1 to 5 under equal chances; 0 where another occurs."""
+    counts = Counter(map(length, draws))
+    if counts.keys() != {1, 2, 3, 4, 5}:
+        return 0.0
+    return float(stats.chisquare(list(counts.values())).pvalue)
+
+
+def test_a_rate_limit_of_one_to_five_seconds_is_equally_likely(draws: list[Draw]) -> None:
+    assert evenness(retry_after, draws) > 1e-4
+
+
+def test_a_rate_limit_is_as_long_among_the_draws_that_name_one(draws: list[Draw]) -> None:
+    limited = [draw for draw in draws if draw.gate < 0.25 and DEFAULT.pick("list", draw) == "rate_limit"]
+    assert len(limited) > 7000
+    assert evenness(retry_after, limited) > 1e-4
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        lambda draw: 1 + round(draw.magnitude * 4),
+        lambda draw: int(draw.magnitude * 5),
+        lambda draw: 1 + int(draw.magnitude * 4),
+    ],
+    ids=["rounded", "from zero", "to four"],
+)
+def test_the_test_of_evenness_rejects_other_lengths(broken: Callable[[Draw], int], draws: list[Draw]) -> None:
+    assert evenness(broken, draws) < 1e-12
+
+
+def test_a_length_taken_from_the_type_s_word_would_be_rejected(
+    draws: list[Draw], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limited = [draw for draw in draws if DEFAULT.pick("list", draw) == "rate_limit"]
+    monkeypatch.setattr(Draw, "magnitude", Draw.type)
+    assert evenness(faults.retry_after, limited) < 1e-12
+
+
+def extremes() -> Iterator[tuple[int, Draw]]:
+    """Yield page sizes with the draws that keep least and most of them."""
+    for items in (*range(1, 2000), *(2**power + step for power in range(11, 52) for step in (-1, 0, 1))):
+        yield items, LOWEST
+        yield items, HIGHEST
+
+
+def test_a_cut_page_keeps_an_item_and_never_all_of_several() -> None:
+    assert [(n, draw) for n, draw in extremes() if not 1 <= kept(draw, n) <= max(1, n - 1)] == []
+
+
+@pytest.mark.parametrize("items", [2, 5, 20])
+def test_every_length_of_a_cut_page_comes_up(items: int, draws: list[Draw]) -> None:
+    assert {kept(draw, items) for draw in draws[:2000]} == set(range(1, items))

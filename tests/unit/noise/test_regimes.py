@@ -1,0 +1,164 @@
+"""What each regime does to calls and to grades."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from scipy import stats
+
+from toolkit.backoffice.tools import TOOLS, Kind
+from toolkit.noise.draws import Draw, Schedule
+from toolkit.noise.faults import APPLIES
+from toolkit.noise.regimes import DEFAULT, HELD_OUT, OUTAGE_FREE, REGIMES, Regime
+from toolkit.registers import schema
+
+KINDS: tuple[Kind, ...] = ("read", "list", "write", "control")
+FAULTY = {
+    "faults_p010": (0.10, DEFAULT),
+    "faults_p025": (0.25, DEFAULT),
+    "faults_p025_outage_free": (0.25, OUTAGE_FREE),
+    "held_out_types": (0.25, HELD_OUT),
+}
+FLIPPING = {"flips_q005": 0.05, "flips_q010": 0.10}
+# A draw that falls below every rate.
+LOWEST = Draw(bytes(32))
+
+
+@pytest.fixture(scope="module")
+def draws() -> list[Draw]:
+    schedule = Schedule(7)
+    return [schedule.draw("list_orders", "C-200013", repeat) for repeat in range(200_000)]
+
+
+@pytest.fixture(scope="module")
+def schedules() -> list[Schedule]:
+    return [Schedule(seed) for seed in range(200_000)]
+
+
+def test_the_regimes_are_those_of_the_registers() -> None:
+    assert tuple(REGIMES) == schema.REGIMES
+
+
+def test_a_regime_is_found_under_its_own_name() -> None:
+    assert {name: regime.name for name, regime in REGIMES.items()} == {name: name for name in REGIMES}
+
+
+def test_every_regime_is_quiet_or_faulty_or_the_challenge() -> None:
+    quiet = {name for name, regime in REGIMES.items() if regime.is_quiet}
+    assert quiet == REGIMES.keys() - FAULTY.keys() - {"challenge"}
+
+
+@pytest.mark.parametrize("name", ["clean", *FLIPPING])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("repeat", [0, 1])
+def test_clean_and_flip_regimes_never_fault(name: str, kind: Kind, repeat: int) -> None:
+    assert REGIMES[name].fault(kind, repeat, LOWEST) is None
+
+
+@pytest.mark.parametrize("regime", REGIMES.values(), ids=REGIMES)
+@pytest.mark.parametrize("repeat", [0, 1])
+def test_a_control_tool_never_faults(regime: Regime, repeat: int) -> None:
+    controls = [tool for tool in TOOLS.values() if tool.kind == "control"]
+    assert [tool.name for tool in controls if regime.fault(tool.kind, repeat, LOWEST) is not None] == []
+
+
+@pytest.mark.parametrize("name", FAULTY)
+def test_the_lowest_draw_faults_every_other_tool(name: str) -> None:
+    others = [tool for tool in TOOLS.values() if tool.kind != "control"]
+    assert [tool.name for tool in others if REGIMES[name].fault(tool.kind, 0, LOWEST) is None] == []
+
+
+@pytest.mark.parametrize("name", FAULTY)
+@pytest.mark.parametrize("kind", ["read", "list", "write"])
+def test_only_types_that_apply_and_have_a_weight_come_up(name: str, kind: Kind, draws: list[Draw]) -> None:
+    """Each of them does, too: 20,000 draws leave none out."""
+    found = {REGIMES[name].fault(kind, 0, draw) for draw in draws[:20_000]}
+    assert found - {None} == set(APPLIES[kind]) & set(FAULTY[name][1].weights)
+
+
+def rate(regime: Regime, kind: Kind, expected: float, draws: list[Draw]) -> float:
+    """Return the exact binomial probability of a regime's number of faults, were the rate as expected."""
+    faults = sum(regime.fault(kind, 0, draw) is not None for draw in draws)
+    return float(stats.binomtest(faults, len(draws), expected).pvalue)
+
+
+@pytest.mark.parametrize(("name", "expected"), [(name, p) for name, (p, _) in FAULTY.items()])
+def test_calls_fault_at_the_regime_s_rate(name: str, expected: float, draws: list[Draw]) -> None:
+    assert rate(REGIMES[name], "list", expected, draws) > 1e-4
+
+
+def test_faults_are_as_frequent_for_every_kind_of_tool(draws: list[Draw]) -> None:
+    counts = Counter(
+        kind
+        for draw in draws[:20_000]
+        for kind in ("read", "list", "write")
+        if REGIMES["faults_p025"].fault(kind, 0, draw) is not None
+    )
+    assert len(set(counts.values())) == 1
+
+
+def test_the_test_of_the_rate_rejects_one_renormalized_over_types(draws: list[Draw]) -> None:
+    """A regime that loses the faults of types that do not apply, instead of renormalizing, faults less."""
+
+    class Losing(Regime):
+        def fault(self, kind: Kind, repeat: int, draw: Draw) -> str | None:
+            fault = super().fault("list", repeat, draw)
+            return fault if fault in APPLIES[kind] else None
+
+    losing = Losing("losing", "", 0.25, DEFAULT)
+    assert rate(losing, "list", 0.25, draws) > 1e-4
+    assert rate(losing, "write", 0.25, draws) < 1e-12
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("repeat", [0, 1, 2, 50])
+@pytest.mark.parametrize("draw", [LOWEST, Draw(b"\xff" * 32)], ids=["lowest", "highest"])
+def test_the_challenge_faults_exactly_the_first_attempt_of_writes(
+    kind: Kind, repeat: int, draw: Draw
+) -> None:
+    expected = "transient" if (kind, repeat) == ("write", 0) else None
+    assert REGIMES["challenge"].fault(kind, repeat, draw) == expected
+
+
+def flips(regime: Regime, schedules: list[Schedule]) -> set[int]:
+    """Return the seeds of the schedules whose successes are graded failures."""
+    return {schedule.seed for schedule in schedules if regime.flips(schedule)}
+
+
+def test_only_flip_regimes_flip(schedules: list[Schedule]) -> None:
+    assert {name for name, regime in REGIMES.items() if flips(regime, schedules[:500])} == set(FLIPPING)
+
+
+@pytest.mark.parametrize(("name", "expected"), FLIPPING.items())
+def test_successes_flip_at_the_regime_s_rate(name: str, expected: float, schedules: list[Schedule]) -> None:
+    flipped = len(flips(REGIMES[name], schedules))
+    assert stats.binomtest(flipped, len(schedules), expected).pvalue > 1e-4
+
+
+def test_what_flips_at_the_lower_rate_flips_at_the_higher(schedules: list[Schedule]) -> None:
+    assert flips(REGIMES["flips_q005"], schedules[:20_000]) < flips(REGIMES["flips_q010"], schedules[:20_000])
+
+
+def test_flips_follow_the_grader_s_draw(monkeypatch: pytest.MonkeyPatch) -> None:
+    highest = Draw(b"\xff" * 32)
+    monkeypatch.setattr(Schedule, "grader", lambda _: highest)
+    assert flips(REGIMES["flips_q010"], [Schedule(seed) for seed in range(200)]) == set()
+
+
+def test_a_flip_says_nothing_about_the_faults_of_the_episode(schedules: list[Schedule]) -> None:
+    flip, fault = REGIMES["flips_q010"], REGIMES["faults_p025"]
+    counts = Counter(
+        (
+            flip.flips(schedule),
+            fault.fault("read", 0, schedule.draw("get_order", "O-10233", 0)) is not None,
+        )
+        for schedule in schedules[:50_000]
+    )
+    table = [[counts[flipped, faulty] for faulty in (False, True)] for flipped in (False, True)]
+    assert stats.chi2_contingency(table).pvalue > 1e-4
+
+
+def test_another_mixture_keeps_everything_else() -> None:
+    regime = REGIMES["faults_p025"].with_mixture(OUTAGE_FREE)
+    assert regime == Regime("faults_p025", "Faults of the default mixture at p = 0.25.", 0.25, OUTAGE_FREE)

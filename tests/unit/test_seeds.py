@@ -1,0 +1,217 @@
+"""Derived seeds against their vectors; no two levels, rows or spellings of fields meet."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise, product
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scipy import stats
+
+from tests.conftest import CHECKOUT
+from toolkit import seeds
+from toolkit.seeds import (
+    LIMIT,
+    Stream,
+    derive,
+    encode_field,
+    evaluation_seed,
+    row_seed,
+    run_seed,
+    slot_seed,
+    world_seed,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+VECTORS: dict[str, list[dict[str, Any]]] = json.loads(
+    (CHECKOUT / "tests/vectors/draws.json").read_text(encoding="utf-8")
+)
+# Seeds stand as text in the vectors: they exceed what a JSON number holds everywhere.
+WHOLE = {"seed", "run", "row", "schedule", "candidate"}
+
+
+@pytest.mark.parametrize("vector", VECTORS["seeds"], ids=lambda v: f"{v['function']}-{v['arguments']}")
+def test_a_derived_seed_is_its_vector(vector: dict[str, Any]) -> None:
+    arguments = {name: int(value) if name in WHOLE else value for name, value in vector["arguments"].items()}
+    assert getattr(seeds, vector["function"])(**arguments) == int(vector["result"])
+
+
+def test_every_level_of_derivation_has_a_vector() -> None:
+    derivations = {name for name in vars(seeds) if name.endswith("_seed")}
+    assert {vector["function"] for vector in VECTORS["seeds"]} == derivations
+
+
+@pytest.mark.parametrize("vector", VECTORS["streams"], ids=lambda v: v["seed"])
+def test_the_words_of_a_stream_are_their_vector(vector: dict[str, Any]) -> None:
+    stream = Stream(int(vector["seed"]))
+    assert [stream.word() for _ in vector["words"]] == list(map(int, vector["words"]))
+
+
+def test_a_field_is_its_tag_its_length_and_its_payload() -> None:
+    assert encode_field(258) == b"i\0\0\0\x08\0\0\0\0\0\0\x01\x02"
+    assert encode_field("né") == b"s\0\0\0\x03n\xc3\xa9"
+
+
+@pytest.mark.parametrize(
+    ("composed", "decomposed"), [("é", "e\u0301"), ("Å", "\u212b"), ("가", "\u1100\u1161")]
+)
+def test_two_spellings_of_one_text_are_one_field(composed: str, decomposed: str) -> None:
+    assert composed != decomposed
+    assert encode_field(composed) == encode_field(decomposed)
+
+
+@pytest.mark.parametrize("number", [-1, LIMIT])
+@pytest.mark.parametrize(
+    "use",
+    [
+        encode_field,
+        lambda n: derive("row/v1", n),
+        lambda n: run_seed("study", n),
+        lambda n: row_seed(n, 0, 0),
+        lambda n: row_seed(0, n, 0),
+        lambda n: row_seed(0, 0, n),
+        lambda n: slot_seed(n, 0),
+        lambda n: slot_seed(0, n),
+        lambda n: evaluation_seed("task", n),
+        lambda n: world_seed("pool", n),
+        Stream,
+    ],
+)
+def test_a_number_out_of_range_overflows(use: Callable[[int], object], number: int) -> None:
+    with pytest.raises(OverflowError):
+        use(number)
+
+
+@pytest.mark.parametrize("number", [0, LIMIT - 1])
+def test_a_seed_at_either_end_of_the_range_gives_a_seed(number: int) -> None:
+    assert 0 <= derive("row/v1", number, number) < LIMIT
+
+
+@pytest.mark.parametrize(
+    "seeds_of_levels",
+    [
+        (run_seed("x", 7), evaluation_seed("x", 7), world_seed("x", 7), derive("noise/v1", 7, "x")),
+        (slot_seed(7, 1), derive("row/v1", 7, 1), derive("noise/v1", 7, 1)),
+    ],
+    ids=["text", "number"],
+)
+def test_equal_parts_at_different_levels_give_different_seeds(seeds_of_levels: tuple[int, ...]) -> None:
+    assert len(set(seeds_of_levels)) == len(seeds_of_levels)
+
+
+def repeated(found: Iterable[int]) -> int:
+    """Return how many of some seeds were there before."""
+    listed = list(found)
+    return len(listed) - len(set(listed))
+
+
+def rows_of_neighbouring_runs(row: Callable[[int, int, int], int]) -> list[int]:
+    """Return the seeds of the rows of runs whose seeds follow one another, with the runs' own seeds."""
+    return [*range(20), *(row(*at) for at in product(range(20), range(50), range(50)))]
+
+
+def slots_of_neighbouring_rows(slot: Callable[[int, int], int]) -> list[int]:
+    """Return the seeds of the slots of rows whose seeds follow one another, with the rows' own seeds."""
+    return [*range(6000), *(slot(*at) for at in product(range(6000), range(8)))]
+
+
+def test_no_two_rows_share_a_seed() -> None:
+    assert repeated(rows_of_neighbouring_runs(row_seed)) == 0
+
+
+def test_no_two_slots_share_a_seed() -> None:
+    assert repeated(slots_of_neighbouring_rows(slot_seed)) == 0
+
+
+def test_seeds_that_are_added_would_be_found_to_meet() -> None:
+    assert repeated(rows_of_neighbouring_runs(lambda run, step, position: run + 50 * step + position)) > 0
+    assert repeated(slots_of_neighbouring_rows(lambda row, slot: row + slot)) > 0
+
+
+def test_step_and_position_do_not_trade_places() -> None:
+    assert row_seed(3, 1, 2) != row_seed(3, 2, 1)
+
+
+def test_equal_streams_give_equal_words() -> None:
+    one, other = Stream(5), Stream(5)
+    assert [one.word() for _ in range(50)] == [other.word() for _ in range(50)]
+
+
+def evenness(stream: Stream, limit: int, draws: int = 20_000) -> float:
+    """Return the chi-square probability of a stream's counts in [0, limit) under equal chances."""
+    counts = [0] * limit
+    for _ in range(draws):
+        counts[stream.below(limit)] += 1
+    return float(stats.chisquare(counts).pvalue)
+
+
+@pytest.mark.parametrize("limit", [2, 7, 100])
+def test_every_number_below_a_limit_is_equally_likely(limit: int) -> None:
+    assert evenness(Stream(11), limit) > 1e-4
+
+
+def test_the_test_of_evenness_rejects_a_square_root() -> None:
+    class Skewed(Stream):
+        def word(self) -> int:
+            return super().word() ** 2 >> 64
+
+    assert evenness(Skewed(11), 7) < 1e-12
+
+
+def test_successive_words_of_a_stream_are_unrelated() -> None:
+    stream = Stream(3)
+    words = [stream.word() / LIMIT for _ in range(20_000)]
+    assert stats.pearsonr(*zip(*pairwise(words), strict=True)).pvalue > 1e-4
+
+
+def test_the_largest_and_the_smallest_word_stay_in_range(monkeypatch: pytest.MonkeyPatch) -> None:
+    for word, expected in ((0, 3), (LIMIT - 1, 9)):
+        monkeypatch.setattr(Stream, "word", lambda _, word=word: word)
+        assert Stream(0).between(3, 9) == expected
+
+
+def test_both_ends_of_a_range_are_reached() -> None:
+    stream = Stream(1)
+    assert {stream.between(3, 5) for _ in range(100)} == {3, 4, 5}
+
+
+def test_weights_are_kept() -> None:
+    stream = Stream(2)
+    drawn = [stream.weighted((("a", 1), ("b", 3), ("c", 6))) for _ in range(20_000)]
+    counts = [drawn.count(item) for item in "abc"]
+    assert stats.chisquare(counts, [2000, 6000, 12_000]).pvalue > 1e-4
+
+
+def test_an_item_without_weight_is_never_drawn() -> None:
+    stream = Stream(2)
+    assert {stream.weighted((("a", 0), ("b", 1), ("c", 0))) for _ in range(200)} == {"b"}
+
+
+def test_weights_that_are_all_zero_are_refused() -> None:
+    with pytest.raises(ValueError, match="must be positive"):
+        Stream(2).weighted((("a", 0),))
+
+
+def test_every_order_of_a_shuffle_is_equally_likely() -> None:
+    stream = Stream(4)
+    orders: dict[tuple[str, ...], int] = {}
+    for _ in range(12_000):
+        order = tuple(stream.shuffled("abcd"))
+        orders[order] = orders.get(order, 0) + 1
+    assert len(orders) == 24
+    assert stats.chisquare(list(orders.values())).pvalue > 1e-4
+
+
+def test_a_sample_holds_distinct_items_and_leaves_the_source_alone() -> None:
+    items = list(range(10))
+    drawn = Stream(6).sample(items, 7)
+    assert len(set(drawn)) == 7
+    assert items == list(range(10))
+
+
+def test_a_sample_larger_than_its_source_is_refused() -> None:
+    with pytest.raises(ValueError, match="cannot draw 3 of 2 items"):
+        Stream(6).sample("ab", 3)

@@ -1,0 +1,107 @@
+"""`toolkit draw`: one draw, explained."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from toolkit.cli.output import json_option, print_json
+from toolkit.errors import UsageError
+
+if TYPE_CHECKING:
+    from toolkit.noise.draws import Draw
+
+LONGEST_NAME = 200
+
+
+class Seed(click.ParamType[int]):
+    """A whole number in [0, 2^64), in decimal or, after 0x, in hexadecimal."""
+
+    name = "seed"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the seed."""
+        if isinstance(value, int):
+            return value
+        try:
+            seed = int(value, 16 if value.lower().startswith("0x") else 10)
+        except ValueError:
+            self.fail(f"{value[:30]!r} is no whole number", param, ctx)
+        if not 0 <= seed < 1 << 64:
+            self.fail("a seed lies in [0, 2^64)", param, ctx)
+        return seed
+
+
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.argument("seed", type=Seed())
+@click.argument("tool")
+@click.argument("resource", required=False)
+@click.argument("repeat", required=False, type=click.IntRange(min=0, max=(1 << 64) - 1))
+@json_option
+def draw(*, seed: int, tool: str, resource: str | None, repeat: int | None, as_json: bool) -> None:
+    """Draw the fate of one event: what schedule SEED says about (TOOL, RESOURCE, REPEAT), or about the grader.
+
+    Anybody can recompute it: SHA-256 of "noise/v1", a zero byte, the seed as 8 bytes, and each field as tag,
+    length and payload. The first three 8-byte words, shifted right by 11 and divided by 2^53, are the gate, the
+    type and the magnitude.
+
+    \b
+    Examples:
+      toolkit draw 0 get_order O-10233 0
+      toolkit draw 42 grader --json
+    """
+    from toolkit.noise.draws import Schedule
+
+    if tool == "grader" and resource is None:
+        drawn = Schedule(seed).grader()
+    elif resource is None or repeat is None:
+        raise UsageError(
+            "an event key has a tool, a resource and a repeat index",
+            expected="toolkit draw SEED TOOL RESOURCE REPEAT, or toolkit draw SEED grader",
+        )
+    else:
+        _check_text(tool, resource)
+        drawn = Schedule(seed).draw(tool, resource, repeat)
+    numbers = {"gate": drawn.gate, "type": drawn.type, "magnitude": drawn.magnitude}
+    if as_json:
+        print_json({"digest": drawn.digest.hex(), **numbers})
+        return
+    click.echo(f"digest     {drawn.digest.hex()}")
+    for name, number in numbers.items():
+        click.echo(f"{name:10} {number:.17g}")
+    click.echo()
+    for regime, fate in _fates(tool, resource, repeat or 0, drawn):
+        click.echo(f"{regime:24} {fate}")
+
+
+def _check_text(*names: str) -> None:
+    for name in names:
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            raise UsageError("a name must be text in Unicode", found=ascii(name)) from None
+        if len(name) > LONGEST_NAME:
+            raise UsageError(f"a name has at most {LONGEST_NAME} characters", found=len(name))
+
+
+def _fates(tool: str, resource: str | None, repeat: int, drawn: Draw) -> list[tuple[str, str]]:
+    """Return what the draw means under each regime."""
+    from toolkit.backoffice.tools import TOOLS
+    from toolkit.noise.faults import ABOUT
+    from toolkit.noise.regimes import REGIMES
+
+    if resource is None:
+        return [
+            (regime.name, "a success is graded a failure" if drawn.gate < regime.flip_rate else "no flip")
+            for regime in REGIMES.values()
+            if regime.flip_rate
+        ]
+    if tool not in TOOLS:
+        return [("every regime", f"{tool} is no tool of the back office: nothing happens")]
+    fates = []
+    for regime in REGIMES.values():
+        if not regime.is_quiet:
+            fault = regime.fault(TOOLS[tool].kind, repeat, drawn)
+            fates.append((regime.name, f"{fault}: {ABOUT[fault]}" if fault else "no fault"))
+    return fates

@@ -1,0 +1,138 @@
+"""`toolkit episode`: play one task under one schedule, and look at what happened."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from toolkit.cli.by_hand import by_hand
+from toolkit.cli.draw import Seed
+from toolkit.cli.output import json_option, print_json
+from toolkit.cli.trace import print_episode
+from toolkit.errors import DamagedError, UsageError
+
+if TYPE_CHECKING:
+    from toolkit.episodes.episode import Episode
+
+SCHEDULES = 1 << 32
+
+
+@click.group()
+def episode() -> None:
+    """Play an episode, or play a recorded one again."""
+
+
+@episode.command()
+@click.option("--task", "task_id", default="validation:0", show_default=True, help="Task, as pool:index.")
+@click.option("--regime", default="clean", show_default=True, help="Noise setting.")
+@click.option(
+    "--schedule",
+    type=click.IntRange(0, SCHEDULES - 1),
+    default=0,
+    show_default=True,
+    help="Index of the task's evaluation schedule.",
+)
+@click.option("--seed", type=Seed(), help="Seed of the schedule, in place of its index.")
+@click.option(
+    "--agent",
+    type=click.Choice(["reference", "careless"]),
+    default="reference",
+    show_default=True,
+    help="Which scripted agent plays.",
+)
+@click.option("--by-hand", "own_hand", is_flag=True, help="Play it yourself: calls are read from stdin.")
+@click.option("--full", is_flag=True, help="Print every answer whole.")
+@json_option
+def play(
+    *,
+    task_id: str,
+    regime: str,
+    schedule: int,
+    seed: int | None,
+    agent: str,
+    own_hand: bool,
+    full: bool,
+    as_json: bool,
+) -> None:
+    """Play one task under one schedule and show each call, with the faults it met.
+
+    \b
+    Examples:
+      toolkit episode play --task validation:0 --regime clean --schedule 0
+      toolkit episode play --task test:7 --regime faults_p025 --schedule 2
+      toolkit episode play --task test:7 --regime faults_p025 --agent careless --json
+      toolkit episode play --task train:12 --regime challenge --by-hand
+    """
+    from toolkit.episodes.agents import AGENTS
+    from toolkit.episodes.document import episode_document
+    from toolkit.episodes.episode import play as play_episode
+    from toolkit.noise.regimes import REGIMES
+    from toolkit.seeds import evaluation_seed
+    from toolkit.tasks.pools import load_task
+
+    task = load_task(task_id)
+    if regime not in REGIMES:
+        raise UsageError(f"there is no regime {regime!r}", expected=", ".join(REGIMES))
+    if seed is None:
+        seed = evaluation_seed(task.task_id, schedule)
+    player = by_hand(task, sys.stdin) if own_hand else AGENTS[agent]
+    played = play_episode(task, REGIMES[regime], seed, player, traced=True)
+    if as_json:
+        print_json(episode_document(played))
+    else:
+        print_episode(played, full=full)
+
+
+@episode.command()
+@click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
+@click.option("--full", is_flag=True, help="Print every answer whole.")
+@json_option
+def replay(*, file: Path, full: bool, as_json: bool) -> None:
+    """Play a recorded episode again: the same calls must meet the same answers, draws and outcome.
+
+    FILE is what `toolkit episode play --json` printed; - reads it from stdin.
+
+    \b
+    Examples:
+      toolkit episode replay tests/golden/episode.json
+      toolkit episode replay tests/golden/episode.json --json
+    """
+    from toolkit.episodes.replay import replay as replay_episode
+
+    played = replay_episode(_read(file))
+    if as_json:
+        print_json(_verified(played))
+    else:
+        print_episode(played, full=full)
+        click.echo(f"replayed: {len(played.trace or ())} calls, the same answers, draws and outcome")
+
+
+def _verified(played: Episode) -> dict[str, Any]:
+    return {
+        "verdict": "verified",
+        "task": played.task.task_id,
+        "calls": len(played.trace or ()),
+        "true_success": played.true_success,
+        "observed_reward": played.observed_reward,
+    }
+
+
+def _read(file: Path) -> dict[str, Any]:
+    from toolkit.files import read_text
+
+    try:
+        document = json.loads(sys.stdin.read() if str(file) == "-" else read_text(file))
+    except (ValueError, RecursionError) as error:
+        raise DamagedError("the file is not JSON", found=str(error)[:200], where=file) from None
+    if not isinstance(document, dict):
+        raise DamagedError(
+            "this is not the document of an episode",
+            expected="what `toolkit episode play --json` prints",
+            found=f"a {type(document).__name__}",
+            where=file,
+        )
+    return document

@@ -1,0 +1,166 @@
+"""`toolkit pools`: the task pools, generated, registered and checked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from toolkit.cli.load import load_study
+from toolkit.cli.output import console, json_option, print_json
+from toolkit.cli.progress import steps
+from toolkit.errors import UsageError
+from toolkit.places import Home, find_home
+
+if TYPE_CHECKING:
+    from toolkit.registers.manifest import RegistrationRef
+
+NAME = "task-pools"
+
+
+@click.group()
+def pools() -> None:
+    """List, show, build and verify the task pools."""
+
+
+@pools.command("list")
+@json_option
+def list_pools(*, as_json: bool) -> None:
+    """List the pools: how many tasks, how long their plans are, and the SHA-256 of each.
+
+    \b
+    Examples:
+      toolkit pools list
+      toolkit pools list --json
+    """
+    from toolkit.study.task_pools import summarize
+    from toolkit.tasks.pools import POOLS
+
+    with steps("pools") as progress:
+        listed = []
+        for name in POOLS:
+            progress(f"generating {name}")
+            listed.append(summarize(name))
+    if as_json:
+        print_json(
+            [
+                {
+                    "pool": s.name,
+                    "tasks": s.tasks,
+                    "mean_calls": s.mean_calls,
+                    "mean_writes": s.mean_writes,
+                    "sha256": s.sha256,
+                }
+                for s in listed
+            ]
+        )
+        return
+    from rich.table import Table
+
+    table = Table()
+    table.add_column("pool")
+    for heading in ("tasks", "calls a plan", "writes a plan"):
+        table.add_column(heading, justify="right")
+    table.add_column("SHA-256", overflow="fold")
+    for s in listed:
+        table.add_row(s.name, str(s.tasks), f"{s.mean_calls:.2f}", f"{s.mean_writes:.2f}", s.sha256)
+    console().print(table)
+
+
+@pools.command()
+@click.argument("task")
+@json_option
+def show(*, task: str, as_json: bool) -> None:
+    """Show TASK, called pool:index: its prompt, its plan and the end state that is expected.
+
+    \b
+    Examples:
+      toolkit pools show validation:0
+      toolkit pools show diagnostic:3 --json
+    """
+    from toolkit.tasks.pools import load_task
+    from toolkit.tasks.task import task_document, task_sha256
+
+    loaded = load_task(task)
+    document = {**task_document(loaded), "sha256": task_sha256(loaded)}
+    if as_json:
+        print_json(document)
+        return
+    click.echo(f"{loaded.task_id}   {', '.join(loaded.templates)}   budget {loaded.budget} calls\n")
+    click.echo(loaded.prompt)
+    click.echo("\nplan")
+    for number, call in enumerate(loaded.plan, 1):
+        said = ", ".join(f"{name}={value}" for name, value in call.arguments.items())
+        click.echo(f"{number:3}  {call.tool}({said})")
+    click.echo(f"\nrecords that the plan changes: {', '.join(sorted(loaded.expected))}")
+    click.echo(f"SHA-256 {document['sha256']}")
+
+
+@pools.command()
+@click.option("--out", type=click.Path(path_type=Path), help="Folder to write; the project's own if left out.")
+@click.option("--check", is_flag=True, help="Write nothing; compare with what is there, byte by byte.")
+@json_option
+def build(*, out: Path | None, check: bool, as_json: bool) -> None:
+    """Build the dataset repository of the task pools; the same generator gives the same bytes.
+
+    \b
+    Examples:
+      toolkit pools build
+      toolkit pools build --check
+    """
+    from toolkit.files import read_text
+    from toolkit.study import task_pools
+
+    home = find_home()
+    if home.is_shipped and out is None and not check:
+        raise UsageError(
+            "the registers that came with the package are not written",
+            remedy="give a folder to write: --out FOLDER",
+        )
+    folder = out or home.registers / NAME
+    card = read_text(home.cards / f"{NAME}.md")
+    with steps("pools") as progress:
+        action = task_pools.check if check else task_pools.build
+        manifest = action(folder, card, _registration(home), progress)
+    done = "identical" if check else "written"
+    rows = manifest.tables[task_pools.TABLE].rows
+    if as_json:
+        print_json({"folder": str(folder), "tasks": rows, "files": len(manifest.files), "outcome": done})
+    else:
+        click.echo(f"{NAME}: {rows} tasks, {len(manifest.files)} files {done} in {folder}")
+
+
+@pools.command()
+@click.option("--study", default=NAME, show_default=True, metavar="NAME|PATH", help="Where the pools are.")
+@json_option
+def verify(*, study: str, as_json: bool) -> None:
+    """Verify registered pools: each task generated anew from its seed, every field compared.
+
+    \b
+    Examples:
+      toolkit pools verify
+      toolkit pools verify --json
+    """
+    from toolkit.study import task_pools
+
+    opened = load_study(study)
+    if not opened.has(task_pools.TABLE):
+        raise UsageError(f"{opened.name!r} has no task pools", where=opened.folder)
+    with steps("pools") as progress:
+        digests = task_pools.verify(opened, progress)
+    if as_json:
+        print_json({"verdict": "verified", "study": opened.name, "pools": digests})
+        return
+    for name, sha256 in digests.items():
+        click.echo(f"{name:16} verified   {sha256}")
+
+
+def _registration(home: Home) -> RegistrationRef:
+    from toolkit.prereg.registration import load_registration
+    from toolkit.registers.manifest import RegistrationRef
+    from toolkit.registers.published.build import REGISTRATION
+
+    registration = load_registration(home.registration_folder(REGISTRATION))
+    amendments = {amendment.id: amendment.sha256 for amendment in registration.amendments}
+    return RegistrationRef(registration.name, registration.sha256, amendments)

@@ -1,0 +1,254 @@
+"""An episode for an agent that speaks the Model Context Protocol: JSON-RPC messages, a line each.
+
+A call reaches the desk as it was sent, whatever it holds: what a tool takes, what a bad call costs and how it
+is answered is for the desk to say. So the library sees every call wrapped in one that it has no reason to
+refuse, and lines are read here: the library's own reader leaves a line that it cannot read unanswered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import io
+import json
+import math
+import os
+import signal
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+import toolkit
+from toolkit.backoffice.tools import TOOLS
+from toolkit.errors import IncompleteError
+from toolkit.files import write_text
+from toolkit.serving.schemas import json_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+    from typing import BinaryIO, TextIO
+
+    from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+    from mcp.server.lowlevel import Server
+    from mcp.shared.message import SessionMessage
+
+    from toolkit.episodes.desk import Desk
+
+PROMPT = "task"
+LONGEST_NUMBER = 300
+MOST_BRACKETS = 500
+
+
+def serve(desk: Desk, record: Path | None = None) -> None:
+    """Serve an episode on stdin and stdout until the client leaves.
+
+    Args:
+        desk: the episode; it keeps its calls if they are to stand in the record.
+        record: where to write the graded episode, however serving ends.
+
+    Raises:
+        IncompleteError: the package `mcp` is not installed, or the record cannot be written.
+    """
+    _check_installed()
+    out = sys.stdout
+    with _terminated_as_interrupted():
+        try:
+            # What anything else prints while stdout belongs to the protocol goes to stderr.
+            with contextlib.redirect_stdout(sys.stderr):
+                asyncio.run(_serve(desk, out))
+        except BaseExceptionGroup as failed:
+            # Of stdout: its reader has left, or its disk is full.
+            raise failed.exceptions[0] from None
+        finally:
+            if record is not None:
+                _write_record(desk, record)
+
+
+def build_server(desk: Desk) -> Server[Any]:
+    """Return a server whose calls go to a desk; each is wrapped as `read_message` does."""
+    from mcp import types
+    from mcp.server.lowlevel import Server
+    from mcp.shared.exceptions import MCPError
+
+    async def list_tools(_context: Any, _params: Any) -> types.ListToolsResult:
+        tools = [
+            types.Tool(name=tool.name, description=tool.about, input_schema=json_schema(tool))
+            for tool in TOOLS.values()
+        ]
+        return types.ListToolsResult(tools=tools)
+
+    async def call_tool(_context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+        sent = params.arguments or {}
+        answer = desk.call(sent["name"], sent["arguments"])
+        text = types.TextContent(type="text", text=json.dumps(answer, ensure_ascii=False))
+        return types.CallToolResult(content=[text], structured_content=answer, is_error="error" in answer)
+
+    async def list_prompts(_context: Any, _params: Any) -> types.ListPromptsResult:
+        return types.ListPromptsResult(prompts=[types.Prompt(name=PROMPT, description="What is to be done.")])
+
+    async def get_prompt(_context: Any, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        if params.name != PROMPT:
+            raise MCPError(types.INVALID_PARAMS, f"there is one prompt: {PROMPT}")
+        said = types.TextContent(type="text", text=desk.task.prompt)
+        return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=said)])
+
+    return Server(
+        "backoffice",
+        version=toolkit.__version__,
+        instructions=desk.task.prompt,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        on_list_prompts=list_prompts,
+        on_get_prompt=get_prompt,
+    )
+
+
+def read_message(line: bytes) -> dict[str, Any]:
+    """Return a line's message; the name and the arguments of a call are wrapped as arguments.
+
+    Numbers that have no finite value, or too many digits, are kept as they were written.
+
+    Raises:
+        ValueError: the line is no JSON object, or nests so deeply that it might not be written again.
+    """
+    if line.count(b"[") + line.count(b"{") > MOST_BRACKETS:
+        raise ValueError("too many brackets")
+    message = json.loads(line, parse_int=_whole, parse_float=_decimal, parse_constant=str)
+    if type(message) is not dict:
+        raise ValueError("a message is a JSON object")
+    if message.get("method") != "tools/call":
+        return message
+    params = message.get("params")
+    known = params if type(params) is dict else {}
+    arguments = known.get("arguments") if type(params) in {dict, type(None)} else params
+    wrapped = {"name": known.get("name"), "arguments": {} if arguments is None else arguments}
+    kept = {"_meta": known["_meta"]} if "_meta" in known else {}
+    return message | {"params": kept | {"name": "call", "arguments": wrapped}}
+
+
+def _whole(text: str) -> int | str:
+    return int(text) if len(text) <= LONGEST_NUMBER else text
+
+
+def _decimal(text: str) -> float | str:
+    number = float(text)
+    return number if math.isfinite(number) else text
+
+
+async def _serve(desk: Desk, out: TextIO) -> None:
+    import anyio
+    from mcp.shared.message import SessionMessage
+
+    lines: asyncio.Queue[bytes] = asyncio.Queue()
+    threading.Thread(target=_pump, args=(asyncio.get_running_loop(), lines), daemon=True).start()
+    incoming, received = anyio.create_memory_object_stream[SessionMessage | Exception]()
+    sent, outgoing = anyio.create_memory_object_stream[SessionMessage]()
+    answered = asyncio.Semaphore(0)
+    server = build_server(desk)
+    async with anyio.create_task_group() as group:
+        group.start_soon(_receive, lines, incoming, answered, out)
+        group.start_soon(_send, outgoing, answered, out)
+        await server.run(received, sent, server.create_initialization_options())
+
+
+def _pump(loop: asyncio.AbstractEventLoop, lines: asyncio.Queue[bytes]) -> None:
+    """Hand on the lines of stdin, and an empty one at its end, from a thread that nobody has to wait for."""
+    # The loop has closed where serving was interrupted.
+    with contextlib.suppress(RuntimeError):
+        with contextlib.suppress(OSError), _stdin() as stream:
+            for line in stream:
+                loop.call_soon_threadsafe(lines.put_nowait, line)
+        loop.call_soon_threadsafe(lines.put_nowait, b"")
+
+
+def _stdin() -> BinaryIO:
+    """Return stdin under a descriptor of its own; nothing to read where there is none."""
+    try:
+        return os.fdopen(os.dup(sys.stdin.fileno()), "rb")
+    except (AttributeError, OSError, ValueError):
+        return io.BytesIO()
+
+
+async def _receive(
+    lines: asyncio.Queue[bytes],
+    incoming: MemoryObjectSendStream[SessionMessage | Exception],
+    answered: asyncio.Semaphore,
+    out: TextIO,
+) -> None:
+    """Pass on one request at a time: calls keep their order, and the last is answered though stdin ends."""
+    from mcp.shared.message import SessionMessage
+    from mcp.types import INVALID_REQUEST, PARSE_ERROR
+    from mcp.types.jsonrpc import JSONRPCRequest, jsonrpc_message_adapter
+
+    async with incoming:
+        while line := await lines.get():
+            if not line.strip():
+                continue
+            try:
+                message = read_message(line)
+            except (ValueError, RecursionError):
+                _write(out, _refusal(None, PARSE_ERROR, "the line is no message in JSON"))
+                continue
+            try:
+                checked = jsonrpc_message_adapter.validate_python(message, by_name=False)
+            except ValueError:
+                _write(out, _refusal(message.get("id"), INVALID_REQUEST, "the message is not JSON-RPC 2.0"))
+                continue
+            await incoming.send(SessionMessage(checked))
+            if isinstance(checked, JSONRPCRequest):
+                await answered.acquire()
+
+
+async def _send(
+    outgoing: MemoryObjectReceiveStream[SessionMessage], answered: asyncio.Semaphore, out: TextIO
+) -> None:
+    from mcp.types.jsonrpc import JSONRPCError, JSONRPCResponse
+
+    async with outgoing:
+        async for sent in outgoing:
+            _write(out, sent.message.model_dump(mode="json", by_alias=True, exclude_unset=True))
+            if isinstance(sent.message, JSONRPCResponse | JSONRPCError):
+                answered.release()
+
+
+def _refusal(identifier: object, code: int, message: str) -> dict[str, Any]:
+    known = identifier if type(identifier) in {int, str} else None
+    return {"jsonrpc": "2.0", "id": known, "error": {"code": code, "message": message}}
+
+
+def _write(out: TextIO, document: dict[str, Any]) -> None:
+    # In ASCII: whatever encoding stdout has, it holds it.
+    out.write(json.dumps(document) + "\n")
+    out.flush()
+
+
+def _write_record(desk: Desk, record: Path) -> None:
+    from toolkit.episodes.document import episode_document
+    from toolkit.episodes.episode import close
+
+    write_text(record, json.dumps(episode_document(close(desk)), indent=2) + "\n")
+
+
+@contextlib.contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """Take a request to terminate as an interrupt, which lets the record be written."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _check_installed() -> None:
+    try:
+        import mcp.server.lowlevel  # noqa: F401
+    except ImportError as error:
+        raise IncompleteError(
+            "the Model Context Protocol needs the package mcp",
+            found=error,
+            remedy="pip install 'paired-rollouts-toolkit[mcp]'",
+        ) from None

@@ -1,0 +1,1 @@
+"""Studies: what they are made of, and how their registers come about."""

@@ -1,0 +1,169 @@
+"""The task pools as a dataset repository: one row a task, one split a pool."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolkit.errors import DamagedError, VerificationError
+from toolkit.files import read_bytes
+from toolkit.registers.card import dataset_card
+from toolkit.registers.manifest import MANIFEST_NAME
+from toolkit.registers.writer import write_study
+from toolkit.tasks.pools import POOLS, pool_sha256, tasks
+from toolkit.tasks.task import canonical, task_document, task_sha256
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from toolkit.registers.arrow import Row
+    from toolkit.registers.manifest import Manifest, RegistrationRef
+    from toolkit.registers.study import Study
+    from toolkit.tasks.task import Task
+
+STUDY = "task-pools"
+TABLE = "task_pools"
+
+
+@dataclass(frozen=True)
+class PoolSummary:
+    """What a pool consists of.
+
+    Args:
+        name: its name.
+        tasks: how many tasks it has.
+        sha256: of its tasks' digests, in order.
+        mean_calls: planned calls a task, on average.
+        mean_writes: planned writes a task, on average.
+    """
+
+    name: str
+    tasks: int
+    sha256: str
+    mean_calls: float
+    mean_writes: float
+
+
+def summarize(name: str) -> PoolSummary:
+    """Generate a pool and return what it consists of."""
+    listed = list(tasks(name))
+    return PoolSummary(
+        name,
+        len(listed),
+        pool_sha256(listed),
+        sum(len(task.plan) for task in listed) / len(listed),
+        sum(task.writes for task in listed) / len(listed),
+    )
+
+
+def task_row(task: Task) -> Row:
+    """Return a task as a row of the register."""
+    document = task_document(task)
+    return {
+        "pool": task.pool,
+        "index": task.index,
+        "task_id": task.task_id,
+        "world_seed": document["world_seed"],
+        "prompt": task.prompt,
+        "templates": " ".join(task.templates),
+        "forms": " ".join(task.forms),
+        "sub_requests": len(task.templates),
+        "reads": task.reads,
+        "writes": task.writes,
+        "budget": task.budget,
+        "plan": canonical(document["plan"]),
+        "expected": canonical(document["expected"]),
+        "world": canonical(document["world"]),
+        "sha256": task_sha256(task),
+    }
+
+
+def build(folder: Path, card: str, registration: RegistrationRef, progress: Callable[[str], None]) -> Manifest:
+    """Write the repository of the task pools; the same generator gives the same bytes.
+
+    Args:
+        folder: the repository to write.
+        card: source of the dataset card.
+        registration: the registration that the pools belong to.
+        progress: told which pool is being made.
+    """
+    rows: list[Row] = []
+    for name in POOLS:
+        progress(f"generating {name}")
+        rows += [task_row(task) for task in tasks(name)]
+    progress("writing")
+    documents = {"README.md": dataset_card(card, {TABLE: len(rows)}).encode()}
+    return write_study(
+        folder,
+        study=STUDY,
+        evidence="tasks",
+        registration=registration,
+        rows={TABLE: rows},
+        documents=documents,
+    )
+
+
+def check(folder: Path, card: str, registration: RegistrationRef, progress: Callable[[str], None]) -> Manifest:
+    """Check that a repository is, byte for byte, what the generator gives; arguments as `build`.
+
+    Raises:
+        VerificationError: a file differs.
+        IncompleteError: a file is missing.
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        manifest = build(Path(scratch), card, registration, progress)
+        differing = [
+            name
+            for name in (*manifest.files, MANIFEST_NAME)
+            if read_bytes(folder / name) != read_bytes(Path(scratch) / name)
+        ]
+    if differing:
+        raise VerificationError(
+            "the registers of the task pools are not what the generator gives",
+            found=", ".join(differing),
+            where=folder,
+            remedy="toolkit pools build",
+        )
+    return manifest
+
+
+def verify(study: Study, progress: Callable[[str], None]) -> dict[str, str]:
+    """Check registered pools against the generator: every task made anew, every field compared.
+
+    Returns:
+        Pool → SHA-256.
+
+    Raises:
+        VerificationError: a task is not what the generator gives.
+        DamagedError: a task is missing, or there is one too many.
+    """
+    registered = {(row["pool"], row["index"]): row for row in study.rows(TABLE)}
+    digests: dict[str, str] = {}
+    for name in POOLS:
+        progress(f"verifying {name}")
+        listed = list(tasks(name))
+        for task in listed:
+            _compare(task_row(task), registered.pop((name, task.index), None), study)
+        digests[name] = pool_sha256(listed)
+    if registered:
+        raise DamagedError(
+            "the register has tasks that no pool has",
+            found=", ".join(f"{pool}:{index}" for pool, index in list(registered)[:5]),
+            where=study.folder,
+        )
+    return digests
+
+
+def _compare(made: Row, found: Row | None, study: Study) -> None:
+    if found is None:
+        raise DamagedError(f"task {made['task_id']} is missing", where=study.folder)
+    for name, value in made.items():
+        if value != found[name]:
+            raise VerificationError(
+                f"{name} of task {made['task_id']} is not what the generator gives",
+                expected=str(value)[:200],
+                found=str(found[name])[:200],
+                where=study.folder,
+            )
