@@ -13,6 +13,7 @@ with whole numbers as 8 bytes, big endian, and text as UTF-8 in normal form C.
 from __future__ import annotations
 
 from hashlib import sha256
+from struct import Struct
 from typing import TYPE_CHECKING, TypeVar
 from unicodedata import normalize
 
@@ -23,6 +24,7 @@ Field = int | str
 T = TypeVar("T")
 
 BITS = 64
+_WORDS = Struct(">4Q")
 LIMIT = 1 << BITS
 
 
@@ -101,7 +103,7 @@ class Stream:
         """Return the next word, uniform in [0, 2^64)."""
         if not self._words:
             digest = sha256(self._start + self._count.to_bytes(8, "big")).digest()
-            self._words = [int.from_bytes(digest[at : at + 8], "big") for at in (24, 16, 8, 0)]
+            self._words = list(_WORDS.unpack(digest))[::-1]
             self._count += 1
         return self._words.pop()
 
@@ -134,8 +136,14 @@ class Stream:
         """
         if count > len(items):
             raise ValueError(f"cannot draw {count} of {len(items)} items")
-        left = list(items)
-        return [left.pop(self.below(len(left))) for _ in range(count)]
+        # Fisher and Yates, on the positions that were touched alone: the items may be a long range.
+        moved: dict[int, int] = {}
+        chosen = []
+        for at in range(count):
+            picked = at + self.below(len(items) - at)
+            chosen.append(items[moved.get(picked, picked)])
+            moved[picked] = moved.get(at, at)
+        return chosen
 
     def shuffled(self, items: Sequence[T]) -> list[T]:
         """Return the items in random order."""

@@ -21,11 +21,12 @@ seeds = st.integers(0, LIMIT - 1)
 texts = st.text(alphabet="abis01\0é\u0301\u1100\u1161🚀", max_size=6)
 fields = st.one_of(st.integers(0, 3), seeds, texts)
 keys = st.builds(EventKey, texts, texts, st.integers(0, 1000))
-# Half the gates are low, so that rates of a few percent are met.
-gates = st.one_of(st.integers(0, LIMIT // 4), seeds)
-draws = st.builds(
-    lambda *words: Draw(b"".join(word.to_bytes(8, "big") for word in words)), gates, *[seeds] * 3
-)
+# Large whole numbers are mostly drawn small: spread over the range, words name every type and strength. Half
+# the gates are low, so that rates of a few percent are met.
+spread = st.integers(0, 2**16 - 1).map(lambda top: top << 48)
+words = st.one_of(spread, spread, seeds)
+gates = st.one_of(words, spread.map(lambda word: word // 4))
+draws = st.builds(lambda *four: Draw(b"".join(word.to_bytes(8, "big") for word in four)), gates, *[words] * 3)
 kinds = st.sampled_from(get_args(Kind))
 repeats = st.integers(0, 3)
 mixtures = st.one_of(

@@ -131,7 +131,7 @@ def test_seeds_that_are_added_would_be_found_to_meet() -> None:
     assert repeated(slots_of_neighbouring_rows(lambda row, slot: row + slot)) > 0
 
 
-def test_step_and_position_do_not_trade_places() -> None:
+def test_step_and_position_are_told_apart() -> None:
     assert row_seed(3, 1, 2) != row_seed(3, 2, 1)
 
 

@@ -74,7 +74,7 @@ def mcp(*, task_id: str, regime: str, schedule: int, record: Path | None, as_jso
     \b
     Examples:
       toolkit backoffice mcp --task validation:0
-      toolkit backoffice mcp --task validation:0 --regime faults_p025 --schedule 3 --record episode.json
+      toolkit backoffice mcp --task validation:0 --regime faults_p025 --schedule 3
     """
     from toolkit.episodes.desk import Desk
     from toolkit.seeds import evaluation_seed

@@ -93,31 +93,25 @@ def _compare(key: str, wanted: Record | None, found: Record | None) -> Iterator[
         for unequal in _unequal_fields(wanted, found):
             yield Difference(key, *unequal)
     elif wanted is not found:
-        yield Difference(key, "record", _outcome(wanted), _outcome(found))
+        yield Difference(key, "record", wanted, found)
 
 
 def _compare_tickets(expected: Mapping[str, Record], found: Mapping[str, Record]) -> Iterator[Difference]:
     """Compare new tickets as a collection: their order and their identifiers do not matter."""
     missing, extra = _new_tickets(expected), _new_tickets(found)
     for ticket in list(missing):
-        if ticket in extra:
+        same = next((other for other in extra if not _differ(ticket, other)), None)
+        if same is not None:
             missing.remove(ticket)
-            extra.remove(ticket)
+            extra.remove(same)
     for ticket in missing:
-        yield Difference(ticket["customer_id"], "record", ticket, None)
+        yield Difference(ticket.customer_id, "record", ticket, None)
     for ticket in extra:
-        yield Difference(ticket["customer_id"], "record", None, ticket)
+        yield Difference(ticket.customer_id, "record", None, ticket)
 
 
-def _new_tickets(changes: Mapping[str, Record]) -> list[dict[str, Any]]:
-    return [_outcome(record) for record in changes.values() if isinstance(record, Ticket)]
-
-
-def _outcome(record: Record | None) -> Any:
-    """Return what of a record counts: its fields without free text, their texts normalized."""
-    if record is None:
-        return None
-    return {name: _normalized(value) for name, value in record._asdict().items() if name not in FREE_TEXT}
+def _new_tickets(changes: Mapping[str, Record]) -> list[Ticket]:
+    return [record for record in changes.values() if isinstance(record, Ticket)]
 
 
 def _normalized(value: Any) -> Any:

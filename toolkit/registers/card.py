@@ -74,7 +74,7 @@ def _configs(tables: list[Table]) -> str:
             lines.append("  default: true")
         lines.append("  data_files:")
         for split in splits(table):
-            pattern = "*" if split == WHOLE else f"{split}-*"
+            pattern = f"{split}-*" if table.name in SPLIT_BY else "*"
             lines += [f"  - split: {split}", f"    path: {table.name}/{pattern}.parquet"]
     return "\n".join(lines)
 

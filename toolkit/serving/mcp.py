@@ -121,7 +121,7 @@ def read_message(line: bytes) -> dict[str, Any]:
         return message
     params = message.get("params")
     known = params if type(params) is dict else {}
-    arguments = known.get("arguments") if type(params) in {dict, type(None)} else params
+    arguments = known.get("arguments")
     wrapped = {"name": known.get("name"), "arguments": {} if arguments is None else arguments}
     kept = {"_meta": known["_meta"]} if "_meta" in known else {}
     return message | {"params": kept | {"name": "call", "arguments": wrapped}}
@@ -179,7 +179,7 @@ async def _receive(
     """Pass on one request at a time: calls keep their order, and the last is answered though stdin ends."""
     from mcp.shared.message import SessionMessage
     from mcp.types import INVALID_REQUEST, PARSE_ERROR
-    from mcp.types.jsonrpc import JSONRPCRequest, jsonrpc_message_adapter
+    from mcp.types.jsonrpc import JSONRPCNotification, JSONRPCRequest, jsonrpc_message_adapter
 
     async with incoming:
         while line := await lines.get():
@@ -193,6 +193,9 @@ async def _receive(
             try:
                 checked = jsonrpc_message_adapter.validate_python(message, by_name=False)
             except ValueError:
+                checked = None
+            # With an identifier that none can have, the library takes a request for a notification.
+            if checked is None or ("id" in message and isinstance(checked, JSONRPCNotification)):
                 _write(out, _refusal(message.get("id"), INVALID_REQUEST, "the message is not JSON-RPC 2.0"))
                 continue
             await incoming.send(SessionMessage(checked))

@@ -11,7 +11,7 @@ from toolkit.errors import DamagedError, VerificationError
 from toolkit.files import read_bytes
 from toolkit.registers.card import dataset_card
 from toolkit.registers.manifest import MANIFEST_NAME
-from toolkit.registers.writer import write_study
+from toolkit.registers.writer import check_place, write_study
 from toolkit.tasks.pools import POOLS, pool_sha256, tasks
 from toolkit.tasks.task import canonical, task_document, task_sha256
 
@@ -88,7 +88,11 @@ def build(folder: Path, card: str, registration: RegistrationRef, progress: Call
         card: source of the dataset card.
         registration: the registration that the pools belong to.
         progress: told which pool is being made.
+
+    Raises:
+        IncompleteError: something else than a study is in the folder.
     """
+    check_place(folder)
     rows: list[Row] = []
     for name in POOLS:
         progress(f"generating {name}")

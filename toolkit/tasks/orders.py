@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from toolkit.tasks.people import People
     from toolkit.tasks.templates import Template
 
-PRODUCTS = 12
+PRODUCTS = 10
+MOST_ORDERS = 8
 DAYS_PER_MONTH = 28
 OPEN: tuple[Status, ...] = ("pending", "paid")
 ANY: tuple[Status, ...] = ("pending", "paid", "shipped", "delivered", "cancelled")
@@ -64,8 +65,8 @@ class OrderMaker:
         self._products = [(f"P-{number}", name) for number, name in zip(numbers, names, strict=True)]
         self._prices = [100 * stream.between(*PRICE) + stream.choice(PENCE) for _ in self._products]
         self._warehouses = stream.sample(WAREHOUSES, 3)
-        self._numbers = iter(stream.sample(range(10_000, 100_000, 7), 20))
-        self._dates = iter(stream.sample(range(12 * DAYS_PER_MONTH), 20))
+        self._numbers = iter(stream.sample(range(10_000, 100_000), MOST_ORDERS))
+        self._dates = iter(stream.sample(range(12 * DAYS_PER_MONTH), MOST_ORDERS))
         self._orders: list[Order] = []
         # Each product is reserved by one order at most: stock that is searched for is in one place only.
         self._to_reserve = stream.shuffled(range(PRODUCTS))

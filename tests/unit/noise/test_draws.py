@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable
+from functools import cache
 from itertools import combinations, product
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from toolkit.noise.draws import GRADER, Draw, EventKey, Schedule
 from toolkit.seeds import LIMIT
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
 VECTORS_FILE = CHECKOUT / "tests/vectors/draws.json"
@@ -182,15 +184,16 @@ def package(seed: int, tool: str, resource: str, repeat: int) -> Draw:
     return Schedule(seed).draw(tool, resource, repeat)
 
 
-def words(draws: list[Draw]) -> np.ndarray:
+def words(draws: Iterable[Draw]) -> np.ndarray:
     """Return the words of draws: gate, type, magnitude × draws."""
-    return np.array([(draw.gate, draw.type, draw.magnitude) for draw in draws]).T
+    found = (word for draw in draws for word in (draw.gate, draw.type, draw.magnitude))
+    return np.ascontiguousarray(np.fromiter(found, float).reshape(-1, 3).T)
 
 
 def lattice(source: Source, seeds: int, resources: int, repeats: int) -> np.ndarray:
     """Return the words of neighbouring seeds, orders and repeats: word × seed × order × repeat."""
     at = product(range(seeds), (f"O-{10_200 + n}" for n in range(resources)), range(repeats))
-    draws = [source(seed, "get_order", order, repeat) for seed, order, repeat in at]
+    draws = (source(seed, "get_order", order, repeat) for seed, order, repeat in at)
     return words(draws).reshape(3, seeds, resources, repeats)
 
 
@@ -324,6 +327,7 @@ def skewed_gate(seed: int, tool: str, resource: str, repeat: int) -> Draw:
     return Draw(larger.to_bytes(8, "big") + digest[8:])
 
 
+@cache
 def small(source: Source) -> np.ndarray:
     """Return a tenth of the draws: what is broken shows in fewer."""
     return lattice(source, seeds=32, resources=20, repeats=32)
@@ -370,9 +374,8 @@ def against_the_grader(calls: np.ndarray, graders: np.ndarray) -> float:
 
 @pytest.fixture(scope="module")
 def calls_and_graders() -> tuple[np.ndarray, np.ndarray]:
-    schedules = [Schedule(seed) for seed in range(200_000)]
-    calls = [schedule.draw("get_order", "O-10233", 0) for schedule in schedules]
-    return words(calls), words([schedule.grader() for schedule in schedules])
+    calls = (package(seed, "get_order", "O-10233", 0) for seed in range(200_000))
+    return words(calls), words(Schedule(seed).grader() for seed in range(200_000))
 
 
 def test_the_grader_draws_independently_of_the_calls(

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 ALL = pytest.mark.parametrize("tool", TOOLS.values(), ids=list(TOOLS))
 TASKS = [load_task(f"validation:{index}") for index in range(40)]
+NEVER_PLANNED = {"get_customer", "wait", "finish"}
 Validator = jsonschema.Draft202012Validator
 
 
@@ -57,7 +58,7 @@ def test_a_schema_is_one(tool: Tool) -> None:
 @ALL
 def test_planned_arguments_are_valid(tool: Tool) -> None:
     planned = [call.arguments for task in TASKS for call in task.plan if call.tool == tool.name]
-    assert planned or tool.kind == "control"
+    assert bool(planned) == (tool.name not in NEVER_PLANNED)
     assert all(accepts(json_schema(tool), arguments) for arguments in planned)
 
 

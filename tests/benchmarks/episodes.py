@@ -1,0 +1,281 @@
+"""Episodes per second, and what a step, a reset, a grading and a pool take: `python -m tests.benchmarks.episodes`.
+
+The ways that are compared take turns in one process, on one core. Beside every figure stands how many rounds
+of a fixed yardstick would have taken as long on the same machine, so that figures of two machines can be
+compared. Episodes are played task by task, each under all its schedules.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+import sysconfig
+import time
+from dataclasses import dataclass, field
+from functools import partial
+from hashlib import sha256
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from toolkit.backoffice.records import Order
+from toolkit.episodes.agents import reference
+from toolkit.episodes.desk import Desk
+from toolkit.episodes.episode import close, play
+from toolkit.noise.regimes import REGIMES
+from toolkit.seeds import evaluation_seed
+from toolkit.tasks.pools import POOLS, tasks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from toolkit.episodes.desk import CallRecord
+    from toolkit.noise.regimes import Regime
+    from toolkit.tasks.task import Task
+
+    Job = tuple[Task, int]
+
+ROUNDS, POOL_ROUNDS, SCHEDULES, READS = 9, 3, 4, 5
+CLEAN, FAULTS = REGIMES["clean"], REGIMES["faults_p025"]
+TABLE = {f"O-{number}": number for number in range(1000)}
+YARDSTICKS = 10_000
+
+MEMORY = """
+import tracemalloc
+tracemalloc.start()
+from tests.benchmarks.episodes import FAULTS, every_schedule, untraced
+from toolkit.tasks.pools import tasks
+untraced(FAULTS, every_schedule(list(tasks("test"))))
+print(tracemalloc.get_traced_memory()[1])
+"""
+
+
+@dataclass
+class Way:
+    """Something to be measured.
+
+    Args:
+        name: what it is.
+        units: how many times `work` does it.
+        work: does it with what `prepare` returned, which is not part of the time.
+        goal: the smallest number a second; None where there is no goal.
+        taken: seconds a unit, one entry a round.
+    """
+
+    name: str
+    units: int
+    work: Callable[[Any], None]
+    prepare: Callable[[], Any] = lambda: None
+    goal: int | None = None
+    taken: list[float] = field(default_factory=list)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds a unit: the median of the rounds, without the first."""
+        return statistics.median(self.taken[1:])
+
+    def measure(self) -> None:
+        """Do one round."""
+        prepared = self.prepare()
+        started = time.perf_counter()
+        self.work(prepared)
+        self.taken.append((time.perf_counter() - started) / self.units)
+
+
+def yardstick(_: None = None) -> None:
+    """Do what depends on the interpreter and the machine alone: each round a SHA-256 and ten dict reads."""
+    digest, found = b"", 0
+    keys = list(TABLE)[:10]
+    for _ in range(YARDSTICKS):
+        digest = sha256(digest).digest()
+        for key in keys:
+            found += TABLE[key]
+
+
+def every_schedule(pool: Sequence[Task]) -> list[Job]:
+    """Return every task with each of its first evaluation schedules."""
+    return [(task, evaluation_seed(task.task_id, number)) for task in pool for number in range(SCHEDULES)]
+
+
+def untraced(regime: Regime, jobs: Sequence[Job], _: None = None) -> None:
+    """Play without traces."""
+    for task, seed in jobs:
+        play(task, regime, seed, reference)
+
+
+def traced(regime: Regime, jobs: Sequence[Job], _: None = None) -> None:
+    """Play with traces and write a JSON text for each call."""
+    for task, seed in jobs:
+        for record in play(task, regime, seed, reference, traced=True).trace or ():
+            json.dumps(call_document(record))
+
+
+def call_document(record: CallRecord) -> dict[str, Any]:
+    """Return a call of a trace as JSON values."""
+    return {
+        "tool": record.tool,
+        "arguments": record.arguments,
+        "answer": record.answer,
+        "event_key": None if record.key is None else (record.tool, *record.key),
+        "fault": record.fault,
+    }
+
+
+def desks(regime: Regime, jobs: Sequence[Job]) -> list[Desk]:
+    """Make desks: resets."""
+    return [Desk(task, regime, seed) for task, seed in jobs]
+
+
+def desks_with_reads(regime: Regime, jobs: Sequence[Job]) -> list[tuple[Desk, str]]:
+    """Make desks, each with the arguments of a read of an order as a JSON text."""
+    orders = [
+        next(record for record in task.base.records.values() if type(record) is Order) for task, _ in jobs
+    ]
+    texts = [json.dumps({"order_id": order.order_id}) for order in orders]
+    return list(zip(desks(regime, jobs), texts, strict=True))
+
+
+def reads(prepared: Sequence[tuple[Desk, str]]) -> None:
+    """Read an order several times at each desk, JSON on both sides."""
+    for desk, text in prepared:
+        for _ in range(READS):
+            json.dumps(desk.call("get_order", json.loads(text)))
+
+
+def finished(regime: Regime, jobs: Sequence[Job]) -> list[Desk]:
+    """Play without grading."""
+    played = desks(regime, jobs)
+    for desk in played:
+        reference(desk.task.prompt, desk.call)
+    return played
+
+
+def grade(played: Sequence[Desk]) -> None:
+    """Grade desks and make their episodes."""
+    for desk in played:
+        close(desk)
+
+
+def our_ways(jobs: Sequence[Job]) -> list[Way]:
+    """Return what is measured of this project."""
+    count = len(jobs)
+    return [
+        Way("yardstick", YARDSTICKS, yardstick),
+        Way("reference, faults_p025", count, partial(untraced, FAULTS, jobs), goal=20_000),
+        Way("  with every call as JSON text", count, partial(traced, FAULTS, jobs), goal=10_000),
+        Way("reference, clean", count, partial(untraced, CLEAN, jobs)),
+        Way("read step with JSON, clean", count * READS, reads, partial(desks_with_reads, CLEAN, jobs)),
+        Way(
+            "read step with JSON, faults_p025", count * READS, reads, partial(desks_with_reads, FAULTS, jobs)
+        ),
+        Way("reset (a desk made)", count, lambda _: desks(FAULTS, jobs)),
+        Way("grading, faults_p025", count, grade, partial(finished, FAULTS, jobs)),
+    ]
+
+
+def tau2_ways() -> list[Way]:
+    """Return what is measured of tau2-bench's retail domain, in the way its own evaluator goes about it.
+
+    Raises:
+        ImportError: it is not installed.
+        FileNotFoundError: it does not find its data.
+    """
+    from loguru import logger  # type: ignore[import-not-found]
+
+    # It logs every answer; with the default sink that would be most of what is measured.
+    logger.disable("tau2")
+    from tau2.data_model.message import ToolCall  # type: ignore[import-not-found]
+    from tau2.domains.retail.environment import get_environment, get_tasks  # type: ignore[import-not-found]
+
+    loaded = get_environment().tools.db
+    order = json.dumps({"order_id": next(iter(loaded.orders))})
+    gold = [
+        (action.name, json.dumps(action.arguments)) for action in get_tasks()[0].evaluation_criteria.actions
+    ]
+
+    def copied() -> Any:
+        return get_environment(db=loaded.model_copy(deep=True))
+
+    def step(environment: Any, name: str, arguments: str) -> None:
+        answer = environment.get_response(ToolCall(name=name, arguments=json.loads(arguments)))
+        if answer.error:
+            raise ValueError(answer.content)
+
+    def read(environment: Any) -> None:
+        for _ in range(1000):
+            step(environment, "get_order_details", order)
+
+    def act(environment: Any) -> None:
+        for name, arguments in gold:
+            step(environment, name, arguments)
+
+    def episode(_: None = None) -> None:
+        environment = get_environment()
+        act(environment)
+        environment.get_db_hash()
+
+    return [
+        Way("tau2 read step with JSON", 1000, read, copied),
+        Way("tau2 reset (get_environment)", 1, lambda _: get_environment()),
+        Way("tau2 reset (copy of a loaded one)", 1, lambda _: copied()),
+        Way("tau2 grading (hash of a database)", 1, lambda e: e.get_db_hash(), copied),
+        Way(f"tau2 {len(gold)} gold actions with JSON", 1, act, copied),
+        Way("tau2 episode: reset, actions, hash", 1, episode),
+    ]
+
+
+def take_turns(ways: Sequence[Way], rounds: int = ROUNDS) -> None:
+    """Measure several rounds and one before them that is not counted."""
+    for _ in range(rounds + 1):
+        for way in ways:
+            way.measure()
+
+
+def show(ways: Sequence[Way]) -> None:
+    """Print a line a way; the first is the yardstick."""
+    print(f"  {'':36} {'µs':>12} {'a second':>10} {'yardsticks':>11}  goal")
+    for way in ways:
+        rate = 1 / way.seconds
+        goal = "" if way.goal is None else f"{'met' if rate >= way.goal else 'MISSED'}: at least {way.goal:,}"
+        ratio = way.seconds / ways[0].seconds
+        print(f"  {way.name:36} {1e6 * way.seconds:12,.2f} {rate:10,.0f} {ratio:11,.1f}  {goal}".rstrip())
+
+
+def build() -> str:
+    """Return which interpreter this is: an optimized one is faster by about a fifth."""
+    stated = "--enable-optimizations" in (sysconfig.get_config_var("CONFIG_ARGS") or "")
+    return f"Python {sys.version.split()[0]}, --enable-optimizations {'stated' if stated else 'not stated'} by its build"
+
+
+def compare() -> None:
+    """Print medians of several rounds, and whether goals are met."""
+    # A process of its own, as tracing allocations slows everything down; its peak is that of Python's objects.
+    peak = subprocess.run([sys.executable, "-c", MEMORY], check=True, capture_output=True, text=True).stdout
+    jobs = every_schedule(list(tasks("test")))
+    print(f"test pool × {SCHEDULES} schedules, medians of {ROUNDS} rounds; {build()}")
+    ours = our_ways(jobs)
+    take_turns(ours)
+    show(ours)
+    print(f"  peak of Python's memory, the pool generated and played: {int(peak) / 2**20:.1f} MB")
+    pools = [
+        Way(f"pool {name}, {pool.size} tasks", 1, lambda _, name=name: list(tasks(name)))
+        for name, pool in POOLS.items()
+    ]
+    take_turns(pools, POOL_ROUNDS)
+    print("  " + "; ".join(f"{way.name}: {way.seconds:.2f} s" for way in pools))
+    try:
+        theirs = tau2_ways()
+    except (ImportError, FileNotFoundError) as missing:
+        print(f"side by side with tau2-bench: skipped ({missing}). With Python 3.12 or 3.13: git clone")
+        print("  https://github.com/sierra-research/tau2-bench, pip install ./tau2-bench,")
+        print("  and TAU2_DATA_DIR=tau2-bench/data in the environment")
+        return
+    both = [*our_ways(jobs), *theirs]
+    take_turns(both)
+    print(f"side by side with tau2-bench {version('tau2')}, its retail domain, in turns")
+    show(both)
+
+
+if __name__ == "__main__":
+    compare()

@@ -1,0 +1,172 @@
+"""Episodes under any agent: determinism, the documented shape, and the overlay against the whole world."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from toolkit.backoffice.records import Record, Ticket
+from toolkit.backoffice.refusal import CODES
+from toolkit.backoffice.tools import TOOLS
+from toolkit.backoffice.world import World, snapshot
+from toolkit.episodes.agents import careless, reference
+from toolkit.episodes.desk import Desk
+from toolkit.episodes.document import episode_document
+from toolkit.episodes.episode import close, play
+from toolkit.episodes.grading import changed, succeeded
+from toolkit.noise.regimes import REGIMES
+from toolkit.tasks.pools import load_task
+
+TASKS = [load_task(f"validation:{number}") for number in range(20)]
+SEEDS = st.integers(0, 2**64 - 1)
+
+
+@st.composite
+def plausible(draw: st.DrawFn, task: Any) -> tuple[str, dict[str, Any]]:
+    """Draw a call that an agent might make: known identifiers, legal values, mostly."""
+    tool = draw(st.sampled_from(list(TOOLS.values())))
+    by_kind = {"customer_id": "C-", "order_id": "O-", "product_id": "P-"}
+    texts = ["Riga", "Ghent", "Lyon", "1 A Road", "PL-1-1", "ada", ""]
+    arguments: dict[str, Any] = {}
+    for parameter in tool.parameters:
+        if parameter.name in by_kind:
+            known = [key for key in task.base.records if key.startswith(by_kind[parameter.name])]
+            arguments[parameter.name] = draw(st.sampled_from(known))
+        elif parameter.choices:
+            arguments[parameter.name] = draw(st.sampled_from(parameter.choices))
+        elif parameter.type == "integer":
+            arguments[parameter.name] = draw(st.integers(-1, 4) | st.integers(1, 5000))
+        else:
+            arguments[parameter.name] = draw(st.sampled_from(texts))
+    return tool.name, arguments
+
+
+ANY_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=4,
+)
+
+
+@st.composite
+def episodes(draw: st.DrawFn) -> tuple[Any, str, int, list[tuple[Any, Any]]]:
+    """Draw a task, a regime, a schedule and calls: of the plan, plausible, or any JSON at all."""
+    task = draw(st.sampled_from(TASKS))
+    planned = st.sampled_from([(call.tool, call.arguments) for call in task.plan])
+    wild = st.tuples(st.sampled_from(list(TOOLS)) | st.text(), ANY_JSON)
+    calls = draw(st.lists(planned | plausible(task) | wild, max_size=25))
+    return task, draw(st.sampled_from(list(REGIMES))), draw(SEEDS), calls
+
+
+def run(task: Any, regime: str, seed: int, calls: list[tuple[Any, Any]]) -> tuple[Desk, list[dict[str, Any]]]:
+    desk = Desk(task, REGIMES[regime], seed, traced=True)
+    return desk, [desk.call(tool, arguments) for tool, arguments in calls]
+
+
+@given(episodes())
+def test_any_call_gets_an_answer_of_the_documented_shape(
+    episode: tuple[Any, str, int, list[tuple[Any, Any]]],
+) -> None:
+    desk, answers = run(*episode)
+    for answer in answers:
+        if "error" in answer:
+            assert answer["error"]["code"] in CODES
+            assert answer["error"]["message"]
+        else:
+            assert {"revision", "waited", "finished"} & answer.keys()
+    assert desk.calls <= desk.task.budget
+    json.dumps(episode_document(close(desk)), ensure_ascii=False, allow_nan=False).encode()
+
+
+@given(episodes())
+def test_the_same_episode_twice_is_the_same_to_the_byte(
+    episode: tuple[Any, str, int, list[tuple[Any, Any]]],
+) -> None:
+    one, other = (json.dumps(episode_document(close(run(*episode)[0]))) for _ in range(2))
+    assert one == other
+
+
+@given(episodes(), st.data())
+def test_equal_seed_and_key_meet_the_same_fate_whatever_happened_before(
+    episode: tuple[Any, str, int, list[tuple[Any, Any]]], data: st.DataObject
+) -> None:
+    """Two rollouts of one schedule, the calls of one in another order: equal keys, equal faults."""
+    task, regime, seed, calls = episode
+    shuffled = data.draw(st.permutations(calls))
+    fates: dict[tuple[str, str, int], str | None] = {}
+    for order in (calls, shuffled):
+        desk, _ = run(task, regime, seed, order)
+        for record in desk.trace or ():
+            if record.key is not None:
+                assert fates.setdefault((record.tool, *record.key), record.fault) == record.fault
+
+
+@given(episodes())
+def test_a_trace_counts_its_faults_and_its_charged_calls(
+    episode: tuple[Any, str, int, list[tuple[Any, Any]]],
+) -> None:
+    desk, _ = run(*episode)
+    trace = desk.trace or []
+    assert [e.fault for e in desk.exposures] == [r.fault for r in trace if r.fault is not None]
+    assert desk.calls == sum(record.charged for record in trace)
+
+
+def outcome(world: World) -> tuple[dict[str, Any], list[Any]]:
+    """Return the whole world as a grader without an overlay would see it, normalized independently."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, str):
+            return " ".join(value.split()).casefold()
+        return [plain(part) for part in value] if isinstance(value, tuple) else value
+
+    whole = snapshot(world)
+    return (
+        {key: plain(tuple(record)) for key, record in whole.items() if not isinstance(record, Ticket)},
+        sorted(str(plain(tuple(r)[1:5])) for r in whole.values() if isinstance(r, Ticket)),
+    )
+
+
+@settings(max_examples=300)
+@given(episodes())
+def test_grading_the_overlay_equals_comparing_whole_worlds(
+    episode: tuple[Any, str, int, list[tuple[Any, Any]]],
+) -> None:
+    desk, _ = run(*episode)
+    task, world = desk.task, desk.world
+    expected: dict[str, Record] = dict(task.expected)
+    whole = World(task.base, expected, 0)
+    assert succeeded(task, world) == (outcome(world) == outcome(whole))
+    assert changed(world) == (outcome(world) != outcome(World(task.base, {}, 0)))
+
+
+@given(st.sampled_from(TASKS), st.sampled_from(list(REGIMES)), SEEDS, st.sampled_from([reference, careless]))
+def test_a_kept_trace_changes_nothing(task: Any, regime: str, seed: int, agent: Any) -> None:
+    bare = play(task, REGIMES[regime], seed, agent)
+    traced = play(task, REGIMES[regime], seed, agent, traced=True)
+    assert bare.trace is None
+    assert (bare.world, bare.calls, bare.exposures, bare.called_for, bare.recovered, bare.ended) == (
+        traced.world,
+        traced.calls,
+        traced.exposures,
+        traced.called_for,
+        traced.recovered,
+        traced.ended,
+    )
+
+
+@given(st.sampled_from(TASKS), SEEDS)
+def test_faults_at_a_tenth_are_among_those_at_a_quarter_for_the_same_calls(task: Any, seed: int) -> None:
+    calls = [(call.tool, call.arguments) for call in task.plan if TOOLS[call.tool].kind != "write"]
+    landed = []
+    for regime in ("faults_p010", "faults_p025"):
+        fates = {}
+        for tool, arguments in calls:
+            desk = Desk(task, REGIMES[regime], seed, traced=True)
+            desk.call(tool, arguments)
+            (record,) = desk.trace or ()
+            fates[record.tool, record.key] = record.fault
+        landed.append({key: fault for key, fault in fates.items() if fault})
+    assert landed[0].items() <= landed[1].items()

@@ -1,0 +1,95 @@
+"""`toolkit backoffice`: the tools in three forms, and a server that says why it cannot serve."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+import pytest
+
+from toolkit.backoffice.tools import TOOLS
+from toolkit.serving.schemas import json_schemas, openai_tools, openapi_document
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.conftest import Result
+
+SERVE = ("backoffice", "mcp", "--task", "validation:0")
+
+
+@pytest.mark.parametrize("flag", [(), ("--json",)], ids=["plain", "json"])
+@pytest.mark.parametrize(
+    ("form", "build"),
+    [("openai", openai_tools), ("json-schema", json_schemas), ("openapi", openapi_document)],
+)
+def test_schema_prints_a_document(
+    toolkit: Callable[..., Result], form: str, build: Callable[[], object], flag: tuple[str, ...]
+) -> None:
+    assert toolkit("backoffice", "schema", "--format", form, *flag).json() == build()
+
+
+def test_schema_is_json_schema_where_no_form_is_named(toolkit: Callable[..., Result]) -> None:
+    assert toolkit("backoffice", "schema", "--json").json() == json_schemas()
+
+
+def test_schema_shows_people_every_tool_and_argument(toolkit: Callable[..., Result]) -> None:
+    out = toolkit("backoffice", "schema").out
+    for tool in TOOLS.values():
+        for part in (tool.name, tool.about, *(f"{parameter.name}: " for parameter in tool.parameters)):
+            assert part in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("backoffice", "schema", "--format", "xml"), "'xml'"),
+        (("backoffice", "mcp"), "--task"),
+        (("backoffice", "mcp", "--task", "nowhere:0"), "no pool 'nowhere'"),
+        ((*SERVE, "--regime", "loud"), "'loud'"),
+        ((*SERVE, "--schedule", "-1"), "-1"),
+        ((*SERVE, "--schedule", str(2**64)), str(2**64)),
+    ],
+)
+def test_wrong_usage_is_said(toolkit: Callable[..., Result], arguments: tuple[str, ...], says: str) -> None:
+    result = toolkit(*arguments)
+    assert (result.code, result.out) == (2, "")
+    assert says in result.err
+
+
+def test_a_missing_package_is_named_with_its_remedy(
+    toolkit: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, "mcp", None)
+    monkeypatch.setitem(sys.modules, "mcp.server", None)
+    monkeypatch.setitem(sys.modules, "mcp.server.lowlevel", None)
+    result = toolkit(*SERVE, "--record", tmp_path / "episode.json", "--json")
+    assert result.code == 3
+    assert "pip install 'paired-rollouts-toolkit[mcp]'" in result.json()["error"]["remedy"]
+    assert not (tmp_path / "episode.json").exists()
+
+
+@pytest.mark.skipif(find_spec("mcp") is None, reason="the package mcp is not installed")
+@pytest.mark.parametrize("stdin", [None, io.StringIO("")], ids=["closed", "empty"])
+def test_serving_nobody_ends_by_itself(
+    toolkit: Callable[..., Result],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    stdin: io.StringIO | None,
+) -> None:
+    monkeypatch.setattr(sys, "stdin", stdin)
+    result = toolkit(*SERVE, "--regime", "challenge", "--record", tmp_path / "episode.json")
+    assert (result.code, result.out, result.err) == (0, "", "")
+    assert json.loads((tmp_path / "episode.json").read_text())["regime"] == "challenge"
+
+
+@pytest.mark.skipif(find_spec("mcp") is None, reason="the package mcp is not installed")
+def test_a_record_that_cannot_be_written_is_said(toolkit: Callable[..., Result], tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    result = toolkit(*SERVE, "--record", tmp_path / "file" / "episode.json")
+    assert (result.code, result.out) == (3, "")
+    assert "cannot be written" in result.err

@@ -1,0 +1,174 @@
+"""`toolkit episode`: what a person sees, what a machine gets, and what bad input gets."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.conftest import CHECKOUT, Result
+from toolkit.noise.regimes import REGIMES
+from toolkit.seeds import evaluation_seed
+from toolkit.tasks.pools import load_task
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+FIXED = ("clean", "faults_p010", "faults_p025", "held_out_types", "challenge", "flips_q010")
+GOLDEN = CHECKOUT / "tests/golden/episode.json"
+
+
+@pytest.mark.parametrize("regime", FIXED)
+def test_an_episode_is_one_document(toolkit: Callable[..., Result], regime: str) -> None:
+    done = toolkit("episode", "play", "--task", "validation:0", "--regime", regime, "--schedule", 0, "--json")
+    document = done.json()
+    assert done.code == 0
+    assert {"true_success", "observed_reward", "calls"} <= document.keys()
+    assert all({"key", "fault"} <= call.keys() for call in document["calls"])
+    assert document["schedule_seed"] == str(evaluation_seed("validation:0", 0))
+
+
+def test_the_regimes_that_others_call_by_name_are_there() -> None:
+    assert set(FIXED) <= set(REGIMES)
+
+
+def test_a_person_sees_the_prompt_the_calls_the_faults_and_the_outcome(toolkit: Callable[..., Result]) -> None:
+    document = json.loads(GOLDEN.read_text(encoding="utf-8"))
+    done = toolkit("episode", "replay", GOLDEN)
+    assert done.code == 0
+    for line in document["prompt"].splitlines():
+        assert line in done.out
+    for call in document["calls"]:
+        assert f"{call['tool']}(" in done.out
+        if call["fault"]:
+            assert f"⚡ {call['fault']}" in done.out
+    assert "true success yes" in done.out
+    assert f"{document['calls_charged']} of {document['budget']} calls" in done.out
+
+
+def test_a_failure_is_shown_field_by_field(toolkit: Callable[..., Result]) -> None:
+    done = toolkit("episode", "play", "--task", "test:7", "--regime", "challenge", "--agent", "careless")
+    assert done.code == 0
+    assert "true success no" in done.out
+    assert "expected" in done.out
+
+
+def test_full_prints_answers_whole(toolkit: Callable[..., Result]) -> None:
+    short, full = (toolkit("episode", "play", *more).out for more in ((), ("--full",)))
+    assert '"revision"' in full
+    assert '"revision"' not in short
+
+
+def test_a_schedule_can_be_named_by_its_seed(toolkit: Callable[..., Result]) -> None:
+    seed = evaluation_seed("test:3", 2)
+    by_index = toolkit(
+        "episode", "play", "--task", "test:3", "--regime", "faults_p025", "--schedule", 2, "--json"
+    )
+    by_seed = toolkit(
+        "episode", "play", "--task", "test:3", "--regime", "faults_p025", "--seed", hex(seed), "--json"
+    )
+    assert by_index.out == by_seed.out
+
+
+def test_what_was_played_can_be_replayed(toolkit: Callable[..., Result], tmp_path: Path) -> None:
+    file = tmp_path / "episode.json"
+    file.write_text(toolkit("episode", "play", "--regime", "faults_p025", "--json").out, encoding="utf-8")
+    assert toolkit("episode", "replay", file, "--json").json()["verdict"] == "verified"
+
+
+def test_an_episode_is_replayed_from_stdin(
+    toolkit: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(GOLDEN.read_text(encoding="utf-8")))
+    assert toolkit("episode", "replay", "-").code == 0
+
+
+def test_a_changed_episode_is_a_failed_verification(toolkit: Callable[..., Result], tmp_path: Path) -> None:
+    document = json.loads(GOLDEN.read_text(encoding="utf-8"))
+    document["calls"][0]["answer"] = {"revision": 5}
+    file = tmp_path / "changed.json"
+    file.write_text(json.dumps(document), encoding="utf-8")
+    done = toolkit("episode", "replay", file)
+    assert (done.code, done.out) == (1, "")
+    assert "call 0 came out otherwise" in done.err
+
+
+@pytest.mark.parametrize(
+    ("content", "code"), [("not json", 4), ("[]", 4), ("{}", 4), ("[" * 100_000, 4), (None, 3)]
+)
+def test_a_file_that_is_no_episode_is_refused(
+    toolkit: Callable[..., Result], tmp_path: Path, content: str | None, code: int
+) -> None:
+    file = tmp_path / "episode.json"
+    if content is not None:
+        file.write_text(content, encoding="utf-8")
+    done = toolkit("episode", "replay", file)
+    assert (done.code, done.out) == (code, "")
+    assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--task", "nowhere:0"),
+        ("--task", "validation:300"),
+        ("--task", "validation"),
+        ("--regime", "windy"),
+        ("--schedule", "-1"),
+        ("--schedule", "x"),
+        ("--seed", str(1 << 64)),
+        ("--seed", "0xzz"),
+        ("--agent", "genius"),
+    ],
+)
+def test_wrong_usage_is_said_so(toolkit: Callable[..., Result], arguments: tuple[str, str]) -> None:
+    done = toolkit("episode", "play", *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert "Traceback" not in done.err
+
+
+class TestByHand:
+    def play(
+        self, toolkit: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, text: str, *more: str
+    ) -> Result:
+        monkeypatch.setattr("sys.stdin", io.StringIO(text))
+        return toolkit("episode", "play", "--by-hand", "--task", "validation:0", *more)
+
+    def test_the_plan_typed_in_succeeds(
+        self, toolkit: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        lines = []
+        for number, call in enumerate(load_task("validation:0").plan):
+            words = [f'{name}="{value}"' for name, value in call.arguments.items()]
+            typed = " ".join(words) if number % 2 else json.dumps(call.arguments)
+            lines.append(f"{call.tool} {typed}")
+        done = self.play(toolkit, monkeypatch, "\n".join([*lines, "finish", "get_order order_id=O-1"]), "--json")
+        document = done.json()
+        assert (document["true_success"], document["ended"]) == (True, "finished")
+        assert len(document["calls"]) == len(lines) + 1
+
+    def test_the_prompt_and_answers_are_on_stderr(
+        self, toolkit: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        done = self.play(toolkit, monkeypatch, "tools\ntask\nhelp\nget_order order_id=O-1\n", "--json")
+        assert load_task("validation:0").prompt in done.err
+        assert "schedule_shipment order_id pick_list service" in done.err
+        assert "not_found" in done.err
+        assert done.json()["ended"] == "stopped"
+
+    @pytest.mark.parametrize("line", ['get_order "', "get_order O-1", "get_order {bad", "get_order [1]", "?"])
+    def test_a_line_that_is_no_call_costs_nothing(
+        self, toolkit: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, line: str
+    ) -> None:
+        document: dict[str, Any] = self.play(toolkit, monkeypatch, line, "--json").json()
+        assert document["calls"] == []
+
+    def test_it_ends_with_the_budget(
+        self, toolkit: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        document = self.play(toolkit, monkeypatch, "wait seconds=1\n" * 50, "--json").json()
+        assert document["ended"] == "budget_exceeded"
+        assert len(document["calls"]) == document["budget"] + 1

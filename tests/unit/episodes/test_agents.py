@@ -1,0 +1,161 @@
+"""The reference agent solves everything that can be solved; noise really hurts an agent that ignores it."""
+
+from __future__ import annotations
+
+import inspect
+from functools import cache
+from statistics import mean
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from tests.unit.episodes.play import only
+from toolkit.episodes import agents, brief, workflow
+from toolkit.episodes.agents import careless, reference
+from toolkit.episodes.episode import Episode, play
+from toolkit.noise.regimes import REGIMES
+from toolkit.seeds import evaluation_seed
+from toolkit.tasks.pools import POOLS, load_task, tasks
+
+if TYPE_CHECKING:
+    from toolkit.noise.faults import Fault
+
+AGENTS = {"reference": reference, "careless": careless}
+
+
+@cache
+def success(agent: str, noise_name: str) -> float:
+    """Return an agent's success under a regime or one fault type alone, on 150 tasks × 4 schedules."""
+    noise = REGIMES.get(noise_name) or only(cast("Fault", noise_name), 0.25)
+    return mean(
+        play(task, noise, evaluation_seed(task.task_id, schedule), AGENTS[agent]).true_success
+        for task in (load_task(f"validation:{n}") for n in range(150))
+        for schedule in range(4)
+    )
+
+
+@cache
+def clean(pool: str) -> list[Episode]:
+    return [play(task, REGIMES["clean"], 0, reference, traced=True) for task in tasks(pool)]
+
+
+@pytest.mark.parametrize("pool", POOLS)
+def test_the_reference_solves_every_clean_task_and_finishes(pool: str) -> None:
+    for episode in clean(pool):
+        assert episode.true_success, episode.task.prompt
+        assert episode.ended == "finished"
+
+
+@pytest.mark.parametrize("pool", POOLS)
+def test_on_clean_tasks_the_reference_makes_the_calls_of_the_plan(pool: str) -> None:
+    for episode in clean(pool):
+        made = [(call.tool, call.arguments) for call in (episode.trace or ())[:-1]]
+        planned = [(call.tool, call.arguments) for call in episode.task.plan]
+        assert made == planned
+
+
+def test_the_reference_takes_about_6_6_calls_on_clean_tasks() -> None:
+    assert 6.5 < mean(e.calls for pool in ("train", "validation", "test") for e in clean(pool)) < 6.7
+
+
+@pytest.mark.parametrize("pool", ["validation", "test", "diagnostic", "diagnostic_128"])
+def test_the_challenge_is_always_recovered_from_within_budget(pool: str) -> None:
+    for task in tasks(pool):
+        episode = play(task, REGIMES["challenge"], 0, reference)
+        assert episode.true_success
+        assert episode.ended == "finished"
+        first_attempts = {(e.tool, e.resource) for e in episode.exposures}
+        assert len(first_attempts) == len(episode.exposures)
+        assert episode.calls == len(task.plan) + len(first_attempts)
+
+
+def test_an_agent_is_given_the_prompt_and_calls_and_nothing_else() -> None:
+    for agent in AGENTS.values():
+        assert list(inspect.signature(agent).parameters) == ["prompt", "call"]
+    for module in (agents, brief, workflow):
+        names = set(vars(module)) & {"Desk", "World", "Task", "load_task", "generate", "plan"}
+        assert not names
+
+
+def test_the_reference_learns_from_answers_alone() -> None:
+    """Played against answers recorded beforehand, without any world, it makes the same calls."""
+    task = load_task("test:5")
+    recorded = play(task, REGIMES["faults_p025"], 7, reference, traced=True).trace or ()
+    answers = iter(recorded)
+    made: list[tuple[str, Any]] = []
+
+    def call(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        made.append((tool, arguments))
+        return next(answers).answer
+
+    reference(task.prompt, call)
+    assert made == [(record.tool, record.arguments) for record in recorded]
+
+
+@pytest.mark.parametrize(
+    ("regime", "low", "high"),
+    [
+        ("clean", 1.0, 1.0),
+        ("flips_q010", 1.0, 1.0),
+        ("challenge", 1.0, 1.0),
+        ("faults_p010", 0.88, 0.96),
+        ("faults_p025", 0.70, 0.82),
+        ("faults_p025_outage_free", 0.91, 0.99),
+        ("held_out_types", 0.94, 1.0),
+    ],
+)
+def test_the_reference_recovers_from_most_noise(regime: str, low: float, high: float) -> None:
+    assert low <= success("reference", regime) <= high
+
+
+def test_a_careless_agent_solves_clean_tasks() -> None:
+    assert success("careless", "clean") == 1.0
+
+
+@pytest.mark.parametrize(
+    ("fault", "at_most"),
+    [
+        ("transient", 0.30),
+        ("rate_limit", 0.30),
+        ("outage", 0.30),
+        ("stale_read", 0.90),
+        ("truncation", 0.90),
+        ("timeout_after_commit", 0.90),
+        ("field_dropout", 0.85),
+    ],
+)
+def test_every_fault_type_alone_costs_a_careless_agent(fault: Fault, at_most: float) -> None:
+    assert success("careless", fault) <= at_most
+
+
+@pytest.mark.parametrize(
+    ("fault", "at_least"),
+    [
+        ("transient", 0.95),
+        ("rate_limit", 0.75),
+        ("stale_read", 0.99),
+        ("truncation", 0.99),
+        ("timeout_after_commit", 0.99),
+        ("field_dropout", 0.98),
+    ],
+)
+def test_every_fault_but_an_outage_can_be_recovered_from(fault: Fault, at_least: float) -> None:
+    assert success("reference", fault) >= at_least
+    assert success("reference", fault) >= success("careless", fault) + 0.1
+
+
+def test_an_outage_cannot_be_recovered_from() -> None:
+    assert success("reference", "outage") == success("careless", "outage")
+
+
+def test_more_faults_never_help() -> None:
+    for agent in AGENTS:
+        assert success(agent, "clean") > success(agent, "faults_p010") > success(agent, "faults_p025")
+
+
+def test_about_three_quarters_of_the_episodes_meet_a_fault_at_a_rate_of_a_quarter() -> None:
+    episodes = [
+        play(load_task(f"validation:{n}"), REGIMES["faults_p025"], evaluation_seed(f"validation:{n}", 0), reference)
+        for n in range(300)
+    ]
+    assert 0.70 < mean(bool(episode.exposures) for episode in episodes) < 0.85

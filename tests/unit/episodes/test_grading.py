@@ -1,0 +1,167 @@
+"""The grader: field by field, collateral damage found, the overlay as good as the whole world."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.unit.episodes.play import code, desk, task_with
+from toolkit.backoffice.records import Ticket
+from toolkit.episodes.desk import Desk
+from toolkit.episodes.episode import close
+from toolkit.episodes.grading import Difference, changed, differences, succeeded
+from toolkit.noise.regimes import REGIMES
+
+if TYPE_CHECKING:
+    from toolkit.tasks.task import Call, Task
+
+CLEAN = REGIMES["clean"]
+
+
+def carried_out(task: Task, *more: Call | tuple[str, dict[str, Any]], skip: str = "") -> Desk:
+    """Make the calls of the plan, without those of one tool, and then further ones."""
+    at = Desk(task, CLEAN, 0)
+    for tool, arguments in (*(call for call in task.plan if call.tool != skip), *more):
+        assert code(at.call(tool, arguments)) is None
+    return at
+
+
+def test_the_plan_succeeds() -> None:
+    at = carried_out(task_with("partial_refund"))
+    assert succeeded(at.task, at.world)
+    assert differences(at.task, at.world) == []
+
+
+def test_doing_nothing_fails_and_leaves_the_world_unchanged() -> None:
+    at = desk(CLEAN)
+    assert not succeeded(at.task, at.world)
+    assert not changed(at.world)
+
+
+@pytest.mark.parametrize("template", ["partial_refund", "open_ticket", "open_ticket_no_order"])
+def test_a_duplicated_write_is_a_failure(template: str) -> None:
+    task = task_with(template)
+    write = task.plan[-1]
+    if write.tool == "issue_refund":
+        write = write._replace(arguments={**write.arguments, "amount_cents": 1})
+    at = carried_out(task, write)
+    assert not succeeded(task, at.world)
+    assert differences(task, at.world)
+
+
+def test_a_reservation_made_twice_is_a_failure() -> None:
+    task = task_with("reserve_and_ship")
+    reserve = next(call for call in task.plan if call.tool == "reserve_stock")
+    at = Desk(task, CLEAN, 0)
+    for call in task.plan:
+        at.call(call.tool, call.arguments)
+        if call is reserve:
+            again = {**reserve.arguments, "quantity": 1}
+            twice = at.call("reserve_stock", again)
+    assert code(twice) in {None, "conflict"}
+    assert succeeded(task, at.world) == (code(twice) == "conflict")
+
+
+def test_a_change_of_another_record_is_collateral_damage() -> None:
+    task = task_with("cancel_pending")
+    customer = next(iter(task.base.customers)).customer_id
+    ticket = {"customer_id": customer, "category": "other", "priority": "low", "summary": "unasked"}
+    at = carried_out(task, ("create_ticket", ticket))
+    (found,) = differences(task, at.world)
+    assert (found.record, found.field, found.expected) == (customer, "record", None)
+
+
+def test_a_missing_write_is_named_with_both_sides() -> None:
+    task = task_with("cancel_pending")
+    at = carried_out(task, skip="cancel_order")
+    order_id = task.plan[-1].arguments["order_id"]
+    assert differences(task, at.world) == [Difference(order_id, "status", "cancelled", "pending")]
+
+
+def test_text_is_compared_after_normalization() -> None:
+    task = task_with("address_change")
+    (write,) = (call for call in task.plan if call.tool == "update_shipping_address")
+    at = Desk(task, CLEAN, 0)
+    spaced = {k: f"  {v.upper()} ".replace(" ", "  ") if k != "order_id" else v for k, v in write.arguments.items()}
+    at.call("update_shipping_address", spaced)
+    assert at.world.changes != task.expected
+    assert succeeded(task, at.world)
+
+
+def test_a_postal_code_without_its_leading_zero_is_wrong() -> None:
+    task = next(t for n in range(2000) if (t := _whole_address(n)) is not None)
+    (write,) = (call for call in task.plan if call.tool == "update_shipping_address")
+    at = Desk(task, CLEAN, 0)
+    at.call("update_shipping_address", {**write.arguments, "postal_code": int(write.arguments["postal_code"])})
+    assert not succeeded(task, at.world)
+
+
+def _whole_address(number: int) -> Task | None:
+    from toolkit.tasks.pools import load_task
+
+    task = load_task(f"train:{number}")
+    code_ = task.plan[-1].arguments.get("postal_code", "")
+    return task if task.templates == ("address_change",) and code_.isdigit() and code_[0] == "0" else None
+
+
+def test_the_summary_and_the_identifier_of_a_ticket_do_not_count_but_its_category_does() -> None:
+    task = task_with("open_ticket_no_order")
+    *reads, write = task.plan
+    for change, expected in (({"summary": "other words"}, True), ({"priority": "low"}, None), ({"category": "other"}, None)):
+        at = Desk(task, CLEAN, 0)
+        at.call("create_ticket", {**write.arguments, **change})
+        same = all(write.arguments[name] == value for name, value in change.items())
+        assert succeeded(task, at.world) == (expected or same)
+    assert len(reads) <= 1
+
+
+def test_the_order_of_two_tickets_does_not_matter() -> None:
+    task = task_with("open_ticket", "open_ticket")
+    writes = [call for call in task.plan if call.tool == "create_ticket"]
+    at = Desk(task, CLEAN, 0)
+    for call in reversed(writes):
+        at.call(call.tool, call.arguments)
+    assert at.world.changes != task.expected
+    assert succeeded(task, at.world)
+
+
+def test_a_change_that_is_taken_back_leaves_the_world_unchanged() -> None:
+    task = task_with("address_change")
+    order_id = next(c.arguments["order_id"] for c in task.plan if c.tool == "update_shipping_address")
+    address = task.base.records[order_id].address._asdict()  # type: ignore[union-attr]
+    at = Desk(task, CLEAN, 0)
+    at.call("update_shipping_address", {"order_id": order_id, **address, "street": "9 Other Road"})
+    assert changed(at.world)
+    at.call("update_shipping_address", {"order_id": order_id, **address})
+    assert not changed(at.world)
+    assert close(at).world_changed is False
+
+
+def test_a_new_ticket_changes_the_world() -> None:
+    at = desk(CLEAN)
+    customer = next(iter(at.task.base.customers)).customer_id
+    at.call("create_ticket", {"customer_id": customer, "category": "other", "priority": "low", "summary": "s"})
+    assert changed(at.world)
+    assert [type(record) for record in at.world.changes.values()] == [Ticket]
+
+
+def test_a_flip_turns_the_reward_of_a_success_and_not_its_truth() -> None:
+    regime = REGIMES["flips_q010"]
+    task = task_with("cancel_pending")
+    rewards = {}
+    for seed in range(200):
+        at = Desk(task, regime, seed)
+        for call in task.plan:
+            at.call(call.tool, call.arguments)
+        done = close(at)
+        assert done.true_success
+        assert done.flipped == (at.schedule.grader().gate < 0.10)
+        rewards[done.flipped] = done.observed_reward
+    assert rewards == {True: 0, False: 1}
+
+
+def test_a_failure_is_never_flipped() -> None:
+    for seed in range(60):
+        done = close(Desk(task_with("cancel_pending"), REGIMES["flips_q010"], seed))
+        assert (done.true_success, done.flipped, done.observed_reward) == (False, False, 0)

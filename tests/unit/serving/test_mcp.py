@@ -1,0 +1,365 @@
+"""An episode over the Model Context Protocol: every call reaches the desk; a record is always written."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from contextlib import asynccontextmanager, contextmanager
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.conftest import CHECKOUT, run
+from toolkit.backoffice.tools import TOOLS
+from toolkit.episodes.desk import Desk
+from toolkit.episodes.replay import replay
+from toolkit.noise.regimes import REGIMES
+from toolkit.seeds import evaluation_seed
+from toolkit.serving.schemas import json_schema
+from toolkit.tasks.pools import load_task
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+    from pathlib import Path
+
+    from mcp import Client
+
+if find_spec("mcp") is None:
+    if os.environ.get("CI"):
+        pytest.fail("the package mcp is not installed", pytrace=False)
+    pytest.skip("the package mcp is not installed", allow_module_level=True)
+
+TASK = load_task("validation:0")
+SERVER = (sys.executable, "-W", "error", "-m", "toolkit", "backoffice", "mcp")
+MODES = pytest.mark.parametrize("mode", ["legacy", "auto"])
+
+HELLO: list[dict[str, Any]] = [
+    {
+        "jsonrpc": "2.0",
+        "id": 0,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"},
+        },
+    },
+    {"jsonrpc": "2.0", "method": "notifications/initialized"},
+]
+
+
+def command(record: Path, regime: str = "clean") -> list[str]:
+    return [*SERVER, "--task", TASK.task_id, "--regime", regime, "--schedule", "0", "--record", str(record)]
+
+
+def desk(regime: str = "clean") -> Desk:
+    return Desk(TASK, REGIMES[regime], evaluation_seed(TASK.task_id, 0))
+
+
+def recorded(path: Path) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return document
+
+
+def with_client(record: Path, mode: str, use: Callable[[Client], Awaitable[Any]]) -> Any:
+    """Return what a client of the official package gets from a server of its own."""
+    from mcp import Client, StdioServerParameters
+
+    program, *arguments = command(record)
+
+    @asynccontextmanager
+    async def connected() -> AsyncIterator[Client]:
+        server = StdioServerParameters(command=program, args=arguments, cwd=CHECKOUT)
+        async with Client(server, mode=mode, read_timeout_seconds=30) as client:
+            yield client
+
+    async def main() -> Any:
+        async with connected() as client:
+            return await use(client)
+
+    return asyncio.run(main())
+
+
+def call(params: Any, number: int = 1) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
+
+
+def waiting(seconds: str) -> str:
+    """Return the line of a call whose argument is any text."""
+    return json.dumps(call({"name": "wait", "arguments": {"seconds": "?"}})).replace('"?"', seconds)
+
+
+def said(*lines: str | dict[str, Any]) -> bytes:
+    texts = [line if isinstance(line, str) else json.dumps(line) for line in (*HELLO, *lines)]
+    return "".join(f"{text}\n" for text in texts).encode("utf-8", "surrogatepass")
+
+
+def answers(record: Path, *lines: str | dict[str, Any], regime: str = "clean") -> list[dict[str, Any]]:
+    """Return what a server that is sent lines, and then the end of its input, writes after its greeting."""
+    sent = record.with_suffix(".sent")
+    sent.write_bytes(said(*lines))
+    before = sys.stdin
+    try:
+        with sent.open(encoding="utf-8") as sys.stdin:
+            done = run(*command(record, regime)[SERVER.index("backoffice") :])
+    finally:
+        sys.stdin = before
+    assert (done.code, done.err) == (0, "")
+    return [json.loads(line) for line in done.out.splitlines()][1:]
+
+
+@contextmanager
+def running(record: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a server and leave it waiting for its first call."""
+    with subprocess.Popen(
+        command(record), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=CHECKOUT
+    ) as process:
+        try:
+            assert process.stdin
+            assert process.stdout
+            process.stdin.write(said())
+            process.stdin.flush()
+            process.stdout.readline()
+            yield process
+        finally:
+            process.kill()
+
+
+@MODES
+def test_a_client_that_carries_out_the_plan_succeeds(tmp_path: Path, mode: str) -> None:
+    async def play(client: Client) -> None:
+        for planned in TASK.plan:
+            assert not (await client.call_tool(planned.tool, planned.arguments)).is_error
+        await client.call_tool("finish")
+
+    with_client(tmp_path / "episode.json", mode, play)
+    document = recorded(tmp_path / "episode.json")
+    assert document["true_success"] is True
+    assert document["ended"] == "finished"
+    assert document["calls_charged"] == len(TASK.plan)
+
+
+@MODES
+def test_a_client_is_offered_the_tools_as_they_are(tmp_path: Path, mode: str) -> None:
+    async def look(client: Client) -> Any:
+        return (await client.list_tools()).tools
+
+    listed = with_client(tmp_path / "episode.json", mode, look)
+    assert [(tool.name, tool.description, tool.input_schema) for tool in listed] == [
+        (tool.name, tool.about, json_schema(tool)) for tool in TOOLS.values()
+    ]
+
+
+@MODES
+def test_a_client_gets_the_request_as_prompt_and_as_instructions(tmp_path: Path, mode: str) -> None:
+    async def look(client: Client) -> Any:
+        (offered,) = (await client.list_prompts()).prompts
+        (message,) = (await client.get_prompt(offered.name)).messages
+        return offered.name, message.role, message.content.text, client.instructions
+
+    assert with_client(tmp_path / "episode.json", mode, look) == ("task", "user", TASK.prompt, TASK.prompt)
+
+
+@pytest.mark.parametrize("regime", ["clean", "faults_p025", "held_out_types", "challenge"])
+def test_an_answer_is_the_desks_as_text_and_as_structure(tmp_path: Path, regime: str) -> None:
+    calls = [{"name": planned.tool, "arguments": planned.arguments} for planned in TASK.plan]
+    local = desk(regime)
+    for answer, made in zip(
+        answers(tmp_path / "e.json", *map(call, calls), regime=regime), calls, strict=True
+    ):
+        expected = local.call(made["name"], made["arguments"])
+        assert json.loads(answer["result"]["content"][0]["text"]) == expected
+        assert answer["result"]["structuredContent"] == expected
+        assert answer["result"]["isError"] == ("error" in expected)
+
+
+BAD = {
+    "an unknown tool": ({"name": "nothing", "arguments": {}}, ("nothing", {})),
+    "a tool that is no text": ({"name": 7, "arguments": {}}, (7, {})),
+    "no tool": ({"arguments": {"seconds": 1}}, (None, {"seconds": 1})),
+    "a number as text": ({"name": "wait", "arguments": {"seconds": "3"}}, ("wait", {"seconds": "3"})),
+    "text as a number": (
+        {"name": "search_customers", "arguments": {"query": 3}},
+        ("search_customers", {"query": 3}),
+    ),
+    "missing arguments": ({"name": "wait"}, ("wait", {})),
+    "null for arguments": ({"name": "wait", "arguments": None}, ("wait", {})),
+    "an unknown argument": (
+        {"name": "wait", "arguments": {"seconds": 1, "x": 1}},
+        ("wait", {"seconds": 1, "x": 1}),
+    ),
+    "a list for arguments": ({"name": "wait", "arguments": [1]}, ("wait", [1])),
+    "text for arguments": ({"name": "wait", "arguments": "1"}, ("wait", "1")),
+    "a list for everything": ([1], (None, {})),
+    "nothing at all": (None, (None, {})),
+    "half a character": (
+        {"name": "wait", "arguments": {"seconds": "\ud800"}},
+        ("wait", {"seconds": "\ud800"}),
+    ),
+    "a name that is half a character": (
+        {"name": "wait", "arguments": {"\ud800": 1}},
+        ("wait", {"\ud800": 1}),
+    ),
+}
+
+
+@pytest.mark.parametrize(("params", "attempted"), BAD.values(), ids=list(BAD))
+def test_what_is_called_reaches_the_desk_as_it_was_sent(
+    tmp_path: Path, params: Any, attempted: tuple[Any, Any]
+) -> None:
+    (answer,) = answers(tmp_path / "episode.json", call(params))
+    local = desk()
+    assert answer["result"]["structuredContent"] == local.call(*attempted)
+    assert recorded(tmp_path / "episode.json")["calls_charged"] == local.calls == 1
+
+
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e999", "9" * 5000])
+def test_a_number_that_has_no_value_is_charged_and_refused(tmp_path: Path, number: str) -> None:
+    (answer,) = answers(tmp_path / "episode.json", waiting(number))
+    assert answer["result"]["structuredContent"]["error"]["code"] == "invalid_arguments"
+    document = recorded(tmp_path / "episode.json")
+    assert document["calls_charged"] == 1
+    assert document["calls"][0]["arguments"] == {"seconds": number}
+    replay(document)
+
+
+def test_a_call_after_the_end_is_answered_and_free(tmp_path: Path) -> None:
+    finish, wait = {"name": "finish"}, {"name": "wait", "arguments": {"seconds": 1}}
+    _, after = answers(tmp_path / "episode.json", call(finish), call(wait, 2))
+    assert after["result"]["structuredContent"]["error"]["code"] == "episode_over"
+    assert after["result"]["isError"] is True
+    assert recorded(tmp_path / "episode.json")["calls_charged"] == 0
+
+
+def test_the_budget_ends_the_episode(tmp_path: Path) -> None:
+    calls = [call({"name": "nothing"}, number) for number in range(1, TASK.budget + 3)]
+    codes = [
+        answer["result"]["structuredContent"]["error"]["code"]
+        for answer in answers(tmp_path / "e.json", *calls)
+    ]
+    assert codes == ["unknown_tool"] * TASK.budget + ["budget_exceeded", "episode_over"]
+    assert recorded(tmp_path / "e.json")["ended"] == "budget_exceeded"
+
+
+def test_calls_sent_at_once_are_made_and_answered_in_their_order(tmp_path: Path) -> None:
+    seconds = list(range(1, TASK.budget + 1))
+    calls = [call({"name": "wait", "arguments": {"seconds": s}}, s) for s in seconds]
+    got = answers(tmp_path / "episode.json", *calls)
+    assert [(answer["id"], answer["result"]["structuredContent"]["waited"]) for answer in got] == [
+        (s, s) for s in seconds
+    ]
+    made = [entry["arguments"]["seconds"] for entry in recorded(tmp_path / "episode.json")["calls"]]
+    assert made == seconds
+
+
+@pytest.mark.parametrize(
+    ("line", "identifier", "code"),
+    [
+        ("garbage", None, -32700),
+        ("\ud800", None, -32700),
+        ("[1]", None, -32700),
+        ('{"a":' * 100_000, None, -32700),
+        (
+            '{"jsonrpc":"2.0","id":5,"method":"ping","params":{"x":' + "[" * 600 + "]" * 600 + "}}",
+            None,
+            -32700,
+        ),
+        ('{"jsonrpc":"2.0","id":5}', 5, -32600),
+        ('{"jsonrpc":"2.0","id":"x","method":"ping","params":[1]}', "x", -32600),
+        ('{"jsonrpc":"2.0","id":[],"method":"ping"}', None, -32600),
+        ('{"jsonrpc":"2.0","id":null,"method":"tools/call","params":{"name":"wait"}}', None, -32600),
+        ('{"jsonrpc":"2.0","id":5,"method":"nothing"}', 5, -32601),
+        ('{"jsonrpc":"2.0","id":5,"method":"prompts/get","params":{"name":"other"}}', 5, -32602),
+    ],
+    ids=range(11),
+)
+def test_a_line_that_is_no_request_is_answered_and_serving_goes_on(
+    tmp_path: Path, line: str, identifier: Any, code: int
+) -> None:
+    error, answer = answers(tmp_path / "episode.json", line, waiting("1"))
+    assert (error["id"], error["error"]["code"]) == (identifier, code)
+    assert answer["result"]["structuredContent"] == {"waited": 1}
+    assert recorded(tmp_path / "episode.json")["calls_charged"] == 1
+
+
+def test_arguments_as_deep_as_they_may_be_are_recorded(tmp_path: Path) -> None:
+    deep = "[" * 490 + "]" * 490
+    (answer,) = answers(tmp_path / "episode.json", waiting(deep))
+    assert answer["result"]["structuredContent"]["error"]["code"] == "invalid_arguments"
+    assert recorded(tmp_path / "episode.json")["calls_charged"] == 1
+
+
+def test_a_record_can_be_played_again(tmp_path: Path) -> None:
+    bad = [call(params, 100) for params, _ in list(BAD.values())[:6]]
+    planned = [call({"name": p.tool, "arguments": p.arguments}) for p in TASK.plan]
+    answers(tmp_path / "episode.json", *bad, *planned, regime="faults_p025")
+    replay(recorded(tmp_path / "episode.json"))
+
+
+@pytest.mark.parametrize("end", [b"", b'{"jsonrpc":"2.0","id":1,'])
+def test_a_client_that_is_killed_leaves_a_graded_record(tmp_path: Path, end: bytes) -> None:
+    relay = (
+        "import subprocess, sys, time; server = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE);"
+        "server.stdin.write(sys.stdin.buffer.read()); server.stdin.flush(); time.sleep(600)"
+    )
+    sent = said(*(call({"name": p.tool, "arguments": p.arguments}) for p in TASK.plan)) + end
+    path = tmp_path / "episode.json"
+    with subprocess.Popen(
+        [sys.executable, "-c", relay, *command(path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=CHECKOUT,
+    ) as client:
+        assert client.stdin
+        assert client.stdout
+        client.stdin.write(sent)
+        client.stdin.close()
+        for _ in range(1 + len(TASK.plan)):
+            client.stdout.readline()
+        client.kill()
+        client.stdout.read()  # until the server, which has the other end, has left
+    document = recorded(path)
+    assert document["true_success"] is True
+    assert document["ended"] == "stopped"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_server_that_is_stopped_leaves_a_graded_record(tmp_path: Path, number: int) -> None:
+    path = tmp_path / "episode.json"
+    with running(path) as process:
+        assert process.stdin
+        assert process.stdout
+        process.stdin.write(json.dumps(call({"name": "nothing"})).encode() + b"\n")
+        process.stdin.flush()
+        process.stdout.readline()
+        process.send_signal(number)
+        assert process.wait(30) == 130
+    assert recorded(path)["calls_charged"] == 1
+
+
+def test_a_client_that_reads_no_answers_leaves_a_graded_record(tmp_path: Path) -> None:
+    path = tmp_path / "episode.json"
+    with running(path) as process:
+        assert process.stdin
+        assert process.stdout
+        assert process.stderr
+        process.stdout.close()
+        process.stdin.write(json.dumps(call({"name": "nothing"})).encode() + b"\n")
+        process.stdin.close()
+        assert process.wait(30) == 141
+        assert process.stderr.read() == b""
+    assert recorded(path)["calls_charged"] == 1
+
+
+@pytest.mark.parametrize("regime", ["clean", "flips_q010"])
+def test_an_episode_nobody_played_is_graded_as_it_stands(tmp_path: Path, regime: str) -> None:
+    assert answers(tmp_path / "episode.json", regime=regime) == []
+    document = recorded(tmp_path / "episode.json")
+    assert (document["ended"], document["calls_charged"]) == ("stopped", 0)
+    assert document["true_success"] is False
+    assert document["regime"] == regime

@@ -1,0 +1,77 @@
+"""The task pools as a dataset: splits, and that a changed task is found."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.conftest import CHECKOUT
+from toolkit.errors import DamagedError, VerificationError
+from toolkit.registers.card import splits
+from toolkit.registers.schema import TABLES
+from toolkit.registers.study import Study, open_study
+from toolkit.registers.task_tables import POOLS as SPLITS
+from toolkit.study.task_pools import task_row, verify
+from toolkit.tasks.pools import POOLS, load_task
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def study() -> Study:
+    return open_study(CHECKOUT / "registers/task-pools")
+
+
+def test_the_splits_are_the_pools() -> None:
+    assert set(splits(TABLES["task_pools"])) == set(POOLS) == set(SPLITS)
+    assert splits(TABLES["runs"]) == ("train",)
+
+
+def test_datasets_loads_every_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    from datasets import load_dataset
+
+    loaded = load_dataset(str(CHECKOUT / "registers/task-pools"), cache_dir=str(tmp_path))
+    assert {name: part.num_rows for name, part in loaded.items()} == {p.name: p.size for p in POOLS.values()}
+    row = loaded["validation"][0]
+    assert row == task_row(load_task("validation:0"))
+    assert os.environ["HF_HUB_OFFLINE"] == "1"
+
+
+class Changed:
+    """A study whose rows were changed after they were read."""
+
+    def __init__(self, study: Study, rows: list[dict[str, Any]]) -> None:
+        self.folder = study.folder
+        self._rows = rows
+
+    def rows(self, _: str) -> list[dict[str, Any]]:
+        return self._rows
+
+
+def quiet(_: str) -> None:
+    pass
+
+
+@pytest.mark.parametrize("column", ["prompt", "plan", "expected", "world", "budget", "sha256", "forms"])
+def test_a_changed_field_is_found(study: Study, column: str) -> None:
+    rows = study.rows("task_pools")
+    rows[1234] = {**rows[1234], column: "changed"}
+    with pytest.raises(VerificationError, match=f"{column} of task"):
+        verify(Changed(study, rows), quiet)  # type: ignore[arg-type]
+
+
+def test_a_missing_task_is_found(study: Study) -> None:
+    rows = study.rows("task_pools")
+    with pytest.raises(DamagedError, match="is missing"):
+        verify(Changed(study, rows[:-1]), quiet)  # type: ignore[arg-type]
+
+
+def test_a_task_too_many_is_found(study: Study) -> None:
+    rows = study.rows("task_pools")
+    extra = {**rows[-1], "index": 300}
+    with pytest.raises(DamagedError, match="that no pool has"):
+        verify(Changed(study, [*rows, extra]), quiet)  # type: ignore[arg-type]
