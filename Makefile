@@ -53,7 +53,7 @@ COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gene
 lock: $(VENV)/bin/python
 	@$(PIP) uv
 	@$(COMPILE) --extra site --group build --output-file requirements.lock
-	@$(COMPILE) --extra site --extra hub --group build --group test --group check \
+	@$(COMPILE) --extra site --extra hub --extra mcp --group build --group test --group check \
 		--constraints requirements.lock --output-file requirements-dev.lock
 
 clean:

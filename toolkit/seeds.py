@@ -7,7 +7,17 @@ The message that is hashed can be written down in any language:
 
     domain ‖ 0x00 ‖ seed (8 bytes, big endian) ‖ for each field: tag ('i' or 's') ‖ length (4 bytes) ‖ payload
 
-with whole numbers as 8 bytes, big endian, and text as UTF-8 in normal form C.
+with whole numbers as 8 bytes, big endian, and text as UTF-8 in normal form C. A derived seed is the first 8
+bytes of the message's SHA-256, big endian:
+
+    run          domain run/v1         parent: the run's number       fields: name of the study
+    row          domain row/v1         parent: the run's seed         fields: step, position
+    slot         domain slot/v1        parent: the row's seed         fields: slot
+    evaluation   domain evaluation/v1  parent: index of the schedule  fields: identifier of the task
+    world        domain world/v1       parent: number of the candidate  fields: name of the pool
+
+A stream hashes domain stream/v1, its seed and a bare counter of 8 bytes that starts at 0; each hash gives four
+words of 8 bytes, in order. A number below n is word · n / 2^64, rounded down.
 """
 
 from __future__ import annotations
@@ -108,7 +118,13 @@ class Stream:
         return self._words.pop()
 
     def below(self, limit: int) -> int:
-        """Return a whole number in [0, limit); its bias is under limit / 2^64."""
+        """Return a whole number in [0, limit); its bias is under limit / 2^64.
+
+        Raises:
+            ValueError: there is no such number.
+        """
+        if limit < 1:
+            raise ValueError(f"there is no whole number in [0, {limit})")
         return self.word() * limit >> BITS
 
     def between(self, low: int, high: int) -> int:
@@ -120,13 +136,19 @@ class Stream:
         return items[self.below(len(items))]
 
     def weighted(self, items: Sequence[tuple[T, int]]) -> T:
-        """Return one item of (item, whole weight) pairs."""
+        """Return one item of (item, whole weight) pairs.
+
+        Raises:
+            ValueError: a weight is not positive.
+        """
+        if any(weight < 1 for _, weight in items):
+            raise ValueError("weights must be positive")
         at = self.below(sum(weight for _, weight in items))
         for item, weight in items:
             if at < weight:
                 return item
             at -= weight
-        raise ValueError("weights must be positive")
+        raise ValueError("there is nothing to choose from")
 
     def sample(self, items: Sequence[T], count: int) -> list[T]:
         """Return distinct items in random order.

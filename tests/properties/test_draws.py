@@ -21,12 +21,12 @@ seeds = st.integers(0, LIMIT - 1)
 texts = st.text(alphabet="abis01\0é\u0301\u1100\u1161🚀", max_size=6)
 fields = st.one_of(st.integers(0, 3), seeds, texts)
 keys = st.builds(EventKey, texts, texts, st.integers(0, 1000))
-# Large whole numbers are mostly drawn small: spread over the range, words name every type and strength. Half
-# the gates are low, so that rates of a few percent are met.
-spread = st.integers(0, 2**16 - 1).map(lambda top: top << 48)
-words = st.one_of(spread, spread, seeds)
-gates = st.one_of(words, spread.map(lambda word: word // 4))
-draws = st.builds(lambda *four: Draw(b"".join(word.to_bytes(8, "big") for word in four)), gates, *[words] * 3)
+# Large whole numbers are mostly drawn small: as hundredths of the range, words name every type and strength.
+words = st.one_of(
+    st.integers(0, 99).map(lambda hundredth: hundredth * LIMIT // 100), st.sampled_from([0, LIMIT - 1])
+)
+draws = st.builds(lambda *four: Draw(b"".join(word.to_bytes(8, "big") for word in four)), *[words] * 4)
+LOWEST, HIGHEST = Draw(bytes(32)), Draw(b"\xff" * 32)
 kinds = st.sampled_from(get_args(Kind))
 repeats = st.integers(0, 3)
 mixtures = st.one_of(
@@ -98,7 +98,7 @@ def test_every_word_lies_in_the_unit_interval(draw: Draw) -> None:
 
 
 @given(draws, kinds, repeats)
-@example(Draw(bytes(32)), "list", 0)
+@example(LOWEST, "list", 0)
 def test_a_fault_at_p_010_is_the_same_fault_at_p_025(draw: Draw, kind: Kind, repeat: int) -> None:
     low = REGIMES["faults_p010"].fault(kind, repeat, draw)
     assert low in {None, REGIMES["faults_p025"].fault(kind, repeat, draw)}
@@ -126,7 +126,7 @@ def test_whether_a_call_faults_hangs_on_the_gate_alone(
     assert (fault is not None) == (draw.gate < 0.25)
 
 
-@given(draws, gates, kinds, mixtures)
+@given(draws, words, kinds, mixtures)
 def test_of_which_type_a_fault_is_does_not_hang_on_gate_or_strength(
     draw: Draw, other: int, kind: Kind, mixture: Mixture
 ) -> None:
@@ -151,6 +151,9 @@ def test_a_picked_type_has_a_weight_and_applies(mixture: Mixture, kind: Kind, dr
 
 
 @given(draws, kinds, repeats)
+@example(HIGHEST, "write", 0)
+@example(LOWEST, "write", 1)
+@example(LOWEST, "list", 0)
 def test_the_challenge_faults_the_first_attempt_of_a_write_and_nothing_else(
     draw: Draw, kind: Kind, repeat: int
 ) -> None:
@@ -189,15 +192,24 @@ def test_a_success_flips_where_the_grader_s_gate_is_below_the_rate(draw: Draw) -
 
 
 @given(draws)
-@example(Draw(b"\xff" * 32))
+@example(HIGHEST)
 def test_a_rate_limit_lasts_one_to_five_seconds(draw: Draw) -> None:
     assert retry_after(draw) in {1, 2, 3, 4, 5}
 
 
 @given(draws, st.integers(1, 2**53))
-@example(Draw(b"\xff" * 32), 2**53 - 1)
+@example(HIGHEST, 2)
+@example(HIGHEST, 2**53 - 1)
 def test_a_cut_page_keeps_an_item_and_never_all_of_several(draw: Draw, items: int) -> None:
     assert 1 <= kept(draw, items) <= max(1, items - 1)
+
+
+@given(draws, words, words, st.integers(1, 100))
+def test_how_strong_a_fault_is_does_not_hang_on_gate_or_type(
+    draw: Draw, gate: int, kind: int, items: int
+) -> None:
+    changed = Draw(gate.to_bytes(8, "big") + kind.to_bytes(8, "big") + draw.digest[16:])
+    assert (retry_after(changed), kept(changed, items)) == (retry_after(draw), kept(draw, items))
 
 
 @given(seeds, st.integers(1, 64))

@@ -185,14 +185,21 @@ def test_weights_are_kept() -> None:
     assert stats.chisquare(counts, [2000, 6000, 12_000]).pvalue > 1e-4
 
 
-def test_an_item_without_weight_is_never_drawn() -> None:
-    stream = Stream(2)
-    assert {stream.weighted((("a", 0), ("b", 1), ("c", 0))) for _ in range(200)} == {"b"}
-
-
-def test_weights_that_are_all_zero_are_refused() -> None:
+@pytest.mark.parametrize("weights", [(0,), (1, 0), (3, -1, 5)])
+def test_a_weight_that_is_not_positive_is_refused(weights: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match="must be positive"):
-        Stream(2).weighted((("a", 0),))
+        Stream(2).weighted([(weight, weight) for weight in weights])
+
+
+def test_nothing_cannot_be_drawn_from() -> None:
+    for draw in (
+        lambda s: s.weighted(()),
+        lambda s: s.below(0),
+        lambda s: s.between(5, 3),
+        lambda s: s.choice(""),
+    ):
+        with pytest.raises(ValueError, match="there is no"):
+            draw(Stream(2))
 
 
 def test_every_order_of_a_shuffle_is_equally_likely() -> None:

@@ -88,17 +88,15 @@ class Parameter:
             raise self._refused("text that is not empty", value)
         if len(text) > self.max_length:
             raise self._refused(f"at most {self.max_length} characters", value)
+        if self.identifier:
+            text = text.upper()
         if not text.isascii():
             text = self._unicode(text)
         if not text.isprintable():
             text = " ".join(text.split())
             if not text.isprintable():
                 raise self._refused("text without control characters", value)
-        if self.identifier:
-            return text.upper()
-        if self.choices:
-            return self._choice(text)
-        return text
+        return self._choice(text) if self.choices else text
 
     def _unicode(self, text: str) -> str:
         try:

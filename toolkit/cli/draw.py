@@ -40,11 +40,11 @@ class Seed(click.ParamType[int]):
 @click.argument("repeat", required=False, type=click.IntRange(min=0, max=(1 << 64) - 1))
 @json_option
 def draw(*, seed: int, tool: str, resource: str | None, repeat: int | None, as_json: bool) -> None:
-    """Draw the fate of one event: what schedule SEED says about (TOOL, RESOURCE, REPEAT), or about the grader.
+    """Draw the fate of one event: what schedule SEED says about (TOOL, RESOURCE, REPEAT), or of the grader.
 
     Anybody can recompute it: SHA-256 of "noise/v1", a zero byte, the seed as 8 bytes, and each field as tag,
-    length and payload. The first three 8-byte words, shifted right by 11 and divided by 2^53, are the gate, the
-    type and the magnitude.
+    length and payload. The first three 8-byte words, shifted right by 11 and divided by 2^53, are the gate,
+    the type and the magnitude.
 
     \b
     Examples:

@@ -7,6 +7,7 @@ import sys
 import click
 
 import toolkit
+from toolkit.cli.backoffice import backoffice
 from toolkit.cli.decide import decide
 from toolkit.cli.draw import draw
 from toolkit.cli.episode import episode
@@ -48,7 +49,18 @@ def cli() -> None:
 
 
 for command in (
-    decide, explain, verify_prereg, registers, sql, pools, episode, draw, theory, site, reproduce,
+    decide,
+    explain,
+    verify_prereg,
+    registers,
+    sql,
+    pools,
+    episode,
+    draw,
+    backoffice,
+    theory,
+    site,
+    reproduce,
 ):
     cli.add_command(command)
 

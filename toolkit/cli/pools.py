@@ -98,7 +98,9 @@ def show(*, task: str, as_json: bool) -> None:
 
 
 @pools.command()
-@click.option("--out", type=click.Path(path_type=Path), help="Folder to write; the project's own if left out.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="Folder to write; the project's own if left out."
+)
 @click.option("--check", is_flag=True, help="Write nothing; compare with what is there, byte by byte.")
 @json_option
 def build(*, out: Path | None, check: bool, as_json: bool) -> None:

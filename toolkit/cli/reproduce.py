@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from toolkit.cli.decide import print_decisions
-from toolkit.cli.load import load_cases, verify_named
+from toolkit.cli.load import load_cases, load_study, verify_named
 from toolkit.cli.output import json_option, print_json
 from toolkit.cli.progress import steps
 from toolkit.cli.verify_prereg import as_document, print_verification
@@ -38,7 +38,8 @@ def reproduce(*, folder: Path | None, as_json: bool) -> None:
     with steps("reproduce") as progress:
         progress("verifying registers")
         cases = load_cases((), home)
-        rows = {case.study.name: sum(verify_study(case.study).values()) for case in cases}
+        studies = [load_study(name, home) for name in home.studies()]
+        rows = {study.name: sum(verify_study(study).values()) for study in studies}
         progress("verifying registrations")
         verifications = [verify_named(name, home) for name in home.registration_names()]
         refused = [v.registration for v in verifications if v.verdict == "not_verified"]

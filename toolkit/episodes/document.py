@@ -47,11 +47,16 @@ def episode_document(episode: Episode) -> dict[str, Any]:
 
 
 def call_document(call: CallRecord, schedule: Schedule) -> dict[str, Any]:
-    """Return one call as JSON values, with the digest of the draw of its event key."""
+    """Return one call as JSON values, with the digest of the draw of its event key.
+
+    What the agent sent is kept verbatim where JSON has a word for it, and shown in short otherwise.
+    """
+    verbatim = _has_json([call.tool, call.arguments])
     drawn = None if call.key is None else schedule.draw(call.tool, *call.key)
     return {
-        "tool": _jsonable(call.tool),
-        "arguments": _jsonable(call.arguments),
+        "tool": call.tool if verbatim else shown(call.tool),
+        "arguments": call.arguments if verbatim else shown(call.arguments),
+        "verbatim": verbatim,
         "answer": call.answer,
         "key": None if call.key is None else [call.tool, *call.key],
         "draw": None if drawn is None else drawn.digest.hex(),
@@ -61,10 +66,10 @@ def call_document(call: CallRecord, schedule: Schedule) -> dict[str, Any]:
     }
 
 
-def _jsonable(value: Any) -> Any:
-    """Return what an agent sent, or a word for it where JSON has none."""
+def _has_json(value: Any) -> bool:
+    """Return whether JSON has a word for what an agent sent."""
     try:
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError):
-        return shown(value)
-    return value
+        return False
+    return True

@@ -44,6 +44,11 @@ def replay(document: Mapping[str, Any]) -> Episode:
         raise IncompleteError("the episode's calls were not kept", remedy="record it with its calls")
     try:
         for number, recorded in enumerate(calls):  # 2
+            if not recorded["verbatim"]:
+                raise IncompleteError(
+                    f"call {number} cannot be made again: JSON has no word for what the agent sent",
+                    found=recorded["arguments"],
+                )
             desk.call(recorded["tool"], recorded["arguments"])
             made = call_document(desk.trace[-1], desk.schedule) if desk.trace else {}
             _same(f"call {number}", recorded, made)

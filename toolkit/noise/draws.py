@@ -6,7 +6,7 @@
 
 U_0 decides whether a fault happens (the gate: U_0 < p), U_1 of which type it is, U_2 how strong it is; U_3 is
 reserved. Gate and type are words of their own, so that the faults at a lower rate are a subset of those at
-a higher one, type by type. SHA-256 is where browsers, DuckDB, Node, Go and Rust are too: anybody can draw again.
+a higher one, type by type. SHA-256 is at hand in browsers, DuckDB, Node, Go and Rust: anybody can draw again.
 
 Source:
     Paper app:env, "Event keys and schedules".
@@ -94,7 +94,7 @@ class Schedule:
         return Draw(sha256(self._start + _GRADER_KEY).digest())
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=1 << 16, typed=True)
 def _encode(tool: str, resource: str, repeat: int) -> bytes:
     return encode_field(tool) + encode_field(resource) + encode_field(repeat)
 

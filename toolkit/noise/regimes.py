@@ -6,7 +6,7 @@ Source:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from toolkit.noise.faults import Mixture
@@ -65,10 +65,6 @@ class Regime:
         """Return whether a success under this schedule is graded a failure."""
         return self.flip_rate > 0 and schedule.grader().gate < self.flip_rate
 
-    def with_mixture(self, mixture: Mixture) -> Regime:
-        """Return the regime with other fault types at the same rate."""
-        return replace(self, mixture=mixture)
-
 
 _REGIMES = (
     Regime("clean", "No fault, no flip."),
@@ -76,7 +72,11 @@ _REGIMES = (
     Regime("faults_p025", "Faults of the default mixture at p = 0.25.", 0.25, DEFAULT),
     Regime("faults_p025_outage_free", "Faults at p = 0.25, none of them an outage.", 0.25, OUTAGE_FREE),
     Regime("held_out_types", "The two types never met in training, at p = 0.25.", 0.25, HELD_OUT),
-    Regime("challenge", "The first attempt of every write request fails transiently.", challenge=True),
+    Regime(
+        "challenge",
+        "The first attempt of every write request (tool and resource) fails transiently.",
+        challenge=True,
+    ),
     Regime("flips_q005", "A success is graded a failure with probability 0.05.", flip_rate=0.05),
     Regime("flips_q010", "A success is graded a failure with probability 0.10.", flip_rate=0.10),
 )

@@ -24,8 +24,10 @@ def group_seeds(design: Design, row: int, size: int) -> tuple[int, ...]:
         size: rollouts in the group, G.
 
     Raises:
-        ValueError: there is no such design.
+        ValueError: there is no such design, or no rollout.
     """
+    if size < 1:
+        raise ValueError(f"a group has at least one rollout, not {size}")
     if design == "paired":
         return (row,) * size
     if design == "independent":

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
     from mcp.server.lowlevel import Server
     from mcp.shared.message import SessionMessage
+    from mcp.types.jsonrpc import JSONRPCMessage
 
     from toolkit.episodes.desk import Desk
 
@@ -178,29 +179,36 @@ async def _receive(
 ) -> None:
     """Pass on one request at a time: calls keep their order, and the last is answered though stdin ends."""
     from mcp.shared.message import SessionMessage
-    from mcp.types import INVALID_REQUEST, PARSE_ERROR
-    from mcp.types.jsonrpc import JSONRPCNotification, JSONRPCRequest, jsonrpc_message_adapter
+    from mcp.types.jsonrpc import JSONRPCRequest
 
     async with incoming:
         while line := await lines.get():
             if not line.strip():
                 continue
-            try:
-                message = read_message(line)
-            except (ValueError, RecursionError):
-                _write(out, _refusal(None, PARSE_ERROR, "the line is no message in JSON"))
+            message = _checked(line)
+            if isinstance(message, dict):
+                _write(out, message)
                 continue
-            try:
-                checked = jsonrpc_message_adapter.validate_python(message, by_name=False)
-            except ValueError:
-                checked = None
-            # With an identifier that none can have, the library takes a request for a notification.
-            if checked is None or ("id" in message and isinstance(checked, JSONRPCNotification)):
-                _write(out, _refusal(message.get("id"), INVALID_REQUEST, "the message is not JSON-RPC 2.0"))
-                continue
-            await incoming.send(SessionMessage(checked))
-            if isinstance(checked, JSONRPCRequest):
+            await incoming.send(SessionMessage(message))
+            if isinstance(message, JSONRPCRequest):
                 await answered.acquire()
+
+
+def _checked(line: bytes) -> JSONRPCMessage | dict[str, Any]:
+    """Return the message of a line, or the answer to a line that holds none."""
+    from mcp.types import INVALID_REQUEST, PARSE_ERROR
+    from mcp.types.jsonrpc import JSONRPCNotification, jsonrpc_message_adapter
+
+    try:
+        message = read_message(line)
+    except (ValueError, RecursionError):
+        return _refusal(None, PARSE_ERROR, "the line is no message in JSON")
+    with contextlib.suppress(ValueError):
+        checked = jsonrpc_message_adapter.validate_python(message, by_name=False)
+        # With an identifier that none can have, the library takes a request for a notification.
+        if "id" not in message or not isinstance(checked, JSONRPCNotification):
+            return checked
+    return _refusal(message.get("id"), INVALID_REQUEST, "the message is not JSON-RPC 2.0")
 
 
 async def _send(

@@ -80,7 +80,9 @@ def task_row(task: Task) -> Row:
     }
 
 
-def build(folder: Path, card: str, registration: RegistrationRef, progress: Callable[[str], None]) -> Manifest:
+def build(
+    folder: Path, card: str, registration: RegistrationRef, progress: Callable[[str], None]
+) -> Manifest:
     """Write the repository of the task pools; the same generator gives the same bytes.
 
     Args:
@@ -109,7 +111,9 @@ def build(folder: Path, card: str, registration: RegistrationRef, progress: Call
     )
 
 
-def check(folder: Path, card: str, registration: RegistrationRef, progress: Callable[[str], None]) -> Manifest:
+def check(
+    folder: Path, card: str, registration: RegistrationRef, progress: Callable[[str], None]
+) -> Manifest:
     """Check that a repository is, byte for byte, what the generator gives; arguments as `build`.
 
     Raises:

@@ -17,6 +17,7 @@ Source:
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from toolkit.backoffice.tools import TOOLS, execute
@@ -38,8 +39,9 @@ if TYPE_CHECKING:
     from toolkit.tasks.templates import Form
 
 
+@lru_cache(maxsize=4096)
 def generate(pool: str, candidate: int, index: int) -> Task:
-    """Return the task of a candidate number of a pool.
+    """Return the task of a candidate number of a pool; it is made once, however often it is asked for.
 
     Args:
         pool: name of the pool; it decides the customers' names and identifiers.

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -78,7 +77,6 @@ def tasks(name: str) -> Iterator[Task]:
             return
 
 
-@lru_cache(maxsize=4096)
 def load_task(task_id: str) -> Task:
     """Return a task by its identifier, `pool:index`.
 

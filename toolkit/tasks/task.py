@@ -106,4 +106,3 @@ def canonical(document: Any) -> str:
 def task_sha256(task: Task) -> str:
     """Return the SHA-256 of a task's canonical document."""
     return hashlib.sha256(canonical(task_document(task)).encode()).hexdigest()
-

@@ -97,7 +97,16 @@ def test_true_is_not_one_even_after_one_was_read() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [None, [], "order_id", 3, {}, {"order_id": None}, {"order_id": "O-1", "reson": "x"}, {1: 2, "order_id": "O"}],
+    [
+        None,
+        [],
+        "order_id",
+        3,
+        {},
+        {"order_id": None},
+        {"order_id": "O-1", "reson": "x"},
+        {1: 2, "order_id": "O"},
+    ],
 )
 def test_arguments_that_are_no_object_or_not_the_tools_are_refused(arguments: Any) -> None:
     with pytest.raises(Refusal) as refusal:

@@ -53,9 +53,12 @@ def test_a_refund_moves_its_amount() -> None:
 
 def test_a_refund_sent_twice_is_paid_twice() -> None:
     once = write("issue_refund", order_id="O-4", amount_cents=1200, reason="r")
-    assert write("issue_refund", once, order_id="O-4", amount_cents=1200, reason="r").find(
-        Order, "O-4"
-    ).refunded_cents == 2400
+    assert (
+        write("issue_refund", once, order_id="O-4", amount_cents=1200, reason="r")
+        .find(Order, "O-4")
+        .refunded_cents
+        == 2400
+    )
 
 
 def test_a_reservation_moves_stock_line_and_pick_list() -> None:

@@ -1,4 +1,4 @@
-"""A small world for tests: every status of an order, two customers of one name, a product with little stock."""
+"""A small world: every status of an order, two customers of one name, a product with little stock."""
 
 from __future__ import annotations
 

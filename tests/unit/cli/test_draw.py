@@ -33,7 +33,9 @@ def test_a_seed_may_be_hexadecimal_and_a_name_any_text(toolkit: Callable[..., Re
 
 
 def test_people_are_told_what_it_means_under_each_regime(toolkit: Callable[..., Result]) -> None:
-    seed = next(s for s in range(100) if toolkit("draw", s, "get_order", "O-1", 0, "--json").json()["gate"] < 0.1)
+    seed = next(
+        s for s in range(100) if toolkit("draw", s, "get_order", "O-1", 0, "--json").json()["gate"] < 0.1
+    )
     lines = toolkit("draw", seed, "get_order", "O-1", 0).out.splitlines()
     fates = {line.split()[0]: line for line in lines[5:]}
     assert "no fault" in fates["challenge"]

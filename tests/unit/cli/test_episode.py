@@ -35,7 +35,9 @@ def test_the_regimes_that_others_call_by_name_are_there() -> None:
     assert set(FIXED) <= set(REGIMES)
 
 
-def test_a_person_sees_the_prompt_the_calls_the_faults_and_the_outcome(toolkit: Callable[..., Result]) -> None:
+def test_a_person_sees_the_prompt_the_calls_the_faults_and_the_outcome(
+    toolkit: Callable[..., Result],
+) -> None:
     document = json.loads(GOLDEN.read_text(encoding="utf-8"))
     done = toolkit("episode", "replay", GOLDEN)
     assert done.code == 0
@@ -145,7 +147,9 @@ class TestByHand:
             words = [f'{name}="{value}"' for name, value in call.arguments.items()]
             typed = " ".join(words) if number % 2 else json.dumps(call.arguments)
             lines.append(f"{call.tool} {typed}")
-        done = self.play(toolkit, monkeypatch, "\n".join([*lines, "finish", "get_order order_id=O-1"]), "--json")
+        done = self.play(
+            toolkit, monkeypatch, "\n".join([*lines, "finish", "get_order order_id=O-1"]), "--json"
+        )
         document = done.json()
         assert (document["true_success"], document["ended"]) == (True, "finished")
         assert len(document["calls"]) == len(lines) + 1

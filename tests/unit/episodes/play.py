@@ -1,4 +1,4 @@
-"""Shared by the tests of episodes: regimes of one fault type, schedules that hold a wanted fault, a script."""
+"""Shared by tests of episodes: regimes of one fault type, schedules that hold a wanted fault, tasks."""
 
 from __future__ import annotations
 

@@ -155,7 +155,12 @@ def test_more_faults_never_help() -> None:
 
 def test_about_three_quarters_of_the_episodes_meet_a_fault_at_a_rate_of_a_quarter() -> None:
     episodes = [
-        play(load_task(f"validation:{n}"), REGIMES["faults_p025"], evaluation_seed(f"validation:{n}", 0), reference)
+        play(
+            load_task(f"validation:{n}"),
+            REGIMES["faults_p025"],
+            evaluation_seed(f"validation:{n}", 0),
+            reference,
+        )
         for n in range(300)
     ]
     assert 0.70 < mean(bool(episode.exposures) for episode in episodes) < 0.85

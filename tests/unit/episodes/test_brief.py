@@ -14,7 +14,8 @@ def test_a_prompt_is_read_as_written() -> None:
         "Phone note, caller Ada Rossi of Lyon:\n"
         "1. Refund $12.05 on the order placed on 7 March 2026 because of the oak lamp.\n"
         "2. Set 3 x P-117 aside in Riga for order O-10233 and send it express.\n"
-        "3. Only the street of the order with the wool rug changes, to 9 Oak Street; city and postal code stay.\n"
+        "3. Only the street of the order with the wool rug changes, to 9 Oak Street; "
+        "city and postal code stay.\n"
         "Thank you."
     )
     assert read_prompt(prompt) == Brief(

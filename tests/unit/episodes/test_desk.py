@@ -1,8 +1,8 @@
-"""What happens to a call: budget, bad input, blocked requests, each fault type, and what of it is recorded."""
+"""What happens to a call: budget, bad input, keys, each fault type, and what of it is recorded."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,6 +12,9 @@ from toolkit.episodes.desk import Desk, Exposure
 from toolkit.episodes.episode import close
 from toolkit.noise.faults import kept, retry_after
 from toolkit.noise.regimes import REGIMES
+
+if TYPE_CHECKING:
+    from toolkit.noise.draws import Schedule
 
 CLEAN = REGIMES["clean"]
 
@@ -127,7 +130,13 @@ class TestKeys:
             (
                 "create_ticket",
                 {"customer_id": "C-1", "category": "other", "priority": "low", "summary": "a"},
-                {"customer_id": "C-1", "category": "damage", "priority": "high", "summary": "b", "order_id": "O"},
+                {
+                    "customer_id": "C-1",
+                    "category": "damage",
+                    "priority": "high",
+                    "summary": "b",
+                    "order_id": "O",
+                },
             ),
             (
                 "update_shipping_address",
@@ -170,13 +179,21 @@ class TestTransient:
         assert at.world.changes == {}
 
 
+def _long_limit(schedule: Schedule) -> bool:
+    order = an_order(desk(CLEAN).task, "paid")
+    first, second = (schedule.draw("get_order", order, repeat) for repeat in (0, 1))
+    return first.gate < 0.5 <= second.gate and retry_after(first) > 2
+
+
+LONG = seed_where(_long_limit)
+
+
 class TestRateLimit:
     regime = only("rate_limit", 0.5)
 
     def limited(self) -> tuple[Desk, str, int]:
         order = an_order(desk(CLEAN).task, "paid")
-        seed = first_faulty(self.regime, "get_order", order)
-        at = desk(self.regime, seed)
+        at = desk(self.regime, LONG)
         answer = at.call("get_order", {"order_id": order})
         assert code(answer) == "rate_limited"
         assert answer["error"]["retry_after"] == retry_after(at.schedule.draw("get_order", order, 0))
@@ -184,11 +201,14 @@ class TestRateLimit:
 
     def test_every_call_fails_until_the_wait_is_over(self) -> None:
         at, order, seconds = self.limited()
-        for left in range(seconds, 0, -1):
-            for tool, name in (("get_order", "order_id"), ("check_inventory", "product_id")):
-                answer = at.call(tool, {name: order})
-                assert (code(answer), answer["error"]["retry_after"]) == ("rate_limited", left)
+        for tool, name, left in (
+            ("get_order", "order_id", seconds),
+            ("check_inventory", "product_id", seconds - 1),
+        ):
+            answer = at.call(tool, {name: order})
+            assert (code(answer), answer["error"]["retry_after"]) == ("rate_limited", left)
             at.call("wait", {"seconds": 1})
+        at.call("wait", {"seconds": seconds - 2})
         assert code(at.call("get_order", {"order_id": order})) is None
 
     def test_no_draw_is_made_meanwhile(self) -> None:
@@ -212,8 +232,10 @@ class TestOutage:
         other = next(k for k in task.base.records if k.startswith("O-") and k != order)
         regime = only("outage", 0.5)
         seed = seed_where(
-            lambda s: s.draw("get_order", order, 0).gate < 0.5 <= s.draw("get_order", other, 0).gate
-            and s.draw("get_order", order, 1).gate >= 0.5
+            lambda s: (
+                s.draw("get_order", order, 0).gate < 0.5 <= s.draw("get_order", other, 0).gate
+                and s.draw("get_order", order, 1).gate >= 0.5
+            )
         )
         at = desk(regime, seed)
         assert [code(at.call("get_order", {"order_id": order})) for _ in range(3)] == ["outage"] * 3
@@ -230,9 +252,11 @@ class TestStaleRead:
         order = an_order(task, "paid")
         regime = only("stale_read", 0.5)
         seed = seed_where(
-            lambda s: s.draw("get_order", order, 0).gate >= 0.5
-            and s.draw("get_order", order, 1).gate < 0.5
-            and s.draw("get_order", order, 2).gate >= 0.5
+            lambda s: (
+                s.draw("get_order", order, 0).gate >= 0.5
+                and s.draw("get_order", order, 1).gate < 0.5
+                and s.draw("get_order", order, 2).gate >= 0.5
+            )
         )
         return desk(regime, seed), order
 

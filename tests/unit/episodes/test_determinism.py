@@ -1,4 +1,4 @@
-"""The determinism that environment checkers ask for, within a process, across processes and Python versions."""
+"""The determinism that environment checkers ask for, also across processes and Python versions."""
 
 from __future__ import annotations
 

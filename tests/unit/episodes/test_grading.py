@@ -83,7 +83,9 @@ def test_text_is_compared_after_normalization() -> None:
     task = task_with("address_change")
     (write,) = (call for call in task.plan if call.tool == "update_shipping_address")
     at = Desk(task, CLEAN, 0)
-    spaced = {k: f"  {v.upper()} ".replace(" ", "  ") if k != "order_id" else v for k, v in write.arguments.items()}
+    spaced = {
+        k: f"  {v.upper()} ".replace(" ", "  ") if k != "order_id" else v for k, v in write.arguments.items()
+    }
     at.call("update_shipping_address", spaced)
     assert at.world.changes != task.expected
     assert succeeded(task, at.world)
@@ -93,7 +95,9 @@ def test_a_postal_code_without_its_leading_zero_is_wrong() -> None:
     task = next(t for n in range(2000) if (t := _whole_address(n)) is not None)
     (write,) = (call for call in task.plan if call.tool == "update_shipping_address")
     at = Desk(task, CLEAN, 0)
-    at.call("update_shipping_address", {**write.arguments, "postal_code": int(write.arguments["postal_code"])})
+    at.call(
+        "update_shipping_address", {**write.arguments, "postal_code": int(write.arguments["postal_code"])}
+    )
     assert not succeeded(task, at.world)
 
 
@@ -108,7 +112,11 @@ def _whole_address(number: int) -> Task | None:
 def test_the_summary_and_the_identifier_of_a_ticket_do_not_count_but_its_category_does() -> None:
     task = task_with("open_ticket_no_order")
     *reads, write = task.plan
-    for change, expected in (({"summary": "other words"}, True), ({"priority": "low"}, None), ({"category": "other"}, None)):
+    for change, expected in (
+        ({"summary": "other words"}, True),
+        ({"priority": "low"}, None),
+        ({"category": "other"}, None),
+    ):
         at = Desk(task, CLEAN, 0)
         at.call("create_ticket", {**write.arguments, **change})
         same = all(write.arguments[name] == value for name, value in change.items())
@@ -141,7 +149,9 @@ def test_a_change_that_is_taken_back_leaves_the_world_unchanged() -> None:
 def test_a_new_ticket_changes_the_world() -> None:
     at = desk(CLEAN)
     customer = next(iter(at.task.base.customers)).customer_id
-    at.call("create_ticket", {"customer_id": customer, "category": "other", "priority": "low", "summary": "s"})
+    at.call(
+        "create_ticket", {"customer_id": customer, "category": "other", "priority": "low", "summary": "s"}
+    )
     assert changed(at.world)
     assert [type(record) for record in at.world.changes.values()] == [Ticket]
 

@@ -53,7 +53,11 @@ def test_a_call_that_json_has_no_word_for_is_still_recorded() -> None:
     desk = Desk(load_task("test:7"), REGIMES["clean"], 0, traced=True)
     for arguments in ({"order_id": {1, 2}}, {"order_id": float("nan")}, {"order_id": "\ud800"}):
         desk.call("get_order", arguments)
-    json.dumps(episode_document(close(desk)), ensure_ascii=False, allow_nan=False).encode()
+    recorded = episode_document(close(desk))
+    json.dumps(recorded, ensure_ascii=False, allow_nan=False).encode()
+    assert [call["verbatim"] for call in recorded["calls"]] == [False] * 3
+    with pytest.raises(IncompleteError, match="call 0 cannot be made again"):
+        replay(recorded)
 
 
 CHANGED = {

@@ -157,8 +157,3 @@ def test_a_flip_says_nothing_about_the_faults_of_the_episode(schedules: list[Sch
     )
     table = [[counts[flipped, faulty] for faulty in (False, True)] for flipped in (False, True)]
     assert stats.chi2_contingency(table).pvalue > 1e-4
-
-
-def test_another_mixture_keeps_everything_else() -> None:
-    regime = REGIMES["faults_p025"].with_mixture(OUTAGE_FREE)
-    assert regime == Regime("faults_p025", "Faults of the default mixture at p = 0.25.", 0.25, OUTAGE_FREE)

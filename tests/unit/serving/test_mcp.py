@@ -69,13 +69,16 @@ def recorded(path: Path) -> dict[str, Any]:
 def with_client(record: Path, mode: str, use: Callable[[Client], Awaitable[Any]]) -> Any:
     """Return what a client of the official package gets from a server of its own."""
     from mcp import Client, StdioServerParameters
+    from mcp.client.stdio import stdio_client
 
     program, *arguments = command(record)
 
     @asynccontextmanager
     async def connected() -> AsyncIterator[Client]:
         server = StdioServerParameters(command=program, args=arguments, cwd=CHECKOUT)
-        async with Client(server, mode=mode, read_timeout_seconds=30) as client:
+        # The library would take the stderr of the moment it was first imported, which tests may have changed.
+        transport = stdio_client(server, errlog=sys.__stderr__ or sys.stderr)
+        async with Client(transport, mode=mode, read_timeout_seconds=30) as client:
             yield client
 
     async def main() -> Any:

@@ -104,7 +104,7 @@ def test_every_plan_fits_its_budget_even_if_each_write_is_sent_twice(every: list
 
 
 def test_a_plan_carried_out_call_by_call_gives_the_expected_end_state(every: list[Task]) -> None:
-    """The generator carries out writes alone; here every call is made, reads too, and the plan must be legal."""
+    """The generator carries out writes alone; here reads are made too, and every call must be legal."""
     for task in every[::7]:
         world = untouched(task.base)
         for call in task.plan:
@@ -149,7 +149,18 @@ def test_the_digest_covers_prompt_world_plan_and_expectation(pools: dict[str, li
 
 @pytest.mark.parametrize(
     "name",
-    ["", "train", "train:", "train:-1", "train:2000", "train:٣", "train:1:2", "nowhere:0", "train:0x1", "train: 1"],
+    [
+        "",
+        "train",
+        "train:",
+        "train:-1",
+        "train:2000",
+        "train:٣",
+        "train:1:2",
+        "nowhere:0",
+        "train:0x1",
+        "train: 1",
+    ],
 )
 def test_a_name_that_is_no_task_is_wrong_usage(name: str) -> None:
     with pytest.raises(UsageError):
