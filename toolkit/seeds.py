@@ -16,8 +16,8 @@ bytes of the message's SHA-256, big endian:
     evaluation   domain evaluation/v1  parent: index of the schedule  fields: identifier of the task
     world        domain world/v1       parent: number of the candidate  fields: name of the pool
 
-A stream hashes domain stream/v1, its seed and a bare counter of 8 bytes that starts at 0; each hash gives four
-words of 8 bytes, in order. A number below n is word · n / 2^64, rounded down.
+A stream hashes domain stream/v1, its seed and a bare counter of 8 bytes that starts at 0; each hash gives
+four words of 8 bytes, in order. A number below n is word · n / 2^64, rounded down.
 """
 
 from __future__ import annotations

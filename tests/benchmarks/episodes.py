@@ -27,6 +27,7 @@ from toolkit.episodes.desk import Desk
 from toolkit.episodes.episode import close, play
 from toolkit.noise.regimes import REGIMES
 from toolkit.seeds import evaluation_seed
+from toolkit.tasks.generator import generate
 from toolkit.tasks.pools import POOLS, tasks
 
 if TYPE_CHECKING:
@@ -278,7 +279,9 @@ def compare() -> None:
     show(ours)
     print(f"  peak of Python's memory, the pool generated and played: {int(peak) / 2**20:.1f} MB")
     pools = [
-        Way(f"pool {name}, {pool.size} tasks", 1, lambda _, name=name: list(tasks(name)))
+        Way(
+            f"pool {name}, {pool.size} tasks", 1, lambda _, name=name: list(tasks(name)), generate.cache_clear
+        )
         for name, pool in POOLS.items()
     ]
     take_turns(pools, POOL_ROUNDS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from toolkit.backoffice.records import plain
 from toolkit.cli.output import console
 
 if TYPE_CHECKING:
@@ -14,7 +15,8 @@ if TYPE_CHECKING:
     from toolkit.episodes.desk import CallRecord
     from toolkit.episodes.episode import Episode
 
-LONGEST = 60
+LONGEST = 56
+SELF_EVIDENT = frozenset({"temporarily_unavailable", "outage", "timeout"})
 
 
 def print_episode(episode: Episode, *, full: bool = False) -> None:
@@ -34,7 +36,11 @@ def print_episode(episode: Episode, *, full: bool = False) -> None:
 def describe(answer: dict[str, Any]) -> str:
     """Return an answer in one line."""
     if "error" in answer:
-        return f"{answer['error']['code']}: {answer['error']['message']}"
+        error = answer["error"]
+        if "retry_after" in error:
+            return f"{error['code']}, {error['retry_after']} s"
+        code: str = error["code"]
+        return code if code in SELF_EVIDENT else f"{code}: {error['message']}"
     said = {name: value for name, value in answer.items() if name not in {"revision", "next_offset"}}
     if not said:
         return f"done, revision {answer['revision']}"
@@ -43,11 +49,15 @@ def describe(answer: dict[str, Any]) -> str:
 
 def _short(name: str, value: Any) -> str:
     if isinstance(value, list):
-        return f"{len(value)} {name}"
+        return f"{name}: {len(value)}"
     if isinstance(value, dict):
         known = ("name", "status", "refundable_cents", "pick_list")
         return " ".join([f"{name}:", *(f"{key} {value[key]}" for key in known if value.get(key) is not None)])
     return name if value is True else f"{name} {value}"
+
+
+def _side(value: Any) -> str:
+    return json.dumps(plain(value), ensure_ascii=False)
 
 
 def _calls(trace: tuple[CallRecord, ...], *, full: bool) -> Table:
@@ -108,7 +118,7 @@ def _outcome(episode: Episode) -> list[Text]:
     for code, count in episode.called_for.items():
         lines.append(Text(f"{code.replace('_', ' ')}: {episode.recovered.get(code, 0)} of {count}"))
     lines += [
-        Text(f"{d.record} {d.field}: expected {d.expected}, found {d.found}", style="red")
+        Text(f"{d.record} {d.field}: expected {_side(d.expected)}, found {_side(d.found)}", style="red")
         for d in differences(episode.task, episode.world)
     ]
     return lines

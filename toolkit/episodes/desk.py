@@ -258,7 +258,7 @@ class Desk:
 
 
 def _rate_limited(seconds: int) -> Answer:
-    return error("rate_limited", f"too many calls; wait {seconds} seconds", retry_after=seconds)
+    return error("rate_limited", f"too many calls; wait {seconds} s", retry_after=seconds)
 
 
 def _outage() -> Answer:

@@ -98,5 +98,5 @@ def retry_after(draw: Draw) -> int:
 
 
 def kept(draw: Draw, items: int) -> int:
-    """Return how many items of a page a truncation leaves: 1 to all but one, equally likely; one stays one."""
+    """Return how many items of a page a truncation leaves: 1 to all but one, equally likely; one stays."""
     return 1 + int(draw.magnitude * (items - 1))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import json
 from functools import cache
 from statistics import mean
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from tests.golden import measure_agents
 from tests.unit.episodes.play import only
 from toolkit.episodes import agents, brief, workflow
 from toolkit.episodes.agents import careless, reference
@@ -146,6 +148,13 @@ def test_every_fault_but_an_outage_can_be_recovered_from(fault: Fault, at_least:
 
 def test_an_outage_cannot_be_recovered_from() -> None:
     assert success("reference", "outage") == success("careless", "outage")
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("regime", ["faults_p025", "held_out_types"])
+def test_the_measured_figures_still_hold(agent: str, regime: str) -> None:
+    pinned = json.loads(measure_agents.FILE.read_text(encoding="utf-8"))
+    assert measure_agents.measure(agent, regime) == pinned[agent][regime]
 
 
 def test_more_faults_never_help() -> None:
