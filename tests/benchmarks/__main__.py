@@ -68,9 +68,10 @@ def main() -> None:
         print(f"{case.name:26} {wall:8.3f} {cpu:8.3f} {max(case.memory):8.0f} {wall / base:7.2f}  {goal}")
     print(f"ratio: wall time over that of '{BASE}', medians of {ROUNDS} rounds (reproduce: 3) in one run")
     # Imported only now: a child process is charged with the memory that its parent held.
-    from tests.benchmarks.intervals import compare
+    from tests.benchmarks import episodes, intervals
 
-    compare()
+    intervals.compare()
+    episodes.compare()
 
 
 if __name__ == "__main__":

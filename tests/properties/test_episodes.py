@@ -8,16 +8,18 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from toolkit.backoffice.parameters import read_arguments
 from toolkit.backoffice.records import Record, Ticket
-from toolkit.backoffice.refusal import CODES
-from toolkit.backoffice.tools import TOOLS
+from toolkit.backoffice.refusal import CODES, Refusal
+from toolkit.backoffice.tools import TOOLS, execute
 from toolkit.backoffice.world import World, snapshot
 from toolkit.episodes.agents import careless, reference
 from toolkit.episodes.desk import Desk
 from toolkit.episodes.document import episode_document
 from toolkit.episodes.episode import close, play
 from toolkit.episodes.grading import changed, succeeded
-from toolkit.noise.regimes import REGIMES
+from toolkit.noise.faults import Mixture
+from toolkit.noise.regimes import REGIMES, Regime
 from toolkit.tasks.pools import load_task
 
 TASKS = [load_task(f"validation:{number}") for number in range(20)]
@@ -102,6 +104,55 @@ def test_equal_seed_and_key_meet_the_same_fate_whatever_happened_before(
         for record in desk.trace or ():
             if record.key is not None:
                 assert fates.setdefault((record.tool, *record.key), record.fault) == record.fault
+
+
+FREE = st.text(st.characters(exclude_categories=("C", "Z")), min_size=1, max_size=20)
+
+
+@given(st.sampled_from(TASKS), SEEDS, st.data())
+def test_rewording_never_changes_a_key_or_its_fate(task: Any, seed: int, data: st.DataObject) -> None:
+    """Every text of a planned call that names no record is replaced by any text at all."""
+    call = data.draw(st.sampled_from([call for call in task.plan if TOOLS[call.tool].kind != "control"]))
+    names = {p.name for p in TOOLS[call.tool].parameters if p.type == "string" and not p.identifier}
+    free = {p.name for p in TOOLS[call.tool].parameters if p.name in names and not p.choices}
+    reworded = {name: data.draw(FREE) if name in free else value for name, value in call.arguments.items()}
+    regime = REGIMES["faults_p025"]
+    fates = []
+    for arguments in (call.arguments, reworded):
+        desk = Desk(task, regime, seed, traced=True)
+        desk.call(call.tool, arguments)
+        (record,) = desk.trace or ()
+        fates.append((record.key, record.fault))
+    assert fates[0] == fates[1]
+    assert fates[0][0] is not None
+
+
+STALE = Regime("stale", "for tests", 0.5, Mixture({"stale_read": 1}))
+
+
+@given(episodes())
+def test_a_stale_read_shows_exactly_the_state_before_the_preceding_write(
+    episode: tuple[Any, str, int, list[tuple[Any, Any]]],
+) -> None:
+    """The history of worlds is kept here: a read shows the present one or, if stale, the one before."""
+    task, _, seed, calls = episode
+    desk = Desk(task, STALE, seed, traced=True)
+    worlds = [desk.world]
+    for tool, arguments in calls:
+        answer = desk.call(tool, arguments)
+        if desk.world is not worlds[-1]:
+            worlds.append(desk.world)
+            continue
+        record = (desk.trace or [])[-1]
+        if record.key is None or TOOLS[tool].kind == "write":
+            continue
+        shown = worlds[-2] if record.fault == "stale_read" and len(worlds) > 1 else worlds[-1]
+        read = read_arguments(TOOLS[tool].parameters, arguments)
+        try:
+            expected = execute(TOOLS[tool], shown, read)[1]
+        except Refusal as refusal:
+            expected = refusal.answer()
+        assert answer == expected
 
 
 @given(episodes())

@@ -145,15 +145,18 @@ def read_arguments(parameters: tuple[Parameter, ...], arguments: Any) -> dict[st
     if type(arguments) is not dict:
         raise Refusal("invalid_arguments", f"arguments must be an object; found {shown(arguments)}")
     read: dict[str, Any] = {}
+    given = 0
     for parameter in parameters:
-        value = arguments.get(parameter.name)
-        if value is None:
-            if parameter.default is None:
-                raise Refusal("invalid_arguments", f"{parameter.name} is missing", parameter=parameter.name)
-            read[parameter.name] = parameter.default
+        name = parameter.name
+        value = arguments.get(name)
+        if value is not None:
+            read[name] = parameter.read(value)
+            given += 1
+        elif parameter.default is not None:
+            read[name] = parameter.default
         else:
-            read[parameter.name] = parameter.read(value)
-    if len(arguments) > len(read) or not arguments.keys() <= read.keys():
+            raise Refusal("invalid_arguments", f"{name} is missing", parameter=name)
+    if given < len(arguments) and not arguments.keys() <= read.keys():
         raise _unknown(parameters, arguments)
     return read
 

@@ -61,7 +61,9 @@ class World(NamedTuple):
 
     def after(self, *records: Record) -> World:
         """Return the world after one write; a record's identifier is its first field."""
-        changes = {**self.changes, **{record[0]: record for record in records}}
+        changes = dict(self.changes)
+        for record in records:
+            changes[record[0]] = record
         return World(self.base, changes, self.revision + 1)
 
     def tickets_of(self, customer_id: str) -> list[Ticket]:

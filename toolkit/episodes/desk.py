@@ -224,11 +224,12 @@ class Desk:
     def _faulty(
         self, tool: Tool, arguments: Answer, fault: Fault, draw: Draw, key: tuple[str, int]
     ) -> Answer:
-        landed = Exposure(self.calls - 1, tool.name, *key, fault, changed=True)
+        resource, repeat = key
+        landed = Exposure(self.calls - 1, tool.name, resource, repeat, fault, changed=True)
         self.exposures.append(landed)
         if fault in _ERRORS:
-            self.recovery.fault(CODES.get(fault), tool.name, key[0])
-            return self._error(tool, fault, draw, key[0])
+            self.recovery.fault(CODES.get(fault), tool.name, resource)
+            return self._error(tool, fault, draw, resource)
         # A call that the world refuses anyway is answered as it would have been.
         self.exposures[-1] = landed._replace(changed=False)
         if fault == "timeout_after_commit":
@@ -244,7 +245,7 @@ class Desk:
             answer = _drop_field(tool, whole, draw)
         if answer != whole:
             self.exposures[-1] = landed
-            self.recovery.fault(CODES.get(fault), tool.name, key[0], answer.get("next_offset", 0))
+            self.recovery.fault(CODES.get(fault), tool.name, resource, answer.get("next_offset", 0))
         return answer
 
     def _error(self, tool: Tool, fault: Fault, draw: Draw, resource: str) -> Answer:

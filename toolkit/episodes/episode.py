@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit.episodes.desk import Desk
 from toolkit.episodes.grading import changed, succeeded
@@ -18,9 +17,8 @@ if TYPE_CHECKING:
     from toolkit.tasks.task import Task
 
 
-@dataclass(frozen=True, slots=True)
-class Episode:
-    """What became of an episode.
+class Episode(NamedTuple):
+    """What became of an episode: a named tuple, for the reason that records are.
 
     Args:
         task: the task.
@@ -44,7 +42,7 @@ class Episode:
     flipped: bool
     calls: int
     ended: str
-    world: World = field(repr=False)
+    world: World
     exposures: tuple[Exposure, ...]
     called_for: Mapping[str, int]
     recovered: Mapping[str, int]

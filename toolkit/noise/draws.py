@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from hashlib import sha256
+from struct import Struct
 from typing import NamedTuple
 
 from toolkit.seeds import encode_field, prefix
@@ -23,6 +24,7 @@ from toolkit.seeds import encode_field, prefix
 DOMAIN = "noise/v1"
 GRADER = ("grader",)
 
+_WORD = Struct(">Q")
 _UNIT = 2.0**-53
 _DROPPED_BITS = 11
 
@@ -46,27 +48,26 @@ class Draw:
 
     Args:
         digest: the SHA-256 of the message.
+
+    Attributes:
+        gate: U_0: a fault happens where it is below the fault rate. Read of every draw, so made at once.
     """
 
-    __slots__ = ("digest",)
+    __slots__ = ("digest", "gate")
 
     def __init__(self, digest: bytes) -> None:
         self.digest = digest
-
-    @property
-    def gate(self) -> float:
-        """U_0: a fault happens where it is below the fault rate."""
-        return (int.from_bytes(self.digest[:8], "big") >> _DROPPED_BITS) * _UNIT
+        self.gate = _unit(digest, 0)
 
     @property
     def type(self) -> float:
         """U_1: of which type the fault is."""
-        return (int.from_bytes(self.digest[8:16], "big") >> _DROPPED_BITS) * _UNIT
+        return _unit(self.digest, 8)
 
     @property
     def magnitude(self) -> float:
         """U_2: how strong the fault is."""
-        return (int.from_bytes(self.digest[16:24], "big") >> _DROPPED_BITS) * _UNIT
+        return _unit(self.digest, 16)
 
 
 class Schedule:
@@ -92,6 +93,11 @@ class Schedule:
     def grader(self) -> Draw:
         """Return the episode's draw for the grader."""
         return Draw(sha256(self._start + _GRADER_KEY).digest())
+
+
+def _unit(digest: bytes, at: int) -> float:
+    word: int = _WORD.unpack_from(digest, at)[0]
+    return (word >> _DROPPED_BITS) * _UNIT
 
 
 @lru_cache(maxsize=1 << 16, typed=True)

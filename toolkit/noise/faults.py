@@ -76,8 +76,9 @@ class Mixture:
 
     def pick(self, kind: Kind, draw: Draw) -> Fault | None:
         """Return the type that a draw's second word names; None where no type of the mixture applies."""
+        at = draw.type
         for bound, fault in self._bounds[kind]:
-            if draw.type < bound:
+            if at < bound:
                 return fault
         return None
 
