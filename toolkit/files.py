@@ -8,7 +8,7 @@ import os
 from errno import EISDIR
 from typing import TYPE_CHECKING
 
-from toolkit.errors import DamagedError, IncompleteError
+from toolkit.errors import DamagedError, IncompleteError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,12 +61,39 @@ def write_bytes(path: Path, content: bytes) -> None:
     Raises:
         IncompleteError: the folder cannot be written.
     """
-    write_all(path.parent, {path.name: content})
+    place = path.resolve()
+    write_all(place.parent, {place.name: content})
 
 
 def write_text(path: Path, content: str) -> None:
     """Write UTF-8 text as `write_bytes` does."""
     write_bytes(path, content.encode())
+
+
+def check_target(path: Path) -> None:
+    """Check, before work whose result is to be written to a file, that it can be.
+
+    Raises:
+        UsageError: it names no file.
+        IncompleteError: its folder is missing or cannot be written, or what is there is no file.
+    """
+    if path.name in {"", "-", ".."}:
+        raise UsageError("a file is needed", found=str(path))
+    problem = None
+    if path.exists() and not path.is_file():
+        problem = "it is there and is no file"
+    elif not path.parent.is_dir():
+        problem = "its folder is missing"
+    else:
+        try:
+            _beside(path).write_bytes(b"")
+            _beside(path).unlink()
+        except OSError as error:
+            problem = error.strerror
+    if problem:
+        raise IncompleteError(
+            f"{path.name} cannot be written", found=problem, where=path, remedy="give another file"
+        )
 
 
 def write_all(folder: Path, contents: Mapping[str, bytes], first: Path | None = None) -> None:
@@ -86,8 +113,8 @@ def write_all(folder: Path, contents: Mapping[str, bytes], first: Path | None = 
             path = folder / name
             staged[_beside(path)] = path
             path.parent.mkdir(parents=True, exist_ok=True)
-            if path.is_dir():
-                raise IsADirectoryError(EISDIR, "is a folder", str(path))
+            if path.exists() and not path.is_file():
+                raise IsADirectoryError(EISDIR, "is there and is no file", str(path))
             _beside(path).write_bytes(content)
         if first is not None:
             first.unlink(missing_ok=True)

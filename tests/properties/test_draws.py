@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import get_args
+from typing import NamedTuple, get_args
 from unicodedata import normalize
 
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from toolkit.backoffice.tools import Kind
-from toolkit.noise.draws import GRADER, Draw, EventKey, Schedule
+from toolkit.noise.draws import GRADER, Draw, Schedule
 from toolkit.noise.faults import APPLIES, Fault, Mixture, kept, retry_after
 from toolkit.noise.regimes import DEFAULT, HELD_OUT, OUTAGE_FREE, REGIMES, Regime
 from toolkit.noise.schedules import group_seeds
@@ -20,6 +20,16 @@ seeds = st.integers(0, LIMIT - 1)
 # Letters that compose, letters that look like tags, and the bytes that separate: what could run together.
 texts = st.text(alphabet="abis01\0é\u0301\u1100\u1161🚀", max_size=6)
 fields = st.one_of(st.integers(0, 3), seeds, texts)
+
+
+class EventKey(NamedTuple):
+    """A key, by the names of its parts."""
+
+    tool: str
+    resource: str
+    repeat: int
+
+
 keys = st.builds(EventKey, texts, texts, st.integers(0, 1000))
 # Large whole numbers are mostly drawn small: as hundredths of the range, words name every type and strength.
 words = st.one_of(

@@ -54,12 +54,32 @@ ANY_JSON = st.recursive(
 
 
 @st.composite
+def nearly(draw: st.DrawFn, task: Any) -> list[tuple[Any, Any]]:
+    """Draw the plan with up to two calls left out, sent twice, changed or added."""
+    calls = [(call.tool, call.arguments) for call in task.plan]
+    for _ in range(draw(st.integers(0, 2))):
+        at = draw(st.integers(0, len(calls) - 1)) if calls else 0
+        what = draw(st.sampled_from(["omit", "repeat", "change", "add"]))
+        if what == "omit":
+            del calls[at : at + 1]
+        elif what == "repeat":
+            calls[at:at] = calls[at : at + 1]
+        elif what == "add":
+            calls.insert(at, draw(plausible(task)))
+        elif calls:
+            tool, arguments = calls[at]
+            _, others = draw(plausible(task).filter(lambda other: bool(other[1])))
+            calls[at] = (tool, {**arguments, **{k: v for k, v in others.items() if k in arguments}})
+    return calls
+
+
+@st.composite
 def episodes(draw: st.DrawFn) -> tuple[Any, str, int, list[tuple[Any, Any]]]:
     """Draw a task, a regime, a schedule and calls: of the plan, plausible, or any JSON at all."""
     task = draw(st.sampled_from(TASKS))
     planned = st.sampled_from([(call.tool, call.arguments) for call in task.plan])
     wild = st.tuples(st.sampled_from(list(TOOLS)) | st.text(), ANY_JSON)
-    calls = draw(st.lists(planned | plausible(task) | wild, max_size=25))
+    calls = draw(st.lists(planned | plausible(task) | wild, max_size=25) | nearly(task))
     return task, draw(st.sampled_from(list(REGIMES))), draw(SEEDS), calls
 
 
@@ -163,6 +183,8 @@ def test_a_trace_counts_its_faults_and_its_charged_calls(
     trace = desk.trace or []
     assert [e.fault for e in desk.exposures] == [r.fault for r in trace if r.fault is not None]
     assert desk.calls == sum(record.charged for record in trace)
+    for code, made in desk.recovery.made.items():
+        assert made <= desk.recovery.called_for[code]
 
 
 def outcome(world: World) -> tuple[dict[str, Any], list[Any]]:

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
-from unicodedata import normalize
+from unicodedata import category, normalize
 
 from toolkit.backoffice.refusal import Refusal
 
@@ -94,7 +94,7 @@ class Parameter:
             text = self._unicode(text)
         if not text.isprintable():
             text = " ".join(text.split())
-            if not text.isprintable():
+            if any(category(character) == "Cc" for character in text):
                 raise self._refused("text without control characters", value)
         return self._choice(text) if self.choices else text
 

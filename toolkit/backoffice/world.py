@@ -26,13 +26,13 @@ class Base:
         records: identifier → record.
         customers: every customer, by identifier.
         orders_of: customer → identifiers of their orders, by identifier.
-        tickets_of: customer → identifiers of their tickets.
+        tickets_of: customer → their tickets, by identifier.
     """
 
     records: Mapping[str, Record]
     customers: tuple[Customer, ...]
     orders_of: Mapping[str, tuple[str, ...]]
-    tickets_of: Mapping[str, tuple[str, ...]]
+    tickets_of: Mapping[str, tuple[Ticket, ...]]
 
 
 class World(NamedTuple):
@@ -68,13 +68,8 @@ class World(NamedTuple):
 
     def tickets_of(self, customer_id: str) -> list[Ticket]:
         """Return a customer's tickets, the oldest first."""
-        records = self.base.records
-        old = [records[identifier] for identifier in self.base.tickets_of.get(customer_id, ())]
-        return [
-            record
-            for record in (*old, *self.changes.values())
-            if type(record) is Ticket and record.customer_id == customer_id
-        ]
+        new = [record for record in self.changes.values() if type(record) is Ticket]
+        return [*self.base.tickets_of.get(customer_id, ()), *(t for t in new if t.customer_id == customer_id)]
 
 
 def build_base(records: Iterable[Record]) -> Base:
@@ -85,14 +80,14 @@ def build_base(records: Iterable[Record]) -> Base:
     """
     known: dict[str, Record] = {}
     orders: dict[str, tuple[str, ...]] = {}
-    tickets: dict[str, tuple[str, ...]] = {}
+    tickets: dict[str, tuple[Ticket, ...]] = {}
     for record in sorted(records, key=lambda entry: entry[0]):
         if known.setdefault(record[0], record) is not record:
             raise ValueError(f"two records are called {record[0]}")
         if isinstance(record, Order):
             orders[record.customer_id] = (*orders.get(record.customer_id, ()), record.order_id)
         elif isinstance(record, Ticket):
-            tickets[record.customer_id] = (*tickets.get(record.customer_id, ()), record.ticket_id)
+            tickets[record.customer_id] = (*tickets.get(record.customer_id, ()), record)
     customers = tuple(record for record in known.values() if isinstance(record, Customer))
     return Base(known, customers, orders, tickets)
 

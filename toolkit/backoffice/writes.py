@@ -2,7 +2,8 @@
 
 A write answers with the new revision alone; what it did is read with `get_order` or `get_customer`. Nothing
 guards against a write that is sent twice, except where the record's state does not allow it: a second refund
-is paid, a second ticket opened, stock reserved again. Such damage is for the grader to find.
+is paid, a second ticket opened, stock reserved again. Such damage is for the grader to find. An address that
+is sent twice leaves no trace in the state, and is no damage.
 """
 
 from __future__ import annotations

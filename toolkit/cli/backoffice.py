@@ -77,10 +77,13 @@ def mcp(*, task_id: str, regime: str, schedule: int, record: Path | None, as_jso
       toolkit backoffice mcp --task validation:0 --regime faults_p025 --schedule 3
     """
     from toolkit.episodes.desk import Desk
+    from toolkit.files import check_target
     from toolkit.seeds import evaluation_seed
     from toolkit.serving.mcp import serve
     from toolkit.tasks.pools import load_task
 
+    if record is not None:
+        check_target(record)
     task = load_task(task_id)
     seed = evaluation_seed(task.task_id, schedule)
     serve(Desk(task, REGIMES[regime], seed, traced=record is not None), record)

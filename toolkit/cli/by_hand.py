@@ -11,27 +11,32 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from toolkit.backoffice.parameters import SHOWN
+from toolkit.cli.output import visible
 from toolkit.cli.trace import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import TextIO
 
     from toolkit.tasks.task import Task
 
 HELP = """\
-Write a call as  TOOL NAME=VALUE …  or as  TOOL {"name": value, …}  — for example:
+Write a call as  TOOL NAME=VALUE …  or as  TOOL {"name": value, …}, for example:
   get_order order_id=O-10233
   cancel_order order_id=O-10233 reason="customer request"
-tools  lists the tools · task  shows the task again · finish  ends the episode · end of input leaves it"""
+tools  lists the tools    task  shows the task again    help  shows this
+finish  ends the episode  quit, or the end of input, leaves it as it is"""
+LEAVING = frozenset({"quit", "exit"})
+MOST_BRACKETS = 500
 
 
-def by_hand(task: Task, stream: TextIO) -> Callable[[str, Callable[[str, dict[str, Any]], Any]], None]:
+def by_hand(task: Task, stream: TextIO | None) -> Callable[[str, Callable[[str, dict[str, Any]], Any]], None]:
     """Return an agent that makes the calls written on a stream.
 
     Args:
         task: the task, for its budget.
-        stream: one call a line.
+        stream: one call a line; None where there is no input at all.
     """
 
     def agent(prompt: str, call: Callable[[str, dict[str, Any]], Any]) -> None:
@@ -43,20 +48,29 @@ def by_hand(task: Task, stream: TextIO) -> Callable[[str, Callable[[str, dict[st
                 click.echo(prompt, err=True)
             elif line == "tools":
                 _print_tools()
-            else:
-                answer = _make(line, call)
-                if answer.get("finished") or answer.get("error", {}).get("code") == "budget_exceeded":
-                    return
+            elif line in LEAVING or _is_last(_make(line, call)):
+                return
 
     return agent
 
 
-def _lines(stream: TextIO) -> Any:
-    """Yield the lines that say something; ask for each on a terminal."""
+def _is_last(answer: dict[str, Any]) -> bool:
+    return bool(answer.get("finished")) or answer.get("error", {}).get("code") == "budget_exceeded"
+
+
+def _lines(stream: TextIO | None) -> Iterator[str]:
+    """Yield the lines that say something; ask for each on a terminal. An interrupt ends them."""
+    if stream is None:
+        return
+    if hasattr(stream, "reconfigure"):
+        stream.reconfigure(errors="backslashreplace")
     while True:
         if stream.isatty():
             click.echo("> ", nl=False, err=True)
-        line = stream.readline()
+        try:
+            line = stream.readline()
+        except KeyboardInterrupt:
+            return
         if not line:
             return
         if line.strip():
@@ -66,12 +80,12 @@ def _lines(stream: TextIO) -> Any:
 def _make(line: str, call: Callable[[str, dict[str, Any]], Any]) -> dict[str, Any]:
     try:
         tool, arguments = parse(line)
-    except ValueError as error:
-        click.echo(f"not a call: {error}", err=True)
+    except (ValueError, RecursionError) as error:
+        click.echo(visible(f"not a call: {error}"), err=True)
         return {}
     answer: dict[str, Any] = call(tool, arguments)
     click.echo(describe(answer), err=True)
-    click.echo(json.dumps(answer, indent=2, ensure_ascii=False), err=True)
+    click.echo(json.dumps(answer, indent=2), err=True)
     return answer
 
 
@@ -81,14 +95,19 @@ def parse(line: str) -> tuple[str, dict[str, Any]]:
     Raises:
         ValueError: it is no call.
     """
-    tool, _, rest = line.partition(" ")
-    if rest.lstrip().startswith("{"):
+    tool, *more = line.split(maxsplit=1)
+    rest = more[0] if more else ""
+    if rest.startswith("{"):
+        if rest.count("[") + rest.count("{") > MOST_BRACKETS:
+            raise ValueError("too many brackets")
         return tool, json.loads(rest)
     arguments: dict[str, Any] = {}
     for word in shlex.split(rest):
         name, equals, value = word.partition("=")
         if not equals:
-            raise ValueError(f"{word!r} is not NAME=VALUE")
+            raise ValueError(f"{word[:SHOWN]!r} is not NAME=VALUE")
+        if name in arguments:
+            raise ValueError(f"{name[:SHOWN]} is given twice")
         arguments[name] = value
     return tool, arguments
 
@@ -99,3 +118,6 @@ def _print_tools() -> None:
     for tool in TOOLS.values():
         names = " ".join(p.name if p.required else f"[{p.name}]" for p in tool.parameters)
         click.echo(f"  {tool.name} {names}\n      {tool.about}", err=True)
+        for parameter in tool.parameters:
+            if parameter.choices:
+                click.echo(f"      {parameter.name}: {', '.join(parameter.choices)}", err=True)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolkit.cli.output import json_option, print_json
+from toolkit.cli.output import json_option, print_json, visible
 from toolkit.errors import UsageError
 
 if TYPE_CHECKING:
     from toolkit.noise.draws import Draw
 
 LONGEST_NAME = 200
+WHOLE_NUMBER = re.compile(r"0x[0-9a-fA-F]{1,20}|[0-9]{1,25}")
 
 
 class Seed(click.ParamType[int]):
@@ -24,16 +26,15 @@ class Seed(click.ParamType[int]):
         """Return the seed."""
         if isinstance(value, int):
             return value
-        try:
-            seed = int(value, 16 if value.lower().startswith("0x") else 10)
-        except ValueError:
+        if not WHOLE_NUMBER.fullmatch(value):
             self.fail(f"{value[:30]!r} is no whole number", param, ctx)
-        if not 0 <= seed < 1 << 64:
+        seed = int(value, 16 if value.startswith("0x") else 10)
+        if seed >= 1 << 64:
             self.fail("a seed lies in [0, 2^64)", param, ctx)
         return seed
 
 
-@click.command(context_settings={"ignore_unknown_options": True})
+@click.command()
 @click.argument("seed", type=Seed())
 @click.argument("tool")
 @click.argument("resource", required=False)
@@ -42,9 +43,13 @@ class Seed(click.ParamType[int]):
 def draw(*, seed: int, tool: str, resource: str | None, repeat: int | None, as_json: bool) -> None:
     """Draw the fate of one event: what schedule SEED says about (TOOL, RESOURCE, REPEAT), or of the grader.
 
-    Anybody can recompute it: SHA-256 of "noise/v1", a zero byte, the seed as 8 bytes, and each field as tag,
-    length and payload. The first three 8-byte words, shifted right by 11 and divided by 2^53, are the gate,
-    the type and the magnitude.
+    RESOURCE is the record that a call is about: a customer for get_customer, list_orders and create_ticket, a
+    product for check_inventory and reserve_stock, an order for every other tool, and * for search_customers.
+    REPEAT counts from 0. `toolkit episode play --full` shows the keys of an episode.
+
+    Anybody can recompute a draw: SHA-256 of "noise/v1", a zero byte, the seed, and each field as a tag (i or
+    s), its length in 4 bytes and its payload (a number in 8 bytes, or UTF-8), numbers big endian. The first
+    three words of 8 bytes, shifted right by 11 and divided by 2^53, are gate, type and magnitude.
 
     \b
     Examples:
@@ -62,6 +67,7 @@ def draw(*, seed: int, tool: str, resource: str | None, repeat: int | None, as_j
         )
     else:
         _check_text(tool, resource)
+        _hint(tool, resource)
         drawn = Schedule(seed).draw(tool, resource, repeat)
     numbers = {"gate": drawn.gate, "type": drawn.type, "magnitude": drawn.magnitude}
     if as_json:
@@ -83,6 +89,14 @@ def _check_text(*names: str) -> None:
             raise UsageError("a name must be text in Unicode", found=ascii(name)) from None
         if len(name) > LONGEST_NAME:
             raise UsageError(f"a name has at most {LONGEST_NAME} characters", found=len(name))
+
+
+def _hint(tool: str, resource: str) -> None:
+    """Say so where no episode draws this key: the desk reads identifiers in upper case."""
+    from toolkit.backoffice.tools import TOOLS
+
+    if tool in TOOLS and resource != resource.upper():
+        click.echo(f"note: in episodes identifiers are in upper case: {visible(resource.upper())}", err=True)
 
 
 def _fates(tool: str, resource: str | None, repeat: int, drawn: Draw) -> list[tuple[str, str]]:

@@ -13,7 +13,7 @@ from toolkit.cli.by_hand import by_hand
 from toolkit.cli.draw import Seed
 from toolkit.cli.output import json_option, print_json
 from toolkit.cli.trace import print_episode
-from toolkit.errors import DamagedError, UsageError
+from toolkit.errors import DamagedError, IncompleteError, UsageError
 
 if TYPE_CHECKING:
     from toolkit.episodes.episode import Episode
@@ -32,28 +32,24 @@ def episode() -> None:
 @click.option(
     "--schedule",
     type=click.IntRange(0, SCHEDULES - 1),
-    default=0,
-    show_default=True,
-    help="Index of the task's evaluation schedule.",
+    help="Index of the task's evaluation schedule; 0 if left out.",
 )
-@click.option("--seed", type=Seed(), help="Seed of the schedule, in place of its index.")
+@click.option("--seed", type=Seed(), help="Seed of the schedule, instead of its index.")
 @click.option(
     "--agent",
     type=click.Choice(["reference", "careless"]),
-    default="reference",
-    show_default=True,
-    help="Which scripted agent plays.",
+    help="Which scripted agent plays; the reference if left out.",
 )
 @click.option("--by-hand", "own_hand", is_flag=True, help="Play it yourself: calls are read from stdin.")
-@click.option("--full", is_flag=True, help="Print every answer whole.")
+@click.option("--full", is_flag=True, help="Print event keys, and every answer whole.")
 @json_option
 def play(
     *,
     task_id: str,
     regime: str,
-    schedule: int,
+    schedule: int | None,
     seed: int | None,
-    agent: str,
+    agent: str | None,
     own_hand: bool,
     full: bool,
     as_json: bool,
@@ -77,9 +73,13 @@ def play(
     task = load_task(task_id)
     if regime not in REGIMES:
         raise UsageError(f"there is no regime {regime!r}", expected=", ".join(REGIMES))
+    if seed is not None and schedule is not None:
+        raise UsageError("--seed and --schedule exclude each other")
+    if own_hand and agent is not None:
+        raise UsageError("--by-hand and --agent exclude each other")
     if seed is None:
-        seed = evaluation_seed(task.task_id, schedule)
-    player = by_hand(task, sys.stdin) if own_hand else AGENTS[agent]
+        seed = evaluation_seed(task.task_id, schedule or 0)
+    player = by_hand(task, sys.stdin) if own_hand else AGENTS[agent or "reference"]
     played = play_episode(task, REGIMES[regime], seed, player, traced=True)
     if as_json:
         print_json(episode_document(played))
@@ -121,11 +121,18 @@ def _verified(played: Episode) -> dict[str, Any]:
     }
 
 
+def _no_number(text: str) -> float:
+    raise ValueError(f"an episode holds whole numbers only; found {text[:20]}")
+
+
 def _read(file: Path) -> dict[str, Any]:
     from toolkit.files import read_text
 
+    if str(file) == "-" and sys.stdin is None:
+        raise IncompleteError("stdin is closed", remedy="name a file, or send the episode to stdin")
     try:
-        document = json.loads(sys.stdin.read() if str(file) == "-" else read_text(file))
+        text = sys.stdin.read() if str(file) == "-" else read_text(file)
+        document = json.loads(text, parse_constant=_no_number, parse_float=_no_number)
     except (ValueError, RecursionError) as error:
         raise DamagedError("the file is not JSON", found=str(error)[:200], where=file) from None
     if not isinstance(document, dict):

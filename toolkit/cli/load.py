@@ -52,14 +52,16 @@ def load_cases(names: Sequence[str], home: Home | None = None) -> list[Case]:
 
     home = home or find_home()
     chosen = tuple(dict.fromkeys(names)) or decidable(home)
+    if not chosen:
+        raise IncompleteError(
+            "no study here has runs", where=home.registers, remedy="put a study's folder there"
+        )
     cases = []
     for name in chosen:
         study = load_study(name, home)
         if not study.has("runs"):
             raise UsageError(
-                f"{study.name!r} has no runs: it holds the tasks that studies run on",
-                expected=", ".join(decidable(home)),
-                where=study.folder,
+                f"{study.name!r} has no runs: it holds the tasks that studies run on", where=study.folder
             )
         named = study.manifest.registration.name
         if named not in home.registration_names():

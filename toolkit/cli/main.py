@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,7 +15,7 @@ from toolkit.cli.decide import decide
 from toolkit.cli.draw import draw
 from toolkit.cli.episode import episode
 from toolkit.cli.explain import explain
-from toolkit.cli.output import leave_quietly, print_error, print_json
+from toolkit.cli.output import leave_quietly, print_error, print_json, silence
 from toolkit.cli.pools import pools
 from toolkit.cli.registers import registers
 from toolkit.cli.reproduce import reproduce
@@ -21,6 +24,9 @@ from toolkit.cli.sql import sql
 from toolkit.cli.theory import theory
 from toolkit.cli.verify_prereg import verify_prereg
 from toolkit.errors import IncompleteError, ToolkitError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 EXIT_CODES = """\b
 Exit codes:
@@ -67,6 +73,7 @@ for command in (
 
 def main() -> None:
     """Run the command line; every failure ends in one message and its exit code."""
+    _prepare_streams()
     try:
         code = _run(sys.argv[1:])
         sys.stdout.flush()  # here, where a reader who has left or a full disk can still be told apart
@@ -80,6 +87,17 @@ def main() -> None:
     sys.exit(code)
 
 
+def _prepare_streams() -> None:
+    """Make sure that there is somewhere to print to, and that everything can be printed."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            # Closed by whoever started us: printing goes nowhere, and exit codes still say what happened.
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - for good
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
 def _run(arguments: list[str]) -> int:
     try:
         with cli.make_context("toolkit", arguments) as context:
@@ -89,16 +107,30 @@ def _run(arguments: list[str]) -> int:
     except ToolkitError as error:
         return _fail(error)
     except click.ClickException as error:
-        error.show()
-        if "--json" in arguments:
-            print_json({"error": UsageError(error.format_message()).as_dict()})
-        return error.exit_code
+        wrong = error
+        _say(lambda: _show_usage(wrong, as_json="--json" in arguments))
+        return wrong.exit_code
     except (click.Abort, KeyboardInterrupt):
         click.echo("stopped", err=True)
         return 130
     return 0
 
 
+def _show_usage(error: click.ClickException, *, as_json: bool) -> None:
+    error.show()
+    if as_json:
+        print_json({"error": UsageError(error.format_message()).as_dict()})
+
+
 def _fail(error: ToolkitError) -> int:
-    print_error(error, as_json="--json" in sys.argv)
+    _say(lambda: print_error(error, as_json="--json" in sys.argv))
     return error.exit_code
+
+
+def _say(show: Callable[[], None]) -> None:
+    """Print an error; a full disk keeps it from being read, not the exit code from being right."""
+    try:
+        show()
+        sys.stdout.flush()
+    except OSError:
+        silence()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -58,15 +59,24 @@ def study_option(command: F) -> F:
 
 
 def print_json(document: object) -> None:
-    """Print one JSON document."""
-    click.echo(json.dumps(document, indent=2, ensure_ascii=False, default=_plain, allow_nan=False))
+    """Print one JSON document; in ASCII where stdout would not hold every character."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    narrow = encoding.lower().replace("-", "") != "utf8"
+    click.echo(json.dumps(document, indent=2, ensure_ascii=narrow, default=_plain, allow_nan=False))
 
 
 def print_error(error: ToolkitError, *, as_json: bool) -> None:
     """Print an error for people on stderr and, with `--json`, as a document on stdout."""
-    click.echo(f"error: {error}", err=True)
+    click.echo("\n".join(map(visible, f"error: {error}".split("\n"))), err=True)
     if as_json:
         print_json({"error": error.as_dict()})
+
+
+def visible(text: str) -> str:
+    """Return text that does to a terminal nothing but appear: what is not printable is escaped."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "replace").decode() for c in text)
 
 
 def console(*, wide: bool = False) -> Console:
@@ -84,8 +94,14 @@ def console(*, wide: bool = False) -> Console:
 
 def leave_quietly() -> NoReturn:
     """End without a word because the reader of our output has left, with the code a shell expects of that."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    silence()
     sys.exit(READER_LEFT)
+
+
+def silence() -> None:
+    """Send what stdout still holds nowhere: the interpreter would fail on it once more at its end."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def marked(verdict: str) -> Text:

@@ -10,7 +10,7 @@ import click
 from toolkit.cli.load import load_study
 from toolkit.cli.output import console, json_option, print_json
 from toolkit.cli.progress import steps
-from toolkit.errors import UsageError
+from toolkit.errors import IncompleteError, UsageError
 from toolkit.places import Home, find_home
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def list_pools(*, as_json: bool) -> None:
     from rich.table import Table
 
     table = Table()
-    table.add_column("pool")
+    table.add_column("pool", no_wrap=True)
     for heading in ("tasks", "calls a plan", "writes a plan"):
         table.add_column(heading, justify="right")
     table.add_column("SHA-256", overflow="fold")
@@ -146,7 +146,12 @@ def verify(*, study: str, as_json: bool) -> None:
     """
     from toolkit.study import task_pools
 
-    opened = load_study(study)
+    home = find_home()
+    if study == NAME and not (home.registers / NAME).is_dir():
+        raise IncompleteError(
+            "the task pools are not here", where=home.registers / NAME, remedy="toolkit pools build"
+        )
+    opened = load_study(study, home)
     if not opened.has(task_pools.TABLE):
         raise UsageError(f"{opened.name!r} has no task pools", where=opened.folder)
     with steps("pools") as progress:

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from toolkit.backoffice.records import plain
-from toolkit.cli.output import console
+from toolkit.cli.output import console, visible
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -20,7 +20,7 @@ SELF_EVIDENT = frozenset({"temporarily_unavailable", "outage", "timeout"})
 
 
 def print_episode(episode: Episode, *, full: bool = False) -> None:
-    """Print an episode; `full` prints every answer whole."""
+    """Print an episode; `full` prints event keys, and every answer whole."""
     from rich.panel import Panel
     from rich.text import Text
 
@@ -57,7 +57,7 @@ def _short(name: str, value: Any) -> str:
 
 
 def _side(value: Any) -> str:
-    return json.dumps(plain(value), ensure_ascii=False)
+    return visible(json.dumps(plain(value), ensure_ascii=False))
 
 
 def _calls(trace: tuple[CallRecord, ...], *, full: bool) -> Table:
@@ -66,16 +66,17 @@ def _calls(trace: tuple[CallRecord, ...], *, full: bool) -> Table:
 
     table = Table(box=None, pad_edge=False)
     table.add_column("", justify="right", style="dim")
-    for heading in ("call", "fault", "answer"):
+    for heading in ("call", *(("event key",) if full else ()), "fault", "answer"):
         table.add_column(heading, overflow="fold")
     number = 0
     for call in trace:
         number += call.charged
-        answer = json.dumps(call.answer, ensure_ascii=False) if full else describe(call.answer)
+        answer = visible(json.dumps(call.answer, ensure_ascii=False) if full else describe(call.answer))
         failed = "error" in call.answer
         table.add_row(
             str(number) if call.charged else "",
             Text(_said(call, full=full)),
+            *((_key(call),) if full else ()),
             _mark(call),
             Text(answer, style="red" if failed else ""),
         )
@@ -84,10 +85,14 @@ def _calls(trace: tuple[CallRecord, ...], *, full: bool) -> Table:
 
 def _said(call: CallRecord, *, full: bool) -> str:
     if not isinstance(call.arguments, dict):
-        return f"{call.tool}({call.arguments!r})"
+        return visible(f"{call.tool}({call.arguments!r})")
     said = ", ".join(f"{name}={value}" for name, value in call.arguments.items())
-    text = f"{call.tool}({said})"
+    text = visible(f"{call.tool}({said})")
     return text if full or len(text) <= LONGEST else f"{text[:LONGEST]}…"
+
+
+def _key(call: CallRecord) -> str:
+    return "" if call.key is None else visible(" ".join(map(str, (call.tool, *call.key))))
 
 
 def _mark(call: CallRecord) -> Text:

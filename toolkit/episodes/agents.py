@@ -1,4 +1,4 @@
-"""Scripted agents: the reference recovers from whatever can be recovered from, the careless one from nothing.
+"""Scripted agents: the reference recovers from what can be recovered from, the careless one does not try.
 
 An agent gets the prompt and a function that makes calls, and nothing else: it cannot see the plan, the world
 or the noise.
@@ -6,7 +6,7 @@ or the noise.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from toolkit.backoffice.tools import TOOLS
 from toolkit.episodes.brief import read_prompt
@@ -16,8 +16,7 @@ from toolkit.tasks.task import Call
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-Answer = dict[str, Any]
-MakeCall = "Callable[[str, dict[str, Any]], Answer]"
+    from toolkit.episodes.desk import Agent, Answer, MakeCall
 
 ATTEMPTS = 8
 OVER = frozenset({"budget_exceeded", "episode_over"})
@@ -28,7 +27,7 @@ class EpisodeOverError(Exception):
     """The desk takes no more calls."""
 
 
-def reference(prompt: str, call: Callable[[str, dict[str, Any]], Answer]) -> None:
+def reference(prompt: str, call: MakeCall) -> None:
     """Do what the prompt asks: retry, wait, read again, paginate, and look before writing a second time.
 
     Source:
@@ -37,12 +36,12 @@ def reference(prompt: str, call: Callable[[str, dict[str, Any]], Answer]) -> Non
     _work(prompt, call, _Careful(call).settle)
 
 
-def careless(prompt: str, call: Callable[[str, dict[str, Any]], Answer]) -> None:
+def careless(prompt: str, call: MakeCall) -> None:
     """Do what the prompt asks, taking every answer at face value: an error ends the errand it met."""
     _work(prompt, call, lambda wanted: _unless_error(call(wanted.tool, wanted.arguments)))
 
 
-AGENTS: Mapping[str, Callable[[str, Callable[[str, dict[str, Any]], Answer]], None]] = {
+AGENTS: Mapping[str, Agent] = {
     "reference": reference,
     "careless": careless,
 }
@@ -50,7 +49,7 @@ AGENTS: Mapping[str, Callable[[str, Callable[[str, dict[str, Any]], Answer]], No
 
 def _work(
     prompt: str,
-    call: Callable[[str, dict[str, Any]], Answer],
+    call: MakeCall,
     settle: Callable[[Call], Answer | None],
 ) -> None:
     steps = workflow(read_prompt(prompt))
@@ -83,7 +82,7 @@ class _Careful:
 
     __slots__ = ("_call", "_revision")
 
-    def __init__(self, call: Callable[[str, dict[str, Any]], Answer]) -> None:
+    def __init__(self, call: MakeCall) -> None:
         self._call = call
         self._revision = 0
 

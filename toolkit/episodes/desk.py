@@ -2,11 +2,12 @@
 
 What happens to a call, in this order, whose numbers the code repeats:
 
-1. After the end nothing is done. `finish` ends the episode, free of charge. A call beyond the budget is
-   refused and ends it too. Every other call counts, whatever becomes of it.
+1. After the end nothing is done. `finish` ends the episode, free of charge and whatever its arguments. A call
+   beyond the budget is refused and ends it too. Every other call counts, whatever becomes of it.
 2. A call of an unknown tool or with arguments that cannot be read is refused. `wait` moves the clock.
 3. During a rate limit every call fails; a request that met an outage fails for good. Neither draws.
-4. The event key (tool, resource, repeat index) draws its fate. The repeat index counts draws only.
+4. The event key (tool, resource, repeat index) draws its fate. The repeat index counts draws only. Whether
+   there is such a record, and whether its state allows the call, the world says afterwards.
 5. The world answers: a stale read from the state before the last write, a cut list, a lost field, a write
    that is applied but reported as a timeout.
 
@@ -16,7 +17,8 @@ Source:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from toolkit.backoffice.parameters import read_arguments, shown
 from toolkit.backoffice.refusal import Refusal, error
@@ -33,7 +35,10 @@ if TYPE_CHECKING:
     from toolkit.noise.regimes import Regime
     from toolkit.tasks.task import Task
 
-Answer = dict[str, Any]
+Answer: TypeAlias = dict[str, Any]
+MakeCall: TypeAlias = Callable[[str, dict[str, Any]], Answer]
+Agent: TypeAlias = Callable[[str, MakeCall], None]
+"""Given the prompt and a function that makes calls, and nothing else."""
 
 _ERRORS = frozenset({"transient", "rate_limit", "outage"})
 
@@ -47,7 +52,7 @@ class Exposure(NamedTuple):
         resource: resource of the event key.
         repeat: repeat index of the event key.
         fault: its type.
-        changed: whether the answer differs from what it would have been.
+        changed: whether the answer differs from what it would have been, in more than its revision.
     """
 
     call: int
@@ -135,53 +140,47 @@ class Desk:
         self._key: tuple[str, int] | None = None
         self._blocked_by: Fault | None = None
 
-    @property
-    def calls_left(self) -> int:
-        """Calls that the budget still allows."""
-        return self.task.budget - self.calls
-
     def call(self, tool: str, arguments: dict[str, Any]) -> Answer:
         """Make a call and return its answer; bad input gets an error of the documented shape."""
         if self.trace is not None:
-            return self._traced(tool, arguments)
+            return self._traced(self.trace, tool, arguments)
         try:
             return self._answer(tool, arguments)
         except Refusal as refusal:
             return refusal.answer()
 
-    def _traced(self, tool: str, arguments: dict[str, Any]) -> Answer:
+    def _traced(self, trace: list[CallRecord], tool: str, arguments: dict[str, Any]) -> Answer:
         calls, exposures = self.calls, len(self.exposures)
         self._key = self._blocked_by = None
+        # The agent may go on to change what it sent, and what it was answered.
+        sent = _kept(arguments)
         try:
             answer = self._answer(tool, arguments)
         except Refusal as refusal:
             answer = refusal.answer()
         fault = self.exposures[-1].fault if len(self.exposures) > exposures else None
-        # The agent may go on to change what it sent.
-        sent = dict(arguments) if type(arguments) is dict else arguments
-        record = CallRecord(tool, sent, answer, self._key, fault, self._blocked_by, self.calls > calls)
-        if self.trace is not None:
-            self.trace.append(record)
+        charged = self.calls > calls
+        trace.append(CallRecord(tool, sent, _kept(answer), self._key, fault, self._blocked_by, charged))
         return answer
 
     def _answer(self, name: str, arguments: dict[str, Any]) -> Answer:
         # 1.
         if self.ended is not None:
             raise Refusal("episode_over", "the episode has ended; nothing was done")
-        if name != "finish":
-            self._charge()
+        if name == "finish":
+            self.ended = "finished"
+            return {"finished": True}
+        self._charge()
         # 2.
         tool = TOOLS.get(name) if type(name) is str else None
         if tool is None:
             raise Refusal("unknown_tool", f"there is no tool {shown(name)}; there are {', '.join(TOOLS)}")
         read = read_arguments(tool.parameters, arguments)
         if tool.kind == "control":
-            return self._control(tool, read)
+            return self._wait(read["seconds"])
         # 3.
         resource = ANY_RESOURCE if tool.resource is None else read[tool.resource]
         request = (name, resource)
-        if self.recovery.awaited:
-            self.recovery.call(name, resource, read.get("offset", 0))
         if self._clock < self._blocked_until:
             self._blocked_by = "rate_limit"
             return _rate_limited(self._blocked_until - self._clock)
@@ -189,6 +188,8 @@ class Desk:
             self._blocked_by = "outage"
             return _outage()
         # 4.
+        if self.recovery.awaited:
+            self.recovery.call(name, resource, read.get("offset", 0))
         repeat = self._repeats.get(request, 0)
         self._repeats[request] = repeat + 1
         self._key = (resource, repeat)
@@ -206,14 +207,11 @@ class Desk:
             raise Refusal("budget_exceeded", f"the budget of {self.task.budget} calls is spent")
         self.calls += 1
 
-    def _control(self, tool: Tool, arguments: Answer) -> Answer:
-        if tool.name == "finish":
-            self.ended = "finished"
-            return {"finished": True}
-        if self.recovery.awaited:
+    def _wait(self, seconds: int) -> Answer:
+        self._clock += seconds
+        if self.recovery.awaited and self._clock >= self._blocked_until:
             self.recovery.call("wait", "")
-        self._clock += arguments["seconds"]
-        return {"waited": arguments["seconds"]}
+        return {"waited": seconds}
 
     def _execute(self, tool: Tool, arguments: Answer) -> Answer:
         world, answer = execute(tool, self.world, arguments)
@@ -225,28 +223,30 @@ class Desk:
         self, tool: Tool, arguments: Answer, fault: Fault, draw: Draw, key: tuple[str, int]
     ) -> Answer:
         resource, repeat = key
-        landed = Exposure(self.calls - 1, tool.name, resource, repeat, fault, changed=True)
-        self.exposures.append(landed)
-        if fault in _ERRORS:
-            self.recovery.fault(CODES.get(fault), tool.name, resource)
-            return self._error(tool, fault, draw, resource)
-        # A call that the world refuses anyway is answered as it would have been.
-        self.exposures[-1] = landed._replace(changed=False)
-        if fault == "timeout_after_commit":
-            self._execute(tool, arguments)
-            self.exposures[-1] = landed
-            return error("timeout", "no answer came in time; whether the write was applied is unknown")
-        whole = execute(tool, self.world, arguments)[1]
-        if fault == "stale_read":
-            answer = execute(tool, self._before, arguments)[1]
-        elif fault == "truncation":
-            answer = _cut(tool, whole, draw)
-        else:
-            answer = _drop_field(tool, whole, draw)
-        if answer != whole:
-            self.exposures[-1] = landed
+        answer, whole = self._struck(tool, arguments, fault, draw, resource)
+        # A read that shows what it would have shown, but for its revision, was struck without effect.
+        changed = answer | {"revision": 0} != whole | {"revision": 0}
+        self.exposures.append(Exposure(self.calls - 1, tool.name, resource, repeat, fault, changed))
+        if changed:
             self.recovery.fault(CODES.get(fault), tool.name, resource, answer.get("next_offset", 0))
         return answer
+
+    def _struck(
+        self, tool: Tool, arguments: Answer, fault: Fault, draw: Draw, resource: str
+    ) -> tuple[Answer, Answer]:
+        """Return the answer to a call that meets a fault, and the one that it would have had."""
+        if fault in _ERRORS:
+            return self._error(tool, fault, draw, resource), {}
+        try:
+            whole = self._execute(tool, arguments)
+        except Refusal as refusal:
+            return refusal.answer(), refusal.answer()
+        if fault == "timeout_after_commit":
+            message = "no answer came in time; whether the write was applied is unknown"
+            return error("timeout", message), whole
+        if fault == "stale_read":
+            return execute(tool, self._before, arguments)[1], whole
+        return (_cut if fault == "truncation" else _drop_field)(tool, whole, draw), whole
 
     def _error(self, tool: Tool, fault: Fault, draw: Draw, resource: str) -> Answer:
         if fault == "transient":
@@ -256,6 +256,20 @@ class Desk:
             return _outage()
         self._blocked_until = self._clock + retry_after(draw)
         return _rate_limited(retry_after(draw))
+
+
+def _kept(value: Any) -> Any:
+    """Return a copy that shares nothing with what was sent or answered; what is too deep, as it is."""
+    try:
+        return _copied(value)
+    except RecursionError:
+        return value
+
+
+def _copied(value: Any) -> Any:
+    if type(value) is dict:
+        return {name: _copied(part) for name, part in value.items()}
+    return [_copied(part) for part in value] if type(value) is list else value
 
 
 def _rate_limited(seconds: int) -> Answer:

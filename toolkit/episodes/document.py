@@ -67,9 +67,10 @@ def call_document(call: CallRecord, schedule: Schedule) -> dict[str, Any]:
 
 
 def _has_json(value: Any) -> bool:
-    """Return whether JSON has a word for what an agent sent."""
+    """Return whether JSON has a word for what an agent sent, and gives the same back."""
     try:
-        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        text.encode()
+        return repr(json.loads(text)) == repr(value)
     except (TypeError, ValueError, RecursionError):
         return False
-    return True

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from toolkit.episodes.desk import Desk
 from toolkit.episodes.grading import changed, succeeded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from toolkit.backoffice.world import World
-    from toolkit.episodes.desk import Answer, CallRecord, Exposure
+    from toolkit.episodes.desk import Agent, CallRecord, Exposure
     from toolkit.noise.draws import Schedule
     from toolkit.noise.regimes import Regime
     from toolkit.tasks.task import Task
@@ -24,7 +24,7 @@ class Episode(NamedTuple):
         task: the task.
         regime: the noise.
         schedule: the schedule ω.
-        true_success: whether the final world is the expected one, field by field.
+        true_success: whether the final world is the expected one, field by field, whatever ended the episode.
         flipped: whether the grader reported a true success as a failure.
         calls: calls charged to the budget.
         ended: `finished` by the agent, `budget_exceeded`, or `stopped` without either.
@@ -68,7 +68,7 @@ def play(
     task: Task,
     regime: Regime,
     schedule_seed: int,
-    agent: Callable[[str, Callable[[str, dict[str, Any]], Answer]], None],
+    agent: Agent,
     *,
     traced: bool = False,
 ) -> Episode:
@@ -99,7 +99,7 @@ def close(desk: Desk) -> Episode:
         desk.ended or "stopped",
         desk.world,
         tuple(desk.exposures),
-        desk.recovery.called_for,
-        desk.recovery.made,
+        dict(desk.recovery.called_for),
+        dict(desk.recovery.made),
         None if desk.trace is None else tuple(desk.trace),
     )

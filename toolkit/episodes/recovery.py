@@ -1,5 +1,8 @@
 """Trace codes: which faults called for a recovery, and which recoveries were made.
 
+Codes go by event key: the next attempt of the same tool on the same record is the recovery, whatever it was
+meant for. A wait is one once the limit is over; an attempt that a limit or an outage blocks is none.
+
 Source:
     The registration's trace codes: retry after transient, wait after rate limit, re-read after stale read,
     paginate after truncation.

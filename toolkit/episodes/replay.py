@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from toolkit.episodes.episode import Episode
 
 SHOWN = 300
+LONGEST_SEED = 20
 
 
 def replay(document: Mapping[str, Any]) -> Episode:
@@ -52,10 +53,10 @@ def replay(document: Mapping[str, Any]) -> Episode:
             desk.call(recorded["tool"], recorded["arguments"])
             made = call_document(desk.trace[-1], desk.schedule) if desk.trace else {}
             _same(f"call {number}", recorded, made)
-    except (KeyError, TypeError, AttributeError) as error:
+        episode = close(desk)  # 3
+        _same("the outcome", {**document, "calls": None}, {**episode_document(episode), "calls": None})
+    except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
         raise _not_an_episode(error) from None
-    episode = close(desk)  # 3
-    _same("the outcome", {**document, "calls": None}, {**episode_document(episode), "calls": None})
     return episode
 
 
@@ -63,7 +64,7 @@ def _desk(document: Mapping[str, Any]) -> Desk:
     try:
         task = load_task(document["task"])
         regime = REGIMES[document["regime"]]
-        seed = int(document["schedule_seed"])
+        seed = _seed(document["schedule_seed"])
         desk = Desk(task, regime, seed, traced=True)
         recorded = document["task_sha256"]
     except (UsageError, KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -76,6 +77,12 @@ def _desk(document: Mapping[str, Any]) -> Desk:
             remedy="use the version of this package that recorded the episode",
         )
     return desk
+
+
+def _seed(text: Any) -> int:
+    if not (isinstance(text, str) and text.isascii() and text.isdigit() and len(text) <= LONGEST_SEED):
+        raise TypeError("a schedule seed is text: a whole number in decimal")
+    return int(text)
 
 
 def _same(what: str, expected: Mapping[str, Any], found: Mapping[str, Any]) -> None:

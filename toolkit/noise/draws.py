@@ -17,7 +17,6 @@ from __future__ import annotations
 from functools import lru_cache
 from hashlib import sha256
 from struct import Struct
-from typing import NamedTuple
 
 from toolkit.seeds import encode_field, prefix
 
@@ -27,20 +26,6 @@ GRADER = ("grader",)
 _WORD = Struct(">Q")
 _UNIT = 2.0**-53
 _DROPPED_BITS = 11
-
-
-class EventKey(NamedTuple):
-    """What a draw belongs to.
-
-    Args:
-        tool: name of the tool.
-        resource: identifier of the record that the call is about; free text never enters.
-        repeat: how many draws this tool and resource had before in the episode.
-    """
-
-    tool: str
-    resource: str
-    repeat: int
 
 
 class Draw:
@@ -87,7 +72,13 @@ class Schedule:
         self._start = prefix(DOMAIN, seed)
 
     def draw(self, tool: str, resource: str, repeat: int) -> Draw:
-        """Return the draw of an event key."""
+        """Return the draw of an event key.
+
+        Args:
+            tool: name of the tool.
+            resource: identifier of the record that the call is about; free text never enters.
+            repeat: how many draws this tool and resource had before in the episode.
+        """
         return Draw(sha256(self._start + _encode(tool, resource, repeat)).digest())
 
     def grader(self) -> Draw:

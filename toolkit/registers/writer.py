@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 from typing import TYPE_CHECKING, Any
 
 import toolkit
-from toolkit.errors import DamagedError, IncompleteError
-from toolkit.files import write_all
+from toolkit.errors import DamagedError, IncompleteError, VerificationError
+from toolkit.files import read_bytes, write_all
 from toolkit.registers.arrow import to_arrow
 from toolkit.registers.manifest import (
     MANIFEST_NAME,
@@ -16,6 +17,7 @@ from toolkit.registers.manifest import (
     Manifest,
     RegistrationRef,
     TableEntry,
+    check_nothing_else,
     write_manifest,
 )
 from toolkit.registers.rowhash import row_sha256
@@ -24,7 +26,7 @@ from toolkit.registers.task_tables import SPLIT_BY
 from toolkit.registers.validation import check_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from pathlib import Path
 
     from toolkit.registers.arrow import Row
@@ -97,28 +99,76 @@ def write_study(
             for name, content in sorted(contents.items())
         },
     )
-    check_place(folder)
+    check_place(folder, study, contents)
     write_all(folder, contents, first=folder / MANIFEST_NAME)
     write_manifest(folder, manifest)
     return manifest
 
 
-def check_place(folder: Path) -> None:
-    """Check that a study may be written to a folder: nothing else than a study is there.
+def check_place(folder: Path, study: str, names: Collection[str]) -> None:
+    """Check that a study may be written to a folder: nothing is there, or an earlier build of that study.
+
+    Args:
+        folder: where it is to be written.
+        study: name of the study.
+        names: the files that will be written, without the manifest.
 
     Raises:
-        IncompleteError: something else is.
+        IncompleteError: something else is there.
     """
-    ours = {*TABLES, "source", "README.md", MANIFEST_NAME}
-    visible = folder.iterdir() if folder.is_dir() else ()
-    found = {path.name for path in visible if not path.name.startswith(".")}
-    if found - ours or (found and not found & {*TABLES, "source", MANIFEST_NAME}):
+    found = {
+        path.relative_to(folder).as_posix()
+        for path in (folder.rglob("*") if folder.is_dir() else ())
+        if not path.is_dir() and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+    }
+    # A build that was cut off has left files of its own, and no manifest.
+    cut_off = found <= set(names) and any(name.endswith(".parquet") for name in found)
+    if found and not cut_off and _named_in(folder / MANIFEST_NAME) != study:
         raise IncompleteError(
-            "the folder holds something else than a study",
-            found=", ".join(sorted(found - ours or found)[:5]),
+            f"the folder holds something else than {study}",
+            found=", ".join(sorted(found)[:5]),
             where=folder,
-            remedy="give an empty folder, or one that `toolkit registers build` made",
+            remedy="give an empty folder, or one that holds an earlier build of it",
         )
+
+
+def compare_built(folder: Path, built: Path, manifest: Manifest, remedy: str) -> None:
+    """Check that a folder holds, byte for byte, what was built elsewhere, and nothing else.
+
+    Args:
+        folder: what is there.
+        built: a fresh build.
+        manifest: of the fresh build.
+        remedy: the command that builds it in place.
+
+    Raises:
+        VerificationError: a file differs.
+        IncompleteError: a file is missing.
+        DamagedError: there is a file too many.
+    """
+    differing = [
+        name
+        for name in (*manifest.files, MANIFEST_NAME)
+        if read_bytes(folder / name) != read_bytes(built / name)
+    ]
+    if differing:
+        raise VerificationError(
+            f"the registers of {manifest.study} are not what their sources give",
+            found=", ".join(differing),
+            where=folder,
+            remedy=remedy,
+        )
+    check_nothing_else(folder, manifest)
+
+
+def _named_in(manifest: Path) -> str | None:
+    """Return the study that a manifest names, however damaged it is otherwise; None where it names none."""
+    try:
+        document = json.loads(manifest.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+    name = document.get("study") if isinstance(document, dict) else None
+    return name if isinstance(name, str) else None
 
 
 def _parquet(table: Any) -> bytes:

@@ -97,7 +97,7 @@ def build_server(desk: Desk) -> Server[Any]:
     return Server(
         "backoffice",
         version=toolkit.__version__,
-        instructions=desk.task.prompt,
+        instructions=f"{desk.task.prompt}\n\nAt most {desk.task.budget} calls; finish is free.",
         on_list_tools=list_tools,
         on_call_tool=call_tool,
         on_list_prompts=list_prompts,
@@ -247,11 +247,16 @@ def _terminated_as_interrupted() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    # Not by way of SIGINT: a shell that started this in the background has it ignored.
+    before = signal.signal(signal.SIGTERM, _interrupt)
     try:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
 
 
 def _check_installed() -> None:

@@ -8,10 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolkit.errors import DamagedError, VerificationError
-from toolkit.files import read_bytes
 from toolkit.registers.card import dataset_card
-from toolkit.registers.manifest import MANIFEST_NAME
-from toolkit.registers.writer import check_place, write_study
+from toolkit.registers.writer import check_place, compare_built, parquet_name, write_study
 from toolkit.tasks.pools import POOLS, pool_sha256, tasks
 from toolkit.tasks.task import canonical, task_document, task_sha256
 
@@ -25,6 +23,7 @@ if TYPE_CHECKING:
 
 STUDY = "task-pools"
 TABLE = "task_pools"
+CARD = "README.md"
 
 
 @dataclass(frozen=True)
@@ -94,13 +93,13 @@ def build(
     Raises:
         IncompleteError: something else than a study is in the folder.
     """
-    check_place(folder)
+    check_place(folder, STUDY, [CARD, *(parquet_name(TABLE, name) for name in POOLS)])
     rows: list[Row] = []
     for name in POOLS:
         progress(f"generating {name}")
         rows += [task_row(task) for task in tasks(name)]
     progress("writing")
-    documents = {"README.md": dataset_card(card, {TABLE: len(rows)}).encode()}
+    documents = {CARD: dataset_card(card, {TABLE: len(rows)}).encode()}
     return write_study(
         folder,
         study=STUDY,
@@ -122,18 +121,7 @@ def check(
     """
     with tempfile.TemporaryDirectory() as scratch:
         manifest = build(Path(scratch), card, registration, progress)
-        differing = [
-            name
-            for name in (*manifest.files, MANIFEST_NAME)
-            if read_bytes(folder / name) != read_bytes(Path(scratch) / name)
-        ]
-    if differing:
-        raise VerificationError(
-            "the registers of the task pools are not what the generator gives",
-            found=", ".join(differing),
-            where=folder,
-            remedy="toolkit pools build",
-        )
+        compare_built(folder, Path(scratch), manifest, "toolkit pools build")
     return manifest
 
 

@@ -2,12 +2,13 @@
 
 Steps, whose numbers the code repeats:
 
-1. Draw the templates and their forms; forms are drawn again until the plan fits the budget even if every
-   write has to be sent twice, as in the challenge regime. Templates are never redrawn: their weights hold.
+1. Draw the templates and their forms. Forms, and the world with them, are drawn again until the plan fits the
+   budget even if every write has to be sent twice, as in the challenge regime. Templates are never redrawn:
+   their weights hold.
 2. Make the customer who asks, a namesake and strangers.
 3. Make one order a sub-request, in the state that its template needs, and orders nobody asks about.
-4. Stock the warehouses: enough where goods are to be reserved, and too little elsewhere where an agent has
-   to search.
+4. Stock the warehouses: goods that are to be reserved lie in one warehouse in sufficient number, and in too
+   small a number in the others.
 5. Put it into words; make the plan; carry it out on the world for the expected end state.
 
 Source:

@@ -38,7 +38,7 @@ STATUS: dict[Template, tuple[Status, ...]] = {
     "ship_reserved": ("paid",),
     "open_ticket": ANY,
 }
-ONE_LINE_IN = 4
+TWO_LINES_IN = 4
 PRICE = (5, 240)
 PENCE = (0, 25, 49, 50, 90, 95, 99)
 SHIPPING_FEE = (390, 490, 690, 990)
@@ -116,7 +116,7 @@ class OrderMaker:
         stream = self._stream
         status = stream.choice(STATUS[template])
         if template in {"reserve_and_ship", "ship_reserved"}:
-            wanted = 1 if form == "explicit" or stream.below(ONE_LINE_IN) else 2
+            wanted = 1 if form == "explicit" or stream.below(TWO_LINES_IN) else 2
             chosen = [self._to_reserve.pop() for _ in range(wanted)]
         else:
             chosen = self._some_products()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from toolkit.tasks.task import Task
 
-GENERATOR_VERSION = "1"
+SHOWN = 40
 
 
 @dataclass(frozen=True)
@@ -85,8 +85,9 @@ def load_task(task_id: str) -> Task:
     """
     name, _, number = task_id.partition(":")
     pool = _pool(name)
-    if not (number.isascii() and number.isdigit() and len(number) <= len(str(pool.size))):
-        raise UsageError("a task is called pool:index", expected=f"{name}:0", found=task_id)
+    canonical = number.isascii() and number.isdigit() and (number[0] != "0" or number == "0")
+    if not canonical or len(number) > len(str(pool.size)):
+        raise UsageError("a task is called pool:index", expected=f"{name}:0", found=task_id[:SHOWN])
     index = int(number)
     if index >= pool.size:
         raise UsageError(
@@ -105,5 +106,5 @@ def pool_sha256(listed: Iterable[Task]) -> str:
 
 def _pool(name: str) -> Pool:
     if name not in POOLS:
-        raise UsageError(f"there is no pool {name!r}", expected=", ".join(POOLS))
+        raise UsageError(f"there is no pool {name[:SHOWN]!r}", expected=", ".join(POOLS))
     return POOLS[name]

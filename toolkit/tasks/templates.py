@@ -40,7 +40,8 @@ class Form(NamedTuple):
 
     Args:
         name: unique within its template.
-        weight: how often it is chosen, among the forms of the template.
+        weight: how often it is drawn, among the forms of the template; tasks too long for their budget are
+            drawn again, which favours forms that need fewer calls.
         phrasings: texts with slots in braces.
     """
 
@@ -147,9 +148,9 @@ FORMS: dict[Template, tuple[Form, ...]] = {
             "search",
             3,
             (
-                "Reserve everything on {order} wherever there is enough of it, then ship it {service}.",
-                "Find stock for {order}, set it aside where there is enough, and send it {service}.",
-                "Any warehouse with enough stock will do: reserve all of {order}, then {service} shipping.",
+                "Reserve each line of {order} where one warehouse has enough of it, then ship it {service}.",
+                "For each line of {order} reserve from a warehouse that can fill it; then send it {service}.",
+                "Any warehouse that can fill a whole line will do: reserve {order}, then {service} shipping.",
             ),
         ),
     ),
@@ -170,8 +171,8 @@ FORMS: dict[Template, tuple[Form, ...]] = {
             "ticket",
             1,
             (
-                "Open a {priority} priority {category} ticket about {order}: {summary}",
-                "Log a {category} ticket with {priority} priority for {order}. Note: {summary}",
+                "Open a {priority} priority ticket in the category {category} about {order}: {summary}",
+                "Log a ticket under {category} with {priority} priority for {order}. Note: {summary}",
                 "File a ticket on {order} ({category}, {priority} priority). It should say: {summary}",
             ),
         ),
@@ -181,8 +182,8 @@ FORMS: dict[Template, tuple[Form, ...]] = {
             "ticket",
             1,
             (
-                "Open a {priority} priority {category} ticket for this customer: {summary}",
-                "Log a {category} ticket with {priority} priority, tied to no order. Note: {summary}",
+                "Open a {priority} priority ticket in the category {category} for this customer: {summary}",
+                "Log a ticket under {category} with {priority} priority, tied to no order. Note: {summary}",
                 "File a general ticket ({category}, {priority} priority). It should say: {summary}",
             ),
         ),

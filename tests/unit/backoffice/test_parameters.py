@@ -36,6 +36,9 @@ NOTE = Parameter("note", "string", "", "", max_length=50)
         (ORDER, 10233, "10233"),
         (SERVICE, "Express", "express"),
         (NOTE, "", ""),
+        (NOTE, "x" * 50, "x" * 50),
+        (NOTE, "a\u200db\u00adc", "a\u200db\u00adc"),
+        (QUANTITY, "000000000000100", 100),
     ],
 )
 def test_an_unambiguous_value_is_read(parameter: Parameter, value: Any, read: Any) -> None:
@@ -64,6 +67,7 @@ def test_an_unambiguous_value_is_read(parameter: Parameter, value: Any, read: An
         (QUANTITY, 2.5),
         (QUANTITY, "2.0"),
         (QUANTITY, "two"),
+        (QUANTITY, "0" * 15 + "1"),
         (QUANTITY, "٣"),
         (QUANTITY, True),
         (QUANTITY, float("nan")),

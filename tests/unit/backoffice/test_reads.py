@@ -117,3 +117,5 @@ def test_a_missing_record_is_refused(tool: str, arguments: dict[str, Any]) -> No
 def test_two_records_of_one_name_make_no_world() -> None:
     with pytest.raises(ValueError, match="two records are called O-1"):
         build_base([order("O-1", "paid"), order("O-1", "pending")])
+    with pytest.raises(ValueError, match="two records are called O-1"):
+        build_base([order("O-1", "paid"), order("O-1", "paid")])

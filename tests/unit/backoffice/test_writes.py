@@ -85,6 +85,14 @@ def test_a_shipment_is_made_by_the_current_pick_list() -> None:
     }
 
 
+def test_more_reserved_than_ordered_can_be_shipped() -> None:
+    reserve = {"order_id": "O-2", "product_id": "P-1", "warehouse": "Riga"}
+    once = write("reserve_stock", quantity=2, **reserve)
+    twice = write("reserve_stock", once, quantity=1, **reserve)
+    after = write("schedule_shipment", twice, order_id="O-2", pick_list="PL-2-3", service="express")
+    assert after.find(Order, "O-2").status == "shipped"
+
+
 def test_a_ticket_is_about_an_order_or_about_none() -> None:
     about = write("create_ticket", order_id="O-3", **TICKET)
     none = write("create_ticket", about, order_id="", **TICKET)
@@ -103,6 +111,7 @@ CONFLICTS = {
     "cancelling a shipped order": ("cancel_order", {"order_id": "O-3", "reason": "r"}),
     "cancelling twice": ("cancel_order", {"order_id": "O-5", "reason": "r"}),
     "cancelling a reserved order": ("cancel_order", {"order_id": "O-6", "reason": "r"}),
+    "refunding a shipped order": ("issue_refund", {"order_id": "O-3", "amount_cents": 1, "reason": "r"}),
     "refunding a paid order": ("issue_refund", {"order_id": "O-2", "amount_cents": 1, "reason": "r"}),
     "refunding too much": ("issue_refund", {"order_id": "O-4", "amount_cents": 3001, "reason": "r"}),
     "reserving for a pending order": (

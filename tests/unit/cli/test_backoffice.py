@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import sys
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -85,6 +86,33 @@ def test_serving_nobody_ends_by_itself(
     result = toolkit(*SERVE, "--regime", "challenge", "--record", tmp_path / "episode.json")
     assert (result.code, result.out, result.err) == (0, "", "")
     assert json.loads((tmp_path / "episode.json").read_text())["regime"] == "challenge"
+
+
+@pytest.mark.parametrize(
+    ("record", "code"), [("", 2), ("-", 2), ("missing/episode.json", 3), ("folder", 2), ("pipe", 3)]
+)
+def test_a_record_is_checked_before_anything_is_served(
+    toolkit: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record: str, code: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    result = toolkit(*SERVE, "--record", record)
+    assert (result.code, result.out) == (code, "")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "pipe"]
+    assert (tmp_path / "pipe").is_fifo()
+
+
+@pytest.mark.skipif(find_spec("mcp") is None, reason="the package mcp is not installed")
+def test_a_link_to_a_record_is_followed(
+    toolkit: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    (tmp_path / "real.json").write_text("")
+    (tmp_path / "link.json").symlink_to(tmp_path / "real.json")
+    assert toolkit(*SERVE, "--record", tmp_path / "link.json").code == 0
+    assert (tmp_path / "link.json").is_symlink()
+    assert json.loads((tmp_path / "real.json").read_text())["ended"] == "stopped"
 
 
 @pytest.mark.skipif(find_spec("mcp") is None, reason="the package mcp is not installed")

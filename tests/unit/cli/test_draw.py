@@ -53,6 +53,11 @@ def test_a_flip_is_explained(toolkit: Callable[..., Result]) -> None:
     assert toolkit("draw", seed, "grader").out.count("a success is graded a failure") == 2
 
 
+def test_an_identifier_that_no_episode_draws_is_pointed_out(toolkit: Callable[..., Result]) -> None:
+    assert "O-10233" in toolkit("draw", 0, "get_order", "o-10233", 0).err
+    assert not toolkit("draw", 0, "get_order", "O-10233", 0).err
+
+
 def test_a_tool_that_is_none_is_drawn_and_said_to_be_none(toolkit: Callable[..., Result]) -> None:
     assert "is no tool" in toolkit("draw", 42, "ab", "c", 0).out
 
@@ -69,6 +74,8 @@ def test_a_tool_that_is_none_is_drawn_and_said_to_be_none(toolkit: Callable[...,
         (str(2**64), "grader"),
         ("x", "grader"),
         ("0", "get_order", "O-1", "-1"),
+        ("0", "--nope", "x", "0"),
+        ("1_000", "grader"),
         ("0", "get_order", "O-1", "x"),
         ("0", "get_order", "O-1", str(2**64)),
         ("0", "x" * 201, "O-1", "0"),

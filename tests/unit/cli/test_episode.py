@@ -99,7 +99,16 @@ def test_a_changed_episode_is_a_failed_verification(toolkit: Callable[..., Resul
 
 
 @pytest.mark.parametrize(
-    ("content", "code"), [("not json", 4), ("[]", 4), ("{}", 4), ("[" * 100_000, 4), (None, 3)]
+    ("content", "code"),
+    [
+        ("not json", 4),
+        ("[]", 4),
+        ("{}", 4),
+        ("[" * 100_000, 4),
+        ('{"calls_charged": NaN}', 4),
+        ('{"calls_charged": 1e400}', 4),
+        (None, 3),
+    ],
 )
 def test_a_file_that_is_no_episode_is_refused(
     toolkit: Callable[..., Result], tmp_path: Path, content: str | None, code: int
@@ -124,12 +133,34 @@ def test_a_file_that_is_no_episode_is_refused(
         ("--seed", str(1 << 64)),
         ("--seed", "0xzz"),
         ("--agent", "genius"),
+        ("--task", "validation:00"),
+        ("--seed", "1_000"),
+        ("--seed", " 12"),
+        ("--seed", "٣"),
     ],
 )
 def test_wrong_usage_is_said_so(toolkit: Callable[..., Result], arguments: tuple[str, str]) -> None:
     done = toolkit("episode", "play", *arguments)
     assert (done.code, done.out) == (2, "")
     assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize(
+    "arguments", [("--seed", "1", "--schedule", "0"), ("--by-hand", "--agent", "careless")]
+)
+def test_options_that_exclude_each_other_are_wrong_usage(
+    toolkit: Callable[..., Result], arguments: tuple[str, ...]
+) -> None:
+    done = toolkit("episode", "play", *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert "exclude each other" in done.err
+
+
+def test_full_shows_event_keys(toolkit: Callable[..., Result]) -> None:
+    done = toolkit("episode", "replay", GOLDEN, "--full")
+    for call in json.loads(GOLDEN.read_text(encoding="utf-8"))["calls"]:
+        if call["key"]:
+            assert " ".join(map(str, call["key"])) in done.out
 
 
 class TestByHand:
@@ -163,12 +194,45 @@ class TestByHand:
         assert "not_found" in done.err
         assert done.json()["ended"] == "stopped"
 
-    @pytest.mark.parametrize("line", ['get_order "', "get_order O-1", "get_order {bad", "get_order [1]", "?"])
+    @pytest.mark.parametrize(
+        "line",
+        [
+            'get_order "',
+            "get_order O-1",
+            "get_order {bad",
+            "get_order [1]",
+            "get_order order_id=O-1 order_id=O-2",
+            'get_order {"a":' + "[" * 5000,
+            "?",
+            "quit",
+            "exit",
+        ],
+    )
     def test_a_line_that_is_no_call_costs_nothing(
         self, toolkit: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, line: str
     ) -> None:
         document: dict[str, Any] = self.play(toolkit, monkeypatch, line, "--json").json()
         assert document["calls"] == []
+
+    def test_words_may_be_divided_by_tabs(
+        self, toolkit: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        document = self.play(toolkit, monkeypatch, "get_order\torder_id=O-1", "--json").json()
+        assert document["calls"][0]["answer"]["error"]["code"] == "not_found"
+
+    def test_an_interrupt_leaves_the_episode_as_it_is(
+        self, toolkit: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        class Interrupted(io.StringIO):
+            def readline(self, *size: int) -> str:
+                line = super().readline(*size)
+                if not line:
+                    raise KeyboardInterrupt
+                return line
+
+        monkeypatch.setattr("sys.stdin", Interrupted("get_order order_id=O-1\n"))
+        done = toolkit("episode", "play", "--by-hand", "--json")
+        assert (done.code, done.json()["ended"], len(done.json()["calls"])) == (0, "stopped", 1)
 
     def test_it_ends_with_the_budget(
         self, toolkit: Callable[..., Result], monkeypatch: pytest.MonkeyPatch

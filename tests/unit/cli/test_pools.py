@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -76,6 +77,59 @@ def test_a_study_without_pools_cannot_be_verified_as_one(toolkit: Callable[..., 
     assert toolkit("pools", "verify", "--study", "published").code == 2
 
 
+def test_a_file_too_many_is_damage(toolkit: Callable[..., Result], copy: Home) -> None:
+    (copy.registers / "task-pools/task_pools/zzz.parquet").write_bytes(b"more")
+    assert toolkit("pools", "build", "--check").code == 4
+
+
+def test_pools_that_are_not_here_are_an_input_that_is_missing(
+    toolkit: Callable[..., Result], copy: Home
+) -> None:
+    shutil.rmtree(copy.registers / "task-pools")
+    done = toolkit("pools", "verify")
+    assert done.code == 3
+    assert "toolkit pools build" in done.err
+
+
+@pytest.mark.parametrize("build", [("pools", "build"), ("registers", "build", "published")])
+@pytest.mark.parametrize("there", ["another study", "another study, damaged", "a person's own work"])
+def test_another_studys_folder_is_not_overwritten(
+    toolkit: Callable[..., Result], copy: Home, build: tuple[str, ...], there: str
+) -> None:
+    folder = copy.registers / ("published" if build[0] == "pools" else "task-pools")
+    if there == "another study, damaged":
+        (folder / "MANIFEST.json").write_text("{", encoding="utf-8")
+    if there == "a person's own work":
+        folder = copy.root / "ml"
+        (folder / "runs").mkdir(parents=True)
+        (folder / "runs/log.txt").write_text("a year of runs", encoding="utf-8")
+        (folder / "README.md").write_text("notes", encoding="utf-8")
+    before = snapshot(folder)
+    done = toolkit(*build, "--out", folder)
+    assert (done.code, done.out) == (3, "")
+    assert "something else" in done.err
+    assert snapshot(folder) == before
+
+
+def test_a_build_that_was_cut_off_goes_on(toolkit: Callable[..., Result], copy: Home) -> None:
+    folder = copy.registers / "task-pools"
+    whole = snapshot(folder)
+    (folder / "MANIFEST.json").unlink()
+    (folder / "README.md").unlink()
+    assert toolkit("pools", "build").code == 0
+    assert snapshot(folder) == whole
+
+
+def test_a_build_over_a_damaged_manifest_of_its_own_is_a_remedy(
+    toolkit: Callable[..., Result], copy: Home
+) -> None:
+    manifest = copy.registers / "task-pools/MANIFEST.json"
+    manifest.write_text(manifest.read_text(encoding="utf-8").replace("rows", "rowz"), encoding="utf-8")
+    assert toolkit("pools", "verify").code == 4
+    assert toolkit("pools", "build").code == 0
+    assert toolkit("pools", "verify").code == 0
+
+
 def test_something_else_in_the_folder_is_not_overwritten(
     toolkit: Callable[..., Result], tmp_path: Path
 ) -> None:
@@ -91,6 +145,18 @@ def test_a_repository_of_tasks_is_not_decided(
     done = toolkit(*command, "--study", "task-pools")
     assert (done.code, done.out) == (2, "")
     assert "has no runs" in done.err
+
+
+@pytest.mark.parametrize(
+    "command", [("decide", "H2a"), ("decide", "--all"), ("explain", "H2a"), ("reproduce",)]
+)
+def test_where_no_study_has_runs_nothing_is_decided_silently(
+    toolkit: Callable[..., Result], copy: Home, command: tuple[str, ...]
+) -> None:
+    shutil.rmtree(copy.registers / "published")
+    done = toolkit(*command)
+    assert (done.code, done.out) == (3, "")
+    assert "no study here has runs" in done.err
 
 
 def test_the_pools_can_be_asked_with_sql(toolkit: Callable[..., Result]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 from functools import cache
+from itertools import pairwise
 from statistics import mean
 from typing import TYPE_CHECKING, Any, cast
 
@@ -155,6 +156,23 @@ def test_an_outage_cannot_be_recovered_from() -> None:
 def test_the_measured_figures_still_hold(agent: str, regime: str) -> None:
     pinned = json.loads(measure_agents.FILE.read_text(encoding="utf-8"))
     assert measure_agents.measure(agent, regime) == pinned[agent][regime]
+
+
+def test_the_reference_waits_as_long_as_it_is_told() -> None:
+    waits = 0
+    for number in range(60):
+        episode = play(load_task(f"test:{number}"), REGIMES["faults_p025"], number, reference, traced=True)
+        trace = episode.trace or ()
+        for told, then in pairwise(trace):
+            if then.tool == "wait":
+                assert then.arguments == {"seconds": told.answer["error"]["retry_after"]}
+                waits += 1
+    assert waits > 5
+
+
+def test_an_agent_that_leaves_has_stopped() -> None:
+    episode = play(load_task("test:0"), REGIMES["clean"], 0, lambda _prompt, _call: None)
+    assert (episode.ended, episode.calls, episode.true_success) == ("stopped", 0, False)
 
 
 def test_more_faults_never_help() -> None:

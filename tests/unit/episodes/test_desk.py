@@ -10,8 +10,8 @@ from tests.unit.episodes.play import an_order, code, desk, first_faulty, only, s
 from toolkit.backoffice.refusal import CODES
 from toolkit.episodes.desk import Desk, Exposure
 from toolkit.episodes.episode import close
-from toolkit.noise.faults import kept, retry_after
-from toolkit.noise.regimes import REGIMES
+from toolkit.noise.faults import Mixture, kept, retry_after
+from toolkit.noise.regimes import REGIMES, Regime
 
 if TYPE_CHECKING:
     from toolkit.noise.draws import Schedule
@@ -80,7 +80,6 @@ class TestBadInput:
             ("list_orders", {"customer_id": "C-1", "offset": -1}, "invalid_arguments"),
             ("wait", {"seconds": 0}, "invalid_arguments"),
             ("wait", {"seconds": 61}, "invalid_arguments"),
-            ("finish", {"summary": "x" * 2001}, "invalid_arguments"),
         ],
     )
     def test_it_gets_an_error_of_the_documented_shape(self, tool: Any, arguments: Any, expected: str) -> None:
@@ -90,10 +89,11 @@ class TestBadInput:
         assert expected in CODES
         assert 0 < len(answer["error"]["message"]) < 500
 
-    def test_a_finish_that_cannot_be_read_does_not_end_the_episode(self) -> None:
+    @pytest.mark.parametrize("arguments", [{}, {"sumary": "typo"}, {"summary": "x" * 3000}, None, [1]])
+    def test_finish_ends_the_episode_whatever_its_arguments(self, arguments: Any) -> None:
         at = desk(CLEAN)
-        at.call("finish", {"sumary": "typo"})
-        assert at.ended is None
+        assert at.call("finish", arguments) == {"finished": True}
+        assert at.ended == "finished"
 
     def test_a_bad_call_makes_no_draw(self) -> None:
         at = desk(REGIMES["faults_p025"])
@@ -101,12 +101,15 @@ class TestBadInput:
         at.call("get_order", {"order_id": "O-1"})
         assert [record.key for record in at.trace or ()] == [None, ("O-1", 0)]
 
-    def test_arguments_that_the_agent_changes_later_stay_as_sent_in_the_trace(self) -> None:
+    def test_what_the_agent_changes_later_stays_in_the_trace_as_it_was(self) -> None:
         at = desk(CLEAN)
-        arguments = {"order_id": "O-1"}
-        at.call("get_order", arguments)
-        arguments["order_id"] = "O-2"
-        assert (at.trace or [])[0].arguments == {"order_id": "O-1"}
+        arguments: dict[str, Any] = {"order_id": ["O-1", {"a": 1}]}
+        answer = at.call("get_order", arguments)
+        arguments["order_id"][1]["a"] = 2
+        answer["error"]["message"] = "tampered"
+        (record,) = at.trace or ()
+        assert record.arguments == {"order_id": ["O-1", {"a": 1}]}
+        assert record.answer["error"]["message"] != "tampered"
 
 
 class TestKeys:
@@ -220,6 +223,13 @@ class TestRateLimit:
         assert [record.key for record in trace] == [(order, 0), None, None, (order, 1)]
         assert [record.blocked_by for record in trace] == [None, "rate_limit", None, None]
 
+    def test_a_limit_runs_from_when_it_was_met(self) -> None:
+        order = an_order(desk(CLEAN).task, "paid")
+        at = desk(self.regime, LONG)
+        at.call("wait", {"seconds": 30})
+        assert code(at.call("get_order", {"order_id": order})) == "rate_limited"
+        assert code(at.call("get_order", {"order_id": order})) == "rate_limited"
+
     def test_finishing_is_not_limited(self) -> None:
         at, _, _ = self.limited()
         assert at.call("finish", {}) == {"finished": True}
@@ -244,6 +254,21 @@ class TestOutage:
         assert [record.key for record in trace] == [(order, 0), None, None, (other, 0)]
         assert [record.blocked_by for record in trace] == [None, "outage", "outage", None]
         assert len(at.exposures) == 1
+
+    def test_during_a_rate_limit_it_is_the_limit_that_fails_the_call(self) -> None:
+        task = desk(CLEAN).task
+        order = an_order(task, "paid")
+        other = next(k for k in task.base.records if k.startswith("O-") and k != order)
+        regime = Regime("both", "for tests", 1.0, Mixture({"outage": 1, "rate_limit": 1}))
+
+        def is_both(schedule: Schedule) -> bool:
+            fates = [regime.fault("read", 0, schedule.draw("get_order", key, 0)) for key in (order, other)]
+            return fates == ["outage", "rate_limit"]
+
+        at = desk(regime, seed_where(is_both))
+        codes = [code(at.call("get_order", {"order_id": key})) for key in (order, other, order)]
+        assert codes == ["outage", "rate_limited", "rate_limited"]
+        assert (at.trace or [])[-1].blocked_by == "rate_limit"
 
 
 class TestStaleRead:
@@ -381,7 +406,15 @@ def test_an_answer_that_the_agent_changes_does_not_change_the_world() -> None:
     assert again["order"]["lines"]
 
 
-def test_calls_left_counts_down() -> None:
-    at = desk(CLEAN)
-    at.call("wait", {"seconds": 1})
-    assert at.calls_left == at.task.budget - 1
+def test_an_episode_that_is_closed_does_not_change_with_its_desk() -> None:
+    at = desk(only("transient"))
+    order = an_order(at.task, "paid")
+    at.call("get_order", {"order_id": order})
+    closed = close(at)
+    at.call("get_order", {"order_id": order})
+    assert (closed.calls, len(closed.exposures), closed.called_for, closed.recovered) == (
+        1,
+        1,
+        {"retry_after_transient": 1},
+        {},
+    )

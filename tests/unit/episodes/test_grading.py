@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.unit.episodes.play import code, desk, task_with
-from toolkit.backoffice.records import Ticket
+from toolkit.backoffice.records import Order, Product, Shipment, Ticket
+from toolkit.backoffice.world import World
 from toolkit.episodes.desk import Desk
 from toolkit.episodes.episode import close
 from toolkit.episodes.grading import Difference, changed, differences, succeeded
 from toolkit.noise.regimes import REGIMES
+from toolkit.tasks.pools import load_task
 
 if TYPE_CHECKING:
     from toolkit.tasks.task import Call, Task
@@ -72,6 +75,103 @@ def test_a_change_of_another_record_is_collateral_damage() -> None:
     assert (found.record, found.field, found.expected) == (customer, "record", None)
 
 
+def test_a_change_of_another_order_is_collateral_damage() -> None:
+    task = task_with("cancel_pending")
+    at = carried_out(task)
+    orders = (record for record in task.base.records.values() if isinstance(record, Order))
+    other = next(o for o in orders if o.status in {"pending", "paid"} and o.order_id not in task.expected)
+    address = {"street": "1 A Road", "city": "Bath", "postal_code": "B", "country": "C"}
+    assert code(at.call("update_shipping_address", {"order_id": other.order_id, **address})) is None
+    assert not succeeded(task, at.world)
+    (found,) = differences(task, at.world)
+    assert (found.record, found.field) == (other.order_id, "address")
+
+
+def test_a_shipment_too_many_is_named() -> None:
+    task = task_with("cancel_pending")
+    shipment = Shipment("S-1", "O-1", "express")
+    world = World(task.base, {**task.expected, "S-1": shipment}, 2)
+    assert differences(task, world) == [Difference("S-1", "record", None, shipment)]
+
+
+# What is free text, and the records' own keys, which a write cannot change.
+UNGRADED = {"ticket_id", "summary"}
+
+
+def _otherwise(value: Any) -> Any:
+    """Return another value of the same type."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return value + 1
+    if isinstance(value, str):
+        return f"{value}x"
+    if value is None:
+        return "something"
+    # Lines, or stock by warehouse: the last field of the last one.
+    *others, last = value
+    name = last._fields[-1]
+    return (*others, last._replace(**{name: _otherwise(getattr(last, name))}))
+
+
+def one_field_off() -> list[tuple[Task, str, str]]:
+    """Return, for each kind of record, one task that changes such a record, the record and each field."""
+    cases, seen = [], set()
+    for number in range(200):
+        task = load_task(f"train:{number}")
+        for key, record in task.expected.items():
+            if type(record) not in seen:
+                seen.add(type(record))
+                cases += [(task, key, name) for name in record._fields if name not in UNGRADED]
+    assert seen == {Order, Product, Shipment, Ticket}
+    return cases
+
+
+@pytest.mark.parametrize(("task", "key", "name"), one_field_off(), ids=lambda value: str(value)[:20])
+def test_an_end_state_with_one_field_off_is_a_failure(task: Task, key: str, name: str) -> None:
+    right = task.expected[key]
+    value = getattr(right, name)
+    wrong = value._replace(street="elsewhere") if name == "address" else _otherwise(value)
+    world = World(task.base, {**task.expected, key: right._replace(**{name: wrong})}, 1)
+    assert not succeeded(task, world)
+    assert differences(task, world)
+
+
+@pytest.mark.parametrize(
+    ("template", "tool", "change"),
+    [
+        ("ship_reserved", "schedule_shipment", {"service": "drone"}),
+        ("ship_reserved", "schedule_shipment", {"service": ("standard", "express")}),
+        ("open_ticket", "create_ticket", {"order_id": ""}),
+        ("open_ticket", "create_ticket", {"category": ("other", "damage")}),
+        ("partial_refund", "issue_refund", {"amount_cents": 1}),
+        ("address_change", "update_shipping_address", {"country": "Elsewhere"}),
+        ("address_change", "update_shipping_address", {"city": "Elsewhere"}),
+    ],
+)
+def test_a_plan_with_one_argument_off_is_a_failure(template: str, tool: str, change: dict[str, Any]) -> None:
+    task = task_with(template)
+    at = Desk(task, CLEAN, 0)
+    for call in task.plan:
+        arguments = dict(call.arguments)
+        if call.tool == tool:
+            for name, value in change.items():
+                others = value if isinstance(value, tuple) else (value,)
+                arguments[name] = next(other for other in others if other != arguments[name])
+        at.call(call.tool, arguments)
+    assert not succeeded(task, at.world)
+
+
+def test_an_accent_may_be_composed_or_not() -> None:
+    task = task_with("address_change")
+    order_id = next(c.arguments["order_id"] for c in task.plan if c.tool == "update_shipping_address")
+    order = task.expected[order_id]
+    assert isinstance(order, Order)
+    one, other = (order._replace(address=order.address._replace(street=s)) for s in ("1 Rué", "1 Rue\u0301"))
+    accented = replace(task, expected={order_id: one})
+    assert succeeded(accented, World(task.base, {order_id: other}, 1))
+
+
 def test_a_missing_write_is_named_with_both_sides() -> None:
     task = task_with("cancel_pending")
     at = carried_out(task, skip="cancel_order")
@@ -102,8 +202,6 @@ def test_a_postal_code_without_its_leading_zero_is_wrong() -> None:
 
 
 def _whole_address(number: int) -> Task | None:
-    from toolkit.tasks.pools import load_task
-
     task = load_task(f"train:{number}")
     code_ = task.plan[-1].arguments.get("postal_code", "")
     return task if task.templates == ("address_change",) and code_.isdigit() and code_[0] == "0" else None

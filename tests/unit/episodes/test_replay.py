@@ -97,6 +97,8 @@ DAMAGED = {
     "calls in an object": lambda d: d.update(calls={"a": 1}),
     "a number for calls": lambda d: d.update(calls=3),
     "a list for a task": lambda d: d.update(task=["test:7"]),
+    "no number": lambda d: d.update(budget=float("nan")),
+    "no number in an answer": lambda d: d["calls"][0]["answer"].update(revision=float("inf")),
     "a list for a regime": lambda d: d.update(regime=["clean"]),
 }
 
@@ -107,6 +109,32 @@ def test_a_damaged_document_is_refused(damage: Any) -> None:
     damage(damaged)
     with pytest.raises(DamagedError):
         replay(damaged)
+
+
+@pytest.mark.parametrize(
+    "arguments", [{1: "O-1"}, {True: "O-1", "order_id": "O-1"}, {"order_id": ("O-1",)}, ("O-1",)]
+)
+def test_what_json_would_change_is_not_taken_for_verbatim(arguments: Any) -> None:
+    desk = Desk(load_task("test:7"), REGIMES["clean"], 0, traced=True)
+    desk.call("get_order", arguments)
+    recorded = json.loads(json.dumps(episode_document(close(desk))))
+    with pytest.raises(IncompleteError):
+        replay(recorded)
+
+
+def test_an_agent_that_tampers_with_answers_does_not_spoil_the_record() -> None:
+    def tampering(prompt: str, call: Any) -> None:
+        def tampered(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+            answer = call(tool, arguments)
+            kept = copy.deepcopy(answer)
+            arguments.clear()
+            answer.clear()
+            return kept
+
+        reference(prompt, tampered)
+
+    played = play(load_task("test:7"), REGIMES["faults_p025"], 3, tampering, traced=True)
+    replay(json.loads(json.dumps(episode_document(played))))
 
 
 def test_an_episode_without_calls_cannot_be_played_again() -> None:

@@ -20,7 +20,7 @@ import pytest
 from scipy import stats
 
 from tests.conftest import CHECKOUT
-from toolkit.noise.draws import GRADER, Draw, EventKey, Schedule
+from toolkit.noise.draws import GRADER, Draw, Schedule
 from toolkit.seeds import LIMIT
 
 if TYPE_CHECKING:
@@ -153,11 +153,6 @@ def test_a_schedule_of_a_seed_out_of_range_overflows(seed: int) -> None:
 def test_a_negative_repeat_overflows() -> None:
     with pytest.raises(OverflowError):
         Schedule(0).draw("get_order", "O-10233", -1)
-
-
-def test_an_event_key_is_what_a_draw_takes() -> None:
-    key = EventKey(tool="ab", resource="c", repeat=0)
-    assert Schedule(42).draw(*key).digest == Schedule(42).draw("ab", "c", 0).digest
 
 
 @pytest.mark.parametrize("word", ["gate", "type", "magnitude"])

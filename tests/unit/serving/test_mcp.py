@@ -165,7 +165,10 @@ def test_a_client_gets_the_request_as_prompt_and_as_instructions(tmp_path: Path,
         (message,) = (await client.get_prompt(offered.name)).messages
         return offered.name, message.role, message.content.text, client.instructions
 
-    assert with_client(tmp_path / "episode.json", mode, look) == ("task", "user", TASK.prompt, TASK.prompt)
+    *prompt, instructions = with_client(tmp_path / "episode.json", mode, look)
+    assert prompt == ["task", "user", TASK.prompt]
+    assert instructions.startswith(TASK.prompt)
+    assert f"At most {TASK.budget} calls" in instructions
 
 
 @pytest.mark.parametrize("regime", ["clean", "faults_p025", "held_out_types", "challenge"])
@@ -343,6 +346,29 @@ def test_a_server_that_is_stopped_leaves_a_graded_record(tmp_path: Path, number:
         process.send_signal(number)
         assert process.wait(30) == 130
     assert recorded(path)["calls_charged"] == 1
+
+
+def test_a_server_in_the_background_of_a_script_can_be_terminated(tmp_path: Path) -> None:
+    """There a shell has interrupts ignored."""
+    path = tmp_path / "episode.json"
+    ignored = (
+        "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); "
+        "os.execv(sys.argv[1], sys.argv[1:])"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", ignored, *command(path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=CHECKOUT,
+    ) as process:
+        assert process.stdin
+        assert process.stdout
+        process.stdin.write(said())
+        process.stdin.flush()
+        process.stdout.readline()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 130
+    assert recorded(path)["ended"] == "stopped"
 
 
 def test_a_client_that_reads_no_answers_leaves_a_graded_record(tmp_path: Path) -> None:

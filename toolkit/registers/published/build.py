@@ -6,13 +6,11 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolkit.errors import DamagedError, VerificationError
-from toolkit.files import read_bytes
+from toolkit.errors import DamagedError
 from toolkit.registers.card import dataset_card
-from toolkit.registers.manifest import MANIFEST_NAME
 from toolkit.registers.published import probe, protocol, training
 from toolkit.registers.published.source import Source, read_source
-from toolkit.registers.writer import write_study
+from toolkit.registers.writer import compare_built, write_study
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,16 +79,5 @@ def check_published(source_folder: Path, folder: Path, card: str, registration: 
     """
     with tempfile.TemporaryDirectory() as scratch:
         manifest = build_published(source_folder, Path(scratch), card, registration)
-        differing = [
-            name
-            for name in (*manifest.files, MANIFEST_NAME)
-            if read_bytes(folder / name) != read_bytes(Path(scratch) / name)
-        ]
-    if differing:
-        raise VerificationError(
-            f"the registers of {STUDY} are not what their sources give",
-            found=", ".join(differing),
-            where=folder,
-            remedy=f"toolkit registers build {STUDY}",
-        )
+        compare_built(folder, Path(scratch), manifest, f"toolkit registers build {STUDY}")
     return manifest

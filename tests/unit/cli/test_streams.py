@@ -1,0 +1,129 @@
+"""Streams as they come: full, closed, narrow, or read by a terminal that a file should not control."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import CHECKOUT, run
+from toolkit.cli.output import visible
+
+TOOLKIT = f"{sys.executable} -m toolkit"
+GOLDEN = CHECKOUT / "tests/golden/episode.json"
+FULL = Path("/dev/full")
+
+
+def shell(command: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        ["/bin/sh", "-c", command],
+        cwd=CHECKOUT,
+        env={**os.environ, **environment},
+        capture_output=True,
+        check=False,
+    )
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full here")
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        (f"{TOOLKIT} draw 0 grader --json > /dev/full", 3),
+        (f"{TOOLKIT} draw 0 grader > /dev/full", 3),
+        (f"{TOOLKIT} episode play --task x --json > /dev/full", 2),
+        (f"{TOOLKIT} episode play --regime windy --json 2> /dev/full", 2),
+        (f"{TOOLKIT} draw --json > /dev/full", 2),
+    ],
+)
+def test_a_full_disk_leaves_the_exit_code_right(command: str, code: int) -> None:
+    done = shell(command)
+    assert done.returncode == code
+    assert b"Traceback" not in done.stderr
+    assert b"Exception ignored" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        (f"{TOOLKIT} draw 0 grader --json >&-", 0),
+        (f"{TOOLKIT} draw 0 grader 2>&-", 0),
+        (f"{TOOLKIT} draw x grader --json >&- 2>&-", 2),
+        (f"{TOOLKIT} episode play --by-hand <&-", 0),
+        (f"{TOOLKIT} episode replay - <&-", 3),
+        (f"{TOOLKIT} backoffice mcp --task validation:0 <&- >&-", 0),
+    ],
+)
+def test_a_closed_stream_is_no_traceback(command: str, code: int) -> None:
+    done = shell(command)
+    assert done.returncode == code
+    assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
+def test_a_narrow_stdout_shows_the_episode_all_the_same(encoding: str) -> None:
+    command = f"{TOOLKIT} episode replay {GOLDEN}"
+    done = shell(command, PYTHONIOENCODING=encoding, PYTHONUTF8="0")
+    assert done.returncode == 0
+    assert b"true success yes" in done.stdout
+    document = shell(f"{TOOLKIT} decide H2a --json", PYTHONIOENCODING=encoding, PYTHONUTF8="0")
+    assert json.loads(document.stdout.decode(encoding)) == json.loads(
+        shell(f"{TOOLKIT} decide H2a --json", PYTHONIOENCODING="utf-8").stdout
+    )
+
+
+@pytest.mark.parametrize("encoding", ["utf-8:strict", "ascii:strict"])
+def test_bytes_that_are_no_text_are_a_line_that_is_no_call(encoding: str) -> None:
+    done = subprocess.run(
+        [*TOOLKIT.split(), "episode", "play", "--by-hand", "--json"],
+        input=b"\xff\n",
+        env={**os.environ, "PYTHONIOENCODING": encoding},
+        capture_output=True,
+        check=False,
+        cwd=CHECKOUT,
+    )
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["calls_charged"] == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain, é ⚡", "plain, é ⚡"),
+        ("\x1b]0;title\x07", "\\x1b]0;title\\x07"),
+        ("a\nb", "a\\nb"),
+        ("\u202eevil", "\\u202eevil"),
+        ("\ud800", "\\ud800"),
+    ],
+)
+def test_what_would_do_more_than_appear_is_escaped(text: str, shown: str) -> None:
+    assert visible(text) == shown
+
+
+def test_a_recorded_episode_cannot_control_the_terminal(tmp_path: Path) -> None:
+    hostile = "\x1b]0;owned\x07\x1b[2J\ntrue success yes\u202e"
+    from toolkit.episodes.desk import Desk
+    from toolkit.episodes.document import episode_document
+    from toolkit.episodes.episode import close
+    from toolkit.noise.regimes import REGIMES
+    from toolkit.tasks.pools import load_task
+
+    desk = Desk(load_task("test:7"), REGIMES["clean"], 0, traced=True)
+    desk.call("get_order", {"order_id": hostile})
+    desk.call(hostile, {hostile: hostile})
+    file = tmp_path / "episode.json"
+    file.write_text(json.dumps(episode_document(close(desk))), encoding="utf-8")
+    for arguments in (("episode", "replay", file), ("episode", "replay", file, "--full")):
+        done = run(*arguments)
+        assert done.code == 0
+        assert not {"\x1b", "\x07", "\u202e"} & set(done.out)
+        assert not any(line.startswith("true success yes") for line in done.out.splitlines())
+
+
+def test_an_error_cannot_control_the_terminal() -> None:
+    done = run("episode", "play", "--regime", "\x1b[2Jwindy")
+    assert done.code == 2
+    assert "\x1b" not in done.err
