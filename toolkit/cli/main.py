@@ -27,6 +27,7 @@ from toolkit.errors import IncompleteError, ToolkitError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import TextIO
 
 EXIT_CODES = """\b
 Exit codes:
@@ -107,30 +108,35 @@ def _run(arguments: list[str]) -> int:
     except ToolkitError as error:
         return _fail(error)
     except click.ClickException as error:
-        wrong = error
-        _say(lambda: _show_usage(wrong, as_json="--json" in arguments))
-        return wrong.exit_code
+        return _wrong_usage(error)
     except (click.Abort, KeyboardInterrupt):
         click.echo("stopped", err=True)
         return 130
     return 0
 
 
-def _show_usage(error: click.ClickException, *, as_json: bool) -> None:
-    error.show()
-    if as_json:
-        print_json({"error": UsageError(error.format_message()).as_dict()})
-
-
-def _fail(error: ToolkitError) -> int:
-    _say(lambda: print_error(error, as_json="--json" in sys.argv))
+def _wrong_usage(error: click.ClickException) -> int:
+    _say(error.show, sys.stderr)
+    _say_json(UsageError(error.format_message()))
     return error.exit_code
 
 
-def _say(show: Callable[[], None]) -> None:
+def _fail(error: ToolkitError) -> int:
+    _say(lambda: print_error(error), sys.stderr)
+    _say_json(error)
+    _say(lambda: None, sys.stdout)  # what was printed before the error may have been its cause
+    return error.exit_code
+
+
+def _say_json(error: ToolkitError) -> None:
+    if "--json" in sys.argv:
+        _say(lambda: print_json({"error": error.as_dict()}), sys.stdout)
+
+
+def _say(show: Callable[[], None], stream: TextIO) -> None:
     """Print an error; a full disk keeps it from being read, not the exit code from being right."""
     try:
         show()
-        sys.stdout.flush()
+        stream.flush()
     except OSError:
-        silence()
+        silence(stream)

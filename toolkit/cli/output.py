@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import click
 
 if TYPE_CHECKING:
+    from typing import TextIO
+
     from rich.console import Console
     from rich.text import Text
 
@@ -65,11 +67,9 @@ def print_json(document: object) -> None:
     click.echo(json.dumps(document, indent=2, ensure_ascii=narrow, default=_plain, allow_nan=False))
 
 
-def print_error(error: ToolkitError, *, as_json: bool) -> None:
-    """Print an error for people on stderr and, with `--json`, as a document on stdout."""
+def print_error(error: ToolkitError) -> None:
+    """Print an error for people on stderr."""
     click.echo("\n".join(map(visible, f"error: {error}".split("\n"))), err=True)
-    if as_json:
-        print_json({"error": error.as_dict()})
 
 
 def visible(text: str) -> str:
@@ -94,14 +94,14 @@ def console(*, wide: bool = False) -> Console:
 
 def leave_quietly() -> NoReturn:
     """End without a word because the reader of our output has left, with the code a shell expects of that."""
-    silence()
+    silence(sys.stdout)
     sys.exit(READER_LEFT)
 
 
-def silence() -> None:
-    """Send what stdout still holds nowhere: the interpreter would fail on it once more at its end."""
+def silence(stream: TextIO) -> None:
+    """Send what a stream still holds nowhere: the interpreter would fail on it once more at its end."""
     with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def marked(verdict: str) -> Text:

@@ -37,6 +37,7 @@ def shell(command: str, **environment: str) -> subprocess.CompletedProcess[bytes
         (f"{TOOLKIT} episode play --task x --json > /dev/full", 2),
         (f"{TOOLKIT} episode play --regime windy --json 2> /dev/full", 2),
         (f"{TOOLKIT} draw --json > /dev/full", 2),
+        (f"{TOOLKIT} draw --json > /dev/full 2> /dev/full", 2),
     ],
 )
 def test_a_full_disk_leaves_the_exit_code_right(command: str, code: int) -> None:
@@ -44,6 +45,12 @@ def test_a_full_disk_leaves_the_exit_code_right(command: str, code: int) -> None
     assert done.returncode == code
     assert b"Traceback" not in done.stderr
     assert b"Exception ignored" not in done.stderr
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full here")
+def test_a_full_stderr_leaves_the_document_on_stdout() -> None:
+    done = shell(f"{TOOLKIT} episode play --regime windy --json 2> /dev/full")
+    assert json.loads(done.stdout)["error"]["exit_code"] == 2
 
 
 @pytest.mark.parametrize(
