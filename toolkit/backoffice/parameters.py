@@ -60,12 +60,6 @@ class Parameter:
         Raises:
             Refusal: it is of a wrong type or out of its range (`invalid_arguments`).
         """
-        if type(value) is str or type(value) is int:
-            return _read_known(self, value)
-        return self.coerce(value)
-
-    def coerce(self, value: Any) -> str | int:
-        """Return the value as the tool takes it, without remembering it; errors as `read`."""
         return self._whole(value) if self.type == "integer" else self._text(value)
 
     def _whole(self, value: Any) -> int:
@@ -119,9 +113,9 @@ class Parameter:
 
 
 @lru_cache(maxsize=1 << 14, typed=True)
-def _read_known(parameter: Parameter, value: str | int) -> str | int:
-    """Read a text or a number once: episodes name the same few records again and again."""
-    return parameter.coerce(value)
+def _read_once(parameter: Parameter, value: Any) -> str | int:
+    """Read a value once: episodes name the same few records again and again."""
+    return parameter.read(value)
 
 
 def shown(value: Any) -> str:
@@ -150,7 +144,10 @@ def read_arguments(parameters: tuple[Parameter, ...], arguments: Any) -> dict[st
         name = parameter.name
         value = arguments.get(name)
         if value is not None:
-            read[name] = parameter.read(value)
+            try:
+                read[name] = _read_once(parameter, value)
+            except TypeError:  # a list or an object cannot be remembered
+                read[name] = parameter.read(value)
             given += 1
         elif parameter.default is not None:
             read[name] = parameter.default

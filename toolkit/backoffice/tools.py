@@ -24,6 +24,10 @@ ANY_RESOURCE = "*"
 LONGEST_WAIT = 60
 
 
+def _not_for_the_world(*_: Any, **__: Any) -> Any:
+    raise ValueError("a control tool is not for the world to carry out")
+
+
 @dataclass(frozen=True, slots=True)
 class Tool:
     """One tool.
@@ -46,7 +50,7 @@ class Tool:
     resource: str | None = None
     shows: str | None = None
     fields: tuple[str, ...] = ()
-    run: Callable[..., Any] | None = None
+    run: Callable[..., Any] = _not_for_the_world
 
 
 def execute(tool: Tool, world: World, arguments: dict[str, Any]) -> tuple[World, dict[str, Any]]:
@@ -60,8 +64,6 @@ def execute(tool: Tool, world: World, arguments: dict[str, Any]) -> tuple[World,
     Raises:
         Refusal: the world does not allow it.
     """
-    if tool.run is None:
-        raise ValueError(f"{tool.name} is not for the world to carry out")
     if tool.kind != "write":
         return world, tool.run(world, **arguments)
     written: World = tool.run(world, **arguments)

@@ -24,13 +24,13 @@ class Base:
 
     Args:
         records: identifier → record.
-        customers: every customer, by identifier.
+        customers: every customer, by identifier, with name and email as a search compares them.
         orders_of: customer → identifiers of their orders, by identifier.
         tickets_of: customer → their tickets, by identifier.
     """
 
     records: Mapping[str, Record]
-    customers: tuple[Customer, ...]
+    customers: tuple[tuple[Customer, str, str], ...]
     orders_of: Mapping[str, tuple[str, ...]]
     tickets_of: Mapping[str, tuple[Ticket, ...]]
 
@@ -88,7 +88,11 @@ def build_base(records: Iterable[Record]) -> Base:
             orders[record.customer_id] = (*orders.get(record.customer_id, ()), record.order_id)
         elif isinstance(record, Ticket):
             tickets[record.customer_id] = (*tickets.get(record.customer_id, ()), record)
-    customers = tuple(record for record in known.values() if isinstance(record, Customer))
+    customers = tuple(
+        (record, record.name.casefold(), record.email.casefold())
+        for record in known.values()
+        if isinstance(record, Customer)
+    )
     return Base(known, customers, orders, tickets)
 
 

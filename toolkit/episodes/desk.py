@@ -40,6 +40,7 @@ MakeCall: TypeAlias = Callable[[str, dict[str, Any]], Answer]
 Agent: TypeAlias = Callable[[str, MakeCall], None]
 """Given the prompt and a function that makes calls, and nothing else."""
 
+_CONTAINERS = frozenset({dict, list})
 _ERRORS = frozenset({"transient", "rate_limit", "outage"})
 
 
@@ -152,15 +153,15 @@ class Desk:
     def _traced(self, trace: list[CallRecord], tool: str, arguments: dict[str, Any]) -> Answer:
         calls, exposures = self.calls, len(self.exposures)
         self._key = self._blocked_by = None
-        # The agent may go on to change what it sent, and what it was answered.
-        sent = _kept(arguments)
         try:
             answer = self._answer(tool, arguments)
         except Refusal as refusal:
             answer = refusal.answer()
+        # The agent may go on to change what it sent, and what it was answered.
+        sent, answered = _kept(arguments), _kept(answer)
         fault = self.exposures[-1].fault if len(self.exposures) > exposures else None
         charged = self.calls > calls
-        trace.append(CallRecord(tool, sent, _kept(answer), self._key, fault, self._blocked_by, charged))
+        trace.append(CallRecord(tool, sent, answered, self._key, fault, self._blocked_by, charged))
         return answer
 
     def _answer(self, name: str, arguments: dict[str, Any]) -> Answer:
@@ -214,10 +215,11 @@ class Desk:
         return {"waited": seconds}
 
     def _execute(self, tool: Tool, arguments: Answer) -> Answer:
-        world, answer = execute(tool, self.world, arguments)
-        if world is not self.world:
-            self._before, self.world = self.world, world
-        return answer
+        if tool.kind != "write":
+            read: Answer = tool.run(self.world, **arguments)
+            return read
+        self._before, self.world = self.world, tool.run(self.world, **arguments)
+        return {"revision": self.world.revision}
 
     def _faulty(
         self, tool: Tool, arguments: Answer, fault: Fault, draw: Draw, key: tuple[str, int]
@@ -268,8 +270,11 @@ def _kept(value: Any) -> Any:
 
 def _copied(value: Any) -> Any:
     if type(value) is dict:
-        return {name: _copied(part) for name, part in value.items()}
-    return [_copied(part) for part in value] if type(value) is list else value
+        # Most parts are texts and numbers, which need no copy: asking here saves a call for each.
+        return {name: _copied(part) if type(part) in _CONTAINERS else part for name, part in value.items()}
+    if type(value) is list:
+        return [_copied(part) if type(part) in _CONTAINERS else part for part in value]
+    return value
 
 
 def _rate_limited(seconds: int) -> Answer:

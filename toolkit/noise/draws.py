@@ -42,7 +42,7 @@ class Draw:
 
     def __init__(self, digest: bytes) -> None:
         self.digest = digest
-        self.gate = _unit(digest, 0)
+        self.gate = (_WORD.unpack_from(digest)[0] >> _DROPPED_BITS) * _UNIT
 
     @property
     def type(self) -> float:

@@ -152,5 +152,5 @@ def test_an_unknown_warehouse_is_refused() -> None:
 
 
 def test_a_control_tool_is_not_for_the_world() -> None:
-    with pytest.raises(ValueError, match="wait"):
+    with pytest.raises(ValueError, match="control tool"):
         execute(TOOLS["wait"], world(), {"seconds": 1})
