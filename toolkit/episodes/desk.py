@@ -241,13 +241,14 @@ class Desk:
             return self._error(tool, fault, draw, resource), {}
         try:
             whole = self._execute(tool, arguments)
+            before = execute(tool, self._before, arguments)[1] if fault == "stale_read" else whole
         except Refusal as refusal:
             return refusal.answer(), refusal.answer()
         if fault == "timeout_after_commit":
             message = "no answer came in time; whether the write was applied is unknown"
             return error("timeout", message), whole
         if fault == "stale_read":
-            return execute(tool, self._before, arguments)[1], whole
+            return before, whole
         return (_cut if fault == "truncation" else _drop_field)(tool, whole, draw), whole
 
     def _error(self, tool: Tool, fault: Fault, draw: Draw, resource: str) -> Answer:
