@@ -27,7 +27,7 @@ check: $(VENV)/.develop
 	@$(BIN)/lint-imports
 	@$(BIN)/python -m pytest --quiet tests/architecture
 
-bench: $(VENV)/.develop
+bench: $(VENV)/.bench
 	@$(BIN)/python -m tests.benchmarks
 
 $(VENV)/bin/python:
@@ -47,6 +47,10 @@ $(VENV)/.develop: $(VENV)/bin/python requirements-dev.lock pyproject.toml
 	@$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@ $(VENV)/.reproduce
 
+$(VENV)/.bench: $(VENV)/.develop requirements-bench.lock
+	@$(PIP) --require-hashes --requirement requirements-bench.lock
+	@touch $@
+
 COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-annotate --custom-compile-command "make lock" pyproject.toml
 
@@ -55,6 +59,7 @@ lock: $(VENV)/bin/python
 	@$(COMPILE) --extra site --group build --output-file requirements.lock
 	@$(COMPILE) --extra site --extra hub --extra mcp --group build --group test --group check \
 		--constraints requirements.lock --output-file requirements-dev.lock
+	@$(COMPILE) --group bench --constraints requirements-dev.lock --output-file requirements-bench.lock
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -14,7 +14,7 @@ import click
 import pytest
 
 from tests.conftest import CHECKOUT, Result
-from tests.golden import measure_agents
+from tests.golden import measure_agents, measure_coverage
 from toolkit.cli.main import cli
 
 if TYPE_CHECKING:
@@ -24,7 +24,13 @@ if TYPE_CHECKING:
     from toolkit.decisions.case import Case
     from toolkit.registers.study import Study
 
-DOCUMENTS = ("README.md", "CONTRIBUTING.md", "cards/published.md", "cards/task-pools.md")
+DOCUMENTS = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "cards/published.md",
+    "cards/task-pools.md",
+    "toolkit/estimators/README.md",
+)
 EXPECTED_CODES = {"toolkit verify-prereg": 3, "toolkit decide --all --fail-on-miss": 1}
 SILENT = ("toolkit backoffice mcp",)  # its stdout belongs to the client, and a test has none
 WRITES = ("toolkit reproduce", "toolkit registers build published", "toolkit site build")
@@ -127,6 +133,11 @@ def test_the_readme_shows_what_an_episode_prints(toolkit: Callable[..., Result])
 
 def test_the_readme_shows_the_agents_as_measured(readme_table: str) -> None:
     assert readme_table in (CHECKOUT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_estimators_readme_shows_the_coverage_as_measured() -> None:
+    text = (CHECKOUT / "toolkit/estimators/README.md").read_text(encoding="utf-8")
+    assert measure_coverage.table(measure_coverage.stored()) in text
 
 
 @pytest.fixture

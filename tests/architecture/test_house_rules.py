@@ -34,7 +34,7 @@ def test_the_core_pulls_nothing_heavy() -> None:
     assert not [name for name in HEAVY if f"\n{name}==" in locked]
 
 
-@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock"])
+@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock", "requirements-bench.lock"])
 def test_every_locked_package_has_a_hash_and_no_address(lock: str) -> None:
     text = (CHECKOUT / lock).read_text(encoding="utf-8")
     requirements = text.replace("\\\n", " ").splitlines()

@@ -17,6 +17,7 @@ from toolkit.cli.episode import episode
 from toolkit.cli.explain import explain
 from toolkit.cli.output import leave_quietly, print_error, print_json, silence
 from toolkit.cli.pools import pools
+from toolkit.cli.power import power
 from toolkit.cli.registers import registers
 from toolkit.cli.reproduce import reproduce
 from toolkit.cli.site import site
@@ -66,6 +67,7 @@ for command in (
     draw,
     backoffice,
     theory,
+    power,
     site,
     reproduce,
 ):

@@ -23,7 +23,13 @@ class EvaluationSet:
 
     name: str
     where: dict[str, str]
-    expect: dict[str, int]
+    tasks: int
+    schedules: int
+
+    @property
+    def expect(self) -> dict[str, int]:
+        """What a complete row holds; nothing where the set's size was not registered."""
+        return {"episodes": self.tasks * self.schedules} if self.tasks else {}
 
 
 @dataclass(frozen=True)
@@ -71,6 +77,7 @@ class Endpoint:
         checkpoints: `trajectory@step`, for series by checkpoint.
         unit: unit of the values.
         low, high: smallest and largest value it can take.
+        tasks, schedules: size of the evaluation set; 0 where none was registered.
     """
 
     id: str
@@ -91,6 +98,8 @@ class Endpoint:
     unit: str
     low: Fraction
     high: Fraction
+    tasks: int = 0
+    schedules: int = 0
 
     @property
     def is_series(self) -> bool:
@@ -122,14 +131,13 @@ def read_set(name: str, content: object) -> EvaluationSet:
     where = strings(section.table("where"), section.where)
     _check_conditions("evaluations", where, section.where)
     sized = section.choice("size", ("registered", "not registered"), "") != "not registered"
-    expect = {}
+    tasks = schedules = 0
     if sized:
         tasks, schedules = section.whole("tasks") or 0, section.whole("schedules") or 0
         if min(tasks, schedules) < 1:
             raise RuleError("an evaluation set has tasks and schedules", where=section.where)
-        expect = {"episodes": tasks * schedules}
     section.done()
-    return EvaluationSet(name, where, expect)
+    return EvaluationSet(name, where, tasks, schedules)
 
 
 def read_endpoint(name: str, content: object, sets: dict[str, EvaluationSet]) -> Endpoint:
@@ -147,7 +155,7 @@ def read_endpoint(name: str, content: object, sets: dict[str, EvaluationSet]) ->
             expected=", ".join(sets),
             where=section.where,
         )
-    chosen = sets[named_set] if named_set else EvaluationSet("", {}, {})
+    chosen = sets[named_set] if named_set else EvaluationSet("", {}, 0, 0)
     outcome = _outcome(section.table("outcome"), register, section.where)
     where = {**chosen.where, **strings(section.table("where"), section.where)}
     _check_conditions(register, where, section.where)
@@ -171,6 +179,8 @@ def read_endpoint(name: str, content: object, sets: dict[str, EvaluationSet]) ->
         unit=section.text("unit"),
         low=low,
         high=high,
+        tasks=chosen.tasks,
+        schedules=chosen.schedules,
     )
     section.done()
     _check_fit(endpoint, section.where)

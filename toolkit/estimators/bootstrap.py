@@ -12,6 +12,8 @@ from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
@@ -102,15 +104,43 @@ def crossed_bootstrap(differences: ArrayLike, weights: BootstrapWeights, level: 
         Paper sec:protocol, "Evaluation". Crossed, because every run is evaluated on the same tasks and
         schedules.
     """
+    return crossed_bootstraps([differences], weights, level)[0]
+
+
+def crossed_bootstraps(
+    tables: Sequence[ArrayLike], weights: BootstrapWeights, level: float
+) -> tuple[BootstrapInterval, ...]:
+    """The registered intervals of several endpoints that share their resamples.
+
+    Args:
+        tables: one table an endpoint, each of paired minus independent, shape (S, T): seed pair, task.
+        weights: resamples for S seeds and T tasks.
+        level: confidence level, in (0, 1).
+
+    Returns:
+        One interval a table, in order: those of `crossed_bootstrap` table by table, to rounding.
+
+    Raises:
+        ValueError: as `crossed_bootstrap`, for any of the tables.
+
+    Source:
+        As `crossed_bootstrap`. One matrix product serves all endpoints; it takes E × S × B numbers of memory
+        for E tables.
+    """
     import numpy as np
 
-    d = _differences(differences, level)
-    if d.shape != (weights.seeds.shape[1], weights.tasks.shape[1]):
-        size = f"{weights.seeds.shape[1]} × {weights.tasks.shape[1]}"
-        raise ValueError(f"the weights are for {size}, found {d.shape}")
-    # Tasks first: a product with S rows instead of one with T.
-    means = np.einsum("sb,sb->b", d @ weights.tasks.T, weights.seeds.T)
-    return _percentile(d, means, level, "seed pairs and tasks, crossed")
+    checked = [_differences(table, level) for table in tables]
+    fitting = (weights.seeds.shape[1], weights.tasks.shape[1])
+    for d in checked:
+        if d.shape != fitting:
+            raise ValueError(f"the weights are for {fitting[0]} × {fitting[1]}, found {d.shape}")
+    if not checked:
+        return ()
+    # Tasks first: a product with S rows a table instead of one with T.
+    by_seed = np.concatenate(checked) @ weights.tasks.T
+    by_seed = by_seed.reshape(len(checked), fitting[0], -1)
+    means = np.einsum("esb,sb->eb", by_seed, weights.seeds.T)
+    return _percentiles(checked, means, level, "seed pairs and tasks, crossed")
 
 
 def nested_bootstrap(
@@ -142,7 +172,7 @@ def nested_bootstrap(
     for slot in range(seeds):  # a slot at a time, so that memory stays at B × T
         within = _counts(task_stream, tasks, resamples) / tasks
         means += np.einsum("bt,bt->b", d[drawn[:, slot]], within) / seeds
-    return _percentile(d, means, level, "seed pairs, and tasks within each")
+    return _percentiles([d], means[None], level, "seed pairs, and tasks within each")[0]
 
 
 def bootstrap_variance(differences: ArrayLike) -> tuple[float, float]:
@@ -238,22 +268,29 @@ def _tails(level: float) -> tuple[float, float]:
     return (1 - level) / 2, (1 + level) / 2
 
 
-def _percentile(
-    d: NDArray[np.float64], means: NDArray[np.float64], level: float, unit: str
-) -> BootstrapInterval:
-    """Return the percentile interval, its ends' errors from the spread of neighbouring order statistics."""
-    import numpy as np
+def _percentiles(
+    tables: Sequence[NDArray[np.float64]], means: NDArray[np.float64], level: float, unit: str
+) -> tuple[BootstrapInterval, ...]:
+    """Return one interval a row of means, its ends' errors from the spread of neighbouring order statistics.
 
-    last = len(means) - 1
+    The means, shape (E, B), are sorted in place.
+    """
+    last = means.shape[1] - 1
     places: list[int] = []
+    shares: list[float] = []
     for tail in _tails(level):
-        reach = math.sqrt(len(means) * tail * (1 - tail))
+        reach = math.sqrt((last + 1) * tail * (1 - tail))
         places += [math.floor(tail * last), math.ceil(tail * last)]
         places += [min(max(round(tail * last + step), 0), last) for step in (-reach, reach)]
-    # Only these order statistics are needed, and a partition finds them faster than a sort.
-    found = np.partition(means, sorted(set(places)))[places].reshape(2, 4)
-    ends, errors = [], []
-    for tail, (under, over, below, above) in zip(_tails(level), found.tolist(), strict=True):
-        ends.append(under + (tail * last - math.floor(tail * last)) * (over - under))
-        errors.append((above - below) / 2)
-    return BootstrapInterval(float(d.mean()), ends[0], ends[1], errors[0], errors[1], level, unit)
+        shares.append(tail * last - math.floor(tail * last))
+    # Numpy sorts numbers with vector instructions and partitions them at several places without: on
+    # 10,000 resamples the sort takes a third of the time.
+    means.sort(axis=1)
+    intervals = []
+    for d, found in zip(tables, means[:, places].reshape(-1, 2, 4).tolist(), strict=True):
+        low, high = (
+            under + share * (over - under) for share, (under, over, _, _) in zip(shares, found, strict=True)
+        )
+        low_error, high_error = ((above - below) / 2 for _, _, below, above in found)
+        intervals.append(BootstrapInterval(float(d.mean()), low, high, low_error, high_error, level, unit))
+    return tuple(intervals)

@@ -103,6 +103,62 @@ def mean_luck_share(tables: ArrayLike) -> MeanLuckShare:
     )
 
 
+@dataclass(frozen=True)
+class LuckShareInterval:
+    """A percentile interval of the mean luck share over tasks.
+
+    Args:
+        estimate: mean of the per-task shares where defined.
+        low: lower end.
+        high: upper end.
+        level: confidence level.
+        defined: tasks whose share is defined: those that were resampled.
+        unit: what was resampled.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    level: float
+    defined: int
+    unit: str = "tasks whose share is defined"
+
+
+def luck_share_interval(
+    tables: ArrayLike, resamples: int, rng_seed: int, level: float
+) -> LuckShareInterval | None:
+    """Task bootstrap of the mean luck share.
+
+    Args:
+        tables: rewards, shape (T, K, M): task, schedule, rollout.
+        resamples: resamples of the tasks, B >= 1.
+        rng_seed: explicit seed, >= 0; the same seed gives the same interval.
+        level: confidence level, in (0, 1).
+
+    Returns:
+        The interval; None where fewer than two tasks have a share.
+
+    Raises:
+        ValueError: as `mean_luck_share`, no resample, or a level outside (0, 1).
+
+    Source:
+        Registered analysis plan: zero-shot luck share with its 95% task bootstrap; tasks without a share take
+        no part.
+    """
+    import numpy as np
+
+    if resamples < 1 or not 0 < level < 1:
+        raise ValueError(f"expected a resample and a level between 0 and 1, found {resamples}, {level}")
+    mean_luck_share(tables)
+    split = [luck_share(table).share for table in np.asarray(tables, dtype=float)]
+    shares = np.array([share for share in split if share is not None])
+    if len(shares) < SMALLEST_SIDE:
+        return None
+    drawn = np.random.default_rng(rng_seed).integers(0, len(shares), (resamples, len(shares)))
+    low, high = np.quantile(shares[drawn].mean(axis=1), [(1 - level) / 2, (1 + level) / 2])
+    return LuckShareInterval(float(shares.mean()), float(low), float(high), level, len(shares))
+
+
 def luck_share_null_bias(
     schedules: int, rollouts: int, success: float, rng_seed: int, tables: int = 20_000
 ) -> float:

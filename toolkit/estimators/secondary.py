@@ -54,6 +54,33 @@ def t_interval(differences: Sequence[float], level: float) -> tuple[float, float
     return mean - reach, mean + reach
 
 
+def minimal_detectable_effect(deviation: float, seeds: int, level: float, power: float) -> float:
+    """Smallest mean difference that a two-sided t test over seeds finds with a given power.
+
+    Args:
+        deviation: standard deviation of a seed's difference, in the unit of the differences, > 0.
+        seeds: seed pairs, at least two.
+        level: confidence level, in (0, 1).
+        power: probability of finding it, in (0, 1).
+
+    Returns:
+        The effect, in the unit of the differences.
+
+    Raises:
+        ValueError: a deviation that is not positive, fewer than two seeds, a level or power outside (0, 1).
+
+    Source:
+        (t_{(1+level)/2} + t_power) · sd / √S with S - 1 degrees of freedom: the usual approximation to the
+        noncentral t. It speaks of a t test; `toolkit power` simulates a registered rule itself.
+    """
+    if not (math.isfinite(deviation) and deviation > 0) or seeds < SMALLEST_SAMPLE:
+        raise ValueError(f"expected a positive deviation and two seeds at least, found {deviation}, {seeds}")
+    if not (0 < level < 1 and 0 < power < 1):
+        raise ValueError(f"level and power lie between 0 and 1, found {level}, {power}")
+    quantiles = t_quantile((1 + level) / 2, seeds - 1) + t_quantile(power, seeds - 1)
+    return quantiles * deviation / math.sqrt(seeds)
+
+
 def sign_flip(differences: Sequence[Fraction]) -> SignFlip:
     """Exact two-sided test of symmetry about zero: all 2^S signs.
 

@@ -15,6 +15,7 @@ from toolkit.estimators import (
     nested_bootstrap,
     seed_enumerated_bootstrap,
 )
+from toolkit.estimators.bootstrap import crossed_bootstraps
 
 
 def differences(seeds: int = 3, tasks: int = 64, rng_seed: int = 5) -> np.ndarray:
@@ -40,6 +41,40 @@ def test_an_interval_is_the_percentiles_of_weighted_means() -> None:
         tuple(np.quantile(means, [0.025, 0.975])), abs=1e-12
     )
     assert interval.estimate == pytest.approx(d.mean())
+
+
+def test_the_errors_are_half_the_spread_of_neighbouring_order_statistics() -> None:
+    d, weights = differences(), draw_weights(3, 64, 1000, 11)
+    means = np.sort(np.einsum("bs,st,bt->b", weights.seeds, d, weights.tasks))
+    interval = crossed_bootstrap(d, weights, 0.9)
+    # The ends lie at 49.95 and 949.05 of 0 to 999; a binomial deviation is sqrt(1000 × 0.05 × 0.95) = 6.9.
+    assert interval.low_error == pytest.approx((means[57] - means[43]) / 2, abs=1e-12)
+    assert interval.high_error == pytest.approx((means[956] - means[942]) / 2, abs=1e-12)
+
+
+@pytest.mark.parametrize(("seeds", "tasks", "resamples"), [(3, 64, 2000), (2, 2, 1), (5, 8, 17)])
+def test_endpoints_together_are_the_endpoints_one_by_one(seeds: int, tasks: int, resamples: int) -> None:
+    tables = [differences(seeds, tasks, number) for number in range(6)]
+    before = [table.copy() for table in tables]
+    weights = draw_weights(seeds, tasks, resamples, 3)
+    together = crossed_bootstraps(tables, weights, 0.9)
+    assert len(together) == len(tables)
+    for interval, table in zip(together, tables, strict=True):
+        alone = crossed_bootstrap(table.tolist(), weights, 0.9)
+        for name in ("estimate", "low", "high", "low_error", "high_error"):
+            assert getattr(interval, name) == pytest.approx(getattr(alone, name), abs=1e-12)
+        assert (interval.level, interval.unit) == (alone.level, alone.unit)
+    assert all(map(np.array_equal, tables, before))
+    assert together == crossed_bootstraps(np.stack(tables), weights, 0.9)
+    assert together[0] != together[1]
+
+
+def test_any_table_that_does_not_fit_is_refused_and_none_gives_none() -> None:
+    weights = draw_weights(3, 64, 10, 1)
+    assert crossed_bootstraps([], weights, 0.95) == ()
+    for odd in (differences(4), differences(3, 63), HOLED, np.ones(64)):
+        with pytest.raises(ValueError, match=r"the weights are for 3 × 64|not finite|two of each"):
+            crossed_bootstraps([differences(), odd], weights, 0.95)
 
 
 def test_weights_are_counts_of_draws_with_replacement() -> None:

@@ -1,0 +1,76 @@
+"""`toolkit power`: the table for people, the document for machines, and bad input."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from toolkit.cli.power import harder, needed
+from toolkit.study.power import Design, Power
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.conftest import Result
+
+FAST = ("--simulations", "60", "--seeds", "3")
+
+
+def test_the_document_has_a_result_for_each_effect_and_number_of_seeds(
+    toolkit: Callable[..., Result],
+) -> None:
+    done = toolkit("power", "H2a", *FAST, "--seeds", 5, "--effect", 0, "--effect", 0.05, "--json").json()
+    assert [(r["effect"], r["seeds"]) for r in done["results"]] == [(0, 3), (0, 5), (0.05, 3), (0.05, 5)]
+    assert set(done["seeds_needed"]) == {"0.0", "0.05"}
+    assert done["results"][0]["type_s"] is None
+    assert all(0 <= r["pass_probability"] <= 1 for r in done["results"])
+    assert done["label"] == "simulated: it changes no verdict"
+
+
+def test_effects_default_to_none_the_threshold_and_twice_that(toolkit: Callable[..., Result]) -> None:
+    done = toolkit("power", "H3", *FAST, "--json").json()
+    assert [r["effect"] for r in done["results"]] == [0.0, 0.05, 0.1]
+
+
+def test_people_see_what_was_fitted_and_what_was_assumed(toolkit: Callable[..., Result]) -> None:
+    out = toolkit("power", "H2a", *FAST).out
+    assert "fitted to published" in out
+    assert "task sd at most 0.25, assumed" in out
+    assert "to pass with probability 0.8 at +0.030: no number of seeds simulated here is enough" in out
+
+
+def power(seeds: int, passed: int) -> Power:
+    return Power(Design(0.03, 0.0, 0.0, seeds, None, 1000, 1), passed, None, None, None, None)
+
+
+def test_the_fewest_seeds_that_reach_the_target_are_named() -> None:
+    found = [power(20, 990), power(5, 850), power(3, 400)]
+    assert needed(found, 0.03, 0.8) == 5
+    assert needed(found, 0.03, 0.999) is None
+    assert needed(found, 0.05, 0.8) is None
+
+
+def test_a_rule_that_more_seeds_make_harder_is_said_to_be_so() -> None:
+    assert harder([power(3, 400), power(20, 20)], 0.03)
+    assert not harder([power(3, 400), power(20, 395)], 0.03)
+    assert not harder([power(3, 20), power(20, 400)], 0.03)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("H9",), 2),
+        (("H1a",), 2),
+        (("H2a", "--seeds", "1"), 2),
+        (("H2a", "--effect", "2"), 2),
+        (("H2a", "--simulations", "5"), 2),
+        (("H2a", "--study", "task-pools"), 2),
+        (("H2a", "--study", "nowhere"), 2),
+        (("H4",), 3),
+    ],
+)
+def test_bad_input_is_said_so(toolkit: Callable[..., Result], arguments: tuple[str, ...], code: int) -> None:
+    done = toolkit("power", *arguments)
+    assert (done.code, done.out) == (code, "")
+    assert "Traceback" not in done.err

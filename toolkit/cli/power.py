@@ -1,0 +1,213 @@
+"""`toolkit power`: what a registered rule could have seen."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from toolkit.cli.load import load_cases
+from toolkit.cli.output import console, json_option, print_json
+from toolkit.cli.progress import steps
+from toolkit.errors import UsageError
+
+if TYPE_CHECKING:
+    from toolkit.decisions.rules import Rule
+    from toolkit.study.power import Components, Power
+
+MORE_SEEDS = (5, 10, 20)
+MOST_SEEDS = 50
+MOST_SIMULATIONS = 100_000
+CLEARLY = 3  # Monte Carlo errors of a difference
+LABEL = "simulated: it changes no verdict"
+
+
+@click.command()
+@click.argument("rule")
+@click.option("--study", default="published", show_default=True, metavar="NAME|PATH", help="Study to fit.")
+@click.option(
+    "--effect",
+    "effects",
+    type=click.FloatRange(-1, 1),
+    multiple=True,
+    help="True mean difference; none, the rule's threshold and twice that if left out.",
+)
+@click.option(
+    "--seeds",
+    type=click.IntRange(2, MOST_SEEDS),
+    multiple=True,
+    help="Seed pairs; the registered number, 5, 10 and 20 if left out.",
+)
+@click.option(
+    "--seed-sd",
+    type=click.FloatRange(0, 1),
+    help="Standard deviation of the seeds' effects; fitted to the study if left out.",
+)
+@click.option(
+    "--task-sd",
+    type=click.FloatRange(0, 0.5),
+    default=0.25,
+    show_default=True,
+    help="Standard deviation of a task's success rate: assumed, since summary figures do not give it.",
+)
+@click.option("--tasks", type=click.IntRange(2, 5000), help="Tasks of each set; the registered if left out.")
+@click.option(
+    "--simulations",
+    type=click.IntRange(10, MOST_SIMULATIONS),
+    default=1000,
+    show_default=True,
+    help="Simulated studies for each effect and number of seeds.",
+)
+@click.option("--target", type=click.FloatRange(0.01, 0.99), default=0.8, show_default=True, help="Power.")
+@click.option("--rng-seed", type=click.IntRange(0, 2**32), default=1, show_default=True, help="Seed.")
+@json_option
+def power(
+    *,
+    rule: str,
+    study: str,
+    effects: tuple[float, ...],
+    seeds: tuple[int, ...],
+    seed_sd: float | None,
+    task_sd: float,
+    tasks: int | None,
+    simulations: int,
+    target: float,
+    rng_seed: int,
+    as_json: bool,
+) -> None:
+    """Simulate RULE as registered: how often would it pass, and what would its interval cover?
+
+    The rule's own tests decide each simulated study; no other test stands in for them. Success by step and
+    the spread between seeds are fitted to a study's registers.
+
+    \b
+    Examples:
+      toolkit power H2a --simulations 200
+      toolkit power H2a --effect 0.03 --seeds 3 --simulations 200 --json
+      toolkit power H5 --effect 0 --seeds 3 --simulations 100
+    """
+    from toolkit.study.power import Design, fit, simulate
+
+    (case,) = load_cases((study,))
+    registered = case.book.rule(rule)
+    with steps("power") as progress:
+        progress("fitting")
+        components = fit(case, rule, task_sd, rng_seed)
+        spread = components.seed_sd if seed_sd is None else seed_sd
+        chosen = tuple(dict.fromkeys(seeds)) or (len(components.observed), *MORE_SEEDS)
+        found = []
+        for effect in tuple(dict.fromkeys(effects)) or _effects(registered):
+            for number in chosen:
+                progress(f"effect {effect:+.3f}, {number} seeds")
+                design = Design(effect, spread, task_sd, number, tasks, simulations, rng_seed)
+                found.append(simulate(case.book, rule, components, design))
+    if as_json:
+        print_json(_document(registered, study, components, found, target))
+    else:
+        _show(registered, study, components, found, target)
+
+
+def _effects(rule: Rule) -> tuple[float, ...]:
+    threshold = float(rule.threshold or 0)
+    if not threshold:
+        raise UsageError(f"rule {rule.id} has no threshold to take effects from", expected="--effect NUMBER")
+    return (0.0, threshold, 2 * threshold)
+
+
+def needed(found: list[Power], effect: float, target: float) -> int | None:
+    """Return the fewest of the simulated numbers of seeds with which the rule reaches the target power."""
+    enough = [p.design.seeds for p in found if p.design.effect == effect and p.pass_probability >= target]
+    return min(enough, default=None)
+
+
+def harder(found: list[Power], effect: float) -> bool:
+    """Return whether the rule passes clearly less often with the most seeds than with the fewest."""
+    simulated = sorted((p for p in found if p.design.effect == effect), key=lambda p: p.design.seeds)
+    few, many = simulated[0], simulated[-1]
+    clearly = CLEARLY * math.hypot(few.monte_carlo_error, many.monte_carlo_error)
+    return many.pass_probability < few.pass_probability - clearly
+
+
+def _document(
+    rule: Rule, study: str, components: Components, found: list[Power], target: float
+) -> dict[str, Any]:
+    effects = list(dict.fromkeys(p.design.effect for p in found))
+    return {
+        "rule": rule.id,
+        "study": study,
+        "label": LABEL,
+        "fitted": {
+            "observed": list(components.observed),
+            "sampling_sd": components.sampling_variance**0.5,
+            "seed_sd": components.seed_sd,
+            "success": {name: list(values) for name, values in components.success.items()},
+        },
+        "assumed": {
+            "seed_sd": found[0].design.seed_sd,
+            "task_sd": found[0].design.task_sd,
+            "tasks": found[0].design.tasks,
+            "simulations": found[0].design.simulations,
+            "rng_seed": found[0].design.rng_seed,
+        },
+        "results": [
+            {
+                "effect": p.design.effect,
+                "seeds": p.design.seeds,
+                "pass_probability": p.pass_probability,
+                "monte_carlo_error": p.monte_carlo_error,
+                "coverage": _share(p.covered, p.design.simulations),
+                "excludes_zero": _share(p.excluded_zero, p.design.simulations),
+                "type_s": _share(p.wrong_sign, p.excluded_zero),
+                "mean_estimate_passed": p.mean_estimate_passed,
+            }
+            for p in found
+        ],
+        "target": target,
+        "seeds_needed": {str(effect): needed(found, effect, target) for effect in effects},
+    }
+
+
+def _share(count: int | None, of: int | None) -> float | None:
+    return count / of if count is not None and of else None
+
+
+def _show(rule: Rule, study: str, components: Components, found: list[Power], target: float) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    title = f"{rule.id}   {rule.title}   fitted to {study}; {LABEL}"
+    table = Table(title=Text(title), title_justify="left", title_style="bold")
+    for heading in ("effect", "seeds", "passes", "±", "interval covers", "excludes zero", "wrong sign"):
+        table.add_column(heading, justify="right")
+    for p in found:
+        table.add_row(
+            f"{p.design.effect:+.3f}",
+            str(p.design.seeds),
+            f"{p.pass_probability:.3f}",
+            f"{p.monte_carlo_error:.3f}",
+            *map(
+                _rate,
+                (
+                    _share(p.covered, p.design.simulations),
+                    _share(p.excluded_zero, p.design.simulations),
+                    _share(p.wrong_sign, p.excluded_zero),
+                ),
+            ),
+        )
+    console().print(table)
+    click.echo(
+        f"seed sd {found[0].design.seed_sd:.4f} (fitted: {components.seed_sd:.4f}, of the observed "
+        f"differences' spread beyond the episodes' own {components.sampling_variance**0.5:.4f}); task sd at "
+        f"most {found[0].design.task_sd:g}, assumed"
+    )
+    for effect in dict.fromkeys(p.design.effect for p in found):
+        number = needed(found, effect, target)
+        said = f"{number} seeds" if number else "no number of seeds simulated here is enough"
+        click.echo(f"to pass with probability {target:g} at {effect:+.3f}: {said}")
+        if effect > 0 and harder(found, effect):
+            click.echo("  more seeds make this rule harder to pass here, not easier")
+
+
+def _rate(share: float | None) -> str:
+    return "" if share is None else f"{share:.3f}"

@@ -1,0 +1,368 @@
+"""What a registered rule could have seen: the rule itself, on simulated studies.
+
+Steps, whose numbers the code repeats:
+
+1. Fit a study's components: success by step of the second arm, and the spread of the seeds' differences
+   beyond what the episodes alone would give.
+2. Simulate episodes: a task's success rate varies around the step's; the first arm adds a gap from the first
+   trained step on, which varies from seed to seed around the assumed effect.
+3. Measure the rule's endpoints on the simulated counts, exactly, and evaluate its registered tests.
+
+Source:
+    Registered analysis plan for the endpoints and the interval; the model of the differences is this
+    project's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from statistics import variance
+from typing import TYPE_CHECKING, Any
+
+from toolkit.decisions.evaluation import evaluate
+from toolkit.decisions.measure import measure, success_at
+from toolkit.decisions.values import Missing, Series
+from toolkit.errors import IncompleteError, UsageError
+from toolkit.estimators.area import auc_weights
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from toolkit.decisions.case import Case
+    from toolkit.decisions.endpoints import Endpoint
+    from toolkit.decisions.rulebook import RuleBook
+    from toolkit.decisions.rules import Rule
+
+ARMS = 2
+CHUNK = 100
+FEWEST_SEEDS = 2
+# Four standard deviations of the seeds' effects stay within [0, 1]: almost nothing is cut off.
+REACH = 4
+
+
+@dataclass(frozen=True)
+class Components:
+    """What of a study enters a simulation.
+
+    Args:
+        success: endpoint → success of the second arm at each step that the endpoint reads.
+        observed: the seeds' differences on the rule's estimate.
+        sampling_variance: variance that the episodes alone would give a seed's difference.
+        seed_sd: standard deviation of the seeds' effects beyond that, at least zero.
+    """
+
+    success: dict[str, tuple[float, ...]]
+    observed: tuple[float, ...]
+    sampling_variance: float
+    seed_sd: float
+
+
+@dataclass(frozen=True)
+class Design:
+    """A study to be simulated.
+
+    Args:
+        effect: true mean difference on the rule's estimate, first minus second arm.
+        seed_sd: standard deviation of the seeds' effects.
+        task_sd: standard deviation of a task's success rate around the step's; made smaller where rates would
+            leave [0, 1].
+        seeds: seed pairs, at least two.
+        tasks: tasks of every evaluation set; None for the registered ones.
+        simulations: simulated studies.
+        rng_seed: explicit seed.
+        resamples: resamples of the interval.
+    """
+
+    effect: float
+    seed_sd: float
+    task_sd: float
+    seeds: int
+    tasks: int | None
+    simulations: int
+    rng_seed: int
+    resamples: int = 2000
+
+
+@dataclass(frozen=True)
+class Power:
+    """What became of the simulated studies.
+
+    Args:
+        design: what was assumed.
+        passed: studies that the rule passed.
+        covered: studies whose registered interval held the true effect; None where the rule has none.
+        excluded_zero: studies whose interval excluded zero.
+        wrong_sign: those of them whose estimate had the wrong sign; None where the effect is zero.
+        mean_estimate_passed: mean estimate of the studies that passed; None where none did.
+    """
+
+    design: Design
+    passed: int
+    covered: int | None
+    excluded_zero: int | None
+    wrong_sign: int | None
+    mean_estimate_passed: float | None
+
+    @property
+    def pass_probability(self) -> float:
+        """Share of the simulated studies that passed."""
+        return self.passed / self.design.simulations
+
+    @property
+    def monte_carlo_error(self) -> float:
+        """Standard error of the pass probability."""
+        p = self.pass_probability
+        return float((p * (1 - p) / self.design.simulations) ** 0.5)
+
+
+def fit(case: Case, rule_id: str, task_sd: float, rng_seed: int) -> Components:
+    """Fit the components of a study for a rule.
+
+    Args:
+        case: the study and its registration.
+        rule_id: the rule.
+        task_sd: assumed spread of the tasks' success rates.
+        rng_seed: seed of the simulation that gives the sampling variance.
+
+    Raises:
+        UsageError: the rule cannot be simulated.
+        IncompleteError: the study lacks a run that the rule reads.
+    """
+    rule = case.book.rule(rule_id)
+    endpoints = simulated_endpoints(case.book, rule)
+    success = {endpoint.id: _second_arm(case, endpoint) for endpoint in endpoints}  # 1
+    estimate = measure(case.book.endpoints[rule.estimate], case.study, case.book.plan)
+    present = estimate.present() if isinstance(estimate, Series) else Missing(not_run=False, reasons=())
+    if isinstance(present, Missing):
+        raise IncompleteError(
+            f"{rule_id} has no estimate in study {case.study.name!r}", found="; ".join(present.reasons)
+        )
+    observed = tuple(map(float, present))
+    design = Design(0.0, 0.0, task_sd, len(observed), None, 400, rng_seed)
+    alone = Components(success, observed, 0.0, 0.0)
+    values = [study.differences for study in _studies(case.book, rule, alone, design)]
+    sampling = float(sum(variance([float(v) for v in by_seed]) for by_seed in values) / len(values))
+    extra = max(0.0, variance(observed) - sampling)
+    return Components(success, observed, sampling, extra**0.5)
+
+
+def simulate(book: RuleBook, rule_id: str, components: Components, design: Design) -> Power:
+    """Simulate studies and decide each by the registered rule.
+
+    Args:
+        book: the registration's rules, amendments applied.
+        rule_id: the rule.
+        components: of a study, as `fit` returns them.
+        design: what to assume.
+
+    Raises:
+        UsageError: the rule cannot be simulated, or a design that makes no sense.
+    """
+    if design.seeds < FEWEST_SEEDS or design.simulations < 1 or min(design.seed_sd, design.task_sd) < 0:
+        raise UsageError("expected two seeds, a simulation, and no negative spread", found=design)
+    rule = book.rule(rule_id)
+    passed = covered = excluded = wrong = 0
+    estimates: list[float] = []
+    for study in _studies(book, rule, components, design):  # 2
+        if study.passes(rule):  # 3
+            passed += 1
+            estimates.append(study.estimate)
+        if study.interval is not None:
+            low, high = study.interval
+            covered += low <= design.effect <= high
+            if low > 0 or high < 0:
+                excluded += 1
+                wrong += study.estimate * design.effect < 0
+    has_interval = bool(rule.interval)
+    return Power(
+        design,
+        passed,
+        covered if has_interval else None,
+        excluded if has_interval else None,
+        wrong if has_interval and design.effect else None,
+        sum(estimates) / len(estimates) if estimates else None,
+    )
+
+
+def simulated_endpoints(book: RuleBook, rule: Rule) -> list[Endpoint]:
+    """Return the endpoints that a rule reads, if all can be simulated.
+
+    Raises:
+        UsageError: one of them is no difference of two arms by seed on evaluations of a registered size.
+    """
+    named = {name for name in book.names_of(rule) if name in book.endpoints} | {rule.estimate}
+    named |= {book.intervals[name].endpoint for name in book.names_of(rule) if name in book.intervals}
+    if not rule.estimate:
+        raise UsageError(f"rule {rule.id} has no estimate, and its power is not defined")
+    endpoints = [endpoint for name, endpoint in book.endpoints.items() if name in named]
+    for endpoint in endpoints:
+        simple = endpoint.by == "seed" and endpoint.register == "evaluations"
+        if not simple or len(endpoint.arms) != ARMS or not endpoint.tasks or endpoint.threshold is not None:
+            raise UsageError(
+                f"the power of {rule.id} cannot be simulated",
+                expected="endpoints that are differences of two arms by seed, on evaluation sets",
+                found=f"{endpoint.id}: {endpoint.title}",
+            )
+    return endpoints
+
+
+@dataclass(frozen=True)
+class _Simulated:
+    """One simulated study: values of the endpoints by seed, and task tables for intervals."""
+
+    book: RuleBook
+    series: dict[str, tuple[Fraction, ...]]
+    tables: dict[str, NDArray[np.float64]]
+    primary: str
+    design: Design
+    weights: dict[int, Any]
+    interval_level: float | None
+
+    @property
+    def differences(self) -> tuple[Fraction, ...]:
+        """The seeds' differences on the rule's estimate."""
+        return self.series[self.primary]
+
+    @property
+    def estimate(self) -> float:
+        """The mean difference."""
+        return float(sum(self.differences, Fraction(0)) / len(self.differences))
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The rule's registered interval; None where it has none."""
+        if self.interval_level is None:
+            return None
+        return self._bootstrapped(self.primary, self.interval_level)
+
+    def passes(self, rule: Rule) -> bool:
+        """Whether the binding tests of a rule hold."""
+        binding = [c for c in rule.criteria if c.reading in (None, rule.binding or None)]
+        return all(evaluate(criterion.expression, self._resolve) is True for criterion in binding)
+
+    def _resolve(self, role: str, name: str) -> Any:
+        if role == "passes":
+            return self.passes(self.book.rules[name])
+        if role == "value":
+            return Series("seed", tuple((str(s), value) for s, value in enumerate(self.series[name])))
+        spec = self.book.intervals[name]
+        low, high = self._bootstrapped(spec.endpoint, float(spec.level))
+        return Fraction(low if role == "lower" else high)
+
+    def _bootstrapped(self, endpoint: str, level: float) -> tuple[float, float]:
+        from toolkit.estimators.bootstrap import crossed_bootstrap, draw_weights
+
+        table = self.tables[endpoint]
+        tasks = table.shape[1]
+        if tasks not in self.weights:
+            self.weights[tasks] = draw_weights(len(table), tasks, self.design.resamples, self.design.rng_seed)
+        found = crossed_bootstrap(table, self.weights[tasks], level)
+        return found.low, found.high
+
+
+def _studies(book: RuleBook, rule: Rule, components: Components, design: Design) -> Iterator[_Simulated]:
+    """Yield the simulated studies of a design."""
+    import numpy as np
+
+    rng = np.random.default_rng(design.rng_seed)
+    endpoints = simulated_endpoints(book, rule)
+    share = _trained_share(book.endpoints[rule.estimate])
+    level = float(book.intervals[rule.interval].level) if rule.interval else None
+    weights: dict[int, Any] = {}
+    left = design.simulations
+    while left:
+        size = min(left, CHUNK)
+        left -= size
+        gaps = (design.effect + design.seed_sd * rng.standard_normal((size, design.seeds))) / share
+        tables = {e.id: _counts(rng, e, components.success[e.id], gaps, design) for e in endpoints}
+        for one in range(size):
+            yield _Simulated(
+                book,
+                {e.id: _by_seed(e, tables[e.id][one], design) for e in endpoints},
+                {e.id: _by_task(e, tables[e.id][one]) for e in endpoints},
+                rule.estimate,
+                design,
+                weights,
+                level,
+            )
+
+
+def _counts(
+    rng: np.random.Generator,
+    endpoint: Endpoint,
+    success: Sequence[float],
+    gaps: NDArray[np.float64],
+    design: Design,
+) -> NDArray[np.int64]:
+    """Return successes, shape (studies, seeds, arms, steps, tasks)."""
+    import numpy as np
+
+    base = np.asarray(success)
+    tasks = design.tasks or endpoint.tasks
+    trained = np.array([step > 0 for step in _steps(endpoint)], dtype=float)
+    room = min(base.min(), 1 - base.max()) - abs(design.effect) - REACH * design.seed_sd
+    spread = min(design.task_sd * 3**0.5, max(0.0, room))
+    around = rng.uniform(-spread, spread, (len(gaps), 1, 1, 1, tasks))
+    arms = np.array([1.0, 0.0])[:, None, None]
+    lift = gaps[:, :, None, None, None] * arms * trained[:, None]
+    drawn: NDArray[np.int64] = rng.binomial(endpoint.schedules, np.clip(base[:, None] + around + lift, 0, 1))
+    return drawn
+
+
+def _by_seed(endpoint: Endpoint, counts: NDArray[np.int64], design: Design) -> tuple[Fraction, ...]:
+    """Return the exact difference of each seed."""
+    episodes = (design.tasks or endpoint.tasks) * endpoint.schedules
+    weights = _weights(endpoint)
+    totals = (counts[:, 0] - counts[:, 1]).sum(axis=-1).tolist()
+    return tuple(
+        sum((w * n for w, n in zip(weights, by_step, strict=True)), Fraction(0)) / episodes
+        for by_step in totals
+    )
+
+
+def _by_task(endpoint: Endpoint, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the difference of each seed on each task, shape (seeds, tasks)."""
+    import numpy as np
+
+    weights = np.array([float(w) for w in _weights(endpoint)])
+    table: NDArray[np.float64] = np.einsum(
+        "k,skt->st", weights, (counts[:, 0] - counts[:, 1]) / endpoint.schedules
+    )
+    return table
+
+
+def _weights(endpoint: Endpoint) -> tuple[Fraction, ...]:
+    steps = _steps(endpoint)
+    return auc_weights(steps) if endpoint.over_steps == "auc" else (Fraction(1, len(steps)),) * len(steps)
+
+
+def _trained_share(endpoint: Endpoint) -> float:
+    """Return how much of a gap that opens with training an endpoint sees: 0.9 of an area from step 0."""
+    return float(sum(w for w, step in zip(_weights(endpoint), _steps(endpoint), strict=True) if step > 0))
+
+
+def _steps(endpoint: Endpoint) -> tuple[int, ...]:
+    # An evaluation without a step is the final one.
+    return endpoint.steps or (1,)
+
+
+def _second_arm(case: Case, endpoint: Endpoint) -> tuple[float, ...]:
+    """Return the mean success of the second arm over seeds at each step."""
+    runs = case.book.plan.deciding_runs(endpoint, case.study.rows("runs"))
+    rows = case.study.rows(endpoint.register)
+    named = [run for (arm, _), run in runs.items() if arm == endpoint.arms[1]]
+    means = []
+    for step in _steps(endpoint):
+        values = [run if isinstance(run, Missing) else success_at(endpoint, rows, run, step) for run in named]
+        absent = [value for value in values if isinstance(value, Missing)]
+        if absent:
+            raise IncompleteError(
+                f"{endpoint.id} cannot be fitted in study {case.study.name!r}", found=absent[0].reasons[0]
+            )
+        present = [float(value) for value in values if not isinstance(value, Missing)]
+        means.append(sum(present) / len(present))
+    return tuple(means)
