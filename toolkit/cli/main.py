@@ -15,6 +15,7 @@ from toolkit.cli.decide import decide
 from toolkit.cli.draw import draw
 from toolkit.cli.episode import episode
 from toolkit.cli.explain import explain
+from toolkit.cli.findings import findings
 from toolkit.cli.output import leave_quietly, print_error, print_json, silence
 from toolkit.cli.pools import pools
 from toolkit.cli.power import power
@@ -68,6 +69,7 @@ for command in (
     backoffice,
     theory,
     power,
+    findings,
     site,
     reproduce,
 ):

@@ -36,6 +36,7 @@ _HOMES = {
     "success_probability": "bernoulli",
     "t_interval": "secondary",
     "t_quantile": "secondary",
+    "task_differences": "differences",
 }
 
 __all__ = [  # noqa: PLE0604 - the names are the keys above

@@ -1,0 +1,63 @@
+"""Secondary analyses of the published study, from its registers: none of them changes a verdict.
+
+Unlike the engine, these functions know the study: which condition, which arm, which probe.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from toolkit.study.findings.condition import condition_intervals
+from toolkit.study.findings.counts import counts
+from toolkit.study.findings.evidence import Evidence
+from toolkit.study.findings.falls import falls_with_training
+from toolkit.study.findings.finding import LABEL, Analysis, Finding, Unavailable
+from toolkit.study.findings.flips import spurious_by_seed
+from toolkit.study.findings.probe import comparator, noise_floor, task_share
+from toolkit.study.findings.seeds import few_seeds
+from toolkit.study.findings.start import start
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from toolkit.decisions.measure import Registers
+
+__all__ = ["FINDINGS", "LABEL", "Evidence", "Finding", "findings"]
+
+FINDINGS: dict[str, tuple[str, Callable[[Evidence], Analysis]]] = {
+    "counts": ("Counts reconcile, and rounded percentages would not do", counts),
+    "task_share": ("The between-task share of the transition-noise trace", task_share),
+    "noise_floor": ("Mean gradients against their noise floor", noise_floor),
+    "comparator": ("The comparator that draws schedules with replacement", comparator),
+    "spurious_by_seed": ("Spurious rates of the independent arm by seed", spurious_by_seed),
+    "start": ("A pair that is unmatched before training", start),
+    "few_seeds": ("What a few seeds can say", few_seeds),
+    "falls": ('Three readings of "falls with training"', falls_with_training),
+    "condition": ("The exact condition with task-bootstrap intervals", condition_intervals),
+}
+
+
+def findings(study: Registers) -> list[Finding]:
+    """Compute every finding; one that the study's rows do not allow says so.
+
+    Args:
+        study: the opened study.
+
+    Returns:
+        One finding an entry of `FINDINGS`, in their order.
+
+    Raises:
+        DamagedError: a register is damaged.
+    """
+    evidence = Evidence(study)
+    return [_computed(identifier, evidence) for identifier in FINDINGS]
+
+
+def _computed(identifier: str, evidence: Evidence) -> Finding:
+    title, compute = FINDINGS[identifier]
+    try:
+        found = compute(evidence)
+    except Unavailable as reason:
+        sentence = f"Not evaluable: {reason}."
+        return Finding(identifier, title, {}, sentence, "the study's registers", "not_evaluable")
+    return Finding(identifier, title, found.numbers, found.sentence, found.source)

@@ -1,0 +1,107 @@
+"""What the findings read of a study: its rows, its counted runs, its learning curves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from toolkit.study.findings.finding import Unavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from toolkit.decisions.measure import Registers, Row
+
+DECIDING_ROLES = ("pilot", "primary", "reference")
+PAIRED, INDEPENDENT = "paired", "independent"
+
+# A learning curve: training step → share of successes, exactly.
+Curve = dict[int, Fraction]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A study's rows, each table read and checked once.
+
+    Args:
+        study: the opened study.
+    """
+
+    study: Registers
+    _tables: dict[str, Sequence[Row]] = field(default_factory=dict, repr=False, compare=False)
+
+    def rows(self, table: str) -> Sequence[Row]:
+        """Return a table's rows.
+
+        Raises:
+            Unavailable: the study has no such table, or no row in it.
+        """
+        if not self.study.has(table):
+            raise Unavailable(f"the study has no table {table!r}")
+        if table not in self._tables:
+            self._tables[table] = self.study.rows(table)
+        if not self._tables[table]:
+            raise Unavailable(f"table {table!r} has no row")
+        return self._tables[table]
+
+    def runs(self, condition: str, arm: str) -> dict[int, Row]:
+        """Return the counted runs of one arm, by seed.
+
+        Raises:
+            Unavailable: there is none, or two of one seed.
+        """
+        found: dict[int, Row] = {}
+        for row in self.rows("runs"):
+            if not _counts(row, condition, arm):
+                continue
+            if row["seed"] in found:
+                raise Unavailable(f"two counted runs of {condition}, {arm}, seed {row['seed']}")
+            found[row["seed"]] = row
+        if not found:
+            raise Unavailable(f"the study has no counted run of {condition}, {arm}")
+        return dict(sorted(found.items()))
+
+    def curve(self, run: str, regime: str) -> Curve:
+        """Return a run's share of successes by training step on the validation pool.
+
+        Raises:
+            Unavailable: fewer than two evaluations.
+        """
+        where = {"run_id": run, "regime": regime, "phase": "periodic", "pool": "validation"}
+        points = {
+            row["step"]: Fraction(row["successes"], row["episodes"])
+            for row in self.rows("evaluations")
+            if matches(row, where)
+        }
+        if len(points) < 2:  # noqa: PLR2004 - a curve has two ends
+            raise Unavailable(f"run {run!r} has no learning curve under {regime!r}")
+        return dict(sorted(points.items()))
+
+    def differences(self, condition: str, regime: str) -> dict[int, Curve]:
+        """Return, by seed, the paired curve minus the independent one.
+
+        Raises:
+            Unavailable: fewer than two seeds, or seeds or steps that the arms do not share.
+        """
+        paired, independent = self.runs(condition, PAIRED), self.runs(condition, INDEPENDENT)
+        if set(paired) != set(independent) or len(paired) < 2:  # noqa: PLR2004 - a spread needs two
+            raise Unavailable(f"the arms of {condition} do not share two seeds")
+        found = {}
+        for seed in paired:
+            first = self.curve(paired[seed]["run_id"], regime)
+            second = self.curve(independent[seed]["run_id"], regime)
+            if set(first) != set(second):
+                raise Unavailable(f"the arms of {condition}, seed {seed}, were evaluated at different steps")
+            found[seed] = {step: first[step] - second[step] for step in first}
+        return found
+
+
+def matches(row: Row, where: Mapping[str, Any]) -> bool:
+    """Whether a row has the given values."""
+    return all(row[name] == value for name, value in where.items())
+
+
+def _counts(row: Row, condition: str, arm: str) -> bool:
+    where = {"condition": condition, "arm": arm, "scale_rewards": "group", "status": "COMPLETE"}
+    return matches(row, where) and row["role"] in DECIDING_ROLES
