@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from statistics import variance
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,8 +12,11 @@ from toolkit.cli.load import load_cases
 from toolkit.cli.output import console, json_option, print_json
 from toolkit.cli.progress import steps
 from toolkit.errors import UsageError
+from toolkit.study.findings.chi_square import chi_square_quantile
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from toolkit.decisions.rules import Rule
     from toolkit.study.power import Components, Power
 
@@ -23,15 +27,26 @@ CLEARLY = 3  # Monte Carlo errors of a difference
 LABEL = "simulated: it changes no verdict"
 
 
+class Finite(click.FloatRange):
+    """A number in a range; what is no number is refused."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the number; minus zero is zero."""
+        number = float(super().convert(value, param, ctx))
+        if math.isnan(number):
+            self.fail(f"{value!r} is no number", param, ctx)
+        return number + 0.0
+
+
 @click.command()
 @click.argument("rule")
 @click.option("--study", default="published", show_default=True, metavar="NAME|PATH", help="Study to fit.")
 @click.option(
     "--effect",
     "effects",
-    type=click.FloatRange(-1, 1),
+    type=Finite(-1, 1),
     multiple=True,
-    help="True mean difference; none, the rule's threshold and twice that if left out.",
+    help="True mean difference; if left out none, the threshold and, above zero, twice that.",
 )
 @click.option(
     "--seeds",
@@ -41,12 +56,12 @@ LABEL = "simulated: it changes no verdict"
 )
 @click.option(
     "--seed-sd",
-    type=click.FloatRange(0, 1),
+    type=Finite(0, 1),
     help="Standard deviation of the seeds' effects; fitted to the study if left out.",
 )
 @click.option(
     "--task-sd",
-    type=click.FloatRange(0, 0.5),
+    type=Finite(0, 0.5),
     default=0.25,
     show_default=True,
     help="Standard deviation of a task's success rate: assumed, since summary figures do not give it.",
@@ -59,7 +74,7 @@ LABEL = "simulated: it changes no verdict"
     show_default=True,
     help="Simulated studies for each effect and number of seeds.",
 )
-@click.option("--target", type=click.FloatRange(0.01, 0.99), default=0.8, show_default=True, help="Power.")
+@click.option("--target", type=Finite(0.01, 0.99), default=0.8, show_default=True, help="Power.")
 @click.option("--rng-seed", type=click.IntRange(0, 2**32), default=1, show_default=True, help="Seed.")
 @json_option
 def power(
@@ -79,7 +94,9 @@ def power(
     """Simulate RULE as registered: how often would it pass, and what would its interval cover?
 
     The rule's own tests decide each simulated study; no other test stands in for them. Success by step and
-    the spread between seeds are fitted to a study's registers.
+    the spread between seeds are fitted to a study's registers. The effect is that on the rule's estimate; the
+    gap behind it opens with the first trained step, is the same for every task, and so a final test sees a
+    little more of it than an area under the curve.
 
     \b
     Examples:
@@ -112,7 +129,15 @@ def _effects(rule: Rule) -> tuple[float, ...]:
     threshold = float(rule.threshold or 0)
     if not threshold:
         raise UsageError(f"rule {rule.id} has no threshold to take effects from", expected="--effect NUMBER")
-    return (0.0, threshold, 2 * threshold)
+    return (0.0, threshold, 2 * threshold) if threshold > 0 else (0.0, threshold)
+
+
+def spread_range(observed: Sequence[float]) -> tuple[float, float]:
+    """Return the 95% range of the standard deviation of the seeds' differences, for normal differences."""
+    degrees = len(observed) - 1
+    squares = degrees * variance(observed)
+    low, high = (chi_square_quantile(p, degrees) for p in (0.975, 0.025))
+    return math.sqrt(squares / low), math.sqrt(squares / high)
 
 
 def needed(found: list[Power], effect: float, target: float) -> int | None:
@@ -140,12 +165,13 @@ def _document(
         "fitted": {
             "observed": list(components.observed),
             "sampling_sd": components.sampling_variance**0.5,
+            "observed_sd_range": spread_range(components.observed),
             "seed_sd": components.seed_sd,
             "success": {name: list(values) for name, values in components.success.items()},
         },
         "assumed": {
             "seed_sd": found[0].design.seed_sd,
-            "task_sd": found[0].design.task_sd,
+            "task_sd_at_most": found[0].design.task_sd,
             "tasks": found[0].design.tasks,
             "simulations": found[0].design.simulations,
             "rng_seed": found[0].design.rng_seed,
@@ -160,6 +186,7 @@ def _document(
                 "excludes_zero": _share(p.excluded_zero, p.design.simulations),
                 "type_s": _share(p.wrong_sign, p.excluded_zero),
                 "mean_estimate_passed": p.mean_estimate_passed,
+                "task_sd": p.task_sd,
             }
             for p in found
         ],
@@ -196,6 +223,11 @@ def _show(rule: Rule, study: str, components: Components, found: list[Power], ta
             ),
         )
     console().print(table)
+    low, high = spread_range(components.observed)
+    click.echo(
+        f"with {len(components.observed)} seeds the spread of their differences is known from {low:.3f} to "
+        f"{high:.3f} only (95%): simulate other spreads too, with --seed-sd"
+    )
     click.echo(
         f"seed sd {found[0].design.seed_sd:.4f} (fitted: {components.seed_sd:.4f}, of the observed "
         f"differences' spread beyond the episodes' own {components.sampling_variance**0.5:.4f}); task sd at "

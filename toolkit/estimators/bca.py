@@ -26,7 +26,8 @@ def bca_interval(differences: ArrayLike, weights: BootstrapWeights, level: float
         The interval; the errors of its ends are not estimated.
 
     Raises:
-        ValueError: as `crossed_bootstrap`, or differences that are all alike: their skewness is not defined.
+        ValueError: as `crossed_bootstrap`, differences that are all alike, whose skewness is not defined, or
+            so skewed that the interval has no end at this level.
 
     Source:
         Efron 1987; the acceleration of two crossed samples is pooled from the jackknife over seeds and the
@@ -48,6 +49,8 @@ def bca_interval(differences: ArrayLike, weights: BootstrapWeights, level: float
     ends = []
     for tail in ((1 - level) / 2, (1 + level) / 2):
         reach = bias + normal.inv_cdf(tail)
+        if 1 - acceleration * reach <= 0:
+            raise ValueError("the differences are too skewed for an interval at this level")
         ends.append(float(np.quantile(means, normal.cdf(bias + reach / (1 - acceleration * reach)))))
     return BootstrapInterval(registered.estimate, ends[0], ends[1], None, None, level, UNIT)
 

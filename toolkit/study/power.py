@@ -5,7 +5,8 @@ Steps, whose numbers the code repeats:
 1. Fit a study's components: success by step of the second arm, and the spread of the seeds' differences
    beyond what the episodes alone would give.
 2. Simulate episodes: a task's success rate varies around the step's; the first arm adds a gap from the first
-   trained step on, which varies from seed to seed around the assumed effect.
+   trained step on, the same for every task, which varies from seed to seed around the assumed effect. Before
+   training both arms are one policy on one set of schedules: they share their episodes.
 3. Measure the rule's endpoints on the simulated counts, exactly, and evaluate its registered tests.
 
 Source:
@@ -15,6 +16,7 @@ Source:
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from statistics import variance
@@ -38,9 +40,9 @@ if TYPE_CHECKING:
     from toolkit.decisions.rules import Rule
 
 ARMS = 2
-CHUNK = 100
+CELLS = 4_000_000  # drawn at once, to bound the memory
 FEWEST_SEEDS = 2
-# Four standard deviations of the seeds' effects stay within [0, 1]: almost nothing is cut off.
+# Success rates stay within [0, 1] for effects four standard deviations from their mean.
 REACH = 4
 
 
@@ -68,13 +70,13 @@ class Design:
     Args:
         effect: true mean difference on the rule's estimate, first minus second arm.
         seed_sd: standard deviation of the seeds' effects.
-        task_sd: standard deviation of a task's success rate around the step's; made smaller where rates would
-            leave [0, 1].
+        task_sd: standard deviation of a task's success rate around the step's; what would leave [0, 1] is cut
+            from it, and `task_spread` gives what is left.
         seeds: seed pairs, at least two.
         tasks: tasks of every evaluation set; None for the registered ones.
         simulations: simulated studies.
         rng_seed: explicit seed.
-        resamples: resamples of the interval.
+        resamples: resamples of the interval; None for the registered number.
     """
 
     effect: float
@@ -84,7 +86,7 @@ class Design:
     tasks: int | None
     simulations: int
     rng_seed: int
-    resamples: int = 2000
+    resamples: int | None = None
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,7 @@ class Power:
         excluded_zero: studies whose interval excluded zero.
         wrong_sign: those of them whose estimate had the wrong sign; None where the effect is zero.
         mean_estimate_passed: mean estimate of the studies that passed; None where none did.
+        task_sd: endpoint → standard deviation of the tasks' success rates that was simulated.
     """
 
     design: Design
@@ -106,6 +109,7 @@ class Power:
     excluded_zero: int | None
     wrong_sign: int | None
     mean_estimate_passed: float | None
+    task_sd: dict[str, float]
 
     @property
     def pass_probability(self) -> float:
@@ -144,7 +148,7 @@ def fit(case: Case, rule_id: str, task_sd: float, rng_seed: int) -> Components:
     observed = tuple(map(float, present))
     design = Design(0.0, 0.0, task_sd, len(observed), None, 400, rng_seed)
     alone = Components(success, observed, 0.0, 0.0)
-    values = [study.differences for study in _studies(case.book, rule, alone, design)]
+    values = [study.differences for study in studies(case.book, rule, alone, design)]
     sampling = float(sum(variance([float(v) for v in by_seed]) for by_seed in values) / len(values))
     extra = max(0.0, variance(observed) - sampling)
     return Components(success, observed, sampling, extra**0.5)
@@ -162,12 +166,15 @@ def simulate(book: RuleBook, rule_id: str, components: Components, design: Desig
     Raises:
         UsageError: the rule cannot be simulated, or a design that makes no sense.
     """
-    if design.seeds < FEWEST_SEEDS or design.simulations < 1 or min(design.seed_sd, design.task_sd) < 0:
-        raise UsageError("expected two seeds, a simulation, and no negative spread", found=design)
+    spreads = (design.seed_sd, design.task_sd)
+    if design.seeds < FEWEST_SEEDS or design.simulations < 1 or not all(0 <= s <= 1 for s in spreads):
+        raise UsageError("expected two seeds, a simulation, and spreads in [0, 1]", found=design)
+    if not math.isfinite(design.effect):
+        raise UsageError("an effect is a number", found=design.effect)
     rule = book.rule(rule_id)
     passed = covered = excluded = wrong = 0
     estimates: list[float] = []
-    for study in _studies(book, rule, components, design):  # 2
+    for study in studies(book, rule, components, design):  # 2
         if study.passes(rule):  # 3
             passed += 1
             estimates.append(study.estimate)
@@ -185,6 +192,7 @@ def simulate(book: RuleBook, rule_id: str, components: Components, design: Desig
         excluded if has_interval else None,
         wrong if has_interval and design.effect else None,
         sum(estimates) / len(estimates) if estimates else None,
+        _task_spreads(book, rule, components, design),
     )
 
 
@@ -192,13 +200,20 @@ def simulated_endpoints(book: RuleBook, rule: Rule) -> list[Endpoint]:
     """Return the endpoints that a rule reads, if all can be simulated.
 
     Raises:
-        UsageError: one of them is no difference of two arms by seed on evaluations of a registered size.
+        UsageError: one of them is no difference of two arms by seed on evaluations of a registered size, or
+            they compare different arms or conditions.
     """
     named = {name for name in book.names_of(rule) if name in book.endpoints} | {rule.estimate}
     named |= {book.intervals[name].endpoint for name in book.names_of(rule) if name in book.intervals}
     if not rule.estimate:
         raise UsageError(f"rule {rule.id} has no estimate, and its power is not defined")
     endpoints = [endpoint for name, endpoint in book.endpoints.items() if name in named]
+    contrasts = {(endpoint.condition, endpoint.arms, endpoint.scale_rewards) for endpoint in endpoints}
+    if len(contrasts) > 1:
+        raise UsageError(
+            f"the power of {rule.id} cannot be simulated: one effect cannot speak for several contrasts",
+            found="; ".join(f"{c} {' minus '.join(arms)} ({scale})" for c, arms, scale in contrasts),
+        )
     for endpoint in endpoints:
         simple = endpoint.by == "seed" and endpoint.register == "evaluations"
         if not simple or len(endpoint.arms) != ARMS or not endpoint.tasks or endpoint.threshold is not None:
@@ -221,6 +236,7 @@ class _Simulated:
     design: Design
     weights: dict[int, Any]
     interval_level: float | None
+    resamples: int
 
     @property
     def differences(self) -> tuple[Fraction, ...]:
@@ -259,26 +275,35 @@ class _Simulated:
         table = self.tables[endpoint]
         tasks = table.shape[1]
         if tasks not in self.weights:
-            self.weights[tasks] = draw_weights(len(table), tasks, self.design.resamples, self.design.rng_seed)
+            resamples = self.design.resamples or self.resamples
+            self.weights[tasks] = draw_weights(len(table), tasks, resamples, self.design.rng_seed)
         found = crossed_bootstrap(table, self.weights[tasks], level)
         return found.low, found.high
 
 
-def _studies(book: RuleBook, rule: Rule, components: Components, design: Design) -> Iterator[_Simulated]:
+def studies(book: RuleBook, rule: Rule, components: Components, design: Design) -> Iterator[_Simulated]:
     """Yield the simulated studies of a design."""
     import numpy as np
 
     rng = np.random.default_rng(design.rng_seed)
     endpoints = simulated_endpoints(book, rule)
-    share = _trained_share(book.endpoints[rule.estimate])
+    share = trained_share(book.endpoints[rule.estimate])
     level = float(book.intervals[rule.interval].level) if rule.interval else None
+    specs = [book.intervals[n] for n in (*book.names_of(rule), rule.interval) if n in book.intervals]
+    spread = _task_spreads(book, rule, components, design)
+    cells = max(ARMS * design.seeds * len(_steps(e)) * (design.tasks or e.tasks) for e in endpoints)
     weights: dict[int, Any] = {}
     left = design.simulations
     while left:
-        size = min(left, CHUNK)
+        size = min(left, max(1, CELLS // cells))
         left -= size
         gaps = (design.effect + design.seed_sd * rng.standard_normal((size, design.seeds))) / share
-        tables = {e.id: _counts(rng, e, components.success[e.id], gaps, design) for e in endpoints}
+        tables = {
+            e.id: draw_counts(
+                rng, e, components.success[e.id], gaps, tasks=design.tasks or e.tasks, task_sd=spread[e.id]
+            )
+            for e in endpoints
+        }
         for one in range(size):
             yield _Simulated(
                 book,
@@ -288,29 +313,72 @@ def _studies(book: RuleBook, rule: Rule, components: Components, design: Design)
                 design,
                 weights,
                 level,
+                max((spec.resamples for spec in specs), default=1),
             )
 
 
-def _counts(
+def _task_spreads(book: RuleBook, rule: Rule, components: Components, design: Design) -> dict[str, float]:
+    share = trained_share(book.endpoints[rule.estimate])
+    return {
+        e.id: task_spread(components.success[e.id], design, share) for e in simulated_endpoints(book, rule)
+    }
+
+
+def draw_counts(
     rng: np.random.Generator,
     endpoint: Endpoint,
     success: Sequence[float],
     gaps: NDArray[np.float64],
-    design: Design,
+    *,
+    tasks: int,
+    task_sd: float,
 ) -> NDArray[np.int64]:
-    """Return successes, shape (studies, seeds, arms, steps, tasks)."""
+    """Return successes, shape (studies, seeds, arms, steps, tasks).
+
+    Args:
+        rng: where every draw comes from.
+        endpoint: its steps and schedules.
+        success: success at each step without a gap.
+        gaps: first minus second arm after the first trained step, shape (studies, seeds).
+        tasks: tasks.
+        task_sd: standard deviation of the tasks' success rates.
+    """
     import numpy as np
 
     base = np.asarray(success)
-    tasks = design.tasks or endpoint.tasks
-    trained = np.array([step > 0 for step in _steps(endpoint)], dtype=float)
-    room = min(base.min(), 1 - base.max()) - abs(design.effect) - REACH * design.seed_sd
-    spread = min(design.task_sd * 3**0.5, max(0.0, room))
-    around = rng.uniform(-spread, spread, (len(gaps), 1, 1, 1, tasks))
+    trained = np.array([step > 0 for step in _steps(endpoint)])
+    half = task_sd * 3**0.5
+    around = rng.uniform(-half, half, (len(gaps), 1, 1, 1, tasks))
     arms = np.array([1.0, 0.0])[:, None, None]
     lift = gaps[:, :, None, None, None] * arms * trained[:, None]
-    drawn: NDArray[np.int64] = rng.binomial(endpoint.schedules, np.clip(base[:, None] + around + lift, 0, 1))
+    rates = np.clip(base[:, None] + around + lift, 0, 1)
+    drawn: NDArray[np.int64] = rng.binomial(endpoint.schedules, rates)
+    drawn[:, :, 0, ~trained] = drawn[:, :, 1, ~trained]
     return drawn
+
+
+def task_spread(success: Sequence[float], design: Design, share: float) -> float:
+    """Return the standard deviation of the tasks' success rates that keeps all rates within [0, 1].
+
+    Args:
+        success: success at each step.
+        design: what is assumed.
+        share: how much of the gap the rule's estimate sees.
+
+    Raises:
+        UsageError: the effect and the seeds' spread alone would leave [0, 1]: what would be simulated is
+            another effect.
+    """
+    lowest = min(success) + min(0.0, design.effect - REACH * design.seed_sd) / share
+    highest = max(success) + max(0.0, design.effect + REACH * design.seed_sd) / share
+    room = min(lowest, 1 - highest)
+    if room < 0:
+        raise UsageError(
+            "with this effect and this spread of the seeds success rates would leave [0, 1]",
+            expected=f"an effect within reach of success rates of {min(success):.3f} to {max(success):.3f}",
+            found=f"effect {design.effect:g}, seed sd {design.seed_sd:.4f}",
+        )
+    return float(min(design.task_sd, room / 3**0.5))
 
 
 def _by_seed(endpoint: Endpoint, counts: NDArray[np.int64], design: Design) -> tuple[Fraction, ...]:
@@ -340,7 +408,7 @@ def _weights(endpoint: Endpoint) -> tuple[Fraction, ...]:
     return auc_weights(steps) if endpoint.over_steps == "auc" else (Fraction(1, len(steps)),) * len(steps)
 
 
-def _trained_share(endpoint: Endpoint) -> float:
+def trained_share(endpoint: Endpoint) -> float:
     """Return how much of a gap that opens with training an endpoint sees: 0.9 of an area from step 0."""
     return float(sum(w for w, step in zip(_weights(endpoint), _steps(endpoint), strict=True) if step > 0))
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
+from scipy import stats
 
-from toolkit.cli.power import harder, needed
+from toolkit.cli.power import harder, needed, spread_range
 from toolkit.study.power import Design, Power
 
 if TYPE_CHECKING:
@@ -40,8 +42,23 @@ def test_people_see_what_was_fitted_and_what_was_assumed(toolkit: Callable[..., 
     assert "to pass with probability 0.8 at +0.030: no number of seeds simulated here is enough" in out
 
 
+def test_the_range_of_the_spread_is_the_chi_squares() -> None:
+    observed = (0.05390625, -0.0015625, 0.05859375)
+    deviation = np.std(observed, ddof=1)
+    expected = [deviation * (2 / stats.chi2.ppf(p, 2)) ** 0.5 for p in (0.975, 0.025)]
+    assert spread_range(observed) == pytest.approx(expected)
+
+
+def test_a_given_spread_of_the_seeds_is_simulated(toolkit: Callable[..., Result]) -> None:
+    wide, none = (
+        toolkit("power", "H2a", *FAST, "--effect", 0.06, "--seed-sd", sd, "--json").json() for sd in (0.06, 0)
+    )
+    assert wide["assumed"]["seed_sd"] == 0.06
+    assert wide["results"][0]["pass_probability"] < none["results"][0]["pass_probability"]
+
+
 def power(seeds: int, passed: int) -> Power:
-    return Power(Design(0.03, 0.0, 0.0, seeds, None, 1000, 1), passed, None, None, None, None)
+    return Power(Design(0.03, 0.0, 0.0, seeds, None, 1000, 1), passed, None, None, None, None, {})
 
 
 def test_the_fewest_seeds_that_reach_the_target_are_named() -> None:
@@ -64,10 +81,17 @@ def test_a_rule_that_more_seeds_make_harder_is_said_to_be_so() -> None:
         (("H1a",), 2),
         (("H2a", "--seeds", "1"), 2),
         (("H2a", "--effect", "2"), 2),
+        (("H2a", "--effect", "nan"), 2),
+        (("H2a", "--seed-sd", "nan"), 2),
+        (("H2a", "--task-sd", "nan"), 2),
+        (("H2a", "--target", "nan"), 2),
+        (("H2a", "--effect", "0.9"), 2),
+        (("H5", "--effect", "0.3"), 2),
         (("H2a", "--simulations", "5"), 2),
         (("H2a", "--study", "task-pools"), 2),
         (("H2a", "--study", "nowhere"), 2),
-        (("H4",), 3),
+        (("H4",), 2),
+        (("P8",), 2),
     ],
 )
 def test_bad_input_is_said_so(toolkit: Callable[..., Result], arguments: tuple[str, ...], code: int) -> None:

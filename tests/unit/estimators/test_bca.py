@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from toolkit.estimators import bca_interval, crossed_bootstrap, draw_weights
+from toolkit.estimators import bca, bca_interval, crossed_bootstrap, draw_weights
 
 
 def skewed(seeds: int = 5, tasks: int = 40) -> np.ndarray:
@@ -48,6 +48,12 @@ def test_on_symmetric_differences_it_is_the_registered_interval() -> None:
     weights = draw_weights(*table.shape, 20_000, 6)
     ours, registered = bca_interval(table, weights, 0.95), crossed_bootstrap(table, weights, 0.95)
     assert (ours.low, ours.high) == pytest.approx((registered.low, registered.high), abs=0.01)
+
+
+def test_differences_too_skewed_for_the_level_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bca, "_acceleration", lambda _: 1.0)
+    with pytest.raises(ValueError, match="too skewed"):
+        bca_interval(skewed(), draw_weights(5, 40, 500, 1), 0.95)
 
 
 def test_the_same_weights_give_the_same_interval() -> None:

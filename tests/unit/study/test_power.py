@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from toolkit.errors import UsageError
+from toolkit.estimators import crossed_bootstrap, draw_weights
+from toolkit.study import power
 from toolkit.study.power import Components, Design, Power, fit, simulate
 
 if TYPE_CHECKING:
     from toolkit.decisions.case import Case
 
 TASK_SD = 0.25
+RESAMPLES = 200  # enough where the interval is not the point
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +27,7 @@ def fitted(case: Case) -> Components:
 
 
 def run(case: Case, fitted: Components, rule: str = "H2a", **changes: object) -> Power:
-    design = Design(0.03, fitted.seed_sd, TASK_SD, 3, None, 1000, 1)
+    design = Design(0.03, fitted.seed_sd, TASK_SD, 3, None, 1000, 1, RESAMPLES)
     return simulate(case.book, rule, fitted, replace(design, **changes))  # type: ignore[arg-type]
 
 
@@ -72,6 +75,78 @@ def test_a_normal_model_of_the_seeds_differences_gives_the_same_pass_probability
     assert run(case, fitted, simulations=2000).pass_probability == pytest.approx(passes.mean(), abs=0.035)
 
 
+@pytest.mark.parametrize(
+    ("rule", "effect", "tasks"),
+    [
+        ("H2a", 0.05, None),
+        ("H2a", 0.05, 200),
+        ("H2a", -0.05, None),
+        ("H3", 0.05, 30),
+        ("H5", -0.03, None),
+        ("H2b", 0.03, None),
+    ],
+)
+def test_the_mean_of_simulated_studies_is_the_effect_on_every_endpoint(
+    case: Case, rule: str, effect: float, tasks: int | None
+) -> None:
+    components = fit(case, rule, TASK_SD, 1)
+    registered = case.book.rule(rule)
+    share = power.trained_share(case.book.endpoints[registered.estimate])
+    design = Design(effect, 0.0, 0.1, 3, tasks, 600, 1, resamples=10)
+    studies = list(power.studies(case.book, registered, components, design))
+    for name in studies[0].series:
+        truth = effect / share * power.trained_share(case.book.endpoints[name])
+        values = np.array([[float(v) for v in study.series[name]] for study in studies])
+        assert values.mean() == pytest.approx(truth, abs=4 * values.std() / values.size**0.5)
+        for study in studies[:5]:
+            assert study.tables[name].mean() == pytest.approx(float(sum(study.series[name])) / 3)
+
+
+def test_before_training_the_arms_share_their_episodes(case: Case, fitted: Components) -> None:
+    endpoint = case.book.endpoints["c2_auc"]
+    rng = np.random.default_rng(1)
+    counts = power.draw_counts(
+        rng, endpoint, fitted.success["c2_auc"], np.zeros((5, 3)), tasks=64, task_sd=0.1
+    )
+    assert (counts[:, :, 0, 0] == counts[:, :, 1, 0]).all()
+    assert (counts[:, :, 0, 1] != counts[:, :, 1, 1]).any()
+
+
+def test_tasks_differ_as_much_as_is_said(case: Case, fitted: Components) -> None:
+    endpoint = case.book.endpoints["c2_auc"]
+    many = replace(endpoint, schedules=4000)
+    rng = np.random.default_rng(1)
+    counts = power.draw_counts(
+        rng, many, fitted.success["c2_auc"], np.zeros((4, 2)), tasks=4000, task_sd=0.12
+    )
+    assert (counts[:, :, 1, 2] / 4000).std() == pytest.approx(0.12, rel=0.03)
+
+
+@pytest.mark.parametrize("effect", [0.4, -0.6])
+def test_an_effect_that_would_leave_0_to_1_is_refused(case: Case, fitted: Components, effect: float) -> None:
+    with pytest.raises(UsageError, match="would leave"):
+        run(case, fitted, effect=effect)
+
+
+def test_the_spread_of_tasks_that_is_left_is_reported(case: Case, fitted: Components) -> None:
+    found = run(case, fitted, simulations=10)
+    share = 0.9
+    top = max(fitted.success["c2_auc"]) + (0.03 + 4 * fitted.seed_sd) / share
+    bottom = min(fitted.success["c2_auc"]) + (0.03 - 4 * fitted.seed_sd) / share
+    assert found.task_sd["c2_auc"] == pytest.approx(min(0.25, min(1 - top, bottom) / 3**0.5))
+
+
+def test_of_two_readings_the_binding_one_decides(case: Case) -> None:
+    """The literal reading of H2b asks for the final test under flips, the binding one for the clean test."""
+    components = fit(case, "H2b", TASK_SD, 1)
+    rule = case.book.rule("H2b")
+    design = Design(0.03, 0.0, TASK_SD, 3, None, 40, 1, RESAMPLES)
+    passing = next(s for s in power.studies(case.book, rule, components, design) if s.passes(rule))
+    below = (Fraction(-1, 10),) * 3
+    assert replace(passing, series={**passing.series, "c4_final_flips": below}).passes(rule)
+    assert not replace(passing, series={**passing.series, "c4_final_clean": below}).passes(rule)
+
+
 def test_without_any_spread_a_large_effect_always_passes_and_none_never(
     case: Case, fitted: Components
 ) -> None:
@@ -93,14 +168,22 @@ def test_more_tasks_narrow_the_differences(case: Case, fitted: Components) -> No
 
 
 def test_the_interval_covers_the_true_effect(case: Case, fitted: Components) -> None:
-    found = run(case, fitted, seeds=10, simulations=400)
-    assert found.covered is not None
-    assert stats.binomtest(found.covered, 400, 0.95).pvalue > 1e-4 or found.covered > 380
+    found = run(case, fitted, seeds=10, simulations=400, resamples=2000)
+    rule = case.book.rule("H2a")
+    design = replace(found.design)
+    covered = 0
+    for study in power.studies(case.book, rule, fitted, design):
+        table = study.tables["c2_auc"]
+        weights = draw_weights(*table.shape, 2000, design.rng_seed)
+        interval = crossed_bootstrap(table, weights, 0.95)
+        covered += interval.low <= 0.03 <= interval.high
+    assert found.covered == covered
+    assert covered > 370
 
 
 def test_a_non_inferiority_rule_is_decided_by_its_simulated_interval(case: Case) -> None:
     components = fit(case, "H5", TASK_SD, 1)
-    design = Design(0.0, components.seed_sd, TASK_SD, 3, None, 300, 1)
+    design = Design(0.0, components.seed_sd, TASK_SD, 3, None, 300, 1, 1000)
     passes = [
         simulate(case.book, "H5", components, replace(design, effect=effect)).pass_probability
         for effect in (-0.10, 0.0, 0.05)
@@ -115,6 +198,10 @@ def test_a_sign_can_be_wrong_where_the_effect_is_small(case: Case, fitted: Compo
     assert found.wrong_sign is not None
     assert found.excluded_zero is not None
     assert 0 < found.wrong_sign < found.excluded_zero
+    negative = run(case, fitted, effect=-0.06, simulations=300)
+    assert negative.excluded_zero is not None
+    assert negative.excluded_zero > 100
+    assert negative.wrong_sign == 0
     assert run(case, fitted, effect=0.0, simulations=50).wrong_sign is None
 
 

@@ -61,8 +61,9 @@ def noise_floor(evidence: Evidence) -> Analysis:
             "share_beyond_noise": beyond,
         },
         f"The squared norm of the mean paired gradient is {span(ratios, 2)} times its own sampling variance, "
-        f"and a mean gradient of zero would give {noise:.3f} on average: at most {max(beyond):.0%} of it "
-        "is more than noise, and norms and cosines of these means describe the noise first.",
+        f"and a mean gradient of zero would give {noise:.3f} on average: by this estimate at most "
+        f"{max(beyond):.0%} of it is more than noise, and norms and cosines of these means describe the noise "
+        "first.",
         "probe (transition, MC); ‖mean gradient‖² over trace/groups, the trace being plug-in",
     )
 

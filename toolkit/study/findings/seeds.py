@@ -52,8 +52,8 @@ def few_seeds(evidence: Evidence) -> Analysis:
         f"With seeds as the only unit the {LEVEL:.0%} t intervals are {_shown(intervals[0])} for H2a and "
         f"{_shown(intervals[1])} for H3. {meaning}, and with {len(learning)} seeds an exact two-sided "
         f"sign-flip test cannot give a p below {float(flips[0].smallest):g}. A t test would find, with "
-        f"probability {POWER:g}, an effect of {detectable[0]:.2f} for H2a and {detectable[1]:.2f} for H3: "
-        "this many seeds cannot tell a moderate effect from none.",
+        f"probability about {POWER:g}, an effect of {detectable[0]:.2f} for H2a and {detectable[1]:.2f} for "
+        "H3: this many seeds cannot tell a moderate effect from none.",
         "runs, evaluations; Student's t over seeds, all sign patterns",
     )
 
