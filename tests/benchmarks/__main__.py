@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -68,10 +69,12 @@ def main() -> None:
         print(f"{case.name:26} {wall:8.3f} {cpu:8.3f} {max(case.memory):8.0f} {wall / base:7.2f}  {goal}")
     print(f"ratio: wall time over that of '{BASE}', medians of {ROUNDS} rounds (reproduce: 3) in one run")
     # Imported only now: a child process is charged with the memory that its parent held.
-    from tests.benchmarks import episodes, intervals
+    from tests.benchmarks import intervals
 
     intervals.compare()
-    episodes.compare()
+    # In a process of its own: what the others loaded would slow its many small objects down.
+    sys.stdout.flush()
+    subprocess.run([sys.executable, "-m", "tests.benchmarks.episodes"], check=True)
 
 
 if __name__ == "__main__":

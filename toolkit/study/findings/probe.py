@@ -62,8 +62,8 @@ def noise_floor(evidence: Evidence) -> Analysis:
         },
         f"The squared norm of the mean paired gradient is {span(ratios, 2)} times its own sampling variance, "
         f"and a mean gradient of zero would give {noise:.3f} on average: by this estimate at most "
-        f"{max(beyond):.0%} of it is more than noise, and norms and cosines of these means describe the noise "
-        "first.",
+        f"{max(beyond):.0%} of it is more than noise, and norms and cosines of these means describe the "
+        "noise first.",
         "probe (transition, MC); ‖mean gradient‖² over trace/groups, the trace being plug-in",
     )
 
