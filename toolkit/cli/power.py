@@ -104,7 +104,8 @@ def power(
       toolkit power H2a --effect 0.03 --seeds 3 --simulations 200 --json
       toolkit power H5 --effect 0 --seeds 3 --simulations 100
     """
-    from toolkit.study.power import Design, fit, simulate
+    from toolkit.study.power import fit, simulate
+    from toolkit.study.simulation import Design
 
     (case,) = load_cases((study,))
     registered = case.book.rule(rule)

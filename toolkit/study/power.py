@@ -26,10 +26,18 @@ from toolkit.decisions.evaluation import evaluate
 from toolkit.decisions.measure import measure, success_at
 from toolkit.decisions.values import Missing, Series
 from toolkit.errors import IncompleteError, UsageError
-from toolkit.estimators.area import auc_weights
+from toolkit.study.simulation import (
+    Design,
+    by_seed,
+    by_task,
+    draw_counts,
+    steps_of,
+    task_spread,
+    trained_share,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     import numpy as np
     from numpy.typing import NDArray
@@ -42,8 +50,6 @@ if TYPE_CHECKING:
 ARMS = 2
 CELLS = 4_000_000  # drawn at once, to bound the memory
 FEWEST_SEEDS = 2
-# Success rates stay within [0, 1] for effects four standard deviations from their mean.
-REACH = 4
 
 
 @dataclass(frozen=True)
@@ -61,32 +67,6 @@ class Components:
     observed: tuple[float, ...]
     sampling_variance: float
     seed_sd: float
-
-
-@dataclass(frozen=True)
-class Design:
-    """A study to be simulated.
-
-    Args:
-        effect: true mean difference on the rule's estimate, first minus second arm.
-        seed_sd: standard deviation of the seeds' effects.
-        task_sd: standard deviation of a task's success rate around the step's; what would leave [0, 1] is cut
-            from it, and `task_spread` gives what is left.
-        seeds: seed pairs, at least two.
-        tasks: tasks of every evaluation set; None for the registered ones.
-        simulations: simulated studies.
-        rng_seed: explicit seed.
-        resamples: resamples of the interval; None for the registered number.
-    """
-
-    effect: float
-    seed_sd: float
-    task_sd: float
-    seeds: int
-    tasks: int | None
-    simulations: int
-    rng_seed: int
-    resamples: int | None = None
 
 
 @dataclass(frozen=True)
@@ -291,7 +271,7 @@ def studies(book: RuleBook, rule: Rule, components: Components, design: Design) 
     level = float(book.intervals[rule.interval].level) if rule.interval else None
     specs = [book.intervals[n] for n in (*book.names_of(rule), rule.interval) if n in book.intervals]
     spread = _task_spreads(book, rule, components, design)
-    cells = max(ARMS * design.seeds * len(_steps(e)) * (design.tasks or e.tasks) for e in endpoints)
+    cells = max(ARMS * design.seeds * len(steps_of(e)) * (design.tasks or e.tasks) for e in endpoints)
     weights: dict[int, Any] = {}
     left = design.simulations
     while left:
@@ -307,8 +287,8 @@ def studies(book: RuleBook, rule: Rule, components: Components, design: Design) 
         for one in range(size):
             yield _Simulated(
                 book,
-                {e.id: _by_seed(e, tables[e.id][one], design) for e in endpoints},
-                {e.id: _by_task(e, tables[e.id][one]) for e in endpoints},
+                {e.id: by_seed(e, tables[e.id][one], design) for e in endpoints},
+                {e.id: by_task(e, tables[e.id][one]) for e in endpoints},
                 rule.estimate,
                 design,
                 weights,
@@ -324,107 +304,13 @@ def _task_spreads(book: RuleBook, rule: Rule, components: Components, design: De
     }
 
 
-def draw_counts(
-    rng: np.random.Generator,
-    endpoint: Endpoint,
-    success: Sequence[float],
-    gaps: NDArray[np.float64],
-    *,
-    tasks: int,
-    task_sd: float,
-) -> NDArray[np.int64]:
-    """Return successes, shape (studies, seeds, arms, steps, tasks).
-
-    Args:
-        rng: where every draw comes from.
-        endpoint: its steps and schedules.
-        success: success at each step without a gap.
-        gaps: first minus second arm after the first trained step, shape (studies, seeds).
-        tasks: tasks.
-        task_sd: standard deviation of the tasks' success rates.
-    """
-    import numpy as np
-
-    base = np.asarray(success)
-    trained = np.array([step > 0 for step in _steps(endpoint)])
-    half = task_sd * 3**0.5
-    around = rng.uniform(-half, half, (len(gaps), 1, 1, 1, tasks))
-    arms = np.array([1.0, 0.0])[:, None, None]
-    lift = gaps[:, :, None, None, None] * arms * trained[:, None]
-    rates = np.clip(base[:, None] + around + lift, 0, 1)
-    drawn: NDArray[np.int64] = rng.binomial(endpoint.schedules, rates)
-    drawn[:, :, 0, ~trained] = drawn[:, :, 1, ~trained]
-    return drawn
-
-
-def task_spread(success: Sequence[float], design: Design, share: float) -> float:
-    """Return the standard deviation of the tasks' success rates that keeps all rates within [0, 1].
-
-    Args:
-        success: success at each step.
-        design: what is assumed.
-        share: how much of the gap the rule's estimate sees.
-
-    Raises:
-        UsageError: the effect and the seeds' spread alone would leave [0, 1]: what would be simulated is
-            another effect.
-    """
-    lowest = min(success) + min(0.0, design.effect - REACH * design.seed_sd) / share
-    highest = max(success) + max(0.0, design.effect + REACH * design.seed_sd) / share
-    room = min(lowest, 1 - highest)
-    if room < 0:
-        raise UsageError(
-            "with this effect and this spread of the seeds success rates would leave [0, 1]",
-            expected=f"an effect within reach of success rates of {min(success):.3f} to {max(success):.3f}",
-            found=f"effect {design.effect:g}, seed sd {design.seed_sd:.4f}",
-        )
-    return float(min(design.task_sd, room / 3**0.5))
-
-
-def _by_seed(endpoint: Endpoint, counts: NDArray[np.int64], design: Design) -> tuple[Fraction, ...]:
-    """Return the exact difference of each seed."""
-    episodes = (design.tasks or endpoint.tasks) * endpoint.schedules
-    weights = _weights(endpoint)
-    totals = (counts[:, 0] - counts[:, 1]).sum(axis=-1).tolist()
-    return tuple(
-        sum((w * n for w, n in zip(weights, by_step, strict=True)), Fraction(0)) / episodes
-        for by_step in totals
-    )
-
-
-def _by_task(endpoint: Endpoint, counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the difference of each seed on each task, shape (seeds, tasks)."""
-    import numpy as np
-
-    weights = np.array([float(w) for w in _weights(endpoint)])
-    table: NDArray[np.float64] = np.einsum(
-        "k,skt->st", weights, (counts[:, 0] - counts[:, 1]) / endpoint.schedules
-    )
-    return table
-
-
-def _weights(endpoint: Endpoint) -> tuple[Fraction, ...]:
-    steps = _steps(endpoint)
-    return auc_weights(steps) if endpoint.over_steps == "auc" else (Fraction(1, len(steps)),) * len(steps)
-
-
-def trained_share(endpoint: Endpoint) -> float:
-    """Return how much of a gap that opens with training an endpoint sees: 0.9 of an area from step 0."""
-    return float(sum(w for w, step in zip(_weights(endpoint), _steps(endpoint), strict=True) if step > 0))
-
-
-def _steps(endpoint: Endpoint) -> tuple[int, ...]:
-    # An evaluation without a step is the final one.
-    return endpoint.steps or (1,)
-
-
 def _second_arm(case: Case, endpoint: Endpoint) -> tuple[float, ...]:
     """Return the mean success of the second arm over seeds at each step."""
     runs = case.book.plan.deciding_runs(endpoint, case.study.rows("runs"))
     rows = case.study.rows(endpoint.register)
     named = [run for (arm, _), run in runs.items() if arm == endpoint.arms[1]]
     means = []
-    for step in _steps(endpoint):
+    for step in steps_of(endpoint):
         values = [run if isinstance(run, Missing) else success_at(endpoint, rows, run, step) for run in named]
         absent = [value for value in values if isinstance(value, Missing)]
         if absent:

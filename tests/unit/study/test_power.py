@@ -11,8 +11,9 @@ import pytest
 
 from toolkit.errors import UsageError
 from toolkit.estimators import crossed_bootstrap, draw_weights
-from toolkit.study import power
-from toolkit.study.power import Components, Design, Power, fit, simulate
+from toolkit.study import power, simulation
+from toolkit.study.power import Components, Power, fit, simulate
+from toolkit.study.simulation import Design
 
 if TYPE_CHECKING:
     from toolkit.decisions.case import Case
@@ -91,11 +92,11 @@ def test_the_mean_of_simulated_studies_is_the_effect_on_every_endpoint(
 ) -> None:
     components = fit(case, rule, TASK_SD, 1)
     registered = case.book.rule(rule)
-    share = power.trained_share(case.book.endpoints[registered.estimate])
+    share = simulation.trained_share(case.book.endpoints[registered.estimate])
     design = Design(effect, 0.0, 0.1, 3, tasks, 600, 1, resamples=10)
     studies = list(power.studies(case.book, registered, components, design))
     for name in studies[0].series:
-        truth = effect / share * power.trained_share(case.book.endpoints[name])
+        truth = effect / share * simulation.trained_share(case.book.endpoints[name])
         values = np.array([[float(v) for v in study.series[name]] for study in studies])
         assert values.mean() == pytest.approx(truth, abs=4 * values.std() / values.size**0.5)
         for study in studies[:5]:
@@ -105,7 +106,7 @@ def test_the_mean_of_simulated_studies_is_the_effect_on_every_endpoint(
 def test_before_training_the_arms_share_their_episodes(case: Case, fitted: Components) -> None:
     endpoint = case.book.endpoints["c2_auc"]
     rng = np.random.default_rng(1)
-    counts = power.draw_counts(
+    counts = simulation.draw_counts(
         rng, endpoint, fitted.success["c2_auc"], np.zeros((5, 3)), tasks=64, task_sd=0.1
     )
     assert (counts[:, :, 0, 0] == counts[:, :, 1, 0]).all()
@@ -116,7 +117,7 @@ def test_tasks_differ_as_much_as_is_said(case: Case, fitted: Components) -> None
     endpoint = case.book.endpoints["c2_auc"]
     many = replace(endpoint, schedules=4000)
     rng = np.random.default_rng(1)
-    counts = power.draw_counts(
+    counts = simulation.draw_counts(
         rng, many, fitted.success["c2_auc"], np.zeros((4, 2)), tasks=4000, task_sd=0.12
     )
     assert (counts[:, :, 1, 2] / 4000).std() == pytest.approx(0.12, rel=0.03)

@@ -1,0 +1,143 @@
+"""Simulated episodes of two arms: what is assumed, success counts, and differences by seed and by task."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from toolkit.errors import UsageError
+from toolkit.estimators.area import auc_weights
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from toolkit.decisions.endpoints import Endpoint
+
+# Success rates stay within [0, 1] for effects four standard deviations from their mean.
+REACH = 4
+
+
+@dataclass(frozen=True)
+class Design:
+    """A study to be simulated.
+
+    Args:
+        effect: true mean difference on the rule's estimate, first minus second arm.
+        seed_sd: standard deviation of the seeds' effects.
+        task_sd: standard deviation of a task's success rate around the step's; what would leave [0, 1] is cut
+            from it, and `task_spread` gives what is left.
+        seeds: seed pairs, at least two.
+        tasks: tasks of every evaluation set; None for the registered ones.
+        simulations: simulated studies.
+        rng_seed: explicit seed.
+        resamples: resamples of the interval; None for the registered number.
+    """
+
+    effect: float
+    seed_sd: float
+    task_sd: float
+    seeds: int
+    tasks: int | None
+    simulations: int
+    rng_seed: int
+    resamples: int | None = None
+
+
+def draw_counts(
+    rng: np.random.Generator,
+    endpoint: Endpoint,
+    success: Sequence[float],
+    gaps: NDArray[np.float64],
+    *,
+    tasks: int,
+    task_sd: float,
+) -> NDArray[np.int64]:
+    """Return successes, shape (studies, seeds, arms, steps, tasks).
+
+    Args:
+        rng: where every draw comes from.
+        endpoint: its steps and schedules.
+        success: success at each step without a gap.
+        gaps: first minus second arm after the first trained step, shape (studies, seeds).
+        tasks: tasks.
+        task_sd: standard deviation of the tasks' success rates.
+    """
+    import numpy as np
+
+    base = np.asarray(success)
+    trained = np.array([step > 0 for step in steps_of(endpoint)])
+    half = task_sd * 3**0.5
+    around = rng.uniform(-half, half, (len(gaps), 1, 1, 1, tasks))
+    arms = np.array([1.0, 0.0])[:, None, None]
+    lift = gaps[:, :, None, None, None] * arms * trained[:, None]
+    rates = np.clip(base[:, None] + around + lift, 0, 1)
+    drawn: NDArray[np.int64] = rng.binomial(endpoint.schedules, rates)
+    drawn[:, :, 0, ~trained] = drawn[:, :, 1, ~trained]
+    return drawn
+
+
+def task_spread(success: Sequence[float], design: Design, share: float) -> float:
+    """Return the standard deviation of the tasks' success rates that keeps all rates within [0, 1].
+
+    Args:
+        success: success at each step.
+        design: what is assumed.
+        share: how much of the gap the rule's estimate sees.
+
+    Raises:
+        UsageError: the effect and the seeds' spread alone would leave [0, 1]: what would be simulated is
+            another effect.
+    """
+    lowest = min(success) + min(0.0, design.effect - REACH * design.seed_sd) / share
+    highest = max(success) + max(0.0, design.effect + REACH * design.seed_sd) / share
+    room = min(lowest, 1 - highest)
+    if room < 0:
+        raise UsageError(
+            "with this effect and this spread of the seeds success rates would leave [0, 1]",
+            expected=f"an effect within reach of success rates of {min(success):.3f} to {max(success):.3f}",
+            found=f"effect {design.effect:g}, seed sd {design.seed_sd:.4f}",
+        )
+    return float(min(design.task_sd, room / 3**0.5))
+
+
+def by_seed(endpoint: Endpoint, counts: NDArray[np.int64], design: Design) -> tuple[Fraction, ...]:
+    """Return the exact difference of each seed."""
+    episodes = (design.tasks or endpoint.tasks) * endpoint.schedules
+    weights = weights_of(endpoint)
+    totals = (counts[:, 0] - counts[:, 1]).sum(axis=-1).tolist()
+    return tuple(
+        sum((w * n for w, n in zip(weights, by_step, strict=True)), Fraction(0)) / episodes
+        for by_step in totals
+    )
+
+
+def by_task(endpoint: Endpoint, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the difference of each seed on each task, shape (seeds, tasks)."""
+    import numpy as np
+
+    weights = np.array([float(w) for w in weights_of(endpoint)])
+    table: NDArray[np.float64] = np.einsum(
+        "k,skt->st", weights, (counts[:, 0] - counts[:, 1]) / endpoint.schedules
+    )
+    return table
+
+
+def weights_of(endpoint: Endpoint) -> tuple[Fraction, ...]:
+    """Return the weight of each step that an endpoint reads: of an area, or of a mean."""
+    steps = steps_of(endpoint)
+    return auc_weights(steps) if endpoint.over_steps == "auc" else (Fraction(1, len(steps)),) * len(steps)
+
+
+def trained_share(endpoint: Endpoint) -> float:
+    """Return how much of a gap that opens with training an endpoint sees: 0.9 of an area from step 0."""
+    return float(sum(w for w, step in zip(weights_of(endpoint), steps_of(endpoint), strict=True) if step > 0))
+
+
+def steps_of(endpoint: Endpoint) -> tuple[int, ...]:
+    """Return the steps that an endpoint reads."""
+    # An evaluation without a step is the final one.
+    return endpoint.steps or (1,)
