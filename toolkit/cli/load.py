@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from toolkit.decisions.case import Case
     from toolkit.prereg.verification import Verification
+    from toolkit.registers.manifest import RegistrationRef
     from toolkit.registers.study import Study
 
 
@@ -74,6 +75,17 @@ def load_cases(names: Sequence[str], home: Home | None = None) -> list[Case]:
         folder = home.registration_folder(named)
         cases.append(open_case(study, load_registration(folder)))
     return cases
+
+
+def registration_ref(home: Home) -> RegistrationRef:
+    """Return the shipped registration as the manifests of its registers name it."""
+    from toolkit.prereg.registration import load_registration
+    from toolkit.registers.manifest import RegistrationRef
+    from toolkit.registers.published.build import REGISTRATION
+
+    registration = load_registration(home.registration_folder(REGISTRATION))
+    amendments = {amendment.id: amendment.sha256 for amendment in registration.amendments}
+    return RegistrationRef(registration.name, registration.sha256, amendments)
 
 
 def verify_named(name: str, home: Home) -> Verification:

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from toolkit.cli.load import load_study
+from toolkit.cli.load import load_study, registration_ref
 from toolkit.cli.output import console, json_option, print_json
 from toolkit.cli.progress import steps
 from toolkit.errors import IncompleteError, UsageError
-from toolkit.places import Home, find_home
-
-if TYPE_CHECKING:
-    from toolkit.registers.manifest import RegistrationRef
+from toolkit.places import find_home
 
 NAME = "task-pools"
 
@@ -124,7 +120,7 @@ def build(*, out: Path | None, check: bool, as_json: bool) -> None:
     card = read_text(home.cards / f"{NAME}.md")
     with steps("pools") as progress:
         action = task_pools.check if check else task_pools.build
-        manifest = action(folder, card, _registration(home), progress)
+        manifest = action(folder, card, registration_ref(home), progress)
     done = "identical" if check else "written"
     rows = manifest.tables[task_pools.TABLE].rows
     if as_json:
@@ -161,13 +157,3 @@ def verify(*, study: str, as_json: bool) -> None:
         return
     for name, sha256 in digests.items():
         click.echo(f"{name:16} verified   {sha256}")
-
-
-def _registration(home: Home) -> RegistrationRef:
-    from toolkit.prereg.registration import load_registration
-    from toolkit.registers.manifest import RegistrationRef
-    from toolkit.registers.published.build import REGISTRATION
-
-    registration = load_registration(home.registration_folder(REGISTRATION))
-    amendments = {amendment.id: amendment.sha256 for amendment in registration.amendments}
-    return RegistrationRef(registration.name, registration.sha256, amendments)

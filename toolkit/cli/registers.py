@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from toolkit.cli.load import load_study
+from toolkit.cli.load import load_study, registration_ref
 from toolkit.cli.output import console, json_option, print_json, study_option
 from toolkit.errors import UsageError
 from toolkit.places import find_home
@@ -142,9 +142,7 @@ def build(*, study: str, source: Path | None, out: Path | None, check: bool, as_
       toolkit registers build published --check
     """
     from toolkit.files import read_text
-    from toolkit.prereg.registration import load_registration
-    from toolkit.registers.manifest import RegistrationRef
-    from toolkit.registers.published.build import REGISTRATION, build_published, check_published
+    from toolkit.registers.published.build import build_published, check_published
 
     home = find_home()
     if home.is_shipped and out is None and not check:
@@ -155,9 +153,7 @@ def build(*, study: str, source: Path | None, out: Path | None, check: bool, as_
     folder = out or home.registers / study
     source = source or home.registers / study / "source"
     card = read_text(home.cards / f"{study}.md")
-    registration = load_registration(home.registration_folder(REGISTRATION))
-    amendments = {amendment.id: amendment.sha256 for amendment in registration.amendments}
-    ref = RegistrationRef(registration.name, registration.sha256, amendments)
+    ref = registration_ref(home)
     manifest = (check_published if check else build_published)(source, folder, card, ref)
     done = "identical" if check else "written"
     if as_json:
