@@ -113,7 +113,7 @@ def fit(case: Case, rule_id: str, task_sd: float, rng_seed: int) -> Components:
         rng_seed: seed of the simulation that gives the sampling variance.
 
     Raises:
-        UsageError: the rule cannot be simulated.
+        UsageError: the rule cannot be simulated, or has fewer than two seeds.
         IncompleteError: the study lacks a run that the rule reads.
     """
     rule = case.book.rule(rule_id)
@@ -126,6 +126,8 @@ def fit(case: Case, rule_id: str, task_sd: float, rng_seed: int) -> Components:
             f"{rule_id} has no estimate in study {case.study.name!r}", found="; ".join(present.reasons)
         )
     observed = tuple(map(float, present))
+    if len(observed) < FEWEST_SEEDS:
+        raise UsageError(f"the spread between seeds cannot be fitted to {len(observed)} of them")
     design = Design(0.0, 0.0, task_sd, len(observed), None, 400, rng_seed)
     alone = Components(success, observed, 0.0, 0.0)
     values = [study.differences for study in studies(case.book, rule, alone, design)]

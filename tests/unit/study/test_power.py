@@ -226,6 +226,13 @@ def test_a_rule_that_reads_something_else_cannot_be_simulated(case: Case, rule: 
         fit(case, rule, TASK_SD, 1)
 
 
+def test_one_seed_has_no_spread_to_fit(case: Case) -> None:
+    single = {name: replace(endpoint, seeds=(0,)) for name, endpoint in case.book.endpoints.items()}
+    alone = replace(case, book=replace(case.book, endpoints=single))
+    with pytest.raises(UsageError, match="cannot be fitted"):
+        fit(alone, "H2a", TASK_SD, 1)
+
+
 @pytest.mark.parametrize("change", [{"seeds": 1}, {"simulations": 0}, {"seed_sd": -0.1}])
 def test_a_design_that_makes_no_sense_is_refused(
     case: Case, fitted: Components, change: dict[str, float]
