@@ -57,7 +57,7 @@ COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gene
 lock: $(VENV)/bin/python
 	@$(PIP) uv
 	@$(COMPILE) --extra site --group build --output-file requirements.lock
-	@$(COMPILE) --extra site --extra hub --extra mcp --group build --group test --group check \
+	@$(COMPILE) --extra site --extra hub --extra mcp --extra freeze --group build --group test --group check \
 		--constraints requirements.lock --output-file requirements-dev.lock
 	@$(COMPILE) --group bench --constraints requirements-dev.lock --output-file requirements-bench.lock
 

@@ -28,6 +28,20 @@ def read_bytes(path: Path) -> bytes:
         raise unreadable(path, error) from None
 
 
+def read_up_to(path: Path, limit: int) -> bytes:
+    """Return a file's first bytes, and no more than `limit`.
+
+    Raises:
+        IncompleteError: the file is missing or cannot be read.
+    """
+    try:
+        _check_regular(path)
+        with path.open("rb") as stream:
+            return stream.read(limit)
+    except (OSError, ValueError) as error:
+        raise unreadable(path, error) from None
+
+
 def read_text(path: Path) -> str:
     """Return a file's UTF-8 text.
 

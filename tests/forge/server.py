@@ -1,0 +1,327 @@
+"""Authorities on loopback: forged ones that fail as told, and `openssl ts -reply` as an independent one."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+import threading
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Self
+
+from tests.forge import der
+from tests.forge.keys import DIGEST_OIDS
+from tests.forge.pki import House, house
+from tests.forge.token import POLICY, Recipe, stamped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+FAULTS = (
+    "wrong nonce",
+    "no nonce",
+    "wrong imprint",
+    "rejection",
+    "slow",
+    "truncated",
+    "HTML",
+    "HTTP 404",
+    "HTTP 500",
+    "HTTP 503 twice",
+    "redirect",
+    "redirect in a circle",
+    "empty body",
+    "5 MB body",
+    "closes the connection",
+    "less than announced",
+    "genTime off by days",
+    "genTime in the future",
+    "no certificate",
+    "other policy",
+    "wrong signature",
+)
+REPLY = "application/timestamp-reply"
+PAGE = b"<!DOCTYPE html>\n<html><body>Please log in to the network.</body></html>\n"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a TimeStampReq asks."""
+
+    algorithm: bytes
+    imprint: bytes
+    policy: bytes | None
+    nonce: int | None
+    certificates: bool
+
+
+def read_request(raw: bytes) -> Asked:
+    _, imprint, *rest = der.children(raw)
+    identifier, value = der.children(imprint)
+    by_tag = {part[0]: part for part in rest}
+    return Asked(
+        algorithm=next(der.children(identifier)),
+        imprint=der.body(value),
+        policy=by_tag.get(0x06),
+        nonce=int.from_bytes(der.body(by_tag[0x02]), "big", signed=True) if 0x02 in by_tag else None,
+        certificates=der.body(by_tag.get(0x01, der.boolean(False))) == b"\xff",
+    )
+
+
+class _Server(ThreadingHTTPServer):
+    request_queue_size = 128  # five callers at once, as it is by default, keep the sixth waiting for seconds
+
+
+class _Loopback:
+    """A server on a free port of this machine, while the context lasts."""
+
+    def __init__(self) -> None:
+        self.requests: list[bytes] = []
+        self._ended = threading.Event()
+
+    def __enter__(self) -> Self:
+        self._ended.clear()
+        self._server = _Server(("127.0.0.1", 0), self._handler())
+        # The interval is how long leaving takes at most.
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_port}/tsr"
+
+    @property
+    def root(self) -> bytes:
+        """The root certificate, DER."""
+        raise NotImplementedError
+
+    def respond(self, raw: bytes, handler: Handler) -> None:
+        raise NotImplementedError
+
+    def _handler(self) -> type[Handler]:
+        class Bound(Handler):
+            authority = self
+
+        return Bound
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Hands a request's body to its authority."""
+
+    authority: ClassVar[_Loopback]
+
+    def do_POST(self) -> None:
+        raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.authority.requests.append(raw)
+        try:
+            self.authority.respond(raw, self)
+        except (BrokenPipeError, ConnectionResetError):
+            self.close_connection = True
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing on stderr."""
+
+    def send(self, body: bytes, status: int = 200, kind: str = REPLY, **headers: str) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", headers.pop("length", str(len(body))))
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.end_headers()
+        self.wfile.write(body)
+
+
+class Authority(_Loopback):
+    """An authority that answers with forged tokens, honest but for one fault.
+
+    Args:
+        label: which house it is of; two labels share no key.
+        fault: one of `FAULTS`, or None.
+        at: the time it states; the machine's own where None.
+        pause: seconds between two bytes of a slow answer.
+    """
+
+    def __init__(
+        self, label: str = "A", fault: str | None = None, at: datetime | None = None, pause: float = 1
+    ) -> None:
+        super().__init__()
+        if fault is not None and fault not in FAULTS:
+            raise ValueError(f"no fault is called {fault}: {', '.join(FAULTS)}")
+        self._label, self._fault, self._at, self._pause = label, fault, at, pause
+
+    @property
+    def house(self) -> House:
+        return house(self._label)
+
+    @property
+    def root(self) -> bytes:
+        return self.house.root.der
+
+    def recipe(self, raw: bytes) -> Recipe:
+        """Return the honest answer to a request."""
+        asked = read_request(raw)
+        names = {der.oid(dotted): name for name, dotted in DIGEST_OIDS.items()}
+        return Recipe(
+            signer=self.house.signer,
+            imprint_digest=names[asked.algorithm],
+            imprint=asked.imprint,
+            nonce=asked.nonce,
+            policy=POLICY,
+            certificates=None if asked.certificates else (),
+            gen_time=stamped(self._at or datetime.now(UTC)),
+            serial=len(self.requests),
+        )
+
+    def respond(self, raw: bytes, handler: Handler) -> None:
+        fault = self._fault
+        good = self.recipe(raw)
+        if fault in _TRANSPORT:
+            _TRANSPORT[fault](self, good, handler)
+        else:
+            handler.send((_CHANGES[fault](good) if fault else good).make())
+
+    def drip(self, body: bytes) -> Iterator[bytes]:
+        """Yield one byte after another, until nobody wants the rest."""
+        for position in range(len(body)):
+            if self._ended.wait(self._pause if position else 0):
+                return
+            yield body[position : position + 1]
+
+    def _slowly(self, good: Recipe, handler: Handler) -> None:
+        body = good.make()
+        handler.send(b"", length=str(len(body)))
+        for byte in self.drip(body):
+            handler.wfile.write(byte)
+            handler.wfile.flush()
+
+    def _third_time(self, good: Recipe, handler: Handler) -> None:
+        if len(self.requests) > 2:
+            handler.send(good.make())
+        else:
+            handler.send(b"busy\n", 503, "text/plain", Retry_After="0")
+
+    def _elsewhere(self, good: Recipe, handler: Handler) -> None:
+        if handler.path.startswith("/moved"):
+            handler.send(good.make())
+        else:
+            handler.send(b"", 307, "text/plain", Location="/moved")
+
+
+def _other_bit(value: bytes) -> bytes:
+    return value[:-1] + bytes([value[-1] ^ 1])
+
+
+def _days_off(good: Recipe, days: int) -> Recipe:
+    moment = datetime.strptime(str(good.gen_time), "%Y%m%d%H%M%SZ").replace(tzinfo=UTC)
+    return good.but(gen_time=stamped(moment + timedelta(days=days)))
+
+
+def _hang_up(_: Authority, __: Recipe, handler: Handler) -> None:
+    handler.close_connection = True
+
+
+_CHANGES: dict[str, Callable[[Recipe], Recipe]] = {
+    "wrong nonce": lambda good: good.but(nonce=(good.nonce or 0) + 1),
+    "no nonce": lambda good: good.but(nonce=None),
+    "wrong imprint": lambda good: good.but(imprint=_other_bit(good.imprint or b"\x00")),
+    "rejection": lambda good: good.but(status=2, text="Request rate exceeded", failure=25, with_token=False),
+    "genTime off by days": lambda good: _days_off(good, -3),
+    "genTime in the future": lambda good: _days_off(good, 3),
+    "no certificate": lambda good: good.but(certificates=()),
+    "other policy": lambda good: good.but(policy=POLICY + ".9"),
+    "wrong signature": lambda good: good.but(edits=(("signature", _other_bit),)),
+}
+
+_TRANSPORT: dict[str, Callable[[Authority, Recipe, Handler], None]] = {
+    "slow": Authority._slowly,  # noqa: SLF001
+    "truncated": lambda _, good, handler: handler.send(good.make()[:-100]),
+    "less than announced": lambda _, good, handler: handler.send(
+        good.make()[:-100], length=str(len(good.make()))
+    ),
+    "HTML": lambda _, __, handler: handler.send(PAGE, kind="text/html"),
+    "HTTP 404": lambda _, __, handler: handler.send(PAGE, 404, "text/html"),
+    "HTTP 500": lambda _, __, handler: handler.send(PAGE, 500, "text/html"),
+    "HTTP 503 twice": Authority._third_time,  # noqa: SLF001
+    "redirect": Authority._elsewhere,  # noqa: SLF001
+    "redirect in a circle": lambda _, __, handler: handler.send(b"", 307, "text/plain", Location="/tsr"),
+    "empty body": lambda _, __, handler: handler.send(b""),
+    "5 MB body": lambda _, __, handler: handler.send(bytes(5_000_000)),
+    "closes the connection": _hang_up,
+}
+
+ROOT, STAMPER = "/O=OpenSSL/CN=OpenSSL Root", "/O=OpenSSL/CN=OpenSSL Stamper"
+_CONFIGURATION = """
+[tsa]
+default_tsa = here
+[here]
+dir = {folder}
+serial = $dir/serial
+signer_cert = $dir/signer.pem
+certs = $dir/root.pem
+signer_key = $dir/signer.key
+signer_digest = sha256
+default_policy = {policy}
+digests = sha256, sha384, sha512
+accuracy = secs:1, millisecs:500
+ordering = no
+tsa_name = yes
+ess_cert_id_chain = no
+ess_cert_id_alg = sha256
+[signer]
+basicConstraints = critical, CA:FALSE
+keyUsage = critical, digitalSignature
+extendedKeyUsage = critical, timeStamping
+"""
+
+
+class OpensslAuthority(_Loopback):
+    """`openssl ts -reply` behind HTTP: keys, certificates and serial file in a folder that goes with it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        # `openssl ts` reads, counts up and writes its serial file without a lock of its own.
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> Self:
+        self._temporary = tempfile.TemporaryDirectory(prefix="forge-")
+        self._folder = Path(self._temporary.name)
+        configuration = _CONFIGURATION.format(folder=self._folder, policy=POLICY)
+        self._folder.joinpath("ts.cnf").write_text(configuration, encoding="utf-8")
+        self._folder.joinpath("serial").write_text("01\n", encoding="utf-8")
+        new_key = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes"
+        usage = "-addext keyUsage=critical,keyCertSign,cRLSign"
+        self._run(f"req -x509 {new_key} -keyout root.key -out root.pem -days 3650 {usage} -subj", ROOT)
+        self._run(f"req {new_key} -keyout signer.key -out signer.csr -subj", STAMPER)
+        self._run(
+            "x509 -req -in signer.csr -CA root.pem -CAkey root.key -set_serial 7 -days 3650"
+            " -extfile ts.cnf -extensions signer -out signer.pem"
+        )
+        return super().__enter__()
+
+    def __exit__(self, *details: object) -> None:
+        super().__exit__(*details)
+        self._temporary.cleanup()
+
+    @property
+    def root(self) -> bytes:
+        return self._run("x509 -in root.pem -outform DER")
+
+    def respond(self, raw: bytes, handler: Handler) -> None:
+        with self._lock:
+            self._folder.joinpath("request").write_bytes(raw)
+            self._run("ts -reply -config ts.cnf -queryfile request -out reply")
+            reply = self._folder.joinpath("reply").read_bytes()
+        handler.send(reply)
+
+    def _run(self, words: str, *further: str) -> bytes:
+        command = ("openssl", *words.split(), *further)
+        return subprocess.run(command, cwd=self._folder, capture_output=True, check=True).stdout

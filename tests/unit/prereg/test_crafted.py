@@ -1,0 +1,175 @@
+"""Forged tokens, one defect each: what the verifier must refuse, where, and what it must accept."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import cache
+from typing import TYPE_CHECKING
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from tests.forge.defects import CASES, CHECKS, Case
+from tests.forge.token import Recipe
+from toolkit.prereg.token.verify import STEPS, Material, verify_token
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from toolkit.prereg.token.verdict import TokenVerdict
+
+VALID = [name for name in CASES if name.startswith("valid: ")]
+DEFECTS = [name for name in CASES if not name.startswith("valid: ")]
+GEN_TIME = re.compile(rb"\x18.(20\d{12})(?:\.\d+)?Z")
+
+
+@cache
+def built(name: str) -> Case:
+    return CASES[name]()
+
+
+def judged(case: Case) -> TokenVerdict:
+    return verify_token(case.token, Material(**case.material), at=case.at)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_forged_token_gets_its_verdict(name: str) -> None:
+    case = built(name)
+    found = judged(case)
+    assert (found.verdict, found.failed_check) == (case.expected, case.failed_check), found.message
+
+
+def test_every_check_of_a_token_has_several_defects() -> None:
+    assert len(DEFECTS) >= 130
+    assert len(VALID) >= 20
+    assert {check: len(names) for check, names in CHECKS.items() if len(names) < 4} == {}
+    assert [check for _, check in STEPS] == list(CHECKS)
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_a_defect_stands_under_the_check_that_finds_it(check: str) -> None:
+    assert {built(name).failed_check for name in CHECKS[check]} == {check}
+
+
+def _pem(certificates: tuple[bytes, ...]) -> bytes:
+    return b"".join(x509.load_der_x509_certificate(one).public_bytes(Encoding.PEM) for one in certificates)
+
+
+def openssl(case: Case, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Ask `openssl ts -verify` at the token's own time."""
+    folder.joinpath("token").write_bytes(case.token)
+    folder.joinpath("roots.pem").write_bytes(_pem(case.material["roots"]))
+    moment = datetime.strptime(GEN_TIME.search(case.token)[1].decode(), "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+    command = ["openssl", "ts", "-verify", "-in", "token", "-CAfile", "roots.pem", "-partial_chain"]
+    command += ["-attime", str(int(moment.timestamp()))]
+    # What begins with an object identifier is a token without a response round it.
+    if Recipe(bare=True).make()[4:15] in case.token[:20]:
+        command += ["-token_in"]
+    given = case.material.get("signer")
+    untrusted = (*case.material.get("untrusted", ()), *((given,) if given else ()))
+    if untrusted:
+        folder.joinpath("untrusted.pem").write_bytes(_pem(untrusted))
+        command += ["-untrusted", "untrusted.pem"]
+    if request := case.material.get("request"):
+        folder.joinpath("request").write_bytes(request)
+        command += ["-queryfile", "request"]
+    elif case.material["document"] is None:
+        command += ["-digest", case.material["digest"][1].hex()]
+    else:
+        folder.joinpath("document").write_bytes(case.material["document"])
+        command += ["-data", "document"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("name", VALID)
+def test_openssl_accepts_what_is_called_valid(name: str, tmp_path: Path) -> None:
+    case = built(name)
+    done = openssl(case, tmp_path)
+    accepted = done.returncode == 0 and "Verification: OK" in done.stdout
+    # Where OpenSSL cannot judge, it must still be seen to refuse: otherwise the excuse is out of date.
+    assert accepted == (case.beyond_openssl is None), (case.beyond_openssl, done.stderr)
+
+
+# What the message must say, so that the reader knows what to do.
+MESSAGES = {
+    "empty": "empty",
+    "PEM": "PEM",
+    "base64 in lines": "base64",
+    "HTML": "HTML",
+    "rejected with a text": "Time source is not synchronised",
+    "document with other line endings": "line endings",
+    "token for the document with other line endings": "line endings",
+    "token for the hash of the document": "hash of the hash",
+    "token for the hash in hexadecimal": "hexadecimal",
+    "another nonce": "nonce",
+    "request for another document": "imprint",
+    "no certificate at all": "missing",
+    "digest SHA-1": "weak",
+    "RSA key of 1024 bits": "1024",
+    "eku not critical": "critical",
+    "another root pinned": "Forge Root B",
+    "signer expired at genTime": "expired",
+    "signer revoked before genTime: key compromise": "2024-01-31",
+}
+NOTES = {
+    "valid: granted with modifications": "modifications",
+    "valid: unsigned attribute": "unsigned attributes",
+    "valid: ESS v1": "SHA-1",
+    "valid: accuracy of an hour": "3600",
+    "valid: list older than genTime": "older",
+    "valid: list of another issuer": "not used",
+    "valid: signer revoked after genTime: superseded": "superseded",
+}
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_a_message_says_what_was_found(name: str) -> None:
+    assert MESSAGES[name] in judged(built(name)).message
+
+
+@pytest.mark.parametrize("name", NOTES)
+def test_a_note_says_what_is_unusual(name: str) -> None:
+    assert NOTES[name] in " | ".join(judged(built(name)).notes)
+
+
+REVOCATION = {
+    "valid: usual": "not checked",
+    "valid: clean list": "not revoked",
+    "valid: clean lists for the whole chain": "not revoked",
+    "valid: clean list that has run out": "not revoked",
+    "valid: clean list of users' certificates": "not revoked",
+    "valid: list older than genTime": "not checked",
+    "valid: list of another issuer": "not checked",
+    "valid: clean delta list": "not checked",
+    "valid: clean list of some reasons": "not checked",
+    "valid: clean list of authorities' certificates": "not checked",
+    "valid: clean list with an unknown critical extension": "not checked",
+}
+
+
+@pytest.mark.parametrize("name", REVOCATION)
+def test_only_a_list_that_can_vouch_vouches(name: str) -> None:
+    assert REVOCATION[name] in judged(built(name)).revocation
+
+
+def test_no_byte_of_a_token_can_be_changed() -> None:
+    """One bit of every third byte; only the status, which nobody signs, may become another (0 or 1)."""
+    case = built("valid: usual")
+    status = case.token.index(b"\x02\x01\x00") + 2
+    accepted = []
+    for position in range(0, len(case.token), 3):
+        changed = bytearray(case.token)
+        changed[position] ^= 1 << position % 8
+        if judged(replace(case, token=bytes(changed))).verdict == "verified":
+            accepted.append(position)
+    assert set(accepted) <= {status}
+
+
+def test_a_token_cut_off_anywhere_is_refused() -> None:
+    case = built("valid: usual")
+    ends = {judged(replace(case, token=case.token[:end])).failed_check for end in range(1, len(case.token))}
+    assert ends == {"encoding"}

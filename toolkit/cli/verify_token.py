@@ -1,0 +1,166 @@
+"""`toolkit verify-token`: is this RFC 3161 token good, for this document, under these roots?"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from toolkit.cli.output import console, headline, json_option, marked, print_json
+from toolkit.errors import UsageError
+
+if TYPE_CHECKING:
+    from toolkit.prereg.token.verdict import TokenVerdict
+
+_FILE = click.Path(path_type=Path)
+
+
+@click.command("verify-token")
+@click.argument("token", type=_FILE)
+@click.option("--document", type=_FILE, help="The document that the token is for.")
+@click.option("--digest", metavar="ALG:HEX", help="Its hash, where the document is not at hand.")
+@click.option(
+    "--root", "roots", type=_FILE, multiple=True, required=True, help="Pinned certificates: the trust."
+)
+@click.option("--untrusted", type=_FILE, multiple=True, help="Certificates that may stand between.")
+@click.option("--signer", type=_FILE, help="The signing certificate, where the token does not embed it.")
+@click.option(
+    "--request", type=_FILE, help="The request that the token answers: nonce and imprint must match."
+)
+@click.option("--crl", "lists", type=_FILE, multiple=True, help="Archived revocation lists.")
+@click.option("--policy", "policies", multiple=True, metavar="OID", help="Accept these policies only.")
+@click.option("--at", metavar="ISO8601", help="Judge at this time instead of now.")
+@click.option(
+    "--openssl", "with_openssl", is_flag=True, help="Ask OpenSSL as well: it can veto, never rescue."
+)
+@json_option
+@click.pass_context
+def verify_token(
+    context: click.Context,
+    *,
+    token: Path,
+    document: Path | None,
+    digest: str | None,
+    roots: tuple[Path, ...],
+    untrusted: tuple[Path, ...],
+    signer: Path | None,
+    request: Path | None,
+    lists: tuple[Path, ...],
+    policies: tuple[str, ...],
+    at: str | None,
+    with_openssl: bool,
+    as_json: bool,
+) -> None:
+    """Verify TOKEN, a TimeStampResp or a bare token, offline, in fifteen checks.
+
+    It stops at the first check that fails, and names it. Files with certificates and lists are PEM (one or
+    several) or DER. Certificates are judged at the token's own time, so that it outlives them.
+
+    \b
+    Examples:
+      toolkit verify-token token.tsr --document protocol.md --root root.pem
+      toolkit verify-token token.tsr --document protocol.md --root root.pem --crl issuer.crl --openssl
+      toolkit verify-token token.tst --document protocol.md --root root.pem --json
+    """
+    from toolkit.files import read_bytes, read_up_to
+    from toolkit.prereg.token.der import MAX_BYTES
+    from toolkit.prereg.token.openssl import second_opinion
+    from toolkit.prereg.token.pem import CERTIFICATE, REVOCATION_LIST, read_blocks
+    from toolkit.prereg.token.verify import Material
+    from toolkit.prereg.token.verify import verify_token as verify
+
+    if (document is None) == (digest is None):
+        raise UsageError("either --document or --digest is needed")
+    archived = read_blocks(signer, CERTIFICATE) if signer else ()
+    material = Material(
+        document=read_bytes(document) if document else None,
+        digest=_digest(digest) if digest else None,
+        roots=tuple(der for path in roots for der in read_blocks(path, CERTIFICATE)),
+        untrusted=(*(der for path in untrusted for der in read_blocks(path, CERTIFICATE)), *archived[1:]),
+        signer=archived[0] if archived else None,
+        request=read_bytes(request) if request else None,
+        crls=tuple(der for path in lists for der in read_blocks(path, REVOCATION_LIST)),
+        policies=policies,
+    )
+    raw = read_up_to(token, MAX_BYTES + 1)
+    verdict = verify(raw, material, _moment(at))
+    if with_openssl:
+        verdict = second_opinion(raw, material, verdict)
+    if as_json:
+        print_json(as_document(verdict))
+    else:
+        _print(token, verdict)
+    context.exit({"verified": 0, "not_verified": 1}.get(verdict.verdict, 3))
+
+
+def as_document(verdict: TokenVerdict) -> dict[str, Any]:
+    """Return a verdict as the JSON document that `--json` prints."""
+    return {
+        "verdict": verdict.verdict,
+        "failed_check": verdict.failed_check,
+        "failed_step": verdict.failed_step,
+        "message": verdict.message,
+        "gen_time": verdict.gen_time,
+        "accuracy_seconds": verdict.accuracy_seconds,
+        "serial": verdict.serial,
+        "policy": verdict.policy,
+        "imprint_algorithm": verdict.imprint_algorithm,
+        "imprint": verdict.imprint,
+        "signer": verdict.signer,
+        "signature_algorithm": verdict.signature_algorithm,
+        "root": verdict.root,
+        "root_sha256": verdict.root_sha256,
+        "revocation": verdict.revocation,
+        "notes": list(verdict.notes),
+    }
+
+
+def _print(path: Path, verdict: TokenVerdict) -> None:
+    out = console()
+    out.print(headline(path.name, ": ", marked(verdict.verdict)))
+    if verdict.failed_check:
+        step = f"check {verdict.failed_step}, " if verdict.failed_step else ""
+        out.print(f"  {step}{verdict.failed_check}: {verdict.message}", soft_wrap=True, markup=False)
+    accuracy = "not stated" if verdict.accuracy_seconds is None else f"{verdict.accuracy_seconds:g} s"
+    facts = (
+        ("time", verdict.gen_time and f"{verdict.gen_time:%Y-%m-%dT%H:%M:%SZ} ± {accuracy}"),
+        ("serial", verdict.serial),
+        ("policy", verdict.policy),
+        ("imprint", verdict.imprint and f"{verdict.imprint_algorithm} {verdict.imprint}"),
+        ("signer", verdict.signer),
+        ("signature", verdict.signature_algorithm),
+        ("root", verdict.root_sha256 and f"{verdict.root}, SHA-256 {verdict.root_sha256}"),
+        ("revocation", verdict.revocation),
+        *(("note", note) for note in verdict.notes),
+    )
+    for name, fact in facts:
+        if fact:
+            out.print(f"  {name:<11}{fact}", soft_wrap=True, highlight=False, markup=False)
+    if verdict.verdict == "verified":
+        out.print(
+            f"  Proven, by the clock of that signer: bytes with this imprint existed no later than "
+            f"{verdict.gen_time:%Y-%m-%dT%H:%M:%SZ} ± {accuracy}. Not proven: who wrote them.",
+            soft_wrap=True,
+            highlight=False,
+            markup=False,
+        )
+
+
+def _digest(text: str) -> tuple[str, bytes]:
+    algorithm, _, value = text.partition(":")
+    try:
+        return algorithm.lower().replace("-", ""), bytes.fromhex(value)
+    except ValueError:
+        raise UsageError("a digest is written ALG:HEX, as in sha256:6dc7...", found=text) from None
+
+
+def _moment(text: str | None) -> datetime:
+    if text is None:
+        return datetime.now(UTC)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError("a time is written as in 2026-11-20T00:00:00Z", found=text) from None
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

@@ -1,0 +1,1 @@
+"""RFC 3161 tokens: what one says, and whether it can be believed."""

@@ -1,0 +1,126 @@
+"""The signed attributes: which certificate they name (RFC 5035), and that they sign this content."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from asn1crypto import cms
+
+from toolkit.prereg.token.certificate import directory_name
+from toolkit.prereg.token.node import ALGORITHM, ISSUER_AND_SERIAL, OCTETS, OID, SEQUENCE, SET, Node, Shape
+from toolkit.prereg.token.signature import strong_hash
+from toolkit.prereg.token.timestamp import dotted, hash_name, integer
+from toolkit.prereg.token.verdict import Refused
+
+if TYPE_CHECKING:
+    from toolkit.prereg.token.certificate import Certificate
+    from toolkit.prereg.token.timestamp import Timestamp
+
+CONTENT_TYPE = "1.2.840.113549.1.9.3"
+MESSAGE_DIGEST = "1.2.840.113549.1.9.4"
+SIGNING_TIME = "1.2.840.113549.1.9.5"
+ALGORITHM_PROTECTION = "1.2.840.113549.1.9.52"
+SIGNING_CERTIFICATE = "1.2.840.113549.1.9.16.2.12"
+SIGNING_CERTIFICATE_V2 = "1.2.840.113549.1.9.16.2.47"
+
+_NAMES = {
+    CONTENT_TYPE: "content_type",
+    MESSAGE_DIGEST: "message_digest",
+    SIGNING_TIME: "signing_time",
+    ALGORITHM_PROTECTION: "cms_algorithm_protection",
+    SIGNING_CERTIFICATE: "signing_certificate",
+    SIGNING_CERTIFICATE_V2: "signing_certificate_v2",
+}
+_ATTRIBUTE: Shape = (("type", OID), ("values", SET))
+_SIGNING_CERTIFICATE: Shape = (("certificates", SEQUENCE), ("policies?", SEQUENCE))
+_IDENTIFIER_V1: Shape = (("hash", OCTETS), ("place?", SEQUENCE))
+_IDENTIFIER_V2: Shape = (("algorithm?", SEQUENCE), ("hash", OCTETS), ("place?", SEQUENCE))
+_PROTECTION: Shape = (("digest", SEQUENCE), ("signature?", 0xA1), ("code?", 0xA2))
+
+
+def check_certificate_id(timestamp: Timestamp, signer: Certificate) -> list[str]:
+    """Check that the signed attributes name the signing certificate by its hash.
+
+    Returns:
+        A note where they do so by SHA-1 alone.
+
+    Raises:
+        Refused: they name none, or another.
+    """
+    first, second = (_values(timestamp, wanted) for wanted in (SIGNING_CERTIFICATE, SIGNING_CERTIFICATE_V2))
+    if not first and not second:
+        raise Refused("no signing certificate is named in the signed attributes")
+    for value in (*first, *second):
+        identifiers = value.fields(_SIGNING_CERTIFICATE)["certificates"].children
+        if not identifiers:
+            raise Refused("the list of signing certificates is empty")
+        _check_identifier(identifiers[0], signer, is_first_version=value in first)
+    return [] if second else ["it names its signing certificate by SHA-1 alone (ESSCertID, version 1)"]
+
+
+def check_attributes(timestamp: Timestamp) -> None:
+    """Check that the signed attributes are there once each, and sign this content.
+
+    Raises:
+        Refused: the attribute that is missing, doubled or wrong.
+    """
+    seen = set()
+    for kind, values in _attributes(timestamp):
+        name = _NAMES.get(kind, kind)
+        if kind in seen or (kind in _NAMES and len(values) != 1):
+            raise Refused(f"signed attribute {name} is not there once, with one value")
+        seen.add(kind)
+    content_type = _values(timestamp, CONTENT_TYPE)
+    if not content_type or cms.ContentType.load(content_type[0].der).native != "tst_info":
+        raise Refused("signed attribute content_type is missing, or is not TSTInfo")
+    digest = _values(timestamp, MESSAGE_DIGEST)
+    if not digest or digest[0].tag != OCTETS:
+        raise Refused("signed attribute message_digest is missing")
+    if timestamp.digest_algorithm not in hashlib.algorithms_available:
+        raise Refused(f"digest algorithm {timestamp.digest_algorithm} is unknown")
+    found = hashlib.new(timestamp.digest_algorithm, timestamp.content, usedforsecurity=False).digest()
+    if digest[0].content != found:
+        raise Refused("signed attribute message_digest is not the hash of the content")
+    for protection in _values(timestamp, ALGORITHM_PROTECTION):
+        _check_protection(protection, timestamp)
+
+
+def signed_bytes(timestamp: Timestamp) -> bytes:
+    """Return what the signature is over: the attributes as a SET OF (RFC 5652, section 5.4)."""
+    return b"" if timestamp.attributes is None else bytes([SET]) + timestamp.attributes.der[1:]
+
+
+def _attributes(timestamp: Timestamp) -> list[tuple[str, tuple[Node, ...]]]:
+    listed = timestamp.attributes.children if timestamp.attributes else ()
+    fields = [attribute.fields(_ATTRIBUTE) for attribute in listed]
+    return [(dotted(attribute["type"]), attribute["values"].children) for attribute in fields]
+
+
+def _values(timestamp: Timestamp, wanted: str) -> list[Node]:
+    return [value for kind, values in _attributes(timestamp) if kind == wanted for value in values]
+
+
+def _check_identifier(identifier: Node, signer: Certificate, *, is_first_version: bool) -> None:
+    fields = identifier.fields(_IDENTIFIER_V1 if is_first_version else _IDENTIFIER_V2)
+    algorithm = "sha1" if is_first_version else "sha256"
+    if "algorithm" in fields:
+        algorithm = hash_name(fields["algorithm"])
+        strong_hash(algorithm)
+    if fields["hash"].content != hashlib.new(algorithm, signer.der, usedforsecurity=False).digest():
+        raise Refused("the signed attributes name another certificate")
+    if "place" not in fields:
+        return
+    place = fields["place"].fields(ISSUER_AND_SERIAL)
+    issuers = [directory_name(name) for name in place["issuer"].children]
+    if issuers != [signer.issuer] or integer(place["serial"]) != signer.serial:
+        raise Refused("the signed attributes name another issuer or serial number")
+
+
+def _check_protection(protection: Node, timestamp: Timestamp) -> None:
+    """Check the algorithms that the signed attributes repeat (RFC 6211)."""
+    fields = protection.fields(_PROTECTION)
+    named = fields["signature"].children[0].der if "signature" in fields else b""
+    wanted = timestamp.signature_algorithm.fields(ALGORITHM)["algorithm"].der
+    if (hash_name(fields["digest"]), named) != (timestamp.digest_algorithm, wanted):
+        raise Refused("signed attribute cms_algorithm_protection names other algorithms")

@@ -1,0 +1,188 @@
+"""Strict DER: what a parser would forgive is refused here, before any parser sees it.
+
+Whoever forgives extra bytes, loose lengths or an indefinite one accepts two encodings of one token, and bytes
+in it that nobody signed (ITU-T X.690, sections 8.1.3, 10 and 11).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from toolkit.prereg.token.verdict import Refused
+
+MAX_BYTES = 1 << 20
+MAX_DEPTH = 40
+# Fifty times what tokens have; a megabyte of empty elements would otherwise keep us busy.
+MAX_ELEMENTS = 20_000
+
+_CONSTRUCTED = 0x20
+_LONG_TAG = 0x1F
+_LONG_LENGTH = 0x80
+_MAX_LENGTH_BYTES = 4
+_ALL_ONES = 0xFF
+# EXTERNAL, EMBEDDED PDV, SEQUENCE and SET are constructed, every other universal type is primitive.
+_CONSTRUCTED_TYPES = frozenset({8, 11, 16, 17})
+
+
+class Element(NamedTuple):
+    """Where an element of a DER text begins, where its content does, and where it ends."""
+
+    tag: int
+    start: int
+    content: int
+    end: int
+
+
+def check_form(raw: bytes) -> None:
+    """Check that bytes can be a token at all, and say what they look like otherwise.
+
+    Raises:
+        Refused: empty, too large, or no DER.
+    """
+    if len(raw) > MAX_BYTES:
+        raise Refused(f"not a DER token (more than {MAX_BYTES} bytes)")
+    if raw[:1] != b"\x30":
+        raise Refused(f"not a DER token ({_looks_like(raw)})")
+
+
+def check_der(raw: bytes) -> None:
+    """Check that bytes are one DER element and nothing else, to the innermost one.
+
+    Raises:
+        Refused: indefinite or loose lengths, too deep, values that DER writes otherwise, extra bytes.
+    """
+    first = _element(raw, 0, len(raw))
+    if first.end != len(raw):
+        raise Refused(f"damaged or has extra bytes ({len(raw) - first.end} after its end)")
+    waiting = [(first, 1)]
+    seen = 0
+    while waiting:
+        element, depth = waiting.pop()
+        seen += 1
+        if depth > MAX_DEPTH:
+            raise Refused(f"damaged (nested deeper than {MAX_DEPTH})")
+        if seen > MAX_ELEMENTS:
+            raise Refused(f"damaged (more than {MAX_ELEMENTS} elements)")
+        if element.tag & _CONSTRUCTED:
+            position = element.content
+            while position < element.end:
+                child = _element(raw, position, element.end)
+                waiting.append((child, depth + 1))
+                position = child.end
+                if len(waiting) > MAX_ELEMENTS:
+                    raise Refused(f"damaged (more than {MAX_ELEMENTS} elements)")
+        else:
+            _check_primitive(element.tag, raw[element.content : element.end], element.start)
+
+
+def element_at(raw: bytes) -> Element:
+    """Return the outermost element of checked DER."""
+    return _element(raw, 0, len(raw))
+
+
+def children(raw: bytes, outer: Element) -> list[Element]:
+    """Return the elements that an element of checked DER is made of."""
+    found: list[Element] = []
+    position = outer.content
+    while position < outer.end:
+        found.append(_element(raw, position, outer.end))
+        position = found[-1].end
+    return found
+
+
+def _looks_like(raw: bytes) -> str:
+    head = raw[:4096].lstrip()
+    if not head:
+        return "empty"
+    if head.startswith(b"-----BEGIN"):
+        return "looks like PEM"
+    if head.startswith(b"<"):
+        return "looks like HTML or XML"
+    if head.startswith((b"{", b"[")):
+        return "looks like JSON"
+    if head.startswith(b"M") and all(chr(c).isalnum() or c in b"+/=\r\n" for c in head):
+        return "looks like base64"
+    return f"begins with byte 0x{raw[0]:02x}"
+
+
+def _element(raw: bytes, start: int, limit: int) -> Element:
+    position = start
+    tag = _byte(raw, position, limit)
+    position += 1
+    if tag & _LONG_TAG == _LONG_TAG:
+        position = _skip_long_tag(raw, position, limit)
+    length = _byte(raw, position, limit)
+    position += 1
+    if length >= _LONG_LENGTH:
+        count = length - _LONG_LENGTH
+        if not 0 < count <= _MAX_LENGTH_BYTES:
+            raise Refused(f"damaged (an indefinite or absurd length at byte {start})")
+        digits = raw[position : min(position + count, limit)]
+        length = int.from_bytes(digits)
+        position += count
+        if len(digits) < count or digits[0] == 0 or length < _LONG_LENGTH:
+            raise Refused(f"damaged (a length that is cut off or loosely written at byte {start})")
+    if position + length > limit:
+        raise Refused(f"damaged (an element at byte {start} is longer than what holds it)")
+    _check_universal(tag, start)
+    return Element(tag, start, position, position + length)
+
+
+def _byte(raw: bytes, position: int, limit: int) -> int:
+    if position >= limit:
+        raise Refused(f"damaged (cut off at byte {position})")
+    return raw[position]
+
+
+def _skip_long_tag(raw: bytes, position: int, limit: int) -> int:
+    first = _byte(raw, position, limit)
+    number = 0
+    for _ in range(_MAX_LENGTH_BYTES):
+        digit = _byte(raw, position, limit)
+        position += 1
+        number = number << 7 | digit & 0x7F
+        if digit < _LONG_LENGTH:
+            if first == _LONG_LENGTH or number < _LONG_TAG:
+                break
+            return position
+    raise Refused(f"damaged (a tag number that is loosely written or absurd before byte {position})")
+
+
+def _check_universal(tag: int, start: int) -> None:
+    """Check that a universal type comes in the one form that DER gives it."""
+    if tag >> 6 == 0 and bool(tag & _CONSTRUCTED) != (tag & _LONG_TAG in _CONSTRUCTED_TYPES):
+        raise Refused(f"damaged (a type in a form that DER does not have at byte {start})")
+    if tag == 0:
+        raise Refused(f"damaged (an end-of-contents mark at byte {start})")
+
+
+def _check_primitive(tag: int, content: bytes, start: int) -> None:
+    match tag:
+        case 0x01:
+            good = content in {b"\x00", b"\xff"}
+        case 0x02 | 0x0A:
+            good = bool(content) and not _has_needless_byte(content)
+        case 0x03:
+            good = bool(content) and _has_clean_padding(content)
+        case 0x05:
+            good = not content
+        case 0x06:
+            good = bool(content) and content[-1] < _LONG_LENGTH
+        case _:
+            good = True
+    if not good:
+        raise Refused(f"damaged (a value that DER writes otherwise at byte {start})")
+
+
+def _has_needless_byte(integer: bytes) -> bool:
+    return len(integer) > 1 and (
+        (integer[0] == 0 and integer[1] < _LONG_LENGTH)
+        or (integer[0] == _ALL_ONES and integer[1] >= _LONG_LENGTH)
+    )
+
+
+def _has_clean_padding(bits: bytes) -> bool:
+    unused = bits[0]
+    if unused > 7 or (unused and len(bits) == 1):  # noqa: PLR2004 - bits in a byte
+        return False
+    return not unused or bits[-1] & ((1 << unused) - 1) == 0

@@ -1,0 +1,241 @@
+"""From a signing certificate to a pinned one: every link checked at one moment (RFC 5280, section 6.1).
+
+The moment is the token's own time: what has expired since was good when it signed. Anchors are the pinned
+certificates and no others, whatever a token embeds. A pinned one may be self-signed or not; its own signature
+is not looked at, because it is trusted by its fingerprint.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from asn1crypto import x509
+
+from toolkit.prereg.token.certificate import directory_name
+from toolkit.prereg.token.node import ANY, Node, Shape
+from toolkit.prereg.token.signature import check_signature
+from toolkit.prereg.token.verdict import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
+
+    from toolkit.prereg.token.certificate import Certificate
+
+MAX_LENGTH = 8
+# A crowd of namesakes would otherwise multiply into as many signatures as its product.
+MAX_LINKS = 60
+
+# Critical extensions whose meaning is known here. Policies bind nobody who asks for none (section 6.1.1 d).
+_UNDERSTOOD = frozenset(
+    {
+        "basic_constraints",
+        "key_usage",
+        "extended_key_usage",
+        "name_constraints",
+        "subject_alt_name",
+        "issuer_alt_name",
+        "certificate_policies",
+        "policy_mappings",
+        "key_identifier",
+        "authority_key_identifier",
+    }
+)
+_CONSTRAINTS: Shape = (("permitted?", 0xA0), ("excluded?", 0xA1))
+_SUBTREE: Shape = (("base", ANY), ("minimum?", 0x80), ("maximum?", 0x81))
+
+
+def build_path(
+    signer: Certificate, others: Sequence[Certificate], anchors: Sequence[Certificate], moment: datetime
+) -> tuple[Certificate, ...]:
+    """Find a path from a signing certificate to a pinned one that is valid at a moment.
+
+    Args:
+        signer: the certificate that signed.
+        others: certificates that may stand between; none of them is trusted.
+        anchors: the pinned certificates.
+        moment: when it has to be valid, UTC.
+
+    Returns:
+        The path, signer first, pinned certificate last.
+
+    Raises:
+        Refused: there is none; the message has the obstacle met furthest along.
+    """
+    search = _Search(others, anchors, moment)
+    _check_itself(signer, moment)
+    path = search.extend((signer,))
+    if path is None:
+        raise Refused(search.obstacle or _no_issuer(signer, anchors))
+    return path
+
+
+class _Search:
+    def __init__(
+        self, others: Sequence[Certificate], anchors: Sequence[Certificate], moment: datetime
+    ) -> None:
+        self._candidates = (*anchors, *(other for other in others if other not in anchors))
+        self._anchors = anchors
+        self._moment = moment
+        self._links = 0
+        self.obstacle = ""
+        self._furthest = 0
+
+    def extend(self, path: tuple[Certificate, ...]) -> tuple[Certificate, ...] | None:
+        last = path[-1]
+        issuers = [c for c in self._candidates if c.subject == last.issuer and c not in path]
+        if not issuers or len(path) == MAX_LENGTH:
+            self._note(len(path), _no_issuer(last, self._anchors))
+            return None
+        for issuer in issuers:
+            self._links += 1
+            if self._links > MAX_LINKS:
+                raise Refused("more certificates of one name than a chain has")
+            try:
+                _check_link(path, issuer, self._moment)
+            except Refused as refused:
+                self._note(len(path) + 1, refused.message)
+                continue
+            longer = (*path, issuer)
+            found = longer if issuer in self._anchors else self.extend(longer)
+            if found is not None:
+                return found
+        return None
+
+    def _note(self, length: int, message: str) -> None:
+        if length >= self._furthest:
+            self._furthest, self.obstacle = length, message
+
+
+def check_unused(certificates: Iterable[Certificate], known: Sequence[Certificate]) -> list[str]:
+    """Check embedded certificates off the path, so that no byte of a token goes unexamined.
+
+    Args:
+        certificates: embedded certificates that the path does not use.
+        known: all certificates at hand.
+
+    Returns:
+        A note for each one that nothing at hand can vouch for; nothing was taken from it.
+
+    Raises:
+        Refused: its issuer is at hand and did not sign it as it stands.
+    """
+    notes = []
+    for certificate in certificates:
+        issuers = [other for other in known if other.subject == certificate.issuer]
+        outcomes = [_is_signed_by(certificate, issuer) for issuer in issuers]
+        if True in outcomes:
+            continue
+        if False in outcomes:
+            raise Refused(
+                f"embedded certificate {certificate.name} was changed: its issuer did not sign it so"
+            )
+        notes.append(f"embedded certificate {certificate.name} is off the path and was not examined")
+    return notes
+
+
+def _is_signed_by(certificate: Certificate, issuer: Certificate) -> bool | None:
+    """Whether an issuer signed a certificate; None where the algorithm is too old to be checked here."""
+    try:
+        check_signature(
+            issuer.key, certificate.signature_algorithm, certificate.signature, certificate.signed_part
+        )
+    except Refused as refused:
+        return None if "weak" in refused.message else False
+    return True
+
+
+def _check_link(path: tuple[Certificate, ...], issuer: Certificate, moment: datetime) -> None:
+    """Check that a certificate may stand above a path, and signed its last member."""
+    _check_itself(issuer, moment)
+    _check_authority(issuer, path)
+    _check_names(issuer, path)
+    last = path[-1]
+    try:
+        check_signature(issuer.key, last.signature_algorithm, last.signature, last.signed_part)
+    except Refused as refused:
+        raise Refused(f"certificate {last.name}, as issued by {issuer.name}: {refused.message}") from None
+
+
+def _check_itself(certificate: Certificate, moment: datetime) -> None:
+    if not certificate.is_valid_at(moment):
+        word, day = (
+            ("expired", certificate.ends) if moment > certificate.ends else ("begins", certificate.begins)
+        )
+        raise Refused(
+            f"certificate {certificate.name} is not valid at {moment:%Y-%m-%dT%H:%M:%SZ}, the token's time "
+            f"({word} {day:%Y-%m-%d})"
+        )
+    unknown = certificate.critical - _UNDERSTOOD
+    if unknown:
+        raise Refused(
+            f"certificate {certificate.name} has a critical extension that is not understood: "
+            + ", ".join(sorted(unknown))
+        )
+
+
+def _check_authority(issuer: Certificate, path: tuple[Certificate, ...]) -> None:
+    """Check that a certificate may issue; its own extended key usage says nothing of what it issues."""
+    below = sum(not certificate.is_self_issued for certificate in path[1:])
+    problems = (
+        (not issuer.is_ca, "is no certificate authority"),
+        (
+            issuer.key_usage is not None and "key_cert_sign" not in issuer.key_usage,
+            "may not sign certificates",
+        ),
+        (issuer.path_length is not None and below > issuer.path_length, "stands too high above the signer"),
+    )
+    for wrong, problem in problems:
+        if wrong:
+            raise Refused(f"certificate {issuer.name} {problem}")
+
+
+def _check_names(issuer: Certificate, path: tuple[Certificate, ...]) -> None:
+    """Check directory names against name constraints; constraints on other kinds of name are refused."""
+    if issuer.name_constraints is None:
+        return
+    trees = issuer.name_constraints.fields(_CONSTRAINTS)
+    permitted, excluded = (
+        [tree.fields(_SUBTREE)["base"] for tree in trees[kind].children] if kind in trees else []
+        for kind in ("permitted", "excluded")
+    )
+    for certificate in path:
+        if certificate.is_self_issued and certificate is not path[0]:
+            continue
+        names = [directory_name(name) for name in certificate.alternative_names]
+        kinds = {
+            name.tag
+            for name, directory in zip(certificate.alternative_names, names, strict=True)
+            if directory is None
+        }
+        if any(tree.tag in kinds for tree in (*permitted, *excluded)):
+            raise Refused(f"certificate {issuer.name} constrains names in a way that is not understood")
+        for name in (certificate.subject, *(name for name in names if name)):
+            _check_directory_name(name, permitted, excluded, issuer)
+
+
+def _check_directory_name(
+    name: bytes, permitted: list[Node], excluded: list[Node], issuer: Certificate
+) -> None:
+    inside = [_is_below(name, base) for tree in permitted if (base := directory_name(tree)) is not None]
+    outside = [_is_below(name, base) for tree in excluded if (base := directory_name(tree)) is not None]
+    if (inside and not any(inside)) or any(outside):
+        raise Refused(f"certificate {issuer.name} does not permit the names below it")
+
+
+def _is_below(name: bytes, base: bytes) -> bool:
+    """Whether a directory name begins with another, in whatever letters (RFC 5280, section 7.1)."""
+    above, below = _relative_names(base), _relative_names(name)
+    return below[: len(above)] == above
+
+
+def _relative_names(name: bytes) -> list[str]:
+    return [relative.hashable for relative in x509.Name.load(name).chosen]
+
+
+def _no_issuer(certificate: Certificate, anchors: Sequence[Certificate]) -> str:
+    pinned = ", ".join(f"{a.name} ({a.sha256[:16]}…)" for a in anchors) or "none"
+    return (
+        f"does not lead to a pinned root (pinned: {pinned}): no certificate of "
+        f"{certificate.issuer_name}, which issued {certificate.name}, at hand"
+    )

@@ -1,0 +1,66 @@
+"""Certificates and revocation lists from files, PEM or DER."""
+
+from __future__ import annotations
+
+import hashlib
+import ssl
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from asn1crypto import pem
+
+from toolkit.errors import DamagedError, ToolkitError
+from toolkit.files import read_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+CERTIFICATE = "CERTIFICATE"
+REVOCATION_LIST = "X509 CRL"
+
+
+def read_blocks(path: Path, kind: str) -> tuple[bytes, ...]:
+    """Return the DER of every block of a kind in a file; a file that is no PEM is one block itself.
+
+    Raises:
+        IncompleteError: the file is missing or cannot be read.
+        DamagedError: it holds no such block.
+    """
+    raw = read_bytes(path)
+    if not pem.detect(raw):
+        found: tuple[bytes, ...] = (raw,) if raw[:1] == b"\x30" else ()
+    else:
+        try:
+            found = tuple(der for name, _, der in pem.unarmor(raw, multiple=True) if name == kind)
+        except ValueError as error:
+            raise DamagedError(f"{path.name} is damaged PEM", found=error, where=path) from None
+    if not found:
+        raise DamagedError(
+            f"{path.name} holds no {kind.lower()}", expected="PEM or DER", found=raw[:30], where=path
+        )
+    return found
+
+
+def write_certificates(certificates: Iterable[bytes]) -> bytes:
+    """Return certificates as PEM."""
+    return b"".join(pem.armor(CERTIFICATE, der) for der in certificates)
+
+
+def find_pinned(fingerprints: Iterable[str], at_hand: Iterable[bytes]) -> tuple[bytes, ...]:
+    """Return the certificates with pinned fingerprints: of those at hand, else of this system's list.
+
+    Where a certificate comes from does not matter, since its fingerprint says which one it is.
+    """
+    wanted = set(fingerprints)
+    found = {hashlib.sha256(der).hexdigest(): der for der in at_hand}
+    if not wanted <= set(found):
+        found |= {hashlib.sha256(der).hexdigest(): der for der in _system_roots()}
+    return tuple(found[sha256] for sha256 in sorted(wanted & set(found)))
+
+
+def _system_roots() -> tuple[bytes, ...]:
+    place = ssl.get_default_verify_paths().cafile or "/etc/ssl/certs/ca-certificates.crt"
+    try:
+        return read_blocks(Path(place), CERTIFICATE)
+    except ToolkitError:
+        return ()

@@ -1,0 +1,306 @@
+"""From the bytes of a reply to what its token says (RFC 3161, section 2.4.2; RFC 5652, section 5)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from asn1crypto import algos, cms, core, tsp
+
+from toolkit.prereg.token.der import check_der, check_form
+from toolkit.prereg.token.node import (
+    ALGORITHM,
+    ANY,
+    BITS,
+    BOOLEAN,
+    INTEGER,
+    ISSUER_AND_SERIAL,
+    OCTETS,
+    OID,
+    SEQUENCE,
+    SET,
+    TIME,
+    Node,
+    Shape,
+    parse,
+)
+from toolkit.prereg.token.verdict import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+GRANTED = 0
+GRANTED_WITH_MODIFICATIONS = 1
+
+_STATUS: Shape = (("status", INTEGER), ("text?", SEQUENCE), ("failure?", BITS))
+_CONTENT_INFO: Shape = (("type", OID), ("content", 0xA0))
+_SIGNED_DATA: Shape = (
+    ("version", INTEGER),
+    ("digest_algorithms", SET),
+    ("content", SEQUENCE),
+    ("certificates?", 0xA0),
+    ("crls?", 0xA1),
+    ("signers", SET),
+)
+_ENCAPSULATED: Shape = (("type", OID), ("content?", 0xA0))
+_SIGNER: Shape = (
+    ("version", INTEGER),
+    ("signer_id", ANY),
+    ("digest_algorithm", SEQUENCE),
+    ("attributes?", 0xA0),
+    ("signature_algorithm", SEQUENCE),
+    ("signature", OCTETS),
+    ("unsigned?", 0xA1),
+)
+_INFO: Shape = (
+    ("version", INTEGER),
+    ("policy", OID),
+    ("imprint", SEQUENCE),
+    ("serial", INTEGER),
+    ("gen_time", TIME),
+    ("accuracy?", SEQUENCE),
+    ("ordering?", BOOLEAN),
+    ("nonce?", INTEGER),
+    ("tsa?", 0xA0),
+    ("extensions?", 0xA1),
+)
+_ACCURACY: Shape = (("seconds?", INTEGER), ("millis?", 0x80), ("micros?", 0x81))
+_EXTENSION: Shape = (("id", OID), ("critical?", BOOLEAN), ("value", OCTETS))
+IMPRINT: Shape = (("algorithm", SEQUENCE), ("hash", OCTETS))
+
+_BY_KEY = 0x80
+_CERTIFICATE_CHOICES = {SEQUENCE, 0xA0, 0xA1, 0xA2, 0xA3}
+_GEN_TIME = re.compile(rb"(\d{14})(?:\.(\d+))?Z")
+_MICROSECONDS = 6
+
+
+@dataclass(frozen=True)
+class Timestamp:
+    """What a token says.
+
+    Args:
+        content: the TSTInfo's bytes: what is signed, through its digest.
+        policy: object identifier.
+        imprint_algorithm: hash of the document, by its name.
+        imprint: that hash.
+        serial: serial number.
+        gen_time: the stated time, UTC, cut to microseconds.
+        accuracy: how far off it may be, or None where the authority does not say.
+        nonce: the request's, or None.
+        tsa: GeneralName of the authority, or None.
+        signer_id: SignerIdentifier.
+        digest_algorithm: hash of the content, by its name.
+        attributes: the signed attributes, as they stand.
+        signature_algorithm: AlgorithmIdentifier of the signature.
+        signature: the signature.
+        certificates: embedded certificates, DER, in order.
+        notes: what the signature does not cover.
+    """
+
+    content: bytes
+    policy: str
+    imprint_algorithm: str
+    imprint: bytes
+    serial: int
+    gen_time: datetime
+    accuracy: timedelta | None
+    nonce: int | None
+    tsa: Node | None
+    signer_id: Node
+    digest_algorithm: str
+    attributes: Node | None
+    signature_algorithm: Node
+    signature: bytes
+    certificates: tuple[bytes, ...]
+    notes: tuple[str, ...]
+
+
+def granted_token(raw: bytes) -> tuple[Node, tuple[str, ...]]:
+    """Return the token of a reply, or bytes that are a bare token themselves.
+
+    Returns:
+        The token, and notes.
+
+    Raises:
+        Refused: the authority did not grant one.
+    """
+    outer = parse(raw)
+    parts = outer.children
+    if parts and parts[0].tag == OID:
+        return outer, ()
+    if not parts:
+        raise Refused("the reply is empty")
+    parts[0].fields(_STATUS)
+    status = tsp.PKIStatusInfo.load(parts[0].der, strict=True)
+    code = int(status["status"])
+    text = "; ".join(status["status_string"].native or ())
+    failures = ", ".join(sorted(status["fail_info"].native or ()))
+    said = ", ".join(part for part in (text, failures) if part)
+    if code not in {GRANTED, GRANTED_WITH_MODIFICATIONS}:
+        raise Refused(f"authority refused: status {code}{f' ({said})' if said else ''}")
+    if failures:
+        raise Refused(f"the reply grants a token and reports a failure ({said})")
+    if len(parts) < 2:  # noqa: PLR2004 - status and token
+        raise Refused("the reply says that a token was granted, and holds none")
+    if len(parts) > 2:  # noqa: PLR2004 - status and token
+        raise Refused("the reply has more parts than a status and a token")
+    notes = [f"the reply's own text, which nobody signed: {text}"] if text else []
+    if code == GRANTED_WITH_MODIFICATIONS:
+        notes.append("granted with modifications")
+    return parts[1], tuple(notes)
+
+
+def read_timestamp(token: Node) -> Timestamp:
+    """Read a token.
+
+    Raises:
+        Refused: a field that is not what a time-stamp token has.
+    """
+    outer = token.fields(_CONTENT_INFO)
+    kind = cms.ContentType.load(outer["type"].der).native
+    if kind != "signed_data":
+        raise Refused(f"it is no SignedData but {kind}")
+    signed = outer["content"].only_child().fields(_SIGNED_DATA)
+    content = _content(signed["content"])
+    signers = signed["signers"].children
+    if len(signers) != 1:
+        raise Refused(f"it has {len(signers)} SignerInfos instead of one")
+    signer = signers[0].fields(_SIGNER)
+    digest = hash_name(signer["digest_algorithm"])
+    listed = {hash_name(algorithm) for algorithm in signed["digest_algorithms"].children}
+    if listed - {digest}:
+        raise Refused(f"it lists other digest algorithms ({', '.join(sorted(listed))}) than its signer's")
+    certificates, notes = _certificates(signed.get("certificates"))
+    _check_versions(signed["version"], signer, has_others=bool(notes))
+    signer["signature_algorithm"].fields(ALGORITHM)
+    if "crls" in signed:
+        notes.append("embedded revocation lists were not used")
+    if "unsigned" in signer:
+        notes.append("it has unsigned attributes: nothing protects them, and nothing was taken from them")
+    return Timestamp(
+        content=content,
+        **_info(content),
+        signer_id=signer["signer_id"],
+        digest_algorithm=digest,
+        attributes=signer.get("attributes"),
+        signature_algorithm=signer["signature_algorithm"],
+        signature=signer["signature"].content,
+        certificates=certificates,
+        notes=tuple(notes),
+    )
+
+
+def embedded_certificates(raw: bytes) -> tuple[bytes, ...]:
+    """Return the certificates that a token embeds, unexamined; none where it cannot be read."""
+    try:
+        check_form(raw)
+        check_der(raw)
+        return read_timestamp(granted_token(raw)[0]).certificates
+    except (Refused, ValueError, TypeError, KeyError, AttributeError):
+        return ()
+
+
+def hash_name(algorithm: Node) -> str:
+    """Return the name of a hash algorithm.
+
+    Raises:
+        Refused: it has parameters other than NULL, which no hash has.
+    """
+    algorithm.fields(ALGORITHM)
+    parsed = algos.DigestAlgorithm.load(algorithm.der, strict=True)
+    if parsed["parameters"].native is not None:
+        raise Refused(f"hash algorithm {parsed['algorithm'].native} has parameters")
+    return str(parsed["algorithm"].native)
+
+
+def _content(encapsulated: Node) -> bytes:
+    inner = encapsulated.fields(_ENCAPSULATED)
+    kind = cms.ContentType.load(inner["type"].der).native
+    if kind != "tst_info":
+        raise Refused(f"its content is no TSTInfo but {kind}")
+    if "content" not in inner:
+        raise Refused("it has no content")
+    octets = inner["content"].only_child()
+    if octets.tag != OCTETS:
+        raise Refused("its content is no OCTET STRING")
+    check_der(octets.content)
+    return octets.content
+
+
+def _info(content: bytes) -> dict[str, Any]:
+    info = parse(content).fields(_INFO)
+    version = integer(info["version"])
+    if version != 1:
+        raise Refused(f"TSTInfo has version {version} instead of 1")
+    for extension in info["extensions"].children if "extensions" in info else ():
+        fields = extension.fields(_EXTENSION)
+        if "critical" in fields and fields["critical"].content != b"\0":
+            raise Refused(f"TSTInfo has a critical extension {dotted(fields['id'])}")
+    imprint = info["imprint"].fields(IMPRINT)
+    return {
+        "policy": dotted(info["policy"]),
+        "imprint_algorithm": hash_name(imprint["algorithm"]),
+        "imprint": imprint["hash"].content,
+        "serial": integer(info["serial"]),
+        "gen_time": _gen_time(info["gen_time"].content),
+        "accuracy": _accuracy(info["accuracy"].fields(_ACCURACY)) if "accuracy" in info else None,
+        "nonce": integer(info["nonce"]) if "nonce" in info else None,
+        "tsa": info["tsa"].only_child() if "tsa" in info else None,
+    }
+
+
+def dotted(node: Node) -> str:
+    """Return an OBJECT IDENTIFIER as digits and points."""
+    return str(core.ObjectIdentifier.load(node.der).native)
+
+
+def integer(node: Node) -> int:
+    """Return the value of an INTEGER."""
+    return int.from_bytes(node.content, signed=True)
+
+
+def _gen_time(text: bytes) -> datetime:
+    match = _GEN_TIME.fullmatch(text)
+    if match is None:
+        raise Refused(f"genTime {text[:40]!r} is not written as YYYYMMDDhhmmss[.s]Z")
+    try:
+        moment = datetime.strptime(match[1].decode(), "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+    except ValueError:
+        raise Refused(f"genTime {text[:40]!r} is no time") from None
+    fraction = (match[2] or b"")[:_MICROSECONDS].ljust(_MICROSECONDS, b"0")
+    return moment + timedelta(microseconds=int(fraction))
+
+
+def _accuracy(fields: Mapping[str, Node]) -> timedelta:
+    seconds, millis, micros = (
+        integer(fields[name]) if name in fields else 0 for name in ("seconds", "millis", "micros")
+    )
+    if seconds < 0 or not 0 <= millis <= 999 or not 0 <= micros <= 999:  # noqa: PLR2004 - RFC 3161
+        raise Refused("its accuracy is out of range")
+    return timedelta(seconds=seconds, milliseconds=millis, microseconds=micros)
+
+
+def _check_versions(version: Node, signer: Mapping[str, Node], *, has_others: bool) -> None:
+    """Check the versions that RFC 5652, sections 5.1 and 5.3, makes of what is there."""
+    found, allowed = integer(version), {3, 4, 5} if has_others else {3}
+    if found not in allowed:
+        raise Refused(f"SignedData has version {found} instead of 3")
+    named = signer["signer_id"]
+    if named.tag == SEQUENCE:
+        named.fields(ISSUER_AND_SERIAL)
+    elif named.tag != _BY_KEY:
+        raise Refused("the signer is named in no way that there is")
+    wanted = 1 if named.tag == SEQUENCE else 3
+    if integer(signer["version"]) != wanted:
+        raise Refused(f"SignerInfo has version {integer(signer['version'])} instead of {wanted}")
+
+
+def _certificates(embedded: Node | None) -> tuple[tuple[bytes, ...], list[str]]:
+    choices = embedded.children if embedded else ()
+    if any(choice.tag not in _CERTIFICATE_CHOICES for choice in choices):
+        raise Refused("something that is no certificate is embedded as one")
+    plain = tuple(choice.der for choice in choices if choice.tag == SEQUENCE)
+    others = len(choices) - len(plain)
+    return plain, [f"{others} embedded certificates of other kinds were not used"] if others else []

@@ -1,0 +1,262 @@
+"""Verifying a token: fifteen checks in order; it stops at the first that does not hold.
+
+Sources: RFC 3161 (time-stamp protocol), RFC 5652 (CMS), RFC 5035 and 5816 (signing certificate), RFC 5280
+(certificates, revocation lists), ITU-T X.690 (DER).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from toolkit.prereg.token.attributes import check_attributes, check_certificate_id, signed_bytes
+from toolkit.prereg.token.certificate import (
+    Certificate,
+    directory_name,
+    first_line,
+    read_certificate,
+)
+from toolkit.prereg.token.der import check_der, check_form
+from toolkit.prereg.token.imprint import check_imprint
+from toolkit.prereg.token.node import ISSUER_AND_SERIAL, SEQUENCE
+from toolkit.prereg.token.path import build_path, check_unused
+from toolkit.prereg.token.request import check_request
+from toolkit.prereg.token.revocation import check_revocation
+from toolkit.prereg.token.signature import check_signature
+from toolkit.prereg.token.timestamp import Timestamp, granted_token, read_timestamp
+from toolkit.prereg.token.verdict import INCOMPLETE, NOT_VERIFIED, VERIFIED, Refused, TokenVerdict
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from toolkit.prereg.token.node import Node
+
+STEPS = (
+    (1, "form"),
+    (2, "encoding"),
+    (3, "status"),
+    (4, "structure"),
+    (5, "imprint"),
+    (6, "request"),
+    (7, "signer"),
+    (8, "certificate_id"),
+    (9, "signed_attributes"),
+    (10, "signature"),
+    (11, "purpose"),
+    (12, "chain"),
+    (13, "authority"),
+    (14, "time"),
+    (15, "revocation"),
+)
+"""The checks, by number and name."""
+
+LOOSE_ACCURACY_SECONDS = 60
+_SIGNING = frozenset({"digital_signature", "non_repudiation"})
+# What parsers of hostile bytes raise; anything else is a defect of this program and is shown as one.
+_DAMAGE = (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError)
+
+
+@dataclass(frozen=True)
+class Material:
+    """What a token is judged by.
+
+    Args:
+        document: the document's bytes.
+        digest: its hash, algorithm and bytes, where the document itself is not at hand.
+        roots: pinned certificates, DER: the only ones that are trusted.
+        untrusted: certificates that may stand between, DER.
+        signer: the signing certificate, DER, where it was archived apart from the token.
+        request: the request that the token answers, DER.
+        crls: archived revocation lists, DER.
+        policies: the policies accepted; any where none is named.
+    """
+
+    document: bytes | None = None
+    digest: tuple[str, bytes] | None = None
+    roots: tuple[bytes, ...] = ()
+    untrusted: tuple[bytes, ...] = ()
+    signer: bytes | None = None
+    request: bytes | None = None
+    crls: tuple[bytes, ...] = ()
+    policies: tuple[str, ...] = ()
+
+
+@dataclass
+class _Record:
+    """How far an examination came, and what it learned."""
+
+    step: int = 0
+    facts: dict[str, Any] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def verdict(self, verdict: str, message: str) -> TokenVerdict:
+        """Return what the examination ends with."""
+        step, check = (None, None) if verdict == VERIFIED else STEPS[self.step - 1]
+        return TokenVerdict(verdict, step, check, message, **self.facts, notes=tuple(self.notes))
+
+
+def verify_token(raw: bytes, material: Material, at: datetime) -> TokenVerdict:
+    """Verify a token.
+
+    Args:
+        raw: a TimeStampResp or a bare token, DER.
+        material: what it is judged by.
+        at: when it is judged, UTC; a token from later is refused. Certificates count at the token's time.
+
+    Returns:
+        The verdict; whatever the bytes are, nothing is raised.
+    """
+    record = _Record()
+    try:
+        _examine(raw, material, at, record)
+        return record.verdict(VERIFIED, "all checks hold")
+    except Refused as refused:
+        return record.verdict(INCOMPLETE if refused.is_incomplete else NOT_VERIFIED, refused.message)
+    except _DAMAGE as error:
+        return record.verdict(NOT_VERIFIED, f"damaged ({first_line(error)})")
+
+
+def _examine(raw: bytes, material: Material, at: datetime, record: _Record) -> None:
+    record.step = 1
+    check_form(raw)
+
+    record.step = 2
+    check_der(raw)
+
+    record.step = 3
+    token, notes = granted_token(raw)
+    record.notes += notes
+
+    record.step = 4
+    timestamp = read_timestamp(token)
+    _learn(timestamp, record)
+
+    record.step = 5
+    check_imprint(timestamp.imprint_algorithm, timestamp.imprint, material.document, material.digest)
+
+    record.step = 6
+    if material.request is not None:
+        check_request(material.request, timestamp)
+
+    record.step = 7
+    embedded = _distinct(timestamp.certificates)
+    signer = _signer(timestamp, embedded, material)
+    record.facts["signer"] = signer.name
+
+    record.step = 8
+    record.notes += check_certificate_id(timestamp, signer)
+
+    record.step = 9
+    check_attributes(timestamp)
+
+    record.step = 10
+    record.facts["signature_algorithm"] = check_signature(
+        signer.key,
+        timestamp.signature_algorithm,
+        timestamp.signature,
+        signed_bytes(timestamp),
+        timestamp.digest_algorithm,
+    )
+
+    record.step = 11
+    _check_purpose(signer)
+
+    record.step = 12
+    path, path_notes = _path(signer, embedded, material, timestamp.gen_time)
+    record.notes += path_notes
+    record.facts["root"], record.facts["root_sha256"] = path[-1].name, path[-1].sha256
+    record.facts["key_sha256"] = tuple(certificate.key_sha256 for certificate in path)
+
+    record.step = 13
+    _check_authority(timestamp, signer, material.policies)
+
+    record.step = 14
+    record.notes += _check_time(timestamp, at)
+
+    record.step = 15
+    record.facts["revocation"], revocation_notes = check_revocation(
+        path, material.crls, timestamp.gen_time, at
+    )
+    record.notes += revocation_notes
+
+
+def _learn(timestamp: Timestamp, record: _Record) -> None:
+    record.notes += timestamp.notes
+    record.facts |= {
+        "gen_time": timestamp.gen_time,
+        "accuracy_seconds": None if timestamp.accuracy is None else timestamp.accuracy.total_seconds(),
+        "serial": str(timestamp.serial),
+        "policy": timestamp.policy,
+        "imprint_algorithm": timestamp.imprint_algorithm,
+        "imprint": timestamp.imprint.hex(),
+    }
+
+
+def _distinct(certificates: tuple[bytes, ...]) -> tuple[Certificate, ...]:
+    return tuple(read_certificate(der) for der in dict.fromkeys(certificates))
+
+
+def _signer(timestamp: Timestamp, embedded: tuple[Certificate, ...], material: Material) -> Certificate:
+    """Find the one certificate that the token says signed it, embedded or archived."""
+    archived = _distinct(((material.signer,) if material.signer else ()) + material.untrusted)
+    candidates = dict.fromkeys((*embedded, *archived))
+    matching = [certificate for certificate in candidates if _is_meant(timestamp.signer_id, certificate)]
+    if not matching:
+        raise Refused("signer certificate missing: it is neither embedded nor given", is_incomplete=True)
+    if len(matching) > 1:
+        raise Refused(f"{len(matching)} different certificates answer to the signer's name")
+    if material.signer is not None and matching[0].der != material.signer:
+        raise Refused(f"it was signed by {matching[0].name}, not by the certificate given as signer")
+    return matching[0]
+
+
+def _is_meant(signer_id: Node, certificate: Certificate) -> bool:
+    if signer_id.tag == SEQUENCE:
+        place = signer_id.fields(ISSUER_AND_SERIAL)
+        serial = int.from_bytes(place["serial"].content, signed=True)
+        return (place["issuer"].der, serial) == (certificate.issuer, certificate.serial)
+    return signer_id.content == certificate.key_identifier
+
+
+def _check_purpose(signer: Certificate) -> None:
+    """RFC 3161, section 2.3: a key for timestamping and nothing else, and its certificate says so firmly."""
+    problems = (
+        (signer.purposes != ("time_stamping",), "its extended key usage is not timestamping alone"),
+        ("extended_key_usage" not in signer.critical, "its extended key usage is not critical"),
+        (signer.is_ca, "it is a certificate authority"),
+        (
+            signer.key_usage is not None and not (signer.key_usage and signer.key_usage <= _SIGNING),
+            "its key usage is not signing alone",
+        ),
+    )
+    for wrong, problem in problems:
+        if wrong:
+            raise Refused(f"not a timestamping certificate: {problem} ({signer.name})")
+
+
+def _path(
+    signer: Certificate, embedded: tuple[Certificate, ...], material: Material, moment: datetime
+) -> tuple[tuple[Certificate, ...], list[str]]:
+    anchors = _distinct(material.roots)
+    others = tuple(dict.fromkeys((*embedded, *_distinct(material.untrusted))))
+    path = build_path(signer, others, anchors, moment)
+    unused = [certificate for certificate in embedded if certificate not in (*path, *anchors)]
+    return path, check_unused(unused, (*others, *anchors))
+
+
+def _check_authority(timestamp: Timestamp, signer: Certificate, policies: tuple[str, ...]) -> None:
+    if timestamp.tsa is not None:
+        own = [name.der for name in signer.alternative_names]
+        if directory_name(timestamp.tsa) != signer.subject and timestamp.tsa.der not in own:
+            raise Refused(f"the token names another authority than its signer, {signer.name}")
+    if policies and timestamp.policy not in policies:
+        raise Refused(f"policy {timestamp.policy} is none of {', '.join(policies)}")
+
+
+def _check_time(timestamp: Timestamp, at: datetime) -> list[str]:
+    if timestamp.gen_time > at:
+        raise Refused(f"time in the future: {timestamp.gen_time:%Y-%m-%dT%H:%M:%SZ}")
+    if timestamp.accuracy is None:
+        return ["the authority does not state how accurate its clock is"]
+    seconds = timestamp.accuracy.total_seconds()
+    return [f"its clock may be {seconds:g} s off"] if seconds > LOOSE_ACCURACY_SECONDS else []
