@@ -12,6 +12,7 @@ from toolkit.decisions.kinds import check_test, names_in
 from toolkit.decisions.plan import Plan, read_plan
 from toolkit.decisions.rules import Rule, read_rule
 from toolkit.decisions.section import Section, identifier
+from toolkit.decisions.units import check_units
 from toolkit.errors import RuleError, UsageError
 
 if TYPE_CHECKING:
@@ -197,6 +198,7 @@ def _check(book: RuleBook) -> None:
     for rule in book.rules.values():
         if rule.id in book.names_of(rule):
             raise RuleError("a rule rests on itself", where=f"rules.{rule.id}")
+    check_units(book)
 
 
 def _check_rule(rule: Rule, book: RuleBook, names: dict[str, Kind]) -> None:

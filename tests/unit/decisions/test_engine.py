@@ -152,7 +152,8 @@ def test_a_criterion_says_what_it_rests_on(is_summary: bool, basis: str) -> None
         'outcome = { count = "spurious", of = "all_correct" }',
         'outcome = { figure = "mean_max_abs_advantage" }',
     )
-    text = text.replace('by = "pooled"', 'by = "run"').replace('range = ["0", "1"]', 'range = ["0", "9"]')
+    text = text.replace('by = "pooled"', 'by = "run"')
+    text = text.replace('unit = "fraction"\nrange = ["0", "1"]', 'unit = "number"\nrange = ["0", "9"]')
     study = small_study()
     study.is_summary = is_summary
     for row in study.tables["groups_summary"]:

@@ -141,7 +141,7 @@ def test_a_curve_that_never_arrives_is_censored() -> None:
     parts = {
         'arms = ["paired", "independent"]\nseeds = [0, 1]\nby': 'arms = ["paired"]\nseeds = [0, 1]\nby',
         'over_steps = "auc"': 'over_steps = "steps_to_threshold"\nthreshold = "0.55"',
-        'range = ["-1", "1"]': 'range = ["0", "20"]',
+        'unit = "fraction"\nrange = ["-1", "1"]': 'unit = "steps"\nrange = ["0", "20"]',
     }
     waiting = RULES
     for old, new in parts.items():

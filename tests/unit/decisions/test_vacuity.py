@@ -1,0 +1,217 @@
+"""Rules whose outcome is settled before any run, each named by its defect, and rules whose is not."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+import z3
+
+from tests.unit.decisions.study import RULES, SmallStudy, rule
+from toolkit.decisions import formulas
+from toolkit.decisions.engine import Engine
+from toolkit.decisions.interval import Interval
+from toolkit.decisions.rulebook import RuleBook, load_rulebook
+from toolkit.decisions.vacuity import Example, check_not_vacuous, outcomes
+from toolkit.decisions.values import Missing, Series
+from toolkit.errors import IncompleteError, RuleError, UsageError
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from toolkit.decisions.case import Case
+    from toolkit.decisions.values import Scalar
+
+READINGS = 'binding = "a"\nreadings = { a = "One.", b = "Two." }'
+GATE = 'open = "go"\nshut = "stay"'
+
+# Name → tests of a hypothesis, and what is said of it.
+DEFECTS = {
+    "a threshold in percentage points on a fraction": (["mean(gap) >= 3"], "rule H can never pass"),
+    "a threshold at the end of the range": (["mean(gap) >= -1"], "rule H can never miss"),
+    "a threshold beyond the end of the range": (["pooled > 1"], "rule H can never pass"),
+    "an endpoint equal to itself": (["mean(gap) = mean(gap)"], "rule H can never miss"),
+    "an endpoint over itself": (["mean(gap) / mean(gap) = 1"], "rule H can never miss"),
+    "criteria that contradict each other": (
+        ["mean(gap) > 0.2", "mean(gap) < 0.1"],
+        "rule H can never pass",
+    ),
+    "members that contradict their mean": (["each(gap > 0)", "mean(gap) < 0"], "rule H can never pass"),
+    "a criterion that always holds": (
+        ["mean(gap) > 0", "mean(other) <= 1"],
+        "criterion c1 of rule H can never fail",
+    ),
+    "a criterion that never holds": (["mean(gap) > 0", "max(abs(other)) > 1"], "rule H can never pass"),
+    "more members than there are": (["count(gap > 0) = 3"], "rule H can never pass"),
+    "a series without members": (["each(rest(rest(gap)) > 0)"], "rule H can never pass"),
+    "a fall of one member": (["decreasing(rest(gap))"], "rule H can never pass"),
+    "an interval upside down": (["lower(gap_95) > upper(gap_95)"], "rule H can never pass"),
+    "an interval beyond its endpoint": (["lower(gap_95) > 1"], "rule H can never pass"),
+    "a quotient over zero": (["mean(gap) / (pooled - pooled) > 0"], "rule H can never pass"),
+    "a number beyond all bounds": ([f"pooled / mean(gap) > 1{'0' * 101}"], "rule H can never pass"),
+    "a rule and its negation": (["all(passes(A), not(passes(A)))"], "rule H can never pass"),
+    "a rule or its negation": (["any(passes(A), not(passes(A)))"], "rule H can never miss"),
+    "less than what it rests on": (["passes(A)", "mean(gap) < 0"], "rule H can never pass"),
+    "a square that no fraction has": (["mean(gap) * mean(gap) - 0.5 = 0"], "could not be decided"),
+}
+SOUND = [
+    ["mean(gap) >= 1"],
+    ["mean(gap) > 0.1", "mean(gap) < 0.2"],
+    ["lower(gap_95) > 0.5", "mean(gap) < 0.1"],
+    ["majority(gap > 0)"],
+    ["any(majority(gap > 0), each(gap <= 0))"],
+    ["count(gap > other) = 1"],
+    ["between(1 - mean(gap) / mean(other), 0.3, 0.7)"],
+    ["decreasing(gap)", "each(within(gap, 0, 0.2))"],
+    ["mean(gap) * mean(other) * pooled > 0.9"],
+    ["any(passes(A), pooled = 0)"],
+]
+
+
+def book_of(*tests: str, kind: str = "hypothesis", more: str = "") -> RuleBook:
+    """Return the small registration with rule H of given tests."""
+    return load_rulebook(RULES + rule("A", "mean(gap) > 0.5") + rule("H", *tests, kind=kind, more=more))
+
+
+class Supposed(Engine):
+    """The engine, with supposed values in place of a study's."""
+
+    def __init__(self, book: RuleBook, example: Example) -> None:
+        super().__init__(book, ("supposed", ""), SmallStudy())
+        self._example = example
+
+    def value(self, endpoint: str) -> Scalar | Series[Fraction]:
+        supposed = self._example.endpoints
+        return supposed[endpoint] if endpoint in supposed else super().value(endpoint)
+
+    def _interval(self, name: str) -> Interval | Missing:
+        if name not in self._example.intervals:
+            return Missing(not_run=False, reasons=("not supposed",))
+        spec, (low, high) = self._book.intervals[name], self._example.intervals[name]
+        return Interval(name, spec.endpoint, spec.level, low, high, "published", "")
+
+
+@pytest.mark.parametrize(("tests", "problem"), DEFECTS.values(), ids=DEFECTS)
+def test_a_rule_settled_beforehand_is_refused(tests: list[str], problem: str) -> None:
+    with pytest.raises(RuleError) as caught:
+        check_not_vacuous(book_of(*tests))
+    assert problem in caught.value.problem
+    assert caught.value.where == "rules.H"
+    assert caught.value.remedy
+    assert caught.value.exit_code == 4
+
+
+@pytest.mark.parametrize("tests", SOUND, ids=" and ".join)
+def test_a_rule_that_can_turn_out_either_way_passes(tests: list[str]) -> None:
+    check_not_vacuous(book_of(*tests))
+
+
+def test_the_refusal_names_the_test_and_the_ranges() -> None:
+    with pytest.raises(RuleError) as caught:
+        check_not_vacuous(book_of("all(mean(gap) >= 3, pooled < 0.5, lower(gap_95) > 0)"))
+    assert "mean(gap) >= 3" in (caught.value.found or "")
+    for words in ("gap from -1 to 1 fraction", "pooled from 0 to 1 fraction", "both ends of gap_95 from -1"):
+        assert words in (caught.value.found or "")
+
+
+def test_every_reading_has_to_be_open() -> None:
+    with pytest.raises(RuleError, match="rule H, read as 'b', can never pass"):
+        check_not_vacuous(book_of("pooled > 0.1", "a: mean(gap) > 0", "b: mean(gap) > 1", more=READINGS))
+
+
+def test_a_rule_is_read_by_its_binding_reading_where_another_rests_on_it() -> None:
+    tests = ("a: pooled > 0.5", "b: pooled < 0.4")
+    above = RULES + rule("H", *tests, more=READINGS) + rule("B", "passes(H)", "pooled > 0.6")
+    check_not_vacuous(load_rulebook(above))
+    with pytest.raises(RuleError, match="rule B can never pass"):
+        check_not_vacuous(load_rulebook(above.replace("pooled > 0.6", "pooled < 0.4")))
+
+
+def test_both_outcomes_of_a_gate_have_to_be_possible() -> None:
+    with pytest.raises(RuleError, match="rule H can never miss"):
+        check_not_vacuous(book_of("any(passes(A), mean(gap) <= 0.5)", kind="gate", more=GATE))
+
+
+def test_a_prediction_in_parts_has_to_be_open_as_a_whole() -> None:
+    with pytest.raises(RuleError, match="rule H can never pass"):
+        check_not_vacuous(book_of("pooled > 0.5", "pooled < 0.4", kind="prediction"))
+
+
+def test_a_superseded_prediction_is_checked_all_the_same() -> None:
+    with pytest.raises(RuleError, match="rule H can never pass"):
+        check_not_vacuous(book_of("pooled > 2", kind="prediction", more='superseded = "Why."'))
+
+
+def test_only_the_named_rules_are_checked() -> None:
+    book = book_of("pooled > 2")
+    check_not_vacuous(book, only=["A"])
+    with pytest.raises(RuleError):
+        check_not_vacuous(book, only={"H"})
+    with pytest.raises(UsageError):
+        check_not_vacuous(book, only=["nobody"])
+
+
+def test_series_that_never_fit_are_refused() -> None:
+    text = RULES.replace('seeds = [0, 1]\nby = "seed"', 'seeds = [0]\nby = "seed"', 1)
+    with pytest.raises(RuleError, match="different members"):
+        check_not_vacuous(load_rulebook(text + rule("H", "each(gap > other)")))
+
+
+def test_an_endpoint_that_is_not_declared_is_refused_before() -> None:
+    with pytest.raises(RuleError, match="'gaap' is not declared"):
+        check_not_vacuous(book_of("mean(gaap) > 0"))
+
+
+def test_what_the_solver_does_not_know_is_not_let_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(z3.Solver, "check", lambda *_: z3.unknown)
+    with pytest.raises(RuleError, match="could not be decided"):
+        check_not_vacuous(book_of("pooled > 0.5"))
+
+
+def test_without_the_solver_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "z3", None)
+    with pytest.raises(IncompleteError) as caught:
+        check_not_vacuous(book_of("pooled > 0.5"))
+    assert caught.value.remedy == "pip install 'paired-rollouts-toolkit[freeze]'"
+
+
+def test_values_that_do_not_evaluate_as_the_solver_says_are_not_believed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    decided = formulas.Formulas._decided  # noqa: SLF001
+    monkeypatch.setattr(formulas.Formulas, "_decided", lambda *given: formulas._not(decided(*given)))  # noqa: SLF001
+    with pytest.raises(RuleError, match="could not be decided"):
+        check_not_vacuous(book_of("pooled > 0.5"))
+
+
+def test_every_shipped_rule_can_turn_out_either_way(case: Case) -> None:
+    check_not_vacuous(case.book)
+
+
+def test_every_shipped_rule_could_as_it_was_frozen(case: Case) -> None:
+    frozen = {name: change.frozen for name, change in case.book.changes.items()}
+    assert frozen
+    check_not_vacuous(replace(case.book, rules=case.book.rules | frozen), only=frozen)
+
+
+def test_the_engine_decides_the_examples_as_they_say(case: Case) -> None:
+    for registered in case.book.rules.values():
+        for reading in registered.readings or ("",):
+            found = outcomes(case.book, registered.id, reading)
+            passed = Supposed(case.book, found.passes).decide(registered.id)
+            missed = Supposed(case.book, found.misses).decide(registered.id)
+            if reading in ("", registered.binding):
+                assert (passed.holds, missed.holds) == (True, False)
+            else:
+                assert passed.readings[reading] in ("pass", "met")
+                assert missed.readings[reading] in ("miss", "missed", "partially_met")
+
+
+def test_examples_have_the_members_that_a_study_has(case: Case) -> None:
+    engine = Engine(case.book, ("nothing", ""), SmallStudy({"runs": []}))
+    for endpoint in case.book.endpoints.values():
+        value = engine.value(endpoint.id)
+        members = [key for key, _ in value.items] if isinstance(value, Series) else []
+        assert formulas._members(endpoint) == members, endpoint.id  # noqa: SLF001

@@ -1,0 +1,300 @@
+"""Tests as formulas over everything that the declared ranges allow, for a satisfiability solver."""
+
+from __future__ import annotations
+
+import operator as operators
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from toolkit.decisions.evaluation import LARGEST
+from toolkit.decisions.expressions import COMPARISONS, Binary, Call, Expression, Name, Number
+from toolkit.decisions.plan import described
+from toolkit.decisions.values import Series
+from toolkit.errors import IncompleteError, RuleError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from toolkit.decisions.endpoints import Endpoint
+    from toolkit.decisions.rulebook import RuleBook
+    from toolkit.decisions.rules import Criterion, Rule
+
+# Ten seconds a question, in milliseconds; those of the shipped registration take a few.
+LIMIT = 10_000
+# Digits of a value that the solver has only as the root of a polynomial.
+DIGITS = 20
+
+_BINARY: dict[str, Callable[[Any, Any], Any]] = {
+    ">=": operators.ge,
+    "<=": operators.le,
+    ">": operators.gt,
+    "<": operators.lt,
+    "=": operators.eq,
+    "+": operators.add,
+    "-": operators.sub,
+    "*": operators.mul,
+    "/": operators.truediv,
+}
+
+
+@dataclass(frozen=True)
+class Example:
+    """Values within the declared ranges: of endpoints, and of the two ends of intervals."""
+
+    endpoints: dict[str, Fraction | Series[Fraction]]
+    intervals: dict[str, tuple[Fraction, Fraction]]
+
+
+@dataclass(frozen=True)
+class _Number:
+    """A number as a formula, and when there is one: never over zero, never beyond all bounds."""
+
+    term: Any
+    defined: Any
+
+
+@dataclass(frozen=True)
+class _Truth:
+    """When a test holds and when it is lost; where neither, it has no answer."""
+
+    holds: Any
+    fails: Any
+
+
+class Formulas:
+    """Tests as formulas over what the declared ranges allow; the same names are the same unknowns.
+
+    A series is a tuple of (member, number or truth). Every case is its namesake in `evaluation`.
+    """
+
+    def __init__(self, book: RuleBook, where: str) -> None:
+        self._z3 = _solver()
+        self._context = self._z3.Context()  # its own: an example depends on no earlier question
+        self._book = book
+        self._where = where
+        self._bounds: list[Any] = []
+        self._endpoints: dict[str, Any] = {}
+        self._intervals: dict[str, tuple[_Number, _Number]] = {}
+        self._rules: dict[str, _Truth] = {}
+        self._yes, self._no = (self._z3.BoolVal(value, self._context) for value in (True, False))
+
+    def example(self, condition: Any) -> Example | None:
+        """Return values that meet a condition; None where there are none."""
+        solver = self._z3.Solver(ctx=self._context)
+        solver.set(timeout=LIMIT)
+        solver.add(*self._bounds, condition)
+        answer = solver.check()
+        if answer == self._z3.unsat:
+            return None
+        if answer != self._z3.sat:
+            raise undecided(self._where, solver.reason_unknown())
+        model = solver.model()
+
+        def number(value: _Number) -> Fraction:
+            found = model.eval(value.term, model_completion=True)
+            rational = found if self._z3.is_rational_value(found) else found.approx(DIGITS)
+            return Fraction(rational.as_fraction())
+
+        def member_by_member(name: str, value: Any) -> Fraction | Series[Fraction]:
+            if isinstance(value, _Number):
+                return number(value)
+            return Series(self._book.endpoints[name].by, tuple((key, number(one)) for key, one in value))
+
+        return Example(
+            {name: member_by_member(name, value) for name, value in self._endpoints.items()},
+            {name: (number(low), number(high)) for name, (low, high) in self._intervals.items()},
+        )
+
+    def ranges(self) -> str:
+        """Return what the formulas are about, in words."""
+        among = {name: name for name in self._endpoints}
+        among |= {f"both ends of {name}": self._book.intervals[name].endpoint for name in self._intervals}
+        declared = {words: self._book.endpoints[name] for words, name in among.items()}
+        return "; ".join(
+            f"{words} from {float(e.low):.15g} to {float(e.high):.15g} {e.unit}"
+            for words, e in declared.items()
+        )
+
+    def of(self, expression: Expression) -> Any:
+        """Return an expression as formulas: a number, a truth, or a series of them."""
+        match expression:
+            case Number(_, value):
+                return _Number(self._exact(value), self._yes)
+            case Name(name):
+                return self._endpoint(name)
+            case Binary(operator, left, right):
+                return self._binary(operator, self.of(left), self.of(right))
+            case Call("passes", (Name(name),)):
+                return self._passes(name)
+            case Call("lower" | "upper" as end, (Name(name),)):
+                return self._interval(name)[end == "upper"]
+            case Call(operator, arguments):
+                return self._call(operator, [self.of(argument) for argument in arguments])
+
+    def all(self, truths: Sequence[_Truth]) -> _Truth:
+        """Return a conjunction: lost as soon as one is lost; without an answer where there is nothing."""
+        if not truths:
+            return _Truth(self._no, self._no)
+        return _Truth(self._z3.And([t.holds for t in truths]), self._z3.Or([t.fails for t in truths]))
+
+    def _call(self, operator: str, values: list[Any]) -> Any:
+        members = [one for _, one in values[0]] if isinstance(values[0], tuple) else values
+        match operator:
+            case "all" | "each":
+                return self.all(members)
+            case "any":
+                return _not(self.all([_not(value) for value in values]))
+            case "not":
+                return _not(values[0])
+            case "majority":
+                return self._majority(members)
+            case "decreasing":
+                falls = [self._decided(b.term < a.term, a, b) for a, b in pairwise(members)]
+                return self.all(falls)
+            case _:
+                return self._figure(operator, values[0], values[1:], members)
+
+    def _figure(self, operator: str, value: Any, bounds: list[_Number], members: list[Any]) -> Any:
+        match operator:
+            case "rest":
+                return value[1:]
+            case "abs":
+                return _each(lambda x: _Number(self._abs(x.term), x.defined), value)
+            case "within" | "between":
+                return _each(lambda x: self._bounded(operator, x, *bounds), value)
+            case "count":
+                bits = [_Number(self._bit(t.holds), self._z3.Or(t.holds, t.fails)) for t in members]
+                return self._reduce("sum", bits)
+            case _:
+                return self._reduce(operator, members)
+
+    def _reduce(self, operator: str, numbers: list[_Number]) -> _Number:
+        if not numbers:
+            return _Number(self._exact(0), self._no)
+        first, *others = terms = [number.term for number in numbers]
+        term = terms[-1] if operator == "last" else first
+        if operator in ("sum", "mean"):
+            term = self._z3.Sum(terms) / self._exact(len(terms) if operator == "mean" else 1)
+        if operator in ("min", "max"):
+            for other in others:
+                term = self._z3.If(other < term if operator == "min" else other > term, other, term)
+        return _Number(term, self._z3.And([number.defined for number in numbers]))
+
+    def _majority(self, truths: list[_Truth]) -> _Truth:
+        if not truths:
+            return self.all([])
+        won = self._z3.Sum([self._bit(truth.holds) for truth in truths])
+        lost = self._z3.Sum([self._bit(truth.fails) for truth in truths])
+        return _Truth(2 * won > len(truths), 2 * lost >= len(truths))
+
+    def _bounded(self, operator: str, x: _Number, second: _Number, third: _Number) -> _Truth:
+        inside = self._z3.And(second.term <= x.term, x.term <= third.term)
+        if operator == "within":
+            inside = self._abs(x.term - second.term) <= third.term
+        return self._decided(inside, x, second, third)
+
+    def _binary(self, operator: str, left: Any, right: Any) -> Any:
+        if not isinstance(left, tuple):
+            return _each(lambda value: self._pair(operator, left, value), right)
+        if not isinstance(right, tuple):
+            return _each(lambda value: self._pair(operator, value, right), left)
+        if [key for key, _ in left] != [key for key, _ in right]:
+            raise RuleError("two series with different members are combined", where=self._where)
+        return tuple((k, self._pair(operator, a, b)) for (k, a), (_, b) in zip(left, right, strict=True))
+
+    def _pair(self, operator: str, left: _Number, right: _Number) -> _Number | _Truth:
+        term = _BINARY[operator](left.term, right.term)
+        if operator in COMPARISONS:
+            return self._decided(term, left, right)
+        bounds = [term < LARGEST, term > -LARGEST, right.term != 0 if operator == "/" else self._yes]
+        return _Number(term, self._z3.And(left.defined, right.defined, *bounds))
+
+    def _decided(self, test: Any, *numbers: _Number) -> _Truth:
+        defined = [number.defined for number in numbers]
+        return _Truth(self._z3.And(*defined, test), self._z3.And(*defined, self._z3.Not(test)))
+
+    def _passes(self, name: str) -> _Truth:
+        if name not in self._rules:
+            rule = self._book.rules[name]
+            self._rules[name] = self.all([self.of(c.expression) for c in read_as(rule, rule.binding)])
+        return self._rules[name]
+
+    def _endpoint(self, name: str) -> Any:
+        """Return the unknown of an endpoint, or those of its members."""
+        if name not in self._endpoints:
+            members = _members(self._book.endpoints[name])
+            series = tuple((member, self._unknown(f"{name}[{member}]", name)) for member in members)
+            self._endpoints[name] = series or self._unknown(name, name)
+        return self._endpoints[name]
+
+    def _interval(self, name: str) -> tuple[_Number, _Number]:
+        """Return the unknown ends of an interval: in order, and within the range of its endpoint."""
+        if name not in self._intervals:
+            endpoint = self._book.intervals[name].endpoint
+            low, high = (self._unknown(f"{end}({name})", endpoint) for end in ("lower", "upper"))
+            self._bounds.append(low.term <= high.term)
+            self._intervals[name] = (low, high)
+        return self._intervals[name]
+
+    def _unknown(self, name: str, endpoint: str) -> _Number:
+        term, declared = self._z3.Real(name, self._context), self._book.endpoints[endpoint]
+        self._bounds += [term >= self._exact(declared.low), term <= self._exact(declared.high)]
+        return _Number(term, self._yes)
+
+    def _exact(self, value: Fraction | int) -> Any:
+        return self._z3.RealVal(str(value), self._context)
+
+    def _abs(self, term: Any) -> Any:
+        return self._z3.If(term >= 0, term, -term)
+
+    def _bit(self, truth: Any) -> Any:
+        return self._z3.If(truth, self._exact(1), self._exact(0))
+
+
+def _each(function: Callable[[_Number], Any], value: Any) -> Any:
+    return tuple((k, function(v)) for k, v in value) if isinstance(value, tuple) else function(value)
+
+
+def _not(truth: _Truth) -> _Truth:
+    return _Truth(truth.fails, truth.holds)
+
+
+def _members(endpoint: Endpoint) -> list[str]:
+    """Return the members of an endpoint's series, as `measure` gives them; a run goes by its place."""
+    match endpoint.by:
+        case "seed":
+            return [str(seed) for seed in endpoint.seeds]
+        case "run":
+            return [described(endpoint, arm, seed) for arm in endpoint.arms for seed in endpoint.seeds]
+        case _:
+            return [f"{trajectory}@{step}" for trajectory, step in endpoint.checkpoints]
+
+
+def undecided(where: str, reason: str) -> RuleError:
+    """Return the error for a question that the solver does not answer."""
+    return RuleError(
+        "whether a rule can pass and can miss could not be decided",
+        expected=f"an answer within {LIMIT} ms",
+        found=reason,
+        where=where,
+        remedy="write its tests with fewer products and quotients of endpoints",
+    )
+
+
+def _solver() -> Any:
+    try:
+        import z3
+    except ImportError:
+        raise IncompleteError(
+            "the solver that decides whether a rule can be lost is not installed",
+            expected="z3-solver",
+            remedy="pip install 'paired-rollouts-toolkit[freeze]'",
+        ) from None
+    return z3
+
+
+def read_as(rule: Rule, reading: str) -> list[Criterion]:
+    """Return the criteria that belong to a reading of a rule."""
+    return [criterion for criterion in rule.criteria if criterion.reading in (None, reading or None)]

@@ -1,0 +1,240 @@
+"""Units: an endpoint has that of what it measures, its range fits it, and tests never mix two of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from toolkit.decisions.endpoints import Rate
+from toolkit.decisions.expressions import (
+    COMPARISONS,
+    OPERATORS,
+    Binary,
+    Call,
+    Expression,
+    Kind,
+    Name,
+    Number,
+)
+from toolkit.decisions.values import exact
+from toolkit.errors import RuleError
+from toolkit.registers.schema import TABLES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from toolkit.decisions.endpoints import Endpoint
+    from toolkit.decisions.rulebook import RuleBook
+    from toolkit.registers.columns import Column, Table
+
+POINTS = "percentage points"
+POINTS_SUFFIX = "_pp"
+NO_DIMENSION = "ratio"
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A product of powers of named units; one without any is a ratio."""
+
+    powers: tuple[tuple[str, int], ...] = ()
+
+    def times(self, other: Unit, sign: int = 1) -> Unit:
+        """Return the unit of a product; of a quotient where the sign is negative."""
+        powers = dict(self.powers)
+        for name, power in other.powers:
+            powers[name] = powers.get(name, 0) + sign * power
+        return Unit(tuple(sorted((name, power) for name, power in powers.items() if power)))
+
+    def __str__(self) -> str:
+        above = [_power(name, power) for name, power in self.powers if power > 0]
+        below = [_power(name, -power) for name, power in self.powers if power < 0]
+        if not self.powers:
+            return NO_DIMENSION
+        return "/".join(["·".join(above) or "1", *below])
+
+
+def check_units(book: RuleBook) -> None:
+    """Check the units of a registration.
+
+    1. Every endpoint has the unit of what it measures; percentage points, and they alone, are named `_pp`.
+    2. Its range lies within what can be measured, and so does the value that it waits for.
+    3. No test adds, subtracts or compares values of different units.
+
+    Args:
+        book: the rules, with every name declared and every operator given what it takes.
+
+    Raises:
+        RuleError: one of these does not hold.
+    """
+    for endpoint in book.endpoints.values():
+        _check_unit(endpoint)  # 1
+        _check_range(endpoint)  # 2
+    for rule in book.rules.values():
+        for criterion in rule.criteria:
+            _Test(book, f"{rule.id}.{criterion.id}").unit(criterion.expression)  # 3
+
+
+def unit_of(endpoint: Endpoint) -> Unit:
+    """Return the unit of what an endpoint measures.
+
+    A rate of a count over one that bounds it is a fraction, and so is a figure without unit from 0 to 1. A
+    quotient of equal units is a ratio. A mean over steps has the unit of its points; what waits for a
+    threshold is counted in steps.
+    """
+    if endpoint.over_steps == "steps_to_threshold":
+        return _named("steps")
+    first, *second = columns = _columns(endpoint)
+    if not second:
+        return _unit_of_column(first)
+    if isinstance(endpoint.outcome, Rate) and second[0].name in _bounds(TABLES[endpoint.register], first):
+        return _named("fraction")
+    above, below = (_unit_of_column(column) for column in columns)
+    return above.times(below, -1)
+
+
+def _check_unit(endpoint: Endpoint) -> None:
+    where = f"endpoints.{endpoint.id}"
+    measured = str(unit_of(endpoint))
+    if endpoint.unit != measured:
+        raise RuleError(
+            "an endpoint has another unit than what it measures",
+            expected=measured,
+            found=endpoint.unit,
+            where=where,
+            remedy="declare the unit of its outcome; rates are fractions, never percentages",
+        )
+    if endpoint.id.endswith(POINTS_SUFFIX) != (endpoint.unit == POINTS):
+        raise RuleError(
+            f"percentage points, and they alone, are named with {POINTS_SUFFIX}",
+            expected=POINTS if endpoint.id.endswith(POINTS_SUFFIX) else f"a name with {POINTS_SUFFIX}",
+            found=f"{endpoint.id} in {endpoint.unit}",
+            where=where,
+        )
+
+
+def _check_range(endpoint: Endpoint) -> None:
+    low, high = _level(endpoint)
+    if endpoint.threshold is not None:
+        points = _possible(endpoint)
+        _check_within(points, (endpoint.threshold,), "waits for a value", f"endpoints.{endpoint.id}")
+    if endpoint.by == "seed" and len(endpoint.arms) > 1:  # first minus second
+        low, high = (None, None) if low is None or high is None else (low - high, high - low)
+    _check_within((low, high), (endpoint.low, endpoint.high), "has a range", f"endpoints.{endpoint.id}")
+
+
+def _check_within(
+    possible: tuple[Fraction | None, Fraction | None], declared: tuple[Fraction, ...], what: str, where: str
+) -> None:
+    low, high = possible
+    if any((low is not None and end < low) or (high is not None and end > high) for end in declared):
+        raise RuleError(
+            f"an endpoint {what} outside what it can measure",
+            expected=f"within {_end(low, 'any')} to {_end(high, 'any')}",
+            found=" to ".join(_end(end, "") for end in declared),
+            where=where,
+        )
+
+
+def _level(endpoint: Endpoint) -> tuple[Fraction | None, Fraction | None]:
+    """Return the ends of what one run, checkpoint or row can have, as far as they are known."""
+    if endpoint.over_steps == "steps_to_threshold":
+        return Fraction(0), Fraction(endpoint.steps[-1])
+    return _possible(endpoint)
+
+
+def _possible(endpoint: Endpoint) -> tuple[Fraction | None, Fraction | None]:
+    """Return the ends of what an outcome can be at one step."""
+    first, *second = _columns(endpoint)
+    if not second:
+        low, high = (None if end is None else exact(end) for end in (first.low, first.high))
+        return low, high
+    if isinstance(endpoint.outcome, Rate) and second[0].name in _bounds(TABLES[endpoint.register], first):
+        return Fraction(0), Fraction(1)
+    never_negative = all(column.low is not None and column.low >= 0 for column in (first, *second))
+    return Fraction(0) if never_negative else None, None
+
+
+def _columns(endpoint: Endpoint) -> list[Column]:
+    table = TABLES[endpoint.register]
+    return [column for name in endpoint.outcome.columns for column in (table.column(name),) if column]
+
+
+def _bounds(table: Table, column: Column) -> Iterator[str]:
+    """Yield every column that bounds a column of the same row from above, and what bounds those."""
+    for name in column.at_most:
+        yield name
+        above = table.column(name)
+        if above:
+            yield from _bounds(table, above)
+
+
+def _unit_of_column(column: Column) -> Unit:
+    """Return a column's unit; one without is a fraction where it lies between 0 and 1, else a number."""
+    if column.unit is None:
+        return _named("fraction" if (column.low, column.high) == (0, 1) else "number")
+    name = column.unit.removesuffix("²")
+    return Unit(((name, 1 if name == column.unit else 2),))
+
+
+class _Test:
+    """The units within one test; None is that of numbers without a name, which take any."""
+
+    def __init__(self, book: RuleBook, where: str) -> None:
+        self._book = book
+        self._where = where
+
+    def unit(self, expression: Expression) -> Unit | None:
+        match expression:
+            case Number():
+                return None
+            case Name(name):
+                return unit_of(self._book.endpoints[name])
+            case Call("lower" | "upper", (Name(name),)):
+                return unit_of(self._book.endpoints[self._book.intervals[name].endpoint])
+            case Binary(operator, left, right):
+                return self._binary(operator, self.unit(left), self.unit(right))
+            case Call(operator, arguments):
+                return self._call(operator, () if operator == "passes" else arguments)
+
+    def _binary(self, operator: str, left: Unit | None, right: Unit | None) -> Unit | None:
+        if operator in ("*", "/"):
+            return _combined(operator, left, right)
+        same = self._same(operator, (left, right))
+        return None if operator in COMPARISONS else same
+
+    def _call(self, operator: str, arguments: tuple[Expression, ...]) -> Unit | None:
+        same = self._same(operator, [self.unit(argument) for argument in arguments])
+        if operator == "count":
+            return _named("members")
+        return None if OPERATORS[operator].gives in (Kind.TRUTH, Kind.TRUTHS) else same
+
+    def _same(self, operator: str, units: Iterable[Unit | None]) -> Unit | None:
+        first, *others = dict.fromkeys(unit for unit in units if unit is not None) or (None,)
+        if others:
+            raise RuleError(
+                f"{operator!r} takes values of one unit",
+                expected=str(first),
+                found=str(others[0]),
+                where=self._where,
+                remedy="compare like with like; a quotient of equal units is a ratio",
+            )
+        return first
+
+
+def _combined(operator: str, left: Unit | None, right: Unit | None) -> Unit | None:
+    if left is None and right is None:
+        return None
+    return (left or Unit()).times(right or Unit(), 1 if operator == "*" else -1)
+
+
+def _named(name: str) -> Unit:
+    return Unit(((name, 1),))
+
+
+def _power(name: str, power: int) -> str:
+    return name if power == 1 else f"{name}²" if power == 2 else f"{name}^{power}"  # noqa: PLR2004 - a square
+
+
+def _end(value: Fraction | None, unknown: str) -> str:
+    return unknown if value is None else f"{float(value):.15g}"
