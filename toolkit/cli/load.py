@@ -9,6 +9,7 @@ from toolkit.places import Home, find_home
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from toolkit.decisions.case import Case
     from toolkit.prereg.verification import Verification
@@ -88,22 +89,35 @@ def registration_ref(home: Home) -> RegistrationRef:
     return RegistrationRef(registration.name, registration.sha256, amendments)
 
 
-def verify_named(name: str, home: Home) -> Verification:
+def verify_frozen(home: Home) -> list[Verification]:
+    """Verify every registration here that claims to be frozen; a draft claims nothing yet."""
+    from toolkit.prereg.registration import is_draft
+
+    names = [name for name in home.registration_names() if not is_draft(home.registration_folder(name))]
+    return [verify_named(name, home) for name in names]
+
+
+def verify_named(
+    name: str, home: Home, trust_files: Sequence[Path] = (), *, with_openssl: bool = False
+) -> Verification:
     """Verify one registration, with the chronology of every study here that belongs to it."""
+    from datetime import UTC, datetime
+
     from toolkit.decisions.case import open_case
-    from toolkit.prereg.chronology import chronology
+    from toolkit.prereg.checks import Reader
+    from toolkit.prereg.chronology import StudyRuns
+    from toolkit.prereg.trust import known_authorities
     from toolkit.prereg.verification import open_checked, verify_registration
 
     folder = home.registration_folder(name)
     registration, _ = open_checked(folder)
-    orders = []
+    studies = []
     if registration is not None:
-        studies = [load_study(study_name, home) for study_name in decidable(home)]
-        named = [study for study in studies if study.manifest.registration.name == registration.name]
-        orders = [
-            chronology(
-                registration, study.name, study.rows("runs"), open_case(study, registration).book.plan.roles
-            )
-            for study in named
+        opened = [load_study(study_name, home) for study_name in decidable(home)]
+        studies = [
+            StudyRuns(study.name, study.rows("runs"), open_case(study, registration).book.plan.roles)
+            for study in opened
+            if study.manifest.registration.name == registration.name
         ]
-    return verify_registration(folder, orders)
+    reader = Reader(known_authorities(*trust_files), datetime.now(UTC), with_openssl)
+    return verify_registration(folder, reader, studies)

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 import click
 
 import toolkit
+from toolkit.cli.amend import amend, deviate
 from toolkit.cli.backoffice import backoffice
 from toolkit.cli.decide import decide
 from toolkit.cli.draw import draw
 from toolkit.cli.episode import episode
 from toolkit.cli.explain import explain
 from toolkit.cli.findings import findings
+from toolkit.cli.freeze import freeze
 from toolkit.cli.output import leave_quietly, print_error, print_json, silence
 from toolkit.cli.pools import pools
 from toolkit.cli.power import power
@@ -25,6 +27,7 @@ from toolkit.cli.site import site
 from toolkit.cli.sql import sql
 from toolkit.cli.theory import theory
 from toolkit.cli.verify_prereg import verify_prereg
+from toolkit.cli.verify_token import verify_token
 from toolkit.errors import IncompleteError, ToolkitError, UsageError
 
 if TYPE_CHECKING:
@@ -61,6 +64,10 @@ for command in (
     decide,
     explain,
     verify_prereg,
+    verify_token,
+    freeze,
+    amend,
+    deviate,
     registers,
     sql,
     pools,

@@ -41,6 +41,7 @@ MARKS = {
     "superseded": "yellow",
     "incomplete": "yellow",
     "missing": "yellow",
+    "unproven": "yellow",
 }
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from toolkit.cli.decide import print_decisions
-from toolkit.cli.load import load_cases, load_study, verify_named
+from toolkit.cli.load import load_cases, load_study, verify_frozen
 from toolkit.cli.output import json_option, print_json
 from toolkit.cli.progress import steps
 from toolkit.cli.verify_prereg import as_document, print_verification
@@ -41,7 +41,7 @@ def reproduce(*, folder: Path | None, as_json: bool) -> None:
         studies = [load_study(name, home) for name in home.studies()]
         rows = {study.name: sum(verify_study(study).values()) for study in studies}
         progress("verifying registrations")
-        verifications = [verify_named(name, home) for name in home.registration_names()]
+        verifications = verify_frozen(home)
         refused = [v.registration for v in verifications if v.verdict == "not_verified"]
         if refused:
             raise VerificationError(

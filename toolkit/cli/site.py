@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolkit.cli.load import load_cases, verify_named
+from toolkit.cli.load import load_cases, verify_frozen
 from toolkit.cli.output import json_option, print_json
 from toolkit.cli.progress import steps
 from toolkit.places import Home, find_home
@@ -73,5 +73,5 @@ def content(home: Home, progress: Callable[[str], None]) -> dict[str, bytes]:
     from toolkit.website.build import site_content
 
     cases = load_cases((), home)
-    verifications = [verify_named(name, home) for name in home.registration_names()]
+    verifications = verify_frozen(home)
     return site_content(cases, verifications, progress)

@@ -6,28 +6,47 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from toolkit.cli.authorities import trust_option
 from toolkit.cli.load import verify_named
 from toolkit.cli.output import console, headline, json_option, marked, print_json
 from toolkit.places import find_home
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from toolkit.prereg.evidence import Judged
     from toolkit.prereg.verification import Verification
 
 
 @click.command("verify-prereg")
 @click.argument("registrations", nargs=-1)
+@trust_option
+@click.option(
+    "--openssl", "with_openssl", is_flag=True, help="Ask OpenSSL about each token, too: it can veto."
+)
 @json_option
 @click.pass_context
-def verify_prereg(context: click.Context, *, registrations: tuple[str, ...], as_json: bool) -> None:
+def verify_prereg(
+    context: click.Context,
+    *,
+    registrations: tuple[str, ...],
+    trust_files: tuple[Path, ...],
+    with_openssl: bool,
+    as_json: bool,
+) -> None:
     """Verify REGISTRATIONS (every one here if none is named): files, document, tokens, chronology.
+
+    No network is used. What is missing is named, with where it is to be had and where to put it.
 
     \b
     Examples:
       toolkit verify-prereg
       toolkit verify-prereg paired-rollouts --json
+      toolkit verify-prereg paired-rollouts --openssl
     """
     home = find_home()
-    results = [verify_named(name, home) for name in registrations or home.registration_names()]
+    names = registrations or home.registration_names()
+    results = [verify_named(name, home, trust_files, with_openssl=with_openssl) for name in names]
     if as_json:
         print_json([as_document(result) for result in results])
     else:
@@ -38,16 +57,20 @@ def verify_prereg(context: click.Context, *, registrations: tuple[str, ...], as_
 
 
 def as_document(result: Verification) -> dict[str, Any]:
-    """Return a verification as it is printed with `--json`."""
+    """Return a verification as the JSON document that `--json` prints."""
     order = ("run_before_freeze", "incomplete", "runs_after_freeze")
     verdicts = [c.verdict for c in result.chronology] or ["incomplete"]
+    recorded = dict(result.recorded)
     return {
         "registration": result.registration,
         "verdict": result.verdict,
         "standing": result.standing,
         "document_sha256": result.document_sha256,
-        "existed_by": None,
-        "authorities": [{"name": name, "recorded_time": time} for name, time in result.authorities],
+        "existed_by": result.existed_by,
+        "authorities": [
+            {**token_document(judged), "recorded_time": recorded.get(judged.authority.name)}
+            for judged in result.authorities
+        ],
         "chronology": {
             "verdict": min(verdicts, key=order.index),
             "runs_after": sum(len(c.runs_after) for c in result.chronology),
@@ -57,6 +80,19 @@ def as_document(result: Verification) -> dict[str, Any]:
         "checks": [
             {"step": c.step, "name": c.name, "outcome": c.outcome, "detail": c.detail} for c in result.checks
         ],
+        "promise": result.promise,
+    }
+
+
+def token_document(judged: Judged) -> dict[str, Any]:
+    """Return what is known of an authority's token as a JSON document."""
+    from toolkit.cli.verify_token import as_document as of_token
+
+    return {
+        "name": judged.authority.name,
+        "operator": judged.authority.operator,
+        "token": judged.place,
+        **of_token(judged.verdict),
     }
 
 
@@ -64,11 +100,10 @@ def print_verification(result: Verification) -> None:
     """Print a verification, step by step."""
     from rich.text import Text
 
-    from toolkit.prereg.verification import PROMISE
-
     out = console()
-    out.print(headline(result.registration, ": ", marked(result.verdict)))
+    standing = "   DEMONSTRATION" if result.standing == "demonstration" else ""
+    out.print(headline(result.registration, ": ", marked(result.verdict), standing))
     for check in result.checks:
         out.print(Text.assemble(f"  {check.step}. {check.name}: ", marked(check.outcome)))
         out.print(f"     {check.detail}", soft_wrap=True, highlight=False, markup=False)
-    out.print(f"  {PROMISE}", soft_wrap=True, highlight=False, markup=False)
+    out.print(f"  {result.promise}", soft_wrap=True, highlight=False, markup=False)

@@ -1,9 +1,13 @@
-"""Did the freeze come before the runs? Launch times against the freeze, exceptions by name."""
+"""Did the freeze come before the runs? Launch times against the freeze, exceptions by name.
+
+A launch time is the word of the machine that ran; the freeze's is the word of the authorities, and counts
+with the accuracy that they state.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,23 +17,54 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class StudyRuns:
+    """The runs of one study.
+
+    Args:
+        study: its name.
+        runs: rows of its `runs` register.
+        roles: roles of the runs that enter decisions.
+    """
+
+    study: str
+    runs: Sequence[Mapping[str, object]]
+    roles: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Freeze:
+    """When a registration was frozen, and its later entries recorded.
+
+    Args:
+        by: the latest moment that any authority's time can mean.
+        is_proven: whether tokens say so; otherwise it is what the record says.
+        entries: likewise for each amendment that tokens prove, by its id.
+    """
+
+    by: datetime
+    is_proven: bool
+    entries: Mapping[str, datetime] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Chronology:
     """The order of the freeze and the runs of one study.
 
     Args:
         study: the study.
         verdict: `runs_after_freeze`, `run_before_freeze`, or `incomplete` where a launch time is missing.
-        frozen_by: the latest recorded time of the authorities.
+        freeze: when the registration was frozen.
         runs_after: deciding runs launched after it.
         disclosed_exceptions: runs launched before it that the frozen document names.
         undisclosed: runs launched before it that it does not name.
-        unknown: runs without a launch time.
-        late_amendments: amendments dated after the day on which the first of `runs_after` was launched.
+        unknown: runs without a launch time, or with one that has not come yet.
+        late_amendments: amendments made after the first of `runs_after` was launched: proven ones by their
+            time, others by the day that they name.
     """
 
     study: str
     verdict: str
-    frozen_by: datetime
+    freeze: Freeze
     runs_after: tuple[str, ...]
     disclosed_exceptions: tuple[str, ...]
     undisclosed: tuple[str, ...]
@@ -38,44 +73,56 @@ class Chronology:
 
 
 def chronology(
-    registration: Registration, study: str, runs: Sequence[Mapping[str, object]], roles: Sequence[str]
+    registration: Registration, study: StudyRuns, freeze: Freeze, now: datetime | None = None
 ) -> Chronology:
     """Compare the freeze with the launch of every run that enters a decision.
 
     Args:
-        registration: its latest authority time is the freeze.
-        study: name of the study.
-        runs: rows of the `runs` register.
-        roles: roles of the runs that enter decisions.
+        registration: names the exceptions and the amendments.
+        study: the runs.
+        freeze: when it was frozen.
+        now: a launch after this moment counts as unknown; the present if left out.
     """
-    frozen_by = max(authority.recorded_time for authority in registration.record.authorities)
+    now = now or datetime.now(UTC)
     disclosed = {exception.run for exception in registration.exceptions}
     after: dict[str, datetime] = {}
     excepted: list[str] = []
     undisclosed: list[str] = []
     unknown: list[str] = []
-    for run in runs:
-        if run["role"] not in roles:
+    for run in study.runs:
+        if run["role"] not in study.roles:
             continue
         name, launched = str(run["run_id"]), run["launched_at"]
-        if not isinstance(launched, datetime):
+        if not isinstance(launched, datetime) or launched > now:
             unknown.append(name)
-        elif launched > frozen_by:
+        elif launched > freeze.by:
             after[name] = launched
         elif name in disclosed:
             excepted.append(name)
         else:
             undisclosed.append(name)
     incomplete = unknown or not (after or excepted)
-    verdict = "run_before_freeze" if undisclosed else "incomplete" if incomplete else "runs_after_freeze"
-    first = min(after.values()).date() if after else None
     return Chronology(
-        study=study,
-        verdict=verdict,
-        frozen_by=frozen_by,
+        study=study.study,
+        verdict="run_before_freeze" if undisclosed else "incomplete" if incomplete else "runs_after_freeze",
+        freeze=freeze,
         runs_after=tuple(after),
         disclosed_exceptions=tuple(excepted),
         undisclosed=tuple(undisclosed),
         unknown=tuple(unknown),
-        late_amendments=tuple(a.id for a in registration.amendments if first and a.dated > first),
+        late_amendments=_late(registration, freeze, min(after.values(), default=None)),
+    )
+
+
+def _late(registration: Registration, freeze: Freeze, first: datetime | None) -> tuple[str, ...]:
+    if first is None:
+        return ()
+    return tuple(
+        amendment.id
+        for amendment in registration.amendments
+        if (
+            freeze.entries[amendment.id] >= first
+            if amendment.id in freeze.entries
+            else amendment.dated > first.date()
+        )
     )

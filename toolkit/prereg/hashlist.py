@@ -1,4 +1,8 @@
-"""Lists of files and their SHA-256, in the format of `sha256sum`, so that anybody can check them."""
+"""Lists of files and their SHA-256, in the format of `sha256sum`, so that anybody can check them.
+
+Of the same files there is one list: sorted by name, a line each. Its own SHA-256 therefore names their exact
+bytes.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +15,22 @@ from toolkit.errors import DamagedError, VerificationError
 from toolkit.files import read_bytes
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 _LINE = re.compile(r"([0-9a-f]{64})  (\w[\w./-]*)", re.ASCII)
+
+
+def write_list(contents: Mapping[str, bytes]) -> bytes:
+    """Return the list of files, given their bytes by name.
+
+    Raises:
+        DamagedError: a name that cannot stand in a list.
+    """
+    lines = [f"{hashlib.sha256(contents[name]).hexdigest()}  {name}\n" for name in sorted(contents)]
+    raw = "".join(lines).encode()
+    entries(raw, "the list of files")
+    return raw
 
 
 def read_listed(folder: Path, list_name: str) -> tuple[str, dict[str, bytes]]:
@@ -28,41 +45,63 @@ def read_listed(folder: Path, list_name: str) -> tuple[str, dict[str, bytes]]:
 
     Raises:
         IncompleteError: the list or a file is missing or cannot be read.
-        DamagedError: the list is no hash list.
+        DamagedError: the list is no hash list, or not the one that these files have.
         VerificationError: a file was changed after its hash was recorded.
     """
     raw = read_bytes(folder / list_name)
-    contents = {}
-    for name, recorded in _entries(raw, folder / list_name).items():
-        content = read_bytes(folder / name)
-        found = hashlib.sha256(content).hexdigest()
-        if found != recorded:
-            raise VerificationError(
-                f"{name} was changed after its hash was recorded",
-                expected=f"SHA-256 {recorded}",
-                found=f"SHA-256 {found}",
-                where=folder / name,
-                remedy="restore the recorded file; to change a frozen rule, amend it in a file of its own",
-            )
-        contents[name] = content
+    recorded = entries(raw, folder / list_name)
+    contents = {name: read_recorded(folder, name, sha256) for name, sha256 in recorded.items()}
     return hashlib.sha256(raw).hexdigest(), contents
 
 
-def _entries(raw: bytes, where: Path) -> dict[str, str]:
-    entries: dict[str, str] = {}
-    for number, line in enumerate(raw.decode("utf-8", errors="replace").splitlines(), start=1):
+def read_recorded(folder: Path, name: str, recorded: str) -> bytes:
+    """Read a file and check its hash.
+
+    Raises:
+        IncompleteError: it is missing or cannot be read.
+        VerificationError: it was changed after its hash was recorded.
+    """
+    content = read_bytes(folder / name)
+    found = hashlib.sha256(content).hexdigest()
+    if found != recorded:
+        raise VerificationError(
+            f"{name} was changed after its hash was recorded",
+            expected=f"SHA-256 {recorded}",
+            found=f"SHA-256 {found}",
+            where=folder / name,
+            remedy="restore the recorded file; to change a frozen rule, amend it in a file of its own",
+        )
+    return content
+
+
+def leads_out(name: str) -> bool:
+    """Whether a name leads out of its folder."""
+    path = PurePosixPath(name)
+    return path.is_absolute() or ".." in path.parts
+
+
+def entries(raw: bytes, where: Path | str) -> dict[str, str]:
+    """Return the hashes of a list by name.
+
+    Raises:
+        DamagedError: a line that it cannot have, or names that are not sorted.
+    """
+    found: dict[str, str] = {}
+    text = raw.decode("utf-8", errors="replace")
+    for number, line in enumerate(text.split("\n")[:-1], start=1):
         match = _LINE.fullmatch(line)
-        if match is None or match[2] in entries or _leads_out(match[2]):
+        if match is None or match[2] in found or leads_out(match[2]):
             raise DamagedError(
                 "a hash list has a line that it cannot have",
                 expected="64 hexadecimal digits, two spaces, a file name inside the folder, once each",
                 found=line[:100],
                 where=f"{where} line {number}",
             )
-        entries[match[2]] = match[1]
-    return entries
-
-
-def _leads_out(name: str) -> bool:
-    path = PurePosixPath(name)
-    return path.is_absolute() or ".." in path.parts
+        found[match[2]] = match[1]
+    if not text.endswith("\n") or list(found) != sorted(found):
+        raise DamagedError(
+            "a hash list is not written the one way that it has",
+            expected="lines sorted by file name, each with its end",
+            where=where,
+        )
+    return found

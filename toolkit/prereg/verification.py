@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from toolkit.errors import VerificationError
+from toolkit.errors import IncompleteError, VerificationError
 from toolkit.files import read_bytes
-from toolkit.prereg.registration import Registration, load_registration
+from toolkit.prereg.checks import TIME, Check, Reader, additions, agreement, independence
+from toolkit.prereg.chronology import Chronology, Freeze, StudyRuns, chronology
+from toolkit.prereg.record import DEMONSTRATION, PUBLIC
+from toolkit.prereg.registration import Registration, is_draft, load_registration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
     from pathlib import Path
 
-    from toolkit.prereg.chronology import Chronology
+    from toolkit.prereg.evidence import Judged
 
 PROMISE = (
     "A verified registration proves that these exact bytes existed no later than the stated time. "
     "It does not prove who wrote them, that no other plan exists, or that no data had been seen."
 )
-
-
-@dataclass(frozen=True)
-class Check:
-    """One step: its outcome is `passed`, `failed`, `missing` or `not_checked`."""
-
-    step: int
-    name: str
-    outcome: str
-    detail: str
 
 
 @dataclass(frozen=True)
@@ -39,8 +32,11 @@ class Verification:
     Args:
         registration: name.
         verdict: `verified`, `not_verified` or `incomplete`.
-        standing: `public` or `demonstration`.
+        standing: `public` or `demonstration`; `unknown` where the files do not hold.
         document_sha256: hash of the timestamped document, as recorded.
+        existed_by: the time by which all tokens prove that it existed; None unless they do.
+        authorities: the freeze's tokens and what is known of each.
+        recorded: (authority, time) as recorded.
         checks: the steps, in order.
         chronology: freeze against runs, one a study; empty where no study was given.
     """
@@ -49,37 +45,66 @@ class Verification:
     verdict: str
     standing: str
     document_sha256: str
-    authorities: tuple[tuple[str, str], ...]
+    existed_by: datetime | None
+    authorities: tuple[Judged, ...]
+    recorded: tuple[tuple[str, datetime], ...]
     checks: tuple[Check, ...]
     chronology: tuple[Chronology, ...]
+
+    @property
+    def promise(self) -> str:
+        """What is proven, and what is not, on one line."""
+        if self.verdict == "not_verified":
+            return "Nothing is proven: a step failed."
+        if self.existed_by is None:
+            return "Nothing is proven yet: something is missing."
+        proven = (
+            f"Proven: the bytes with SHA-256 {self.document_sha256} existed no later than "
+            f"{self.existed_by:{TIME}}. Not proven: who wrote them, that no other plan exists, or that no "
+            "data had been seen."
+        )
+        if self.standing == DEMONSTRATION:
+            return (
+                "DEMONSTRATION: the authorities were made for the occasion, so it proves nothing to others. "
+                f"From public ones it would read: {proven}"
+            )
+        return proven
 
 
 def open_checked(folder: Path) -> tuple[Registration | None, Check]:
     """Step 1: every file of the registration is the one whose hash was recorded.
 
     Returns:
-        The registration, or None where the step failed, and the step.
+        The registration, or None where the step did not pass, and the step.
     """
     try:
         registration = load_registration(folder)
     except VerificationError as error:
         return None, Check(1, "recorded files", "failed", str(error))
+    except IncompleteError as error:
+        if not is_draft(folder):
+            raise
+        return None, Check(1, "recorded files", "missing", str(error))
     return registration, Check(
         1, "recorded files", "passed", f"all files match their recorded SHA-256; digest {registration.sha256}"
     )
 
 
-def verify_registration(folder: Path, chronologies: Sequence[Chronology] = ()) -> Verification:
+def verify_registration(folder: Path, reader: Reader, studies: Sequence[StudyRuns] = ()) -> Verification:
     """Examine a registration.
 
     1. Every file is the one whose hash was recorded.
     2. The timestamped document lies in its place and has the recorded hash.
-    3. The authorities' tokens lie in their places. This version does not verify their content.
-    4. The freeze precedes every deciding run that the frozen document does not name as an exception.
-    5. No amendment is dated after the day of the first run: one that is could have been made to fit it.
+    3. The rules that are executed are part of it, or restate it: then nothing but reading compares them.
+    4. Each authority's token passes the fifteen checks of `toolkit.prereg.token.verify`.
+    5. There are at least two, of different operators whom the reader knows, with no key in common (check 16).
+    6. Their times lie within a day of each other (check 17).
+    7. The freeze precedes every deciding run that the frozen document does not except by name (check 18).
+    8. What was added later was timestamped likewise, in its order.
+    9. No amendment was made after the first run: one that was could have been made to fit it.
 
     Returns:
-        The verification; the verdict is `incomplete` as long as tokens are missing or unverified.
+        The verification.
 
     Raises:
         IncompleteError: a file of the registration is missing or cannot be read.
@@ -87,23 +112,35 @@ def verify_registration(folder: Path, chronologies: Sequence[Chronology] = ()) -
     """
     registration, first = open_checked(folder)  # 1
     if registration is None:
-        return Verification(folder.name, "not_verified", "unknown", "", (), (first,), ())
+        verdict = "not_verified" if first.outcome == "failed" else "incomplete"
+        return Verification(folder.name, verdict, "unknown", "", None, (), (), (first,), ())
     record = registration.record
-    checks = [first, _document(registration), _tokens(registration)]  # 2, 3
-    checks += [_order(chronology) for chronology in chronologies]  # 4
-    checks += [_amendments(registration, chronology) for chronology in chronologies]  # 5
-    outcomes = {check.outcome for check in checks}
+    checks = [first, _document(registration), _binding(registration)]  # 2, 3
+    tokens = _tokens(registration, reader)
+    checks += [_token(judged) for judged in tokens]  # 4
+    trust = reader.known if record.standing == PUBLIC else registration.trust_in()
+    checks += [independence(tokens, trust), agreement(tokens)]  # 5, 6
+    freeze = _freeze(registration, tokens)
+    later, times = additions(registration, freeze, reader)
+    freeze = Freeze(freeze.by, freeze.is_proven, times)
+    orders = tuple(chronology(registration, study, freeze, reader.at) for study in studies)
+    checks += [_order(order) for order in orders] or [_nothing_to_order()]  # 7
+    checks.append(later)  # 8
+    checks += [_amendments(registration, order) for order in orders]  # 9
+    outcomes = {check.outcome for check in checks} - {"unproven"}
     verdict = (
         "not_verified" if "failed" in outcomes else "incomplete" if outcomes != {"passed"} else "verified"
     )
     return Verification(
-        registration.name,
-        verdict,
-        record.standing,
-        record.document_sha256,
-        tuple((a.name, a.recorded_time.strftime("%Y-%m-%dT%H:%M:%SZ")) for a in record.authorities),
-        tuple(checks),
-        tuple(chronologies),
+        registration=registration.name,
+        verdict=verdict,
+        standing=record.standing,
+        document_sha256=record.document_sha256,
+        existed_by=max(j.no_later_than for j in tokens) if verdict == "verified" else None,
+        authorities=tokens,
+        recorded=tuple((a.name, a.recorded_time) for a in record.authorities),
+        checks=tuple(checks),
+        chronology=orders,
     )
 
 
@@ -114,7 +151,9 @@ def _document(registration: Registration) -> Check:
         told = f"prereg/{registration.name}/{record.document_place}"
         detail = f"{record.document}, is not here; get it from {record.source} and put it at {told}"
         return Check(2, "timestamped document", "missing", detail)
-    found = hashlib.sha256(read_bytes(place)).hexdigest()
+    from hashlib import sha256
+
+    found = sha256(read_bytes(place)).hexdigest()
     if found != record.document_sha256:
         return Check(
             2, "timestamped document", "failed", f"expected SHA-256 {record.document_sha256}, found {found}"
@@ -122,40 +161,87 @@ def _document(registration: Registration) -> Check:
     return Check(2, "timestamped document", "passed", f"SHA-256 {found}")
 
 
-def _tokens(registration: Registration) -> Check:
+def _binding(registration: Registration) -> Check:
+    name = "rules are the document's"
+    if registration.record.is_restated:
+        detail = (
+            "rules.toml restates a document that was timestamped elsewhere; only reading both compares them"
+        )
+        return Check(3, name, "unproven", detail)
+    return Check(3, name, "passed", "rules.toml is one of the frozen files, whose list was timestamped")
+
+
+def _tokens(registration: Registration, reader: Reader) -> tuple[Judged, ...]:
+    """Judge the freeze's tokens: against the document, or its recorded hash where it is not here."""
+    from toolkit.prereg.evidence import Subject, judge
+
     record = registration.record
-    absent = [a for a in record.authorities if not (registration.folder / a.token_place).is_file()]
-    if absent:
-        names = ", ".join(f"{a.name} ({a.token_place})" for a in absent)
-        return Check(
-            3, "authorities' tokens", "missing", f"not part of this project: {names}; source {record.source}"
+    trust = {authority.name: authority for authority in registration.trust_in()}
+    place = registration.folder / record.document_place
+    content = read_bytes(place) if place.is_file() else None
+    subject = Subject(registration.folder, content, record.document_sha256)
+    return tuple(
+        judge(
+            subject,
+            trust[a.name],
+            a.token_place,
+            a.request_place,
+            reader.at,
+            with_openssl=reader.with_openssl,
         )
-    return Check(
-        3, "authorities' tokens", "not_checked", "present; this version does not verify token content"
+        for a in record.authorities
     )
 
 
-def _amendments(registration: Registration, chronology: Chronology) -> Check:
+def _token(judged: Judged) -> Check:
+    verdict = judged.verdict
+    name = f"token of {judged.authority.name}"
+    if not judged.is_verified:
+        outcome = "missing" if verdict.verdict == "incomplete" else "failed"
+        failed = f"check {verdict.failed_step}, {verdict.failed_check}: " if verdict.failed_step else ""
+        return Check(4, name, outcome, failed + verdict.message)
+    accuracy = "not stated" if verdict.accuracy_seconds is None else f"{verdict.accuracy_seconds:g} s"
+    detail = (
+        f"{verdict.gen_time:{TIME}} ± {accuracy}; signer {verdict.signer}; root {verdict.root}, SHA-256 "
+        f"{verdict.root_sha256}; serial {verdict.serial}; {verdict.signature_algorithm}, imprint "
+        f"{verdict.imprint_algorithm}; revocation: {verdict.revocation}"
+    )
+    return Check(4, name, "passed", "; ".join((detail, *verdict.notes)))
+
+
+def _freeze(registration: Registration, tokens: tuple[Judged, ...]) -> Freeze:
+    from toolkit.prereg.evidence import UNSTATED_ACCURACY
+
+    if all(judged.is_verified for judged in tokens):
+        return Freeze(max(judged.latest for judged in tokens), is_proven=True)
+    recorded = max(authority.recorded_time for authority in registration.record.authorities)
+    return Freeze(recorded + UNSTATED_ACCURACY, is_proven=False)
+
+
+def _amendments(registration: Registration, order: Chronology) -> Check:
     listed = "; ".join(f"{a.id} of {a.dated} ({a.seen})" for a in registration.amendments) or "none"
-    if chronology.late_amendments:
-        late = ", ".join(chronology.late_amendments)
-        return Check(
-            5, "amendments before runs", "failed", f"{late} dated after the first run; all: {listed}"
-        )
-    return Check(5, "amendments before runs", "passed", listed)
+    if order.late_amendments:
+        late = ", ".join(order.late_amendments)
+        return Check(9, "amendments before runs", "failed", f"{late} made after the first run; all: {listed}")
+    return Check(9, "amendments before runs", "passed", f"study {order.study}: {listed}")
 
 
-def _order(chronology: Chronology) -> Check:
+def _nothing_to_order() -> Check:
+    return Check(7, "freeze before runs", "unproven", "no study here has runs under it: nothing to compare")
+
+
+def _order(order: Chronology) -> Check:
+    source = "proven by the tokens" if order.freeze.is_proven else "recorded, not proven"
     facts = (
-        f"study {chronology.study}: {len(chronology.runs_after)} deciding runs launched after "
-        f"{chronology.frozen_by:%Y-%m-%dT%H:%M:%SZ} (recorded time); "
-        f"disclosed exceptions: {', '.join(chronology.disclosed_exceptions) or 'none'}"
+        f"study {order.study}: {len(order.runs_after)} deciding runs launched after "
+        f"{order.freeze.by:{TIME}} ({source}, accuracy included), by the clocks of their machines; "
+        f"disclosed exceptions: {', '.join(order.disclosed_exceptions) or 'none'}"
     )
-    if chronology.undisclosed:
+    if order.undisclosed:
         return Check(
-            4, "freeze before runs", "failed", f"{facts}; undisclosed: {', '.join(chronology.undisclosed)}"
+            7, "freeze before runs", "failed", f"{facts}; undisclosed: {', '.join(order.undisclosed)}"
         )
-    if chronology.verdict == "incomplete":
-        absent = ", ".join(chronology.unknown) or "no deciding run at all"
-        return Check(4, "freeze before runs", "missing", f"{facts}; no launch time: {absent}")
-    return Check(4, "freeze before runs", "passed", facts)
+    if order.verdict == "incomplete":
+        absent = ", ".join(order.unknown) or "no deciding run at all"
+        return Check(7, "freeze before runs", "missing", f"{facts}; no launch time: {absent}")
+    return Check(7, "freeze before runs", "passed", facts)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.conftest import CHECKOUT, Result, snapshot
+from tests.registrations import chained, rehash
 from tests.unit.registers.test_study import drop_column
 
 if TYPE_CHECKING:
@@ -127,17 +128,14 @@ def edit_rules(home: Home) -> None:
 
 
 def edit_and_rehash_rules(home: Home, old: str, new: str) -> None:
-    """Edit the rules as somebody would who also updates the hash list."""
-    import hashlib
-
+    """Edit the rules as somebody would who also recomputes the hashes."""
     folder = home.registrations / "paired-rollouts"
-    path, listed = folder / "rules.toml", folder / "FROZEN.sha256"
+    path = folder / "rules.toml"
     before = path.read_bytes()
     after = before.replace(old.encode(), new.encode())
     assert after != before
     path.write_bytes(after)
-    text = listed.read_text()
-    listed.write_text(text.replace(hashlib.sha256(before).hexdigest(), hashlib.sha256(after).hexdigest()))
+    rehash(folder)
 
 
 def rehash_rules(home: Home) -> None:
@@ -383,17 +381,13 @@ def test_a_site_build_that_was_cut_off_goes_on(
 
 
 def test_an_amendment_cannot_borrow_the_id_of_another(toolkit: Callable[..., Result], copy: Home) -> None:
-    import hashlib
-
     folder = copy.registrations / "paired-rollouts"
     text = (folder / "amendments" / "A1.toml").read_text().replace("< 1)", "< 2)")
     (folder / "amendments" / "A0.toml").write_text(text)
-    listed = folder / "LATER.sha256"
-    digest = hashlib.sha256(text.encode()).hexdigest()
-    listed.write_text(f"{digest}  amendments/A0.toml\n{listed.read_text()}")
+    rehash(folder, [*chained(folder), "amendments/A0.toml"])
     result = toolkit("decide", "H1b")
     assert result.code == 4
-    assert "two amendments have one id" in result.err
+    assert "amendments/A0.toml has the id 'A1'" in result.err
 
 
 def test_wild_rows_decide_nothing(toolkit: Callable[..., Result], copy: Home) -> None:
@@ -429,10 +423,7 @@ def test_markup_in_a_title_is_text(toolkit: Callable[..., Result], copy: Home) -
 def test_an_amendment_cannot_vanish(toolkit: Callable[..., Result], copy: Home) -> None:
     folder = copy.registrations / "paired-rollouts"
     (folder / "amendments" / "A1.toml").unlink()
-    listed = folder / "LATER.sha256"
-    listed.write_text(
-        "".join(line for line in listed.read_text().splitlines(keepends=True) if "A1" not in line)
-    )
+    rehash(folder, [name for name in chained(folder) if "A1" not in name])
     result = toolkit("decide", "H1b")
     assert result.code == 4
     assert "an amendment that the registration does not have" in result.err
@@ -448,13 +439,12 @@ def test_a_later_amendment_is_applied_and_named(toolkit: Callable[..., Result], 
     text = f'[amendment]\n{head}replaces = ["H3"]\n\n{rule}'
     (folder / "amendments" / "A2.toml").write_text(text)
     digest = hashlib.sha256(text.encode()).hexdigest()
-    with (folder / "LATER.sha256").open("a") as listed:
-        listed.write(f"{digest}  amendments/A2.toml\n")
+    rehash(folder, [*chained(folder), "amendments/A2.toml"])
     (decision,) = toolkit("decide", "H3", "--json").json()
     assert decision["verdict"] == "miss"
     verified = toolkit("verify-prereg")
     assert verified.code == 1
-    assert "A2 dated after the first run" in verified.out
+    assert "A2 made after the first run" in verified.out
     assert decision["amendment"] == {"id": "A2", "relation": "replaces", "sha256": digest}
     assert "amended by A2" in toolkit("decide", "H3").out
 

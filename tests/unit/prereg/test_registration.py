@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
 import subprocess
 from datetime import UTC, datetime
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.conftest import CHECKOUT
+from tests.registrations import rehash
 from toolkit.errors import DamagedError, IncompleteError, ToolkitError, VerificationError
 from toolkit.prereg.registration import load_registration
 
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
 
 
 RECORD = (CHECKOUT / "prereg/paired-rollouts/record.toml").read_text(encoding="utf-8")
+
+
+DEVIATION = (CHECKOUT / "prereg/paired-rollouts/deviations/D4.toml").read_text(encoding="utf-8")
 
 
 AMENDMENT = (CHECKOUT / "prereg/paired-rollouts/amendments/A1.toml").read_text(encoding="utf-8")
@@ -53,14 +58,19 @@ def test_the_digest_is_that_of_the_list_of_frozen_files(home: Home) -> None:
 
 
 def test_sha256sum_agrees_with_the_lists(home: Home) -> None:
-    for name in ("FROZEN.sha256", "LATER.sha256"):
-        tool = ["sha256sum"] if shutil.which("sha256sum") else ["shasum", "-a", "256"]
-        checked = subprocess.run([*tool, "--check", name], cwd=folder(home), check=False, capture_output=True)
+    tool = ["sha256sum"] if shutil.which("sha256sum") else ["shasum", "-a", "256"]
+    chain = (folder(home) / "LATER.chain").read_bytes()
+    lists = ((folder(home) / "FROZEN.sha256").read_bytes(), re.sub(rb"(?m)^\w+  ", b"", chain))
+    for listed in lists:
+        checked = subprocess.run(
+            [*tool, "--check"], cwd=folder(home), check=False, capture_output=True, input=listed
+        )
         assert checked.returncode == 0
 
 
 @pytest.mark.parametrize(
-    "name", ["rules.toml", "protocol.md", "record.toml", "deviations.toml", "amendments/A1.toml"]
+    "name",
+    ["rules.toml", "protocol.md", "record.toml", "trust.toml", "deviations/D4.toml", "amendments/A1.toml"],
 )
 def test_one_changed_byte_is_refused(copy: Home, name: str) -> None:
     path = folder(copy) / name
@@ -98,6 +108,8 @@ DAMAGED_LISTS: dict[str, Callable[[str], str]] = {
     "an absolute path": lambda text: text.replace("rules.toml", "/etc/passwd"),
     "upper case": lambda text: text.upper(),
     "no text": lambda _: "\0\1\2",
+    "not sorted": lambda text: "".join(reversed(text.splitlines(keepends=True))),
+    "no last line end": lambda text: text.rstrip("\n"),
 }
 
 
@@ -133,16 +145,16 @@ def test_a_missing_file_is_incomplete(copy: Home, name: str) -> None:
         ("amendments/A1.toml", AMENDMENT.replace("2026-09-08", "yesterday")),
         ("amendments/A1.toml", AMENDMENT.replace('replaces = ["H1b"]', "replaces = [1]")),
         ("amendments/A1.toml", AMENDMENT.replace('id = "A1"', "id = [1]")),
-        ("deviations.toml", "entries = 3"),
-        ("deviations.toml", "[[entries]]\nid = 1"),
+        ("deviations/D4.toml", "deviation = 3"),
+        ("deviations/D4.toml", "[deviation]\nid = 1"),
+        ("deviations/D4.toml", DEVIATION.replace("disclosure", "success")),
+        ("deviations/D4.toml", DEVIATION.replace("D4", "D99")),
         ("amendments/A1.toml", "x = 1"),
     ],
 )
 def test_a_recorded_file_that_says_nothing_is_damaged(copy: Home, name: str, text: str) -> None:
     path = folder(copy) / name
-    recorded = hashlib.sha256(path.read_bytes()).hexdigest()
     path.write_text(text)
-    listed = folder(copy) / "LATER.sha256"
-    listed.write_text(listed.read_text().replace(recorded, hashlib.sha256(text.encode()).hexdigest()))
+    rehash(folder(copy))
     with pytest.raises(DamagedError, match="does not say what it has to"):
         load_registration(folder(copy))

@@ -1,0 +1,155 @@
+"""Adding to a frozen registration: an amendment, which changes rules, or a deviation, which records an event.
+
+1. The registration is whole, and the file says what such a file has to, under an id that is new.
+2. An amendment's rules are rules, each able to pass and to miss.
+3. The chain with its new line is timestamped like the freeze, each token verified completely.
+4. The authorities are independent and agree; then file, tokens and chain are written, the chain last.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from toolkit.errors import DamagedError, UsageError
+from toolkit.files import read_bytes, write_all
+from toolkit.prereg.chain import CHAIN, extend_chain
+from toolkit.prereg.checks import agreement, independence
+from toolkit.prereg.freeze import require
+from toolkit.prereg.later import AMENDMENTS, DEVIATIONS, Amendment, Deviation, read_amendment, read_deviation
+from toolkit.prereg.record import DEMONSTRATION
+from toolkit.prereg.registration import ADDED_TRUST, Registration, load_registration
+from toolkit.prereg.timestamping import discard_pending, locked, timestamp
+from toolkit.prereg.trust import write_trust
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from toolkit.prereg.evidence import Judged
+    from toolkit.prereg.timestamping import Source
+    from toolkit.prereg.trust import Trusted
+
+_IDENTIFIER = re.compile(r"[A-Za-z]\w{0,39}", re.ASCII)
+_A_DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class Added:
+    """What was added.
+
+    Args:
+        registration: its name.
+        id: of the amendment or deviation.
+        file: where it lies, relative to the registration.
+        link: the last link of the chain.
+        tokens: the tokens, verified; none where the registration's own freeze was made elsewhere.
+    """
+
+    registration: str
+    id: str
+    file: str
+    link: str
+    tokens: tuple[Judged, ...]
+
+
+def read_addition(registration: Registration, path: Path) -> tuple[Amendment | Deviation, bytes]:
+    """Read a file that is to be added (step 1).
+
+    Raises:
+        DamagedError: it does not say what such a file has to.
+        UsageError: its id is taken, or its date is not one that it can have today.
+    """
+    content = read_bytes(path)
+    entry: Amendment | Deviation
+    try:
+        head = tomllib.loads(content.decode())
+        kind = AMENDMENTS if "amendment" in head else DEVIATIONS
+        name = f"{kind}/{head[kind.removesuffix('s')]['id']}.toml"
+        entry = read_amendment(name, content) if kind == AMENDMENTS else read_deviation(name, content)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise DamagedError(
+            f"{path.name} does not say what it has to",
+            expected="what `toolkit amend --template` or `toolkit deviate --template` prints, filled in",
+            found=f"{type(error).__name__}: {error}",
+            where=path,
+        ) from None
+    _check_entry(registration, entry)
+    return entry, content
+
+
+def add(
+    registration: Registration,
+    entry: Amendment | Deviation,
+    content: bytes,
+    sources: Sequence[Source],
+    known: Sequence[Trusted],
+    *,
+    say: Callable[[str], None] = lambda _: None,
+) -> Added:
+    """Add a checked file to a registration (steps 3 and 4).
+
+    Args:
+        registration: as loaded.
+        entry: as `read_addition` returned it; an amendment's rules were checked.
+        content: its bytes.
+        sources: the authorities to ask; nobody is where the registration restates one frozen elsewhere.
+        known: those that are trusted; a demonstration trusts its own.
+        say: told what happens.
+
+    Raises:
+        IncompleteError: an authority gave no token; the same command goes on from there.
+        VerificationError: the authorities are not independent, or disagree, or the registration was changed.
+    """
+    folder = registration.folder
+    with locked(folder):
+        fresh = load_registration(folder)
+        _check_entry(fresh, entry)
+        name = f"{AMENDMENTS if isinstance(entry, Amendment) else DEVIATIONS}/{entry.id}.toml"
+        files = {name: content}
+        trusted = tuple(source.trusted for source in sources)
+        if fresh.record.standing == DEMONSTRATION:
+            trust = write_trust(trusted, f"The authorities that were to timestamp {entry.id}.").encode()
+            files = {f"{ADDED_TRUST}/{entry.id}.toml": trust, **files}
+        chain = read_bytes(folder / CHAIN)
+        for added, bytes_ in files.items():
+            chain = extend_chain(chain, fresh.sha256, added, bytes_)
+        evidence: dict[str, bytes] = {}
+        tokens: tuple[Judged, ...] = ()
+        if not fresh.record.is_restated:
+            evidence, tokens = timestamp(folder, entry.id, chain, sources, say)  # 3
+            require(independence(tokens, trusted if fresh.record.standing == DEMONSTRATION else known))  # 4
+            require(agreement(tokens))
+        write_all(folder, {**evidence, **files, CHAIN: chain})
+        discard_pending(folder)
+        link = load_registration(folder).entries[-1].link
+    return Added(fresh.name, entry.id, name, link, tokens)
+
+
+def _check_entry(registration: Registration, entry: Amendment | Deviation) -> None:
+    taken = {added.id for added in registration.entries if added.id}
+    if not _IDENTIFIER.fullmatch(entry.id) or entry.id in taken:
+        raise UsageError(
+            f"the id {entry.id!r} cannot be used",
+            expected="letters and digits, a letter first, and none that is taken",
+            found=f"taken: {', '.join(sorted(taken)) or 'none'}",
+        )
+    if not entry.seen:
+        raise UsageError(f"{entry.id} does not say what had been seen", expected="a text `seen`")
+    today = _now().date()
+    if isinstance(entry, Amendment) and abs(entry.dated - today) > _A_DAY:
+        raise UsageError(
+            f"{entry.id} is dated {entry.dated}, and an amendment is dated the day on which it is recorded",
+            expected=f'dated = "{today}"',
+        )
+    if isinstance(entry, Deviation) and (entry.dated is None or entry.dated > today + _A_DAY):
+        raise UsageError(
+            f"{entry.id} does not say when it happened", expected="a day up to today", found=entry.dated
+        )
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -1,0 +1,166 @@
+"""Asking a time-stamping authority over HTTP (RFC 3161, section 3.4).
+
+The request carries a nonce and asks for certificates. The reply is kept as it came: decoding and encoding it
+again would change bytes that belong to the evidence.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from dataclasses import dataclass
+from datetime import UTC, timedelta
+from typing import TYPE_CHECKING
+
+from toolkit.errors import IncompleteError, VerificationError
+from toolkit.prereg.token.der import MAX_BYTES
+from toolkit.prereg.token.verdict import VERIFIED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from toolkit.prereg.token.verdict import TokenVerdict
+
+ATTEMPTS = 3
+PAUSE_S = 1.0
+ONE_SECOND = timedelta(seconds=1)
+NONCE_BITS = 64
+# A reply that fails these checks was cut off or came from something in between; asking again may help.
+_WORTH_ANOTHER_TRY = frozenset({"form", "encoding"})
+_BUSY = frozenset({408, 425, 429, 500, 502, 503, 504})
+_OK = 200
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A request and the raw body of its answer."""
+
+    request: bytes
+    response: bytes
+
+
+class _Unanswered(Exception):  # noqa: N818 - not an error of the program
+    def __init__(self, reason: str, *, is_final: bool = False) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.is_final = is_final
+
+
+def make_request(digest: bytes) -> bytes:
+    """Return a request for a timestamp of a SHA-256 digest, DER.
+
+    Raises:
+        IncompleteError: the extra that it needs is not installed.
+    """
+    try:
+        import rfc3161ng
+    except ImportError:
+        raise IncompleteError(
+            "asking an authority needs rfc3161ng", remedy="pip install 'paired-rollouts-toolkit[freeze]'"
+        ) from None
+    # `digest=`: given data, the library hashes it with SHA-1 whatever the name says.
+    request = rfc3161ng.make_timestamp_request(
+        digest=digest,
+        hashname="sha256",
+        nonce=secrets.randbits(NONCE_BITS) | 1 << (NONCE_BITS - 1),
+        include_tsa_certificate=True,
+    )
+    return bytes(rfc3161ng.encode_timestamp_request(request))
+
+
+def obtain(
+    address: str,
+    digest: bytes,
+    verify: Callable[[Reply], TokenVerdict],
+    *,
+    timeout_s: float,
+    attempts: int = ATTEMPTS,
+    say: Callable[[str], None] = lambda _: None,
+) -> Reply:
+    """Ask until a reply verifies, at most a few times; what cannot get better by asking is not asked again.
+
+    Args:
+        address: the authority's.
+        digest: SHA-256 of the document.
+        verify: judges a reply completely.
+        timeout_s: longest time for one whole exchange.
+        attempts: most exchanges.
+        say: told of each failure that is followed by another attempt.
+
+    Raises:
+        IncompleteError: it was not answered, or with something that does not verify; the message says why.
+    """
+    reason = ""
+    for attempt in range(1, attempts + 1):
+        if attempt > 1:
+            say(f"{address}: {reason}; asking again")
+            time.sleep(PAUSE_S * 2 ** (attempt - 2))
+        try:
+            request = make_request(digest)
+            reply = Reply(request, _post(address, request, timeout_s))
+        except _Unanswered as unanswered:
+            reason = unanswered.reason
+            if unanswered.is_final:
+                break
+            continue
+        verdict = verify(reply)
+        if verdict.verdict == VERIFIED:
+            _check_decoded(reply, verdict)
+            return reply
+        reason = f"its reply does not verify: {verdict.failed_check}: {verdict.message}"
+        if verdict.failed_check not in _WORTH_ANOTHER_TRY:
+            break
+    raise IncompleteError(
+        f"no timestamp from {address}",
+        found=reason,
+        remedy="check the address and the connection, and run the same command again: "
+        "tokens that were obtained are kept",
+    )
+
+
+def _check_decoded(reply: Reply, verdict: TokenVerdict) -> None:
+    """Check that another decoder reads the same time in a reply.
+
+    Raises:
+        VerificationError: it does not.
+    """
+    import rfc3161ng
+
+    token = rfc3161ng.decode_timestamp_response(reply.response).time_stamp_token
+    read = rfc3161ng.get_timestamp(token).replace(tzinfo=UTC)
+    if verdict.gen_time is None or abs(read - verdict.gen_time) >= ONE_SECOND:
+        raise VerificationError(
+            "two decoders read different times in one token", expected=verdict.gen_time, found=read
+        )
+
+
+def _post(address: str, request: bytes, timeout_s: float) -> bytes:
+    """Send a request and return the body of the answer, within one deadline for all of it."""
+    import requests
+    import urllib3
+
+    deadline = time.monotonic() + timeout_s
+    headers = {"Content-Type": "application/timestamp-query", "Accept": "application/timestamp-reply"}
+    try:
+        with requests.post(
+            address, data=request, headers=headers, timeout=timeout_s, stream=True, allow_redirects=False
+        ) as answer:
+            if answer.status_code != _OK:
+                raise _Unanswered(f"HTTP {answer.status_code}", is_final=answer.status_code not in _BUSY)
+            body = b""
+            while part := answer.raw.read1(MAX_BYTES, decode_content=True):
+                body += part
+                if len(body) > MAX_BYTES:
+                    raise _Unanswered(f"it answers with more than {MAX_BYTES} bytes", is_final=True)
+                if time.monotonic() > deadline:
+                    raise _Unanswered(f"no complete answer within {timeout_s:g} s")
+            return body
+    except (requests.exceptions.InvalidURL, requests.exceptions.MissingSchema) as error:
+        raise _Unanswered(f"it is no address ({error})", is_final=True) from None
+    except (requests.exceptions.Timeout, urllib3.exceptions.TimeoutError):
+        raise _Unanswered(f"no answer within {timeout_s:g} s") from None
+    except (requests.exceptions.ConnectionError, urllib3.exceptions.ProtocolError) as error:
+        refused = "refused" in str(error)
+        raise _Unanswered("connection refused" if refused else "the connection failed or broke off") from None
+    except (requests.exceptions.RequestException, urllib3.exceptions.HTTPError) as error:
+        raise _Unanswered(f"{type(error).__name__}: {error}") from None

@@ -1,0 +1,125 @@
+"""What came after the freeze: a chain of hashes to which lines can only be added.
+
+A line holds a link, a file's SHA-256 and its name. The link is the SHA-256 of the link before, a line end,
+and the rest of the line; the first one follows the digest of the frozen files. Whoever changes, drops or
+reorders a line changes every link after it, and a timestamp over any of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from toolkit.errors import DamagedError, VerificationError
+from toolkit.files import read_bytes
+from toolkit.prereg.hashlist import leads_out, read_recorded
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CHAIN = "LATER.chain"
+NAMED = ("amendments", "deviations")
+_LINE = re.compile(r"([0-9a-f]{64})  ([0-9a-f]{64})  (\w[\w./-]*)", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line.
+
+    Args:
+        number: from 1.
+        link: the hash that binds it to everything before.
+        sha256: of its file.
+        name: of its file.
+        text: the chain up to this line, this one included: what a timestamp of the entry is over.
+    """
+
+    number: int
+    link: str
+    sha256: str
+    name: str
+    text: bytes
+
+    @property
+    def id(self) -> str:
+        """Id of the amendment or deviation that it is for; empty for other files."""
+        folder, _, name = self.name.rpartition("/")
+        return name.removesuffix(".toml") if folder in NAMED else ""
+
+
+def read_chain(folder: Path, frozen: str) -> tuple[tuple[Entry, ...], dict[str, bytes]]:
+    """Read a registration's chain and the files that it names, checking each one.
+
+    Args:
+        folder: the registration.
+        frozen: digest of the frozen files, which the chain begins with.
+
+    Returns:
+        The entries in order, and their files' bytes by name.
+
+    Raises:
+        IncompleteError: the chain or a file is missing or cannot be read.
+        DamagedError: a line that it cannot have.
+        VerificationError: a link that does not follow, or a file that was changed.
+    """
+    found = parse_chain(read_bytes(folder / CHAIN), frozen, folder / CHAIN)
+    return found, {entry.name: read_recorded(folder, entry.name, entry.sha256) for entry in found}
+
+
+def parse_chain(raw: bytes, frozen: str, where: Path | str) -> tuple[Entry, ...]:
+    """Return the entries of a chain.
+
+    Raises:
+        DamagedError: a line that it cannot have.
+        VerificationError: a link that does not follow from the one before.
+    """
+    found: list[Entry] = []
+    link = frozen
+    lines = raw.split(b"\n")
+    for number, line in enumerate(lines[:-1], start=1):
+        match = _LINE.fullmatch(line.decode("utf-8", errors="replace"))
+        names = {entry.name for entry in found}
+        if match is None or match[3] in names or leads_out(match[3]):
+            raise DamagedError(
+                "a chain has a line that it cannot have",
+                expected="link, SHA-256 and a file name inside the folder, two spaces between, a name once",
+                found=line[:160].decode("utf-8", errors="replace"),
+                where=f"{where} line {number}",
+            )
+        link = _link(link, match[2], match[3])
+        if match[1] != link:
+            raise VerificationError(
+                "the chain of later files is broken: a line was changed, dropped or moved",
+                expected=f"link {link}",
+                found=f"link {match[1]}",
+                where=f"{where} line {number}",
+                remedy="restore the recorded chain; what is new goes to its end",
+            )
+        text = b"\n".join([*lines[:number], b""])
+        found.append(Entry(number, link, match[2], match[3], text))
+    if lines[-1]:
+        raise DamagedError("a chain ends within a line", found=lines[-1][:160], where=where)
+    return tuple(found)
+
+
+def extend_chain(raw: bytes, frozen: str, name: str, content: bytes) -> bytes:
+    """Return a chain with one more line.
+
+    Args:
+        raw: the chain so far; empty for a new one.
+        frozen: digest of the frozen files.
+        name: the file that the line is for.
+        content: its bytes.
+    """
+    entries = parse_chain(raw, frozen, CHAIN)
+    sha256 = hashlib.sha256(content).hexdigest()
+    link = _link(entries[-1].link if entries else frozen, sha256, name)
+    longer = raw + f"{link}  {sha256}  {name}\n".encode()
+    parse_chain(longer, frozen, CHAIN)
+    return longer
+
+
+def _link(before: str, sha256: str, name: str) -> str:
+    return hashlib.sha256(f"{before}\n{sha256}  {name}\n".encode()).hexdigest()

@@ -1,0 +1,144 @@
+"""The steps of verifying a registration that look at several tokens together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from toolkit.prereg.record import PUBLIC
+from toolkit.prereg.trust import operator_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from toolkit.prereg.chain import Entry
+    from toolkit.prereg.chronology import Freeze
+    from toolkit.prereg.evidence import Judged
+    from toolkit.prereg.registration import Registration
+    from toolkit.prereg.trust import Trusted
+
+FEWEST = 2
+SPREAD = timedelta(hours=24)
+TIME = "%Y-%m-%dT%H:%M:%SZ"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One step.
+
+    Its outcome is `passed`, `failed`, `missing` (an input is), or `unproven`: what is said there is not
+    contradicted, and nothing here proves it; the verdict does not cover it.
+    """
+
+    step: int
+    name: str
+    outcome: str
+    detail: str
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Who asks.
+
+    Args:
+        known: the authorities that the reader trusts.
+        at: when it is judged, UTC.
+        with_openssl: whether OpenSSL is asked about each token, too.
+    """
+
+    known: Sequence[Trusted]
+    at: datetime
+    with_openssl: bool = False
+
+
+def independence(tokens: Sequence[Judged], trust: Sequence[Trusted]) -> Check:
+    """Step 5: at least two verified tokens, of different operators who are trusted, with no key in common.
+
+    Args:
+        tokens: all that there are.
+        trust: whom the reader trusts; for a demonstration, whom it names itself.
+    """
+    from toolkit.prereg.evidence import shared_keys
+
+    name = "independent authorities"
+    good = [judged for judged in tokens if judged.is_verified]
+    if len(good) < len(tokens) or len(good) < FEWEST:
+        return Check(
+            5, name, "missing", f"{len(good)} verified tokens; all are needed, and at least {FEWEST}"
+        )
+    operators = {j.authority.name: operator_of(j.verdict.root_sha256 or "", trust) for j in good}
+    strangers = [authority for authority, operator in operators.items() if operator is None]
+    if strangers:
+        detail = (
+            f"nobody but the registration itself vouches for the root of {', '.join(strangers)}; if you "
+            "trust it, name it in a trust file of your own: --trust FILE"
+        )
+        return Check(5, name, "failed", detail)
+    shared = shared_keys(good)
+    if len(set(operators.values())) < FEWEST or shared:
+        said = f"{', '.join(shared)} share a key" if shared else "all come from one operator"
+        return Check(5, name, "failed", said)
+    told = "; ".join(f"{authority}: {operator}" for authority, operator in operators.items())
+    return Check(5, name, "passed", told)
+
+
+def agreement(tokens: Sequence[Judged]) -> Check:
+    """Step 6: the tokens' times lie within a day of each other."""
+    name = "times agree"
+    times = sorted(j.verdict.gen_time for j in tokens if j.is_verified and j.verdict.gen_time is not None)
+    if len(times) < FEWEST:
+        return Check(6, name, "missing", "there are no two verified times to compare")
+    apart = times[-1] - times[0]
+    if apart > SPREAD:
+        return Check(6, name, "failed", f"times disagree by {apart / timedelta(days=1):.1f} days")
+    return Check(6, name, "passed", f"{apart.total_seconds():g} s apart")
+
+
+def additions(
+    registration: Registration, freeze: Freeze, reader: Reader
+) -> tuple[Check, dict[str, datetime]]:
+    """Check the tokens of amendments and deviations; return the times of those that have them."""
+    name = "amendments and deviations"
+    added = [entry for entry in registration.entries if entry.id]
+    if not added:
+        return Check(8, name, "passed", "none"), {}
+    told = ", ".join(entry.id for entry in added)
+    if registration.record.is_restated:
+        detail = (
+            f"{told}: recorded here, in this order; no token says when, and they rest on the days they name"
+        )
+        return Check(8, name, "unproven", detail), {}
+    times: dict[str, datetime] = {}
+    before = freeze.by if freeze.is_proven else None
+    for entry in added:
+        check, time = _entry(registration, entry, reader)
+        if check.outcome != "passed" or time is None:
+            return check, times
+        if before is not None and time < before - SPREAD:
+            return Check(8, name, "failed", f"{entry.id} is older than what stands before it"), times
+        times[entry.id] = before = time
+    return Check(8, name, "passed", "; ".join(f"{i} by {t:{TIME}}" for i, t in times.items())), times
+
+
+def _entry(registration: Registration, entry: Entry, reader: Reader) -> tuple[Check, datetime | None]:
+    from toolkit.prereg.evidence import Subject, judge, places
+
+    name = "amendments and deviations"
+    authorities = registration.trust_in(entry)
+    subject = Subject(registration.folder, entry.text)
+    tokens = [
+        judge(subject, authority, *places(entry.id, authority), reader.at, with_openssl=reader.with_openssl)
+        for authority in authorities
+    ]
+    for judged in tokens:
+        if not judged.is_verified:
+            outcome = "missing" if judged.verdict.verdict == "incomplete" else "failed"
+            detail = f"{entry.id}, {judged.authority.name}: {judged.verdict.message}"
+            return Check(8, name, outcome, detail), None
+    trust = reader.known if registration.record.standing == PUBLIC else authorities
+    check = independence(tokens, trust)
+    if check.outcome != "passed":
+        return Check(8, name, check.outcome, f"{entry.id}: {check.detail}"), None
+    return check, max(judged.latest for judged in tokens)

@@ -1,0 +1,167 @@
+"""Authorities made for the occasion, to show how a freeze works. Their keys are never written anywhere.
+
+Whoever can make them can make them say any time, so their tokens prove nothing to others; everything that
+has to do with them says DEMONSTRATION.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from asn1crypto import algos, cms, core, tsp
+from asn1crypto import x509 as asn1_x509
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from toolkit.prereg.trust import Trusted, slug_of
+
+LIFETIME = timedelta(days=3650)
+ADDRESS = "demonstration"
+# An arc for examples (ITU-T X.660): no authority has this policy.
+POLICY = "2.999.3161"
+_CONTENT_TYPE, _MESSAGE_DIGEST = "content_type", "message_digest"
+
+
+class DemonstrationAuthority:
+    """A root, a signer below it, and nothing that outlives the process but their certificates and tokens.
+
+    Args:
+        name: as it appears in its certificates.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        root_key, self._key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
+        now = datetime.now(UTC) - timedelta(minutes=1)
+        root_name, signer_name = _name(f"{name} root"), _name(f"{name} signer")
+        self._root = _certificate(root_name, root_key, root_name, root_key, now, is_root=True)
+        self._signer = _certificate(signer_name, self._key, root_name, root_key, now, is_root=False)
+
+    @property
+    def root(self) -> bytes:
+        """Its root certificate, DER."""
+        return self._root.public_bytes(Encoding.DER)
+
+    @property
+    def trusted(self) -> Trusted:
+        """Its entry in a trust file."""
+        fingerprint = hashlib.sha256(self.root).hexdigest()
+        return Trusted(
+            self.name, slug_of(self.name), f"{self.name} (made for the occasion)", ADDRESS, (fingerprint,)
+        )
+
+    def answer(self, request: bytes) -> bytes:
+        """Answer a request as an authority does, with a token of the present time.
+
+        Args:
+            request: a TimeStampReq, DER.
+
+        Returns:
+            A TimeStampResp, DER.
+        """
+        asked = tsp.TimeStampReq.load(request, strict=True)
+        now = datetime.now(UTC).replace(microsecond=0)
+        info = tsp.TSTInfo(
+            {
+                "version": "v1",
+                "policy": POLICY,
+                "message_imprint": asked["message_imprint"],
+                "serial_number": secrets.randbits(64),
+                "gen_time": core.GeneralizedTime(now),
+                "accuracy": {"seconds": 1},
+                "nonce": asked["nonce"],
+                "tsa": asn1_x509.GeneralName("directory_name", self._parsed.subject),
+            }
+        )
+        status = {"status": "granted"}
+        return bytes(
+            tsp.TimeStampResp({"status": status, "time_stamp_token": self._signed(info.dump())}).dump()
+        )
+
+    @property
+    def _parsed(self) -> Any:
+        return asn1_x509.Certificate.load(self._signer.public_bytes(Encoding.DER))
+
+    def _signed(self, content: bytes) -> Any:
+        certificate = self._parsed
+        identifier = {"cert_hash": hashlib.sha256(certificate.dump()).digest()}
+        attributes = cms.CMSAttributes(
+            [
+                {"type": _CONTENT_TYPE, "values": ["tst_info"]},
+                {"type": _MESSAGE_DIGEST, "values": [hashlib.sha256(content).digest()]},
+                {"type": "signing_certificate_v2", "values": [{"certs": [identifier]}]},
+            ]
+        )
+        place = {"issuer": certificate.issuer, "serial_number": certificate.serial_number}
+        digest = algos.DigestAlgorithm({"algorithm": "sha256"})
+        signer = {
+            "version": "v1",
+            "sid": cms.SignerIdentifier("issuer_and_serial_number", place),
+            "digest_algorithm": digest,
+            "signed_attrs": attributes,
+            "signature_algorithm": {"algorithm": "sha256_ecdsa"},
+            "signature": self._key.sign(attributes.dump(), ec.ECDSA(hashes.SHA256())),
+        }
+        signed = {
+            "version": "v3",
+            "digest_algorithms": [digest],
+            "encap_content_info": {
+                "content_type": "tst_info",
+                "content": core.ParsableOctetString(content),
+            },
+            "certificates": [cms.CertificateChoices("certificate", certificate)],
+            "signer_infos": [signer],
+        }
+        return cms.ContentInfo({"content_type": "signed_data", "content": cms.SignedData(signed)})
+
+
+def _name(common: str) -> x509.Name:
+    organization = x509.NameAttribute(NameOID.ORGANIZATION_NAME, "DEMONSTRATION, not a public authority")
+    return x509.Name([organization, x509.NameAttribute(NameOID.COMMON_NAME, common)])
+
+
+def _certificate(
+    subject: x509.Name,
+    key: ec.EllipticCurvePrivateKey,
+    issuer: x509.Name,
+    issuer_key: ec.EllipticCurvePrivateKey,
+    begins: datetime,
+    *,
+    is_root: bool,
+) -> x509.Certificate:
+    usage = dict.fromkeys(
+        (
+            "digital_signature",
+            "content_commitment",
+            "key_encipherment",
+            "data_encipherment",
+            "key_agreement",
+            "key_cert_sign",
+            "crl_sign",
+            "encipher_only",
+            "decipher_only",
+        ),
+        False,
+    )
+    usage |= {"key_cert_sign": True, "crl_sign": True} if is_root else {"digital_signature": True}
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(begins)
+        .not_valid_after(begins + LIFETIME)
+        .add_extension(x509.BasicConstraints(ca=is_root, path_length=0 if is_root else None), critical=True)
+        .add_extension(x509.KeyUsage(**usage), critical=True)
+    )
+    if not is_root:
+        purpose = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.TIME_STAMPING])
+        builder = builder.add_extension(purpose, critical=True)
+    return builder.sign(issuer_key, hashes.SHA256())

@@ -1,0 +1,168 @@
+"""The tokens of a registration, each judged with everything that lies beside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from toolkit.errors import ToolkitError
+from toolkit.files import read_bytes, read_up_to
+from toolkit.prereg.record import EVIDENCE
+from toolkit.prereg.token.der import MAX_BYTES
+from toolkit.prereg.token.openssl import second_opinion
+from toolkit.prereg.token.pem import CERTIFICATE, REVOCATION_LIST, find_pinned, read_blocks
+from toolkit.prereg.token.timestamp import embedded_certificates
+from toolkit.prereg.token.verdict import INCOMPLETE, TokenVerdict
+from toolkit.prereg.token.verify import Material, verify_token
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+    from pathlib import Path
+
+    from toolkit.prereg.trust import Trusted
+
+UNSTATED_ACCURACY = timedelta(seconds=60)
+"""What an authority that states no accuracy is taken to be off at most, where an order in time is decided."""
+
+CERTIFICATE_FILES = (".pem", ".crt", ".cer")
+REVOCATION_FILES = (".crl",)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A token of a registration and its verdict.
+
+    Args:
+        authority: whose it is.
+        place: its file, relative to the registration.
+        verdict: what the fifteen checks say; `incomplete` where the file is missing.
+    """
+
+    authority: Trusted
+    place: str
+    verdict: TokenVerdict
+
+    @property
+    def is_verified(self) -> bool:
+        """Whether all checks hold."""
+        return self.verdict.verdict == "verified"
+
+    @property
+    def no_later_than(self) -> datetime:
+        """The token's time and its stated accuracy."""
+        assert self.verdict.gen_time is not None  # noqa: S101 - asked of verified tokens only
+        return self.verdict.gen_time + timedelta(seconds=self.verdict.accuracy_seconds or 0)
+
+    @property
+    def latest(self) -> datetime:
+        """The same, with a margin where no accuracy is stated: for deciding an order in time."""
+        unstated = self.verdict.accuracy_seconds is None
+        return self.no_later_than + (UNSTATED_ACCURACY if unstated else timedelta())
+
+
+def places(prefix: str, authority: Trusted) -> tuple[str, str]:
+    """Return where an authority's token and its request lie, relative to the registration."""
+    return f"{EVIDENCE}/{prefix}.{authority.slug}.tsr", f"{EVIDENCE}/{prefix}.{authority.slug}.tsq"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What tokens are about.
+
+    Args:
+        folder: the registration, or what waits to become part of it.
+        document: the document's bytes, or None where only its hash is known.
+        sha256: that hash, hexadecimal.
+    """
+
+    folder: Path
+    document: bytes | None
+    sha256: str = ""
+
+
+def judge(
+    subject: Subject,
+    authority: Trusted,
+    token_place: str,
+    request_place: str,
+    at: datetime,
+    *,
+    with_openssl: bool = False,
+) -> Judged:
+    """Judge one token of a registration.
+
+    Args:
+        subject: what it has to be about.
+        authority: whose token it has to be.
+        token_place: its file, relative to the subject's folder.
+        request_place: the file of the request that it answers; may be empty.
+        at: when it is judged.
+        with_openssl: ask OpenSSL as well; it can veto.
+
+    Returns:
+        The verdict; `incomplete` where the token, or the certificate of a pinned root, is missing.
+    """
+    folder = subject.folder
+    token = folder / token_place
+    if not token.is_file():
+        return Judged(authority, token_place, _incomplete(f"the token is not here: {token_place}"))
+    try:
+        raw = read_up_to(token, MAX_BYTES + 1)
+        request = read_bytes(folder / request_place) if request_place else None
+        certificates = tuple(_blocks(folder, CERTIFICATE_FILES, CERTIFICATE))
+        crls = tuple(_blocks(folder, REVOCATION_FILES, REVOCATION_LIST))
+    except ToolkitError as error:
+        return Judged(authority, token_place, _incomplete(str(error)))
+    roots = find_pinned(authority.roots, (*embedded_certificates(raw), *certificates))
+    if not roots:
+        where = f" (from {authority.certificates})" if authority.certificates else ""
+        return Judged(
+            authority,
+            token_place,
+            _incomplete(
+                f"the pinned root certificate of {authority.name} is not here: put the one with SHA-256 "
+                f"{' or '.join(authority.roots)}{where} into {EVIDENCE}/ as a .pem file"
+            ),
+        )
+    material = Material(
+        document=subject.document,
+        digest=None if subject.document is not None else ("sha256", bytes.fromhex(subject.sha256)),
+        roots=roots,
+        untrusted=certificates,
+        request=request,
+        crls=crls,
+        policies=authority.policies,
+    )
+    verdict = verify_token(raw, material, at)
+    if with_openssl:
+        verdict = second_opinion(raw, material, verdict)
+    return Judged(authority, token_place, _short(verdict, crls))
+
+
+def shared_keys(tokens: Iterable[Judged]) -> tuple[str, ...]:
+    """Return the names of authorities whose chains have a public key in common."""
+    owners: dict[str, list[str]] = {}
+    for judged in tokens:
+        for key in dict.fromkeys(judged.verdict.key_sha256):
+            owners.setdefault(key, []).append(judged.authority.name)
+    return tuple(dict.fromkeys(name for names in owners.values() if len(names) > 1 for name in names))
+
+
+def _blocks(folder: Path, endings: tuple[str, ...], kind: str) -> Iterable[bytes]:
+    for path in sorted((folder / EVIDENCE).iterdir()):
+        if path.suffix.lower() in endings:
+            yield from read_blocks(path, kind)
+
+
+def _incomplete(message: str) -> TokenVerdict:
+    return TokenVerdict(INCOMPLETE, None, "evidence", message)
+
+
+def _short(verdict: TokenVerdict, crls: tuple[bytes, ...]) -> TokenVerdict:
+    """Drop notes on lists of other authorities: a registration keeps those of all of them together."""
+    if not crls:
+        return verdict
+    kept = tuple(note for note in verdict.notes if "issued none of the chain" not in note)
+    return replace(verdict, notes=kept)

@@ -1,0 +1,26 @@
+"""Fields of a registration's own files; whatever is wrong with one is a TypeError or ValueError here."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+
+def text(value: object) -> str:
+    """Return text that is not empty."""
+    if not isinstance(value, str) or not value:
+        raise TypeError(f"expected text, found {value!r}")
+    return value
+
+
+def texts(values: object) -> tuple[str, ...]:
+    """Return a list of texts."""
+    if not isinstance(values, list):
+        raise TypeError(f"expected a list of texts, found {values!r}")
+    return tuple(text(value) for value in values)
+
+
+def utc(moment: datetime) -> datetime:
+    """Return a moment in UTC; one without a zone is none."""
+    if moment.tzinfo is None:
+        raise TypeError(f"{moment} has no time zone")
+    return moment.astimezone(UTC)

@@ -1,0 +1,145 @@
+"""The freeze record: what was timestamped, when, by whom, and where the evidence lies."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from toolkit.prereg.fields import text, utc
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+RECORD = "record.toml"
+FROZEN = "FROZEN.sha256"
+EVIDENCE = "evidence"
+PUBLIC = "public"
+DEMONSTRATION = "demonstration"
+STANDINGS = (PUBLIC, DEMONSTRATION)
+
+
+@dataclass(frozen=True)
+class Authority:
+    """One time-stamping authority of the freeze.
+
+    Args:
+        name: its name in the trust file.
+        address: where it was asked.
+        recorded_time: the time it gave, as recorded; the token says it itself.
+        token_place: file of the token.
+        request_place: file of the request that it answers, or nothing.
+    """
+
+    name: str
+    address: str
+    recorded_time: datetime
+    token_place: str
+    request_place: str = ""
+
+
+@dataclass(frozen=True)
+class FreezeRecord:
+    """What was timestamped, when, and where a reader puts or finds the evidence.
+
+    Args:
+        standing: `public`, or `demonstration` where the authorities were made for the occasion.
+        document: what was timestamped, in words.
+        document_sha256: its hash.
+        document_place: its file: the list of frozen files, or one that a reader provides.
+        frozen_at: when it was frozen, by the clock of whoever did it.
+        freeze_commit: the commit that it was frozen at, or nothing.
+        source: where the evidence comes from.
+        authorities: who timestamped it.
+    """
+
+    standing: str
+    document: str
+    document_sha256: str
+    document_place: str
+    frozen_at: datetime
+    freeze_commit: str
+    source: str
+    authorities: tuple[Authority, ...]
+
+    @property
+    def is_restated(self) -> bool:
+        """Whether the rules here restate a document that was timestamped elsewhere."""
+        return self.document_place != FROZEN
+
+
+def read_record(content: bytes) -> FreezeRecord:
+    """Read a freeze record.
+
+    Raises:
+        ValueError, KeyError, TypeError, AttributeError: it is none.
+    """
+    document = tomllib.loads(content.decode())
+    record = FreezeRecord(
+        standing=text(document["standing"]),
+        document=text(document["document"]),
+        document_sha256=text(document["document_sha256"]),
+        document_place=text(document["document_place"]),
+        frozen_at=utc(document["frozen_at"]),
+        freeze_commit=document.get("freeze_commit", ""),
+        source=text(document["source"]),
+        authorities=tuple(_authority(entry) for entry in document["authorities"]),
+    )
+    if record.standing not in STANDINGS:
+        raise ValueError(f"standing {record.standing!r} is none of {', '.join(STANDINGS)}")
+    if not re.fullmatch(r"[0-9a-f]{64}", record.document_sha256):
+        raise ValueError("document_sha256 is no SHA-256")
+    if not record.authorities:
+        raise ValueError("a freeze has authorities")
+    places = [place for a in record.authorities for place in (a.token_place, a.request_place) if place]
+    if record.is_restated:
+        places.append(record.document_place)
+    for place in places:
+        if not re.fullmatch(rf"{EVIDENCE}/\w[\w.-]*", place):
+            raise ValueError(f"{place!r} is no file under {EVIDENCE}/")
+    if len(set(places)) != len(places):
+        raise ValueError("one file is named twice")
+    return record
+
+
+def write_record(record: FreezeRecord) -> bytes:
+    """Return a freeze record as TOML."""
+    lines = [
+        "# The freeze: what was timestamped, by whom, when, and where the evidence is.",
+        "",
+        f"standing = {_quoted(record.standing)}",
+        f"document = {_quoted(record.document)}",
+        f"document_sha256 = {_quoted(record.document_sha256)}",
+        f"document_place = {_quoted(record.document_place)}",
+        f"frozen_at = {record.frozen_at:%Y-%m-%dT%H:%M:%SZ}",
+        f"freeze_commit = {_quoted(record.freeze_commit)}",
+        f"source = {_quoted(record.source)}",
+    ]
+    for authority in record.authorities:
+        lines += [
+            "",
+            "[[authorities]]",
+            f"name = {_quoted(authority.name)}",
+            f"address = {_quoted(authority.address)}",
+            f"recorded_time = {authority.recorded_time:%Y-%m-%dT%H:%M:%SZ}",
+            f"token_place = {_quoted(authority.token_place)}",
+            f"request_place = {_quoted(authority.request_place)}",
+        ]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def _authority(entry: dict[str, Any]) -> Authority:
+    return Authority(
+        text(entry["name"]),
+        text(entry["address"]),
+        utc(entry["recorded_time"]),
+        text(entry["token_place"]),
+        entry.get("request_place", ""),
+    )
+
+
+def _quoted(value: str) -> str:
+    """Return a TOML basic string; JSON's escapes are TOML's."""
+    return json.dumps(value, ensure_ascii=False)
