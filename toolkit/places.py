@@ -43,6 +43,11 @@ class Home:
         """The folder of the generated site."""
         return Path("site") if self.is_shipped else self.root / "site"
 
+    @property
+    def has_studies(self) -> bool:
+        """Whether there is any study."""
+        return bool(_names(self.registers))
+
     def studies(self) -> tuple[str, ...]:
         """Names of the studies, sorted: every folder, so that one without its manifest is missed.
 

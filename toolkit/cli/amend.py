@@ -122,9 +122,16 @@ def _add(
     entry, content = read_addition(loaded, file)
     if type(entry).__name__.lower() != kind:
         raise UsageError(f"{file.name} is no {kind}", found=type(entry).__name__.lower(), where=file)
-    _check_entry(loaded, entry)
     known = known_authorities(*asking["trust_files"])
-    added = add(loaded, entry, content, _sources(loaded, known, **asking), known, say=say)
+    added = add(
+        loaded,
+        entry,
+        content,
+        _sources(loaded, known, **asking),
+        known,
+        check=lambda fresh: check_entry(fresh, entry),
+        say=say,
+    )
     if as_json:
         print_json(
             {
@@ -164,17 +171,19 @@ def _sources(
     return online(addresses, registration.trust_in(), known, roots, timeout_s)
 
 
-def _check_entry(registration: Registration, entry: Amendment | Deviation) -> None:
+def check_entry(registration: Registration, entry: Amendment | Deviation) -> None:
     """Check an amendment's rules with those before it, and that the rules a deviation names are there."""
     from toolkit.decisions.rulebook import load_rulebook
     from toolkit.decisions.vacuity import check_not_vacuous
     from toolkit.prereg.later import Amendment
 
     texts = [amendment.rules for amendment in registration.amendments]
-    if isinstance(entry, Amendment):
-        book = load_rulebook(registration.rules, [*texts, entry.rules])
-        check_not_vacuous(book, {*entry.replaces, *entry.restates})
+    if not isinstance(entry, Amendment):
+        book = load_rulebook(registration.rules, texts)
+        for name in entry.concerns:
+            book.rule(name)
         return
-    book = load_rulebook(registration.rules, texts)
-    for name in entry.concerns:
-        book.rule(name)
+    book = load_rulebook(registration.rules, [*texts, entry.rules])
+    changed = {*entry.replaces, *entry.restates}
+    resting = {rule.id for rule in book.rules.values() if changed & book.names_of(rule)}
+    check_not_vacuous(book, changed | resting)

@@ -103,7 +103,7 @@ def verify_named(
     """Verify one registration, with the chronology of every study here that belongs to it."""
     from datetime import UTC, datetime
 
-    from toolkit.decisions.case import open_case
+    from toolkit.decisions.case import open_book
     from toolkit.prereg.checks import Reader
     from toolkit.prereg.chronology import StudyRuns
     from toolkit.prereg.trust import known_authorities
@@ -113,9 +113,11 @@ def verify_named(
     registration, _ = open_checked(folder)
     studies = []
     if registration is not None:
-        opened = [load_study(study_name, home) for study_name in decidable(home)]
+        # Before its runs, a registration's home need not have a study yet.
+        names = decidable(home) if home.has_studies else ()
+        opened = [load_study(study_name, home) for study_name in names]
         studies = [
-            StudyRuns(study.name, study.rows("runs"), open_case(study, registration).book.plan.roles)
+            StudyRuns(study.name, study.rows("runs"), open_book(study, registration).plan.roles)
             for study in opened
             if study.manifest.registration.name == registration.name
         ]

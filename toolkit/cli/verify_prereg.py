@@ -101,8 +101,10 @@ def print_verification(result: Verification) -> None:
     from rich.text import Text
 
     out = console()
-    standing = "   DEMONSTRATION" if result.standing == "demonstration" else ""
-    out.print(headline(result.registration, ": ", marked(result.verdict), standing))
+    marks = ["   DEMONSTRATION"] if result.standing == "demonstration" else []
+    if result.is_restated and result.verdict == "verified":
+        marks.append("   THE DOCUMENT, NOT ITS RESTATEMENT HERE")
+    out.print(headline(result.registration, ": ", marked(result.verdict), *marks))
     for check in result.checks:
         out.print(Text.assemble(f"  {check.step}. {check.name}: ", marked(check.outcome)))
         out.print(f"     {check.detail}", soft_wrap=True, highlight=False, markup=False)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from toolkit.decisions.engine import Engine
 from toolkit.decisions.rulebook import RuleBook, load_rulebook
 from toolkit.errors import DamagedError
 
 if TYPE_CHECKING:
+    from toolkit.decisions.engine import Engine
     from toolkit.prereg.registration import Registration
     from toolkit.registers.study import Study
 
@@ -24,8 +24,8 @@ class Case:
     engine: Engine
 
 
-def open_case(study: Study, registration: Registration) -> Case:
-    """Put a study and its registration together.
+def open_book(study: Study, registration: Registration) -> RuleBook:
+    """Return the rules that decide a study.
 
     Raises:
         DamagedError: the study's manifest names other frozen files than the registration's, or amendments
@@ -51,6 +51,18 @@ def open_case(study: Study, registration: Registration) -> Case:
                 where=study.folder / "MANIFEST.json",
                 remedy="restore the amendment; what was decided under it cannot be decided without it",
             )
-    book = load_rulebook(registration.rules, [amendment.rules for amendment in registration.amendments])
+    return load_rulebook(registration.rules, [amendment.rules for amendment in registration.amendments])
+
+
+def open_case(study: Study, registration: Registration) -> Case:
+    """Put a study and its registration together.
+
+    Raises:
+        DamagedError, RuleError: as `open_book`.
+    """
+    from toolkit.decisions.engine import Engine
+
+    book = open_book(study, registration)
+    amendments = {amendment.id: amendment.sha256 for amendment in registration.amendments}
     engine = Engine(book, (registration.name, registration.sha256), study, amendments)
     return Case(study, registration, book, engine)

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING
 from toolkit.errors import DamagedError, UsageError
 from toolkit.files import read_bytes, write_all
 from toolkit.prereg.chain import CHAIN, extend_chain
-from toolkit.prereg.checks import agreement, independence
-from toolkit.prereg.freeze import require
+from toolkit.prereg.freeze import PREFIX, check_slugs, require
 from toolkit.prereg.later import AMENDMENTS, DEVIATIONS, Amendment, Deviation, read_amendment, read_deviation
+from toolkit.prereg.pending import begin, discard, locked
 from toolkit.prereg.record import DEMONSTRATION
 from toolkit.prereg.registration import ADDED_TRUST, Registration, load_registration
-from toolkit.prereg.timestamping import discard_pending, locked, timestamp
+from toolkit.prereg.timestamping import timestamp
 from toolkit.prereg.trust import write_trust
 
 if TYPE_CHECKING:
@@ -88,54 +88,69 @@ def add(
     sources: Sequence[Source],
     known: Sequence[Trusted],
     *,
+    check: Callable[[Registration], None],
     say: Callable[[str], None] = lambda _: None,
 ) -> Added:
-    """Add a checked file to a registration (steps 3 and 4).
+    """Add a file to a registration (steps 2 to 4).
 
     Args:
         registration: as loaded.
-        entry: as `read_addition` returned it; an amendment's rules were checked.
+        entry: as `read_addition` returned it.
         content: its bytes.
         sources: the authorities to ask; nobody is where the registration restates one frozen elsewhere.
         known: those that are trusted; a demonstration trusts its own.
+        check: raises where the entry's rules do not do, beside those that the registration has by now.
         say: told what happens.
 
     Raises:
         IncompleteError: an authority gave no token; the same command goes on from there.
         VerificationError: the authorities are not independent, or disagree, or the registration was changed.
+        RuleError, UsageError: what `check` raises.
     """
     folder = registration.folder
     with locked(folder):
         fresh = load_registration(folder)
         _check_entry(fresh, entry)
+        check(fresh)  # 2
         name = f"{AMENDMENTS if isinstance(entry, Amendment) else DEVIATIONS}/{entry.id}.toml"
-        files = {name: content}
         trusted = tuple(source.trusted for source in sources)
-        if fresh.record.standing == DEMONSTRATION:
-            trust = write_trust(trusted, f"The authorities that were to timestamp {entry.id}.").encode()
-            files = {f"{ADDED_TRUST}/{entry.id}.toml": trust, **files}
+        check_slugs(trusted)
+        files = {**_trust_file(fresh, entry, trusted), name: content}
         chain = read_bytes(folder / CHAIN)
-        for added, bytes_ in files.items():
-            chain = extend_chain(chain, fresh.sha256, added, bytes_)
+        for added, raw in files.items():
+            chain = extend_chain(chain, fresh.sha256, added, raw)
         evidence: dict[str, bytes] = {}
         tokens: tuple[Judged, ...] = ()
-        if not fresh.record.is_restated:
+        if fresh.record.is_restated:
+            begin(folder, chain)
+        else:
             evidence, tokens = timestamp(folder, entry.id, chain, sources, say)  # 3
-            require(independence(tokens, trusted if fresh.record.standing == DEMONSTRATION else known))  # 4
-            require(agreement(tokens))
+            require(folder, tokens, trusted if fresh.record.standing == DEMONSTRATION else known)  # 4
         write_all(folder, {**evidence, **files, CHAIN: chain})
-        discard_pending(folder)
+        discard(folder)
         link = load_registration(folder).entries[-1].link
     return Added(fresh.name, entry.id, name, link, tokens)
 
 
+def _trust_file(
+    registration: Registration, entry: Amendment | Deviation, trusted: tuple[Trusted, ...]
+) -> dict[str, bytes]:
+    """Return the trust file of an entry whose authorities are not those of the freeze."""
+    frozen = {(authority.name, authority.roots) for authority in registration.trust_in()}
+    if registration.record.is_restated or {(a.name, a.roots) for a in trusted} == frozen:
+        return {}
+    text = write_trust(trusted, f"The authorities that were to timestamp {entry.id}.")
+    return {f"{ADDED_TRUST}/{entry.id}.toml": text.encode()}
+
+
 def _check_entry(registration: Registration, entry: Amendment | Deviation) -> None:
-    taken = {added.id for added in registration.entries if added.id}
-    if not _IDENTIFIER.fullmatch(entry.id) or entry.id in taken:
+    # As file names that some systems do not tell apart; the freeze's own evidence has a name, too.
+    taken = {PREFIX, *(added.id.casefold() for added in registration.entries if added.id)}
+    if not _IDENTIFIER.fullmatch(entry.id) or entry.id.casefold() in taken:
         raise UsageError(
             f"the id {entry.id!r} cannot be used",
             expected="letters and digits, a letter first, and none that is taken",
-            found=f"taken: {', '.join(sorted(taken)) or 'none'}",
+            found=f"taken: {', '.join(sorted(taken))}",
         )
     if not entry.seen:
         raise UsageError(f"{entry.id} does not say what had been seen", expected="a text `seen`")

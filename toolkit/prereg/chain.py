@@ -14,14 +14,16 @@ from typing import TYPE_CHECKING
 
 from toolkit.errors import DamagedError, VerificationError
 from toolkit.files import read_bytes
-from toolkit.prereg.hashlist import leads_out, read_recorded
+from toolkit.prereg.hashlist import read_recorded
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 CHAIN = "LATER.chain"
 NAMED = ("amendments", "deviations")
-_LINE = re.compile(r"([0-9a-f]{64})  ([0-9a-f]{64})  (\w[\w./-]*)", re.ASCII)
+# What can come later, and where it has to lie: in another place it would be applied, and no token asked for.
+_NAME = r"record\.toml|trust\.toml|(?:amendments|deviations|trust)/[A-Za-z]\w{0,39}\.toml"
+_LINE = re.compile(rf"([0-9a-f]{{64}})  ([0-9a-f]{{64}})  ({_NAME})", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -81,10 +83,10 @@ def parse_chain(raw: bytes, frozen: str, where: Path | str) -> tuple[Entry, ...]
     for number, line in enumerate(lines[:-1], start=1):
         match = _LINE.fullmatch(line.decode("utf-8", errors="replace"))
         names = {entry.name for entry in found}
-        if match is None or match[3] in names or leads_out(match[3]):
+        if match is None or match[3] in names:
             raise DamagedError(
                 "a chain has a line that it cannot have",
-                expected="link, SHA-256 and a file name inside the folder, two spaces between, a name once",
+                expected="link, SHA-256 and name of a record, trust file, amendment or deviation, once each",
                 found=line[:160].decode("utf-8", errors="replace"),
                 where=f"{where} line {number}",
             )

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from toolkit.prereg.record import PUBLIC
+from toolkit.prereg.pending import pending_document
+from toolkit.prereg.record import EVIDENCE, PUBLIC
 from toolkit.prereg.trust import operator_of
 
 if TYPE_CHECKING:
@@ -70,18 +71,28 @@ def independence(tokens: Sequence[Judged], trust: Sequence[Trusted]) -> Check:
         )
     operators = {j.authority.name: operator_of(j.verdict.root_sha256 or "", trust) for j in good}
     strangers = [authority for authority, operator in operators.items() if operator is None]
-    if strangers:
+    counted = [judged for judged in good if judged.authority.name not in strangers]
+    if strangers and len(counted) < FEWEST:
         detail = (
             f"nobody but the registration itself vouches for the root of {', '.join(strangers)}; if you "
             "trust it, name it in a trust file of your own: --trust FILE"
         )
         return Check(5, name, "failed", detail)
+    misfit = [j.authority.name for j in counted if not _is_accepted(j, trust)]
+    if misfit:
+        return Check(5, name, "failed", f"{', '.join(misfit)}: stamped under a policy that is not accepted")
     shared = shared_keys(good)
-    if len(set(operators.values())) < FEWEST or shared:
+    if len({operators[judged.authority.name] for judged in counted}) < FEWEST or shared:
         said = f"{', '.join(shared)} share a key" if shared else "all come from one operator"
         return Check(5, name, "failed", said)
-    told = "; ".join(f"{authority}: {operator}" for authority, operator in operators.items())
+    told = "; ".join(f"{a}: {o or 'nobody you know, not counted'}" for a, o in operators.items())
     return Check(5, name, "passed", told)
+
+
+def _is_accepted(judged: Judged, trust: Sequence[Trusted]) -> bool:
+    """Whether a token's policy is one that the reader accepts of its root's authority."""
+    accepted = [authority.policies for authority in trust if judged.verdict.root_sha256 in authority.roots]
+    return all(not policies or judged.verdict.policy in policies for policies in accepted)
 
 
 def agreement(tokens: Sequence[Judged]) -> Check:
@@ -102,14 +113,9 @@ def additions(
     """Check the tokens of amendments and deviations; return the times of those that have them."""
     name = "amendments and deviations"
     added = [entry for entry in registration.entries if entry.id]
-    if not added:
-        return Check(8, name, "passed", "none"), {}
-    told = ", ".join(entry.id for entry in added)
-    if registration.record.is_restated:
-        detail = (
-            f"{told}: recorded here, in this order; no token says when, and they rest on the days they name"
-        )
-        return Check(8, name, "unproven", detail), {}
+    settled = _without_tokens(registration, added)
+    if settled is not None:
+        return settled, {}
     times: dict[str, datetime] = {}
     before = freeze.by if freeze.is_proven else None
     for entry in added:
@@ -138,7 +144,32 @@ def _entry(registration: Registration, entry: Entry, reader: Reader) -> tuple[Ch
             detail = f"{entry.id}, {judged.authority.name}: {judged.verdict.message}"
             return Check(8, name, outcome, detail), None
     trust = reader.known if registration.record.standing == PUBLIC else authorities
-    check = independence(tokens, trust)
-    if check.outcome != "passed":
-        return Check(8, name, check.outcome, f"{entry.id}: {check.detail}"), None
-    return check, max(judged.latest for judged in tokens)
+    for check in (independence(tokens, trust), agreement(tokens)):
+        if check.outcome != "passed":
+            return Check(8, name, check.outcome, f"{entry.id}: {check.detail}"), None
+    return Check(8, name, "passed", entry.id), max(judged.latest for judged in tokens)
+
+
+def _without_tokens(registration: Registration, added: Sequence[Entry]) -> Check | None:
+    """Return the outcome where no token has to be looked at: none was added, or something is amiss."""
+    name = "amendments and deviations"
+    if registration.record.is_restated and added:
+        told = ", ".join(entry.id for entry in added)
+        detail = f"{told}: recorded here, in this order; no token says when, they rest on the days they name"
+        return Check(8, name, "unproven", detail)
+    orphans = [] if registration.record.is_restated else _orphans(registration, added)
+    if orphans and pending_document(registration.folder) is not None:
+        detail = f"an addition was cut short ({', '.join(orphans)}): run its command again"
+        return Check(8, name, "missing", detail)
+    if orphans:
+        detail = f"{', '.join(orphans)}: evidence of something that the chain does not have any more"
+        return Check(8, name, "failed", detail)
+    return None if added else Check(8, name, "passed", "none")
+
+
+def _orphans(registration: Registration, added: Sequence[Entry]) -> list[str]:
+    """Return tokens that belong to nothing: a sign that the end of the chain was cut off."""
+    known = {authority.token_place for authority in registration.record.authorities}
+    ids = {entry.id for entry in added}
+    names = sorted(path.name for path in (registration.folder / EVIDENCE).glob("*.tsr"))
+    return [n for n in names if f"{EVIDENCE}/{n}" not in known and n.partition(".")[0] not in ids]

@@ -9,12 +9,7 @@ from typing import TYPE_CHECKING
 from toolkit.errors import ToolkitError
 from toolkit.files import read_bytes, read_up_to
 from toolkit.prereg.record import EVIDENCE
-from toolkit.prereg.token.der import MAX_BYTES
-from toolkit.prereg.token.openssl import second_opinion
-from toolkit.prereg.token.pem import CERTIFICATE, REVOCATION_LIST, find_pinned, read_blocks
-from toolkit.prereg.token.timestamp import embedded_certificates
 from toolkit.prereg.token.verdict import INCOMPLETE, TokenVerdict
-from toolkit.prereg.token.verify import Material, verify_token
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -108,6 +103,12 @@ def judge(
     token = folder / token_place
     if not token.is_file():
         return Judged(authority, token_place, _incomplete(f"the token is not here: {token_place}"))
+    from toolkit.prereg.token.der import MAX_BYTES
+    from toolkit.prereg.token.openssl import second_opinion
+    from toolkit.prereg.token.pem import CERTIFICATE, REVOCATION_LIST, find_pinned
+    from toolkit.prereg.token.timestamp import embedded_certificates
+    from toolkit.prereg.token.verify import Material, verify_token
+
     try:
         raw = read_up_to(token, MAX_BYTES + 1)
         request = read_bytes(folder / request_place) if request_place else None
@@ -151,6 +152,8 @@ def shared_keys(tokens: Iterable[Judged]) -> tuple[str, ...]:
 
 
 def _blocks(folder: Path, endings: tuple[str, ...], kind: str) -> Iterable[bytes]:
+    from toolkit.prereg.token.pem import read_blocks
+
     for path in sorted((folder / EVIDENCE).iterdir()):
         if path.suffix.lower() in endings:
             yield from read_blocks(path, kind)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 def text(value: object) -> str:
     """Return text that is not empty."""
-    if not isinstance(value, str) or not value:
+    if not isinstance(value, str) or not value.strip():
         raise TypeError(f"expected text, found {value!r}")
     return value
 

@@ -25,6 +25,7 @@ from toolkit.prereg.evidence import places
 from toolkit.prereg.git import clean_commit
 from toolkit.prereg.hashlist import write_list
 from toolkit.prereg.later import AMENDMENTS, DEVIATIONS
+from toolkit.prereg.pending import discard, is_left_over, locked, pending_document
 from toolkit.prereg.record import (
     DEMONSTRATION,
     EVIDENCE,
@@ -36,14 +37,13 @@ from toolkit.prereg.record import (
     write_record,
 )
 from toolkit.prereg.registration import ADDED_TRUST, PROTOCOL, RULES
-from toolkit.prereg.timestamping import discard_pending, locked, timestamp
+from toolkit.prereg.timestamping import timestamp
 from toolkit.prereg.trust import TRUST, parse_trust, write_trust
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from toolkit.prereg.checks import Check
     from toolkit.prereg.evidence import Judged
     from toolkit.prereg.timestamping import Source
     from toolkit.prereg.trust import Trusted
@@ -101,14 +101,10 @@ def open_draft(folder: Path, check_rules: Callable[[str], None]) -> Draft:
         IncompleteError: a file is missing.
         RuleError: what `check_rules` raises.
     """
-    if (folder / CHAIN).exists():
-        raise UsageError(
-            f"registration {folder.name!r} is frozen already",
-            where=folder,
-            remedy="change a rule with `toolkit amend`, record an event with `toolkit deviate`",
-        )
-    commit = "" if (folder / FROZEN).exists() else clean_commit(folder)
-    contents = {name: read_bytes(folder / name) for name in _names(folder)}
+    _refuse_frozen(folder)
+    contents = _contents(folder)
+    own = {TRUST} if _is_cut_short(folder) else set()
+    commit = clean_commit(folder, {name: raw for name, raw in contents.items() if name not in own})
     for needed in (RULES, PROTOCOL):
         if needed not in contents:
             raise IncompleteError(f"{needed} is missing", expected=needed, where=folder)
@@ -150,29 +146,90 @@ def freeze(
         VerificationError: the authorities are not independent, or disagree.
     """
     with locked(folder):
+        _check_unchanged(folder, draft)
         trusted = tuple(source.trusted for source in sources)
+        check_slugs(trusted)
         contents = {**draft.contents, TRUST: _trust_file(draft, trusted, standing)}
         listed = write_list(contents)
         digest = hashlib.sha256(listed).hexdigest()
+        if _is_cut_short(folder) and pending_document(folder) != listed:
+            _undo(folder)
         evidence, tokens = timestamp(folder, PREFIX, listed, sources, say)  # 3
-        require(independence(tokens, trusted if standing == DEMONSTRATION else known))  # 4
-        require(agreement(tokens))
+        require(folder, tokens, trusted if standing == DEMONSTRATION else known)  # 4
         record = write_record(_record(digest, draft, standing, tokens))
         chain = extend_chain(b"", digest, RECORD, record)
         files = {FROZEN: listed, **evidence, TRUST: contents[TRUST], RECORD: record, CHAIN: chain}
+        _check_unchanged(folder, draft)
         write_all(folder, files)  # 5
-        discard_pending(folder)
+        discard(folder)
     return Frozen(draft.name, digest, tuple(sorted(contents)), standing, draft.commit, tokens)
 
 
-def require(check: Check) -> None:
-    """Raise unless a check passed.
+def require(folder: Path, tokens: tuple[Judged, ...], trust: Sequence[Trusted]) -> None:
+    """Check that tokens stand together; if not, others have to be obtained.
 
     Raises:
-        VerificationError: it did not.
+        VerificationError: the authorities are not independent, or disagree.
     """
-    if check.outcome != "passed":
-        raise VerificationError(f"the authorities do not do: {check.name}", found=check.detail)
+    for check in (independence(tokens, trust), agreement(tokens)):
+        if check.outcome != "passed":
+            discard(folder)
+            raise VerificationError(f"the authorities do not do: {check.name}", found=check.detail)
+
+
+def check_slugs(authorities: Sequence[Trusted]) -> None:
+    """Check that authorities can be told apart by the names of their files.
+
+    Raises:
+        UsageError: they cannot.
+    """
+    slugs = [authority.slug for authority in authorities]
+    if len(set(slugs)) != len(slugs):
+        raise UsageError(
+            "two authorities have names too much alike for their files",
+            found=", ".join(authority.name for authority in authorities),
+            remedy="give one of them another name in the trust file",
+        )
+
+
+def _refuse_frozen(folder: Path) -> None:
+    if (folder / CHAIN).exists():
+        raise UsageError(
+            f"registration {folder.name!r} is frozen already",
+            where=folder,
+            remedy="change a rule with `toolkit amend`, record an event with `toolkit deviate`",
+        )
+    if (folder / FROZEN).exists() and not _is_cut_short(folder):
+        raise UsageError(
+            f"registration {folder.name!r} was frozen, and its {CHAIN} is missing",
+            where=folder,
+            remedy=f"restore {CHAIN}; freezing anew would destroy the evidence of the first freeze",
+        )
+
+
+def _is_cut_short(folder: Path) -> bool:
+    """Whether a freeze was cut short while it put its files in their places."""
+    return (folder / FROZEN).is_file() and (folder / FROZEN).read_bytes() == pending_document(folder)
+
+
+def _undo(folder: Path) -> None:
+    """Remove what a freeze that was cut short had put in its place; this one is of other bytes."""
+    for path in (folder / FROZEN, folder / RECORD, *(folder / EVIDENCE).glob(f"{PREFIX}.*")):
+        path.unlink(missing_ok=True)
+
+
+def _check_unchanged(folder: Path, draft: Draft) -> None:
+    _refuse_frozen(folder)
+    if _contents(folder) != draft.contents:
+        raise UsageError(
+            "a file of the registration changed while it was being frozen",
+            where=folder,
+            remedy="let nothing write there, and freeze again",
+        )
+
+
+def _contents(folder: Path) -> dict[str, bytes]:
+    return {name: read_bytes(folder / name) for name in _names(folder)}
 
 
 def _record(digest: str, draft: Draft, standing: str, tokens: tuple[Judged, ...]) -> FreezeRecord:
@@ -216,13 +273,15 @@ def _trust_file(draft: Draft, trusted: tuple[Trusted, ...], standing: str) -> by
 def _names(folder: Path) -> list[str]:
     """Return the names of the files to freeze; record and list of a freeze that was cut short are its own."""
     names = []
-    cut_short = (FROZEN, RECORD) if (folder / FROZEN).exists() else ()
+    cut_short = _is_cut_short(folder)
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
-        if name.startswith((".", f"{EVIDENCE}/")) or path.is_dir() or name in cut_short:
+        if name.startswith(".") or is_left_over(name) or (path.is_dir() and not path.is_symlink()):
             continue
-        if name == RECORD:
-            raise UsageError("a draft has no freeze record", found=name, where=folder)
+        if cut_short and (name in {FROZEN, RECORD} or name.startswith(f"{EVIDENCE}/")):
+            continue
+        if name == RECORD or name.startswith(f"{EVIDENCE}/"):
+            raise UsageError("a draft has no freeze record and no evidence", found=name, where=folder)
         if path.is_symlink() or not path.is_file():
             raise UsageError("only plain files can be frozen", found=name, where=folder)
         if name.startswith(_LATER):

@@ -2,51 +2,83 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import subprocess
 from typing import TYPE_CHECKING
 
-from toolkit.errors import UsageError
+from toolkit.errors import IncompleteError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
-_TIMEOUT_S = 30
-# What a command that was cut short left behind.
-_OWN = (":(exclude).pending", ":(exclude).lock")
+_TIMEOUT_S = 60
+_SHA1_DIGITS = 40
 
 
-def clean_commit(folder: Path) -> str:
-    """Return the commit that a folder's files stand at; nothing where it is under no version control.
+def clean_commit(folder: Path, contents: Mapping[str, bytes]) -> str:
+    """Return the commit that holds a folder's files, byte for byte; nothing without version control.
+
+    Args:
+        folder: the folder.
+        contents: its files' bytes by name.
 
     Raises:
-        UsageError: a file in it was changed, or was never committed.
+        UsageError: the commit does not have the files as they are.
+        IncompleteError: git cannot tell.
     """
-    if shutil.which("git") is None or _git(folder, "rev-parse", "--is-inside-work-tree") != "true":
+    if shutil.which("git") is None or not _is_in_repository(folder):
         return ""
-    changed = _git(folder, "status", "--porcelain", "--untracked-files=all", "--", ".", *_OWN)
-    if changed:
+    commit = _git(folder, "rev-parse", "--verify", "--quiet", "HEAD", may_fail=True).strip()
+    committed = _blobs(folder) if commit else {}
+    changed = [
+        n for n, content in contents.items() if committed.get(n) != _blob(content, committed.get(n, ""))
+    ]
+    missing = [name for name in committed if name not in contents and not (folder / name).exists()]
+    if changed or missing:
         raise UsageError(
-            "the registration has changes that are not committed",
-            expected="every file committed, so that anybody can find what was frozen",
-            found="; ".join(line.strip() for line in changed.splitlines()[:5]),
+            "the registration is not committed as it is",
+            expected="every file in the last commit, byte for byte, so that anybody can find what was frozen",
+            found=", ".join(sorted([*changed, *missing])[:5]),
             where=folder,
-            remedy="commit them, then freeze",
+            remedy="commit the files, then freeze",
         )
-    return _git(folder, "rev-parse", "--verify", "--quiet", "HEAD")
+    return commit
 
 
-def _git(folder: Path, *arguments: str) -> str:
+def _blobs(folder: Path) -> dict[str, str]:
+    """Return what the last commit has of a folder: git's hash of each file, by name."""
+    listed = _git(folder, "ls-tree", "-r", "-z", "HEAD", "--", ".").split("\0")
+    return {line.partition("\t")[2]: line.split()[2] for line in listed if line}
+
+
+def _blob(content: bytes, like: str) -> str:
+    """Return git's hash of a file's own bytes: no line end is taken for another."""
+    raw = f"blob {len(content)}\0".encode() + content
+    old = len(like) in {0, _SHA1_DIGITS}
+    return (hashlib.sha1(raw, usedforsecurity=False) if old else hashlib.sha256(raw)).hexdigest()
+
+
+def _is_in_repository(folder: Path) -> bool:
+    if not any((place / ".git").exists() for place in (folder.resolve(), *folder.resolve().parents)):
+        return False
+    return _git(folder, "rev-parse", "--is-inside-work-tree").strip() == "true"
+
+
+def _git(folder: Path, *arguments: str, may_fail: bool = False) -> str:
     try:
         done = subprocess.run(  # noqa: S603 - a fixed command
             ["git", *arguments],  # noqa: S607 - the user's own
             cwd=folder,
             capture_output=True,
             text=True,
-            errors="replace",
+            errors="surrogateescape",
             timeout=_TIMEOUT_S,
             check=False,
         )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout.strip() if done.returncode == 0 else ""
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise IncompleteError("git does not answer", found=error, where=folder) from None
+    if done.returncode and not may_fail:
+        raise IncompleteError("git cannot tell", found=done.stderr.strip()[-300:], where=folder)
+    return done.stdout

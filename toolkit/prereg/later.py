@@ -83,7 +83,7 @@ def read_amendment(name: str, content: bytes) -> Amendment:
         changes=texts(head["changes"]),
         replaces=texts(head["replaces"]),
         restates=texts(head.get("restates", [])),
-        note=head.get("note", ""),
+        note=text(head["note"]) if "note" in head else "",
         file=name,
         sha256=hashlib.sha256(content).hexdigest(),
         rules=source,
@@ -103,7 +103,7 @@ def read_deviation(name: str, content: bytes) -> Deviation:
         kind=text(entry["kind"]),
         title=text(entry["title"]),
         text=text(entry["text"]),
-        seen=entry.get("seen", ""),
+        seen=text(entry["seen"]) if "seen" in entry else "",
         concerns=texts(entry["concerns"]),
     )
     if deviation.kind not in KINDS:

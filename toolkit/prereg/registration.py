@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from toolkit.errors import DamagedError, IncompleteError, VerificationError
+from toolkit.files import file_sha256
 from toolkit.prereg.chain import CHAIN, Entry, read_chain
 from toolkit.prereg.fields import text
 from toolkit.prereg.hashlist import read_listed
@@ -18,7 +19,8 @@ from toolkit.prereg.later import (
     read_amendment,
     read_deviation,
 )
-from toolkit.prereg.record import DEMONSTRATION, EVIDENCE, FROZEN, RECORD, FreezeRecord, read_record
+from toolkit.prereg.pending import is_left_over, promised
+from toolkit.prereg.record import EVIDENCE, FROZEN, RECORD, FreezeRecord, read_record
 from toolkit.prereg.trust import TRUST, Trusted, parse_trust
 
 if TYPE_CHECKING:
@@ -71,13 +73,9 @@ class Registration:
     exceptions: tuple[DisclosedException, ...]
 
     def trust_in(self, entry: Entry | None = None) -> tuple[Trusted, ...]:
-        """Return the authorities of the freeze, or of a later entry.
-
-        The keys of a demonstration's authorities are gone after it; a later entry of one has its own.
-        """
-        if entry is not None and self.record.standing == DEMONSTRATION:
-            return self.trust.get(f"{ADDED_TRUST}/{entry.id}.toml", ())
-        return self.trust[TRUST]
+        """Return the authorities of the freeze, or of a later entry, which may have others."""
+        own = self.trust[TRUST]
+        return own if entry is None else self.trust.get(f"{ADDED_TRUST}/{entry.id}.toml", own)
 
 
 def is_draft(folder: Path) -> bool:
@@ -109,7 +107,8 @@ def load_registration(folder: Path) -> Registration:
         )
     digest, frozen = read_listed(folder, FROZEN)
     entries, later = read_chain(folder, digest)
-    _refuse_unlisted(folder, {*frozen, *later, FROZEN, CHAIN})
+    chain = entries[-1].text if entries else b""
+    _refuse_unlisted(folder, {*frozen, *later, FROZEN, CHAIN}, promised(folder, digest, chain))
     try:
         rules = frozen[RULES].decode()
         head = tomllib.loads(rules)
@@ -161,10 +160,17 @@ def _check_record(registration: Registration) -> None:
         raise DamagedError(problem, expected=registration.sha256, found=found, where=registration.folder)
 
 
-def _refuse_unlisted(folder: Path, listed: set[str]) -> None:
+def _refuse_unlisted(folder: Path, listed: set[str], waiting: Mapping[str, str]) -> None:
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
-        if path.is_file() and name not in listed and not name.startswith((f"{EVIDENCE}/", ".")):
+        if (
+            not path.is_file()
+            or name in listed
+            or name.startswith((f"{EVIDENCE}/", "."))
+            or is_left_over(name)
+        ):
+            continue
+        if name not in waiting or file_sha256(path) != waiting[name]:
             raise VerificationError(
                 f"{name} belongs to no hash list of the registration",
                 expected=f"only files that {FROZEN} or {CHAIN} names, and those under {EVIDENCE}/",

@@ -1,38 +1,34 @@
 """Getting a document timestamped by several authorities: all tokens verify, or nothing counts.
 
-What was obtained waits in a hidden folder of the registration until all of it is there. A command that failed
-goes on where it stopped, and a registration is never half frozen.
+What was obtained waits until all of it is there (`pending`), and is not asked for again.
 """
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import hashlib
-import shutil
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 
-from toolkit.errors import IncompleteError, UsageError
+from toolkit.errors import IncompleteError, VerificationError
 from toolkit.files import write_bytes
-from toolkit.prereg.authority import Reply, obtain
+from toolkit.prereg.authority import ONE_SECOND, Reply, obtain, second_reading
 from toolkit.prereg.evidence import Judged, Subject, judge, places
+from toolkit.prereg.pending import begin
 from toolkit.prereg.record import EVIDENCE
 from toolkit.prereg.token.pem import write_certificates
 from toolkit.prereg.token.verdict import VERIFIED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from toolkit.prereg.demonstration import DemonstrationAuthority
     from toolkit.prereg.token.verdict import TokenVerdict
     from toolkit.prereg.trust import Trusted
 
-PENDING = ".pending"
-LOCK = ".lock"
-DOCUMENT = "document"
+# A token that waited longer would be too far from those still to come.
+KEPT_FOR = timedelta(hours=12)
 
 
 class Source(Protocol):
@@ -109,33 +105,6 @@ class Demonstrated:
         return reply
 
 
-@contextlib.contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Hold a registration for one command alone; the hold ends with the process, however that ends.
-
-    Raises:
-        UsageError: another command holds it.
-    """
-    path = folder / LOCK
-    try:
-        stream = path.open("ab")
-    except OSError as error:
-        raise IncompleteError(
-            "the registration cannot be written", found=error.strerror, where=folder
-        ) from None
-    with stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise UsageError(
-                "another command is at work on this registration", where=folder, remedy="wait for it to end"
-            ) from None
-        try:
-            yield
-        finally:
-            path.unlink(missing_ok=True)
-
-
 def timestamp(
     folder: Path, prefix: str, document: bytes, sources: Sequence[Source], say: Callable[[str], None]
 ) -> tuple[dict[str, bytes], tuple[Judged, ...]]:
@@ -154,26 +123,11 @@ def timestamp(
     Raises:
         IncompleteError: an authority gave no token that verifies; the others' are kept for the next attempt.
     """
-    pending = folder / PENDING
-    if not _is_for(pending, document):
-        shutil.rmtree(pending, ignore_errors=True)
-        (pending / EVIDENCE).mkdir(parents=True)
-        write_bytes(pending / DOCUMENT, document)
+    pending = begin(folder, document)
     session = _Session(pending, prefix, document, say)
     judged = tuple(session.token_of(source) for source in sources)
     names = sorted(path.name for path in (pending / EVIDENCE).iterdir())
     return {f"{EVIDENCE}/{name}": (pending / EVIDENCE / name).read_bytes() for name in names}, judged
-
-
-def discard_pending(folder: Path) -> None:
-    """Remove what was waiting, once it stands in its place."""
-    shutil.rmtree(folder / PENDING, ignore_errors=True)
-
-
-def _is_for(pending: Path, document: bytes) -> bool:
-    """Whether what waits was obtained for this document."""
-    place = pending / DOCUMENT
-    return place.is_file() and place.read_bytes() == document and (pending / EVIDENCE).is_dir()
 
 
 @dataclass(frozen=True)
@@ -190,14 +144,30 @@ class _Session:
             place = self.pending / EVIDENCE / f"{self.prefix}.{authority.slug}.pem"
             write_bytes(place, write_certificates(source.certificates))
         kept = self._judged(authority)
-        if kept.is_verified:
+        if kept.is_verified and datetime.now(UTC) - kept.latest < KEPT_FOR:
             self.say(f"{authority.name}: kept the token obtained before")
-            return kept
+            return self._read_twice(kept)
         self.say(f"{authority.name}: asking {authority.address}")
         source.obtain(
             hashlib.sha256(self.document).digest(), lambda reply: self._verify(authority, reply), self.say
         )
-        return self._judged(authority)
+        return self._read_twice(self._judged(authority))
+
+    def _read_twice(self, judged: Judged) -> Judged:
+        """Have another decoder read the time, too.
+
+        Raises:
+            VerificationError: it reads another.
+        """
+        read = second_reading((self.pending / judged.place).read_bytes())
+        stated = judged.verdict.gen_time
+        if read is None or stated is None:
+            self.say(f"{judged.authority.name}: rfc3161ng cannot read the token")
+        elif abs(read - stated) >= ONE_SECOND:
+            raise VerificationError(
+                "two decoders read different times in one token", expected=stated, found=read
+            )
+        return judged
 
     def _judged(self, authority: Trusted) -> Judged:
         subject = Subject(self.pending, self.document)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from toolkit.errors import IncompleteError, VerificationError
+from toolkit.errors import IncompleteError, ToolkitError, VerificationError
 from toolkit.files import read_bytes
 from toolkit.prereg.checks import TIME, Check, Reader, additions, agreement, independence
 from toolkit.prereg.chronology import Chronology, Freeze, StudyRuns, chronology
+from toolkit.prereg.hashlist import entries
 from toolkit.prereg.record import DEMONSTRATION, PUBLIC
-from toolkit.prereg.registration import Registration, is_draft, load_registration
+from toolkit.prereg.registration import RULES, Registration, is_draft, load_registration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +21,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from toolkit.prereg.evidence import Judged
+    from toolkit.prereg.record import Authority
 
+# A record may leave out fractions of a second.
+SLACK = timedelta(seconds=1)
 PROMISE = (
     "A verified registration proves that these exact bytes existed no later than the stated time. "
     "It does not prove who wrote them, that no other plan exists, or that no data had been seen."
@@ -33,6 +39,7 @@ class Verification:
         registration: name.
         verdict: `verified`, `not_verified` or `incomplete`.
         standing: `public` or `demonstration`; `unknown` where the files do not hold.
+        is_restated: whether the rules here restate a document that was timestamped elsewhere.
         document_sha256: hash of the timestamped document, as recorded.
         existed_by: the time by which all tokens prove that it existed; None unless they do.
         authorities: the freeze's tokens and what is known of each.
@@ -44,6 +51,7 @@ class Verification:
     registration: str
     verdict: str
     standing: str
+    is_restated: bool
     document_sha256: str
     existed_by: datetime | None
     authorities: tuple[Judged, ...]
@@ -63,6 +71,8 @@ class Verification:
             f"{self.existed_by:{TIME}}. Not proven: who wrote them, that no other plan exists, or that no "
             "data had been seen."
         )
+        if self.is_restated:
+            proven += " Nor that the rules here, which restate those bytes, say the same."
         if self.standing == DEMONSTRATION:
             return (
                 "DEMONSTRATION: the authorities were made for the occasion, so it proves nothing to others. "
@@ -113,11 +123,22 @@ def verify_registration(folder: Path, reader: Reader, studies: Sequence[StudyRun
     registration, first = open_checked(folder)  # 1
     if registration is None:
         verdict = "not_verified" if first.outcome == "failed" else "incomplete"
-        return Verification(folder.name, verdict, "unknown", "", None, (), (), (first,), ())
+        return Verification(
+            registration=folder.name,
+            verdict=verdict,
+            standing="unknown",
+            is_restated=False,
+            document_sha256="",
+            existed_by=None,
+            authorities=(),
+            recorded=(),
+            checks=(first,),
+            chronology=(),
+        )
     record = registration.record
     checks = [first, _document(registration), _binding(registration)]  # 2, 3
     tokens = _tokens(registration, reader)
-    checks += [_token(judged) for judged in tokens]  # 4
+    checks += [_token(judged, a) for judged, a in zip(tokens, record.authorities, strict=True)]  # 4
     trust = reader.known if record.standing == PUBLIC else registration.trust_in()
     checks += [independence(tokens, trust), agreement(tokens)]  # 5, 6
     freeze = _freeze(registration, tokens)
@@ -135,6 +156,7 @@ def verify_registration(folder: Path, reader: Reader, studies: Sequence[StudyRun
         registration=registration.name,
         verdict=verdict,
         standing=record.standing,
+        is_restated=record.is_restated,
         document_sha256=record.document_sha256,
         existed_by=max(j.no_later_than for j in tokens) if verdict == "verified" else None,
         authorities=tokens,
@@ -151,8 +173,6 @@ def _document(registration: Registration) -> Check:
         told = f"prereg/{registration.name}/{record.document_place}"
         detail = f"{record.document}, is not here; get it from {record.source} and put it at {told}"
         return Check(2, "timestamped document", "missing", detail)
-    from hashlib import sha256
-
     found = sha256(read_bytes(place)).hexdigest()
     if found != record.document_sha256:
         return Check(
@@ -163,12 +183,24 @@ def _document(registration: Registration) -> Check:
 
 def _binding(registration: Registration) -> Check:
     name = "rules are the document's"
-    if registration.record.is_restated:
+    listed = _listed_rules(registration)
+    if listed is not None and listed != sha256(registration.rules.encode()).hexdigest():
+        return Check(3, name, "failed", "the document lists a rules.toml with other bytes than the one here")
+    if registration.record.is_restated and listed is None:
         detail = (
             "rules.toml restates a document that was timestamped elsewhere; only reading both compares them"
         )
         return Check(3, name, "unproven", detail)
     return Check(3, name, "passed", "rules.toml is one of the frozen files, whose list was timestamped")
+
+
+def _listed_rules(registration: Registration) -> str | None:
+    """Return the hash of the rules in a document that is a list of frozen files, as made here."""
+    place = registration.folder / registration.record.document_place
+    try:
+        return entries(read_bytes(place), place).get(RULES)
+    except ToolkitError:
+        return None
 
 
 def _tokens(registration: Registration, reader: Reader) -> tuple[Judged, ...]:
@@ -193,13 +225,16 @@ def _tokens(registration: Registration, reader: Reader) -> tuple[Judged, ...]:
     )
 
 
-def _token(judged: Judged) -> Check:
+def _token(judged: Judged, recorded: Authority) -> Check:
     verdict = judged.verdict
     name = f"token of {judged.authority.name}"
     if not judged.is_verified:
         outcome = "missing" if verdict.verdict == "incomplete" else "failed"
         failed = f"check {verdict.failed_step}, {verdict.failed_check}: " if verdict.failed_step else ""
         return Check(4, name, outcome, failed + verdict.message)
+    if verdict.gen_time is None or abs(verdict.gen_time - recorded.recorded_time) > SLACK:
+        detail = f"the record says {recorded.recorded_time:{TIME}}, and the token {verdict.gen_time:{TIME}}"
+        return Check(4, name, "failed", detail)
     accuracy = "not stated" if verdict.accuracy_seconds is None else f"{verdict.accuracy_seconds:g} s"
     detail = (
         f"{verdict.gen_time:{TIME}} ± {accuracy}; signer {verdict.signer}; root {verdict.root}, SHA-256 "

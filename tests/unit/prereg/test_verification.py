@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.registrations import rehash
+from toolkit.prereg.authority import make_request
 from toolkit.prereg.checks import Reader
 from toolkit.prereg.chronology import Chronology, Freeze, StudyRuns, chronology
+from toolkit.prereg.demonstration import DemonstrationAuthority
 from toolkit.prereg.registration import Registration, load_registration
-from toolkit.prereg.trust import known_authorities
+from toolkit.prereg.token.pem import write_certificates
+from toolkit.prereg.trust import known_authorities, write_trust
 from toolkit.prereg.verification import Verification, verify_registration
 
 if TYPE_CHECKING:
@@ -152,3 +157,83 @@ def test_what_is_no_token_fails(copy: Home) -> None:
     # DigiCert's root is in this system's list; FreeTSA's would have come with its token.
     assert all(outcome in {"failed", "missing"} for outcome, _ in tokens)
     assert result.verdict != "verified"
+
+
+@pytest.fixture
+def evidence(copy: Home) -> tuple[Path, Reader]:
+    """The shipped registration as if two authorities that a reader knows had timestamped its document."""
+    folder = copy.registrations / "paired-rollouts"
+    authorities = [DemonstrationAuthority(name) for name in ("FreeTSA", "DigiCert")]
+    document = b"the authors' document"
+    record = (folder / "record.toml").read_text()
+    before = load_registration(folder).record.document_sha256
+    record = record.replace(before, hashlib.sha256(document).hexdigest())
+    (folder / "record.toml").write_text(
+        re.sub(r"2026-09-08T12:34:\d\dZ", f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}", record)
+    )
+    (folder / "trust.toml").write_text(write_trust([a.trusted for a in authorities], "For a test."))
+    rehash(folder)
+    (folder / "evidence").mkdir()
+    (folder / "evidence" / "document").write_bytes(document)
+    for authority in authorities:
+        token = authority.answer(make_request(hashlib.sha256(document).digest()))
+        (folder / "evidence" / f"{authority.trusted.slug}.tsr").write_bytes(token)
+        (folder / "evidence" / f"{authority.trusted.slug}.pem").write_bytes(
+            write_certificates([authority.root])
+        )
+    known = tuple(authority.trusted for authority in authorities)
+    return folder, Reader(known, datetime.now(UTC) + timedelta(seconds=1))
+
+
+def test_with_its_evidence_in_place_the_document_is_verified(evidence: tuple[Path, Reader]) -> None:
+    folder, reader = evidence
+    result = verify_registration(folder, reader)
+    assert result.verdict == "verified"
+    assert dict(outcomes(result)) == {
+        1: "passed",
+        2: "passed",
+        3: "unproven",
+        4: "passed",
+        5: "passed",
+        6: "passed",
+        7: "unproven",
+        8: "unproven",
+    }
+    assert "Nor that the rules here, which restate those bytes, say the same" in result.promise
+
+
+def test_a_reader_who_knows_none_of_the_roots_is_not_convinced(evidence: tuple[Path, Reader]) -> None:
+    folder, reader = evidence
+    result = verify_registration(folder, Reader((), reader.at))
+    assert (result.verdict, dict(outcomes(result))[5]) == ("not_verified", "failed")
+    assert "--trust FILE" in next(check.detail for check in result.checks if check.step == 5)
+
+
+def test_tokens_are_judged_by_the_recorded_hash_where_the_document_is_missing(
+    evidence: tuple[Path, Reader],
+) -> None:
+    folder, reader = evidence
+    (folder / "evidence" / "document").unlink()
+    result = verify_registration(folder, reader)
+    assert result.verdict == "incomplete"
+    assert outcomes(result)[1] == (2, "missing")
+    assert [outcome for step, outcome in outcomes(result) if step == 4] == ["passed", "passed"]
+    assert result.existed_by is None
+
+
+def test_a_token_of_another_document_fails(evidence: tuple[Path, Reader]) -> None:
+    folder, reader = evidence
+    (folder / "evidence" / "freetsa.tsr").write_bytes(
+        DemonstrationAuthority("FreeTSA").answer(make_request(hashlib.sha256(b"another").digest()))
+    )
+    result = verify_registration(folder, reader)
+    assert result.verdict == "not_verified"
+    assert "check 5, imprint: token is for another document" in result.checks[3].detail
+
+
+def test_a_missing_root_is_named_with_where_it_is_to_be_had(evidence: tuple[Path, Reader]) -> None:
+    folder, reader = evidence
+    (folder / "evidence" / "freetsa.pem").unlink()
+    result = verify_registration(folder, reader)
+    assert result.verdict == "incomplete"
+    assert "put the one with SHA-256" in result.checks[3].detail

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from asn1crypto import x509
@@ -105,6 +106,7 @@ class Certificate:
         return self.begins <= moment <= self.ends
 
 
+@lru_cache(maxsize=256)  # a registration's tokens are judged with the same certificates
 def read_certificate(der: bytes) -> Certificate:
     """Read a certificate completely, so that nothing in it comes as a surprise later.
 

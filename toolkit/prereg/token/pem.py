@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING
 from asn1crypto import pem
 
 from toolkit.errors import DamagedError, ToolkitError
-from toolkit.files import read_bytes
+from toolkit.files import read_up_to
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 CERTIFICATE = "CERTIFICATE"
 REVOCATION_LIST = "X509 CRL"
+# The longest revocation lists of public authorities have a tenth of it.
+MAX_FILE = 64 << 20
 
 
 def read_blocks(path: Path, kind: str) -> tuple[bytes, ...]:
@@ -26,7 +28,9 @@ def read_blocks(path: Path, kind: str) -> tuple[bytes, ...]:
         IncompleteError: the file is missing or cannot be read.
         DamagedError: it holds no such block.
     """
-    raw = read_bytes(path)
+    raw = read_up_to(path, MAX_FILE + 1)
+    if len(raw) > MAX_FILE:
+        raise DamagedError(f"{path.name} is too large", expected=f"at most {MAX_FILE} bytes", where=path)
     if not pem.detect(raw):
         found: tuple[bytes, ...] = (raw,) if raw[:1] == b"\x30" else ()
     else:

@@ -1,0 +1,324 @@
+"""`toolkit freeze`, `amend`, `deviate` and `verify-prereg` together, as their user meets them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.conftest import CHECKOUT, Result, snapshot
+from tests.forge.server import Authority, OpensslAuthority
+from tests.unit.decisions.study import RULES, rule
+from tests.unit.prereg.drafts import (
+    amendment,
+    deviation,
+    is_untouched,
+    trusted,
+    write_draft,
+    write_roots,
+    write_trust_file,
+)
+from toolkit.places import HOME_VARIABLE
+from toolkit.prereg import authority as asking
+from toolkit.prereg.registration import load_registration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home with one draft, where nothing goes through a proxy."""
+    shutil.copytree(CHECKOUT / "registers/published", tmp_path / "registers/published")
+    monkeypatch.setenv(HOME_VARIABLE, str(tmp_path))
+    monkeypatch.setenv("NO_PROXY", "*")
+    monkeypatch.setattr(asking, "PAUSE_S", 0.001)
+    return write_draft(tmp_path / "prereg")
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[tuple[Authority, OpensslAuthority]]:
+    with Authority("A") as one, OpensslAuthority() as other:
+        yield one, other
+
+
+@pytest.fixture
+def asking_them(tmp_path: Path, servers: tuple[Authority, OpensslAuthority]) -> tuple[str, ...]:
+    entries = (trusted(servers[0], "Authority A"), trusted(servers[1], "OpenSSL"))
+    options = ["--trust", str(write_trust_file(tmp_path / "mine.toml", *entries))]
+    options += ["--root", str(write_roots(tmp_path / "roots.pem", *servers))]
+    for server in servers:
+        options += ["--authority", server.url]
+    return tuple(options)
+
+
+def frozen_and_verified(run: Callable[..., Result], asking_them: tuple[str, ...]) -> tuple[Result, Result]:
+    return run("freeze", "small", *asking_them), run("verify-prereg", "small", *asking_them[:2])
+
+
+def test_freeze_and_verify_over_http(toolkit: Callable[..., Result], asking_them: tuple[str, ...]) -> None:
+    frozen, verified = frozen_and_verified(toolkit, asking_them)
+    assert frozen.code == 0, frozen.err
+    assert "small: frozen" in frozen.out
+    assert "Authority A: asking http://127.0.0.1" in frozen.err
+    assert verified.code == 0, verified.out
+    assert "small: verified" in verified.out
+    assert "DEMONSTRATION" not in frozen.out + verified.out
+
+
+def test_without_the_readers_trust_file_it_is_not_verified(
+    toolkit: Callable[..., Result], asking_them: tuple[str, ...]
+) -> None:
+    toolkit("freeze", "small", *asking_them)
+    result = toolkit("verify-prereg", "small", "--json")
+    assert result.code == 1
+    (found,) = result.json()
+    assert found["verdict"] == "not_verified"
+    (failed,) = [check for check in found["checks"] if check["outcome"] == "failed"]
+    assert failed["step"] == 5
+    assert "--trust FILE" in failed["detail"]
+
+
+def test_a_registration_is_verified_before_there_is_any_study(
+    toolkit: Callable[..., Result], tmp_path: Path
+) -> None:
+    """As whoever freezes one finds it: the runs come afterwards."""
+    shutil.rmtree(tmp_path / "registers/published")
+    toolkit("freeze", "small", "--demonstration")
+    result = toolkit("verify-prereg", "small")
+    assert (result.code, "small: verified" in result.out) == (0, True), result.err
+
+
+def test_openssl_does_not_veto(toolkit: Callable[..., Result], asking_them: tuple[str, ...]) -> None:
+    toolkit("freeze", "small", *asking_them)
+    assert toolkit("verify-prereg", "small", *asking_them[:2], "--openssl").code == 0
+
+
+def test_freeze_prints_one_json_document(
+    toolkit: Callable[..., Result], asking_them: tuple[str, ...], place: Path
+) -> None:
+    result = toolkit("freeze", "small", *asking_them, "--json")
+    assert result.code == 0
+    found = result.json()
+    assert (found["registration"], found["standing"]) == ("small", "public")
+    assert found["sha256"] == load_registration(place).sha256
+    assert [one["verdict"] for one in found["authorities"]] == ["verified", "verified"]
+
+
+def test_the_module_freezes_in_a_process_of_its_own(asking_them: tuple[str, ...], tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "toolkit"]
+    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
+    for words in (("freeze", "small", *asking_them), ("verify-prereg", "small", *asking_them[:2])):
+        done = subprocess.run(
+            [*command, *words], env=environment, cwd=tmp_path, capture_output=True, check=False, text=True
+        )
+        assert done.returncode == 0, done.stderr + done.stdout
+        assert "Traceback" not in done.stderr
+
+
+def test_a_dry_run_asks_nobody_and_writes_nothing(
+    toolkit: Callable[..., Result], asking_them: tuple[str, ...], place: Path, servers
+) -> None:
+    before, asked = snapshot(place), len(servers[0].requests)
+    result = toolkit("freeze", "small", "--dry-run", *asking_them)
+    assert result.code == 0
+    assert "small can be frozen: protocol.md, rules.toml" in result.out
+    assert (snapshot(place), len(servers[0].requests)) == (before, asked)
+
+
+def test_an_authority_that_is_down_is_incomplete_and_named(
+    toolkit: Callable[..., Result], tmp_path: Path, place: Path, servers
+) -> None:
+    with Authority("B") as gone:
+        entries = trusted(servers[0], "Authority A"), trusted(gone, "Authority B")
+    trust = write_trust_file(tmp_path / "mine.toml", *entries)
+    addresses = [word for server in (servers[0], gone) for word in ("--authority", server.url)]
+    roots = write_roots(tmp_path / "roots.pem", servers[0], gone)
+    result = toolkit("freeze", "small", "--trust", trust, "--root", roots, *addresses)
+    assert result.code == 3
+    assert f"no timestamp from {gone.url}" in result.err
+    assert "connection refused" in result.err
+    assert is_untouched(place)
+
+
+def test_a_slow_authority_is_given_up_in_time(
+    toolkit: Callable[..., Result], tmp_path: Path, place: Path, servers
+) -> None:
+    with Authority("B", "slow", pause=0.02) as slow:
+        entries = trusted(servers[0], "Authority A"), trusted(slow, "Authority B")
+        trust = write_trust_file(tmp_path / "mine.toml", *entries)
+        addresses = [word for server in (servers[0], slow) for word in ("--authority", server.url)]
+        result = toolkit("freeze", "small", "--trust", trust, *addresses, "--timeout", "0.2")
+    assert result.code == 3
+    assert is_untouched(place)
+
+
+def test_a_days_old_time_is_a_failed_verification(
+    toolkit: Callable[..., Result], tmp_path: Path, place: Path, servers
+) -> None:
+    with Authority("B", "genTime off by days") as off:
+        entries = trusted(servers[0], "Authority A"), trusted(off, "Authority B")
+        trust = write_trust_file(tmp_path / "mine.toml", *entries)
+        roots = write_roots(tmp_path / "roots.pem", servers[0], off)
+        addresses = [word for server in (servers[0], off) for word in ("--authority", server.url)]
+        result = toolkit("freeze", "small", "--trust", trust, "--root", roots, *addresses)
+    assert result.code == 1
+    assert "times disagree by 3.0 days" in result.err
+    assert is_untouched(place)
+
+
+USAGE = {
+    "one authority": ("--authority", "{0}"),
+    "one authority twice": ("--authority", "{0}", "--authority", "{0}"),
+    "one that nobody trusts": ("--authority", "{0}", "--authority", "http://127.0.0.1:9/"),
+    "a demonstration that asks": ("--demonstration", "--authority", "{0}"),
+    "a timeout of nothing": ("--timeout", "0"),
+}
+
+
+@pytest.mark.parametrize("options", USAGE.values(), ids=USAGE)
+def test_what_makes_no_sense_is_wrong_usage(
+    toolkit: Callable[..., Result], asking_them: tuple[str, ...], options, place: Path, servers
+) -> None:
+    words = [word.format(servers[0].url) for word in options]
+    result = toolkit("freeze", "small", *asking_them[:4], *words)
+    assert result.code == 2
+    assert is_untouched(place)
+
+
+def test_a_rule_that_cannot_pass_is_refused_with_its_reason(
+    toolkit: Callable[..., Result], asking_them: tuple[str, ...], place: Path
+) -> None:
+    (place / "rules.toml").write_text(RULES + rule("H", "mean(gap) > 1"))
+    result = toolkit("freeze", "small", *asking_them)
+    assert result.code == 4
+    assert "rule H can never pass" in result.err
+    assert is_untouched(place)
+
+
+def test_what_is_frozen_is_not_frozen_again(
+    toolkit: Callable[..., Result], asking_them: tuple[str, ...], place: Path
+) -> None:
+    toolkit("freeze", "small", *asking_them)
+    before = snapshot(place)
+    result = toolkit("freeze", "small", *asking_them)
+    assert result.code == 2
+    assert "frozen already" in result.err
+    assert snapshot(place) == before
+
+
+def test_a_draft_is_said_to_be_one(toolkit: Callable[..., Result]) -> None:
+    result = toolkit("verify-prereg", "small")
+    assert result.code == 3
+    assert "is a draft: it is not frozen" in result.out
+
+
+def test_a_demonstration_says_so_in_capitals(toolkit: Callable[..., Result]) -> None:
+    frozen = toolkit("freeze", "small", "--demonstration")
+    verified = toolkit("verify-prereg", "small")
+    assert (frozen.code, verified.code) == (0, 0), frozen.err
+    assert "DEMONSTRATION" in frozen.out
+    assert "small: verified   DEMONSTRATION" in verified.out
+    assert "it proves nothing to others" in verified.out
+
+
+def test_an_amendment_and_a_deviation_are_added(
+    toolkit: Callable[..., Result], asking_them: tuple[str, ...], tmp_path: Path, place: Path
+) -> None:
+    toolkit("freeze", "small", *asking_them)
+    (tmp_path / "A1.toml").write_bytes(amendment())
+    (tmp_path / "D1.toml").write_bytes(deviation())
+    amended = toolkit("amend", "small", tmp_path / "A1.toml", *asking_them)
+    deviated = toolkit("deviate", "small", tmp_path / "D1.toml", *asking_them, "--json")
+    assert (amended.code, deviated.code) == (0, 0), amended.err + deviated.err
+    assert "amendment A1 recorded in amendments/A1.toml" in amended.out
+    assert deviated.json()["link"] == load_registration(place).entries[-1].link
+    assert toolkit("verify-prereg", "small", *asking_them[:2]).code == 0
+
+
+def test_a_demonstration_is_amended(toolkit: Callable[..., Result], tmp_path: Path) -> None:
+    toolkit("freeze", "small", "--demonstration")
+    (tmp_path / "A1.toml").write_bytes(amendment())
+    assert toolkit("amend", "small", tmp_path / "A1.toml").code == 0
+    assert toolkit("verify-prereg", "small").code == 0
+
+
+REFUSED = {
+    "a rule that cannot pass": (amendment(body=rule("H", "mean(gap) > 1")), 4, "can never pass"),
+    "a rule that cannot miss": (amendment(body=rule("H", "mean(gap) >= -1")), 4, "can never miss"),
+    "an endpoint not declared": (amendment(body=rule("H", "mean(gaps) >= 0.03")), 4, "gaps"),
+    "another rule than it says": (amendment(body=rule("G", "mean(gap) >= 0.03")), 4, "replaces"),
+    "a deviation": (deviation(), 2, "is no amendment"),
+    "no file": (None, 3, "cannot be read"),
+}
+
+
+@pytest.mark.parametrize("defect", REFUSED)
+def test_an_amendment_that_is_none_is_refused(
+    toolkit: Callable[..., Result], tmp_path: Path, place: Path, defect: str
+) -> None:
+    content, code, message = REFUSED[defect]
+    toolkit("freeze", "small", "--demonstration")
+    before = snapshot(place)
+    if content is not None:
+        (tmp_path / "A1.toml").write_bytes(content)
+    result = toolkit("amend", "small", tmp_path / "A1.toml")
+    assert (result.code, message in result.err) == (code, True), result.err
+    assert snapshot(place) == before
+
+
+def test_an_amendment_with_a_wrong_unit_is_refused(toolkit: Callable[..., Result], tmp_path: Path) -> None:
+    declared = RULES[RULES.index("[endpoints.gap]") : RULES.index("[endpoints.other]")]
+    wrong = declared.replace("gap", "rise").replace('"fraction"', '"steps"')
+    toolkit("freeze", "small", "--demonstration")
+    (tmp_path / "A1.toml").write_bytes(amendment(body=wrong + rule("H", "mean(rise) >= 0.03")))
+    result = toolkit("amend", "small", tmp_path / "A1.toml")
+    assert (result.code, "another unit than what it measures" in result.err) == (4, True)
+
+
+def test_an_amendment_that_empties_a_rule_that_rests_on_it_is_refused(
+    toolkit: Callable[..., Result], tmp_path: Path, place: Path
+) -> None:
+    """G needs H to pass and the gap to be small: with H at 0.6, nothing is left for it to pass with."""
+    rests = rule("G", "passes(H)", "mean(gap) <= 0.5")
+    (place / "rules.toml").write_text(RULES + rule("H", "mean(gap) >= 0.03") + rests)
+    assert toolkit("freeze", "small", "--demonstration").code == 0
+    (tmp_path / "A1.toml").write_bytes(amendment(body=rule("H", "mean(gap) >= 0.6")))
+    result = toolkit("amend", "small", tmp_path / "A1.toml")
+    assert (result.code, "rule G can never pass" in result.err) == (4, True), result.out
+
+
+def test_a_deviation_that_concerns_no_rule_here_is_refused(
+    toolkit: Callable[..., Result], tmp_path: Path
+) -> None:
+    toolkit("freeze", "small", "--demonstration")
+    (tmp_path / "D1.toml").write_bytes(deviation(concerns=["H77"]))
+    result = toolkit("deviate", "small", tmp_path / "D1.toml")
+    assert (result.code, "H77" in result.err) == (2, True)
+
+
+@pytest.mark.parametrize("command", ["amend", "deviate"])
+def test_a_template_is_a_file_that_can_be_read(toolkit: Callable[..., Result], command: str) -> None:
+    import tomllib
+
+    assert set(tomllib.loads(toolkit(command, "--template").out)) >= {
+        "amendment" if command == "amend" else "deviation"
+    }
+
+
+def test_a_deviation_of_the_shipped_registration_is_not_timestamped(
+    toolkit: Callable[..., Result], tmp_path: Path
+) -> None:
+    folder = shutil.copytree(CHECKOUT / "prereg/paired-rollouts", tmp_path / "prereg/paired-rollouts")
+    (tmp_path / "D99.toml").write_bytes(deviation("D99", concerns=["H2a"]))
+    result = toolkit("deviate", "paired-rollouts", tmp_path / "D99.toml")
+    assert result.code == 0, result.err
+    assert "NOT TIMESTAMPED" in result.out
+    assert load_registration(folder).deviations[-1].id == "D99"
+    assert json.loads(toolkit("verify-prereg", "paired-rollouts", "--json").out)[0]["verdict"] == "incomplete"

@@ -1,0 +1,250 @@
+"""Drafts to be frozen in tests, and authorities on loopback to freeze them with."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from tests.conftest import CHECKOUT
+from tests.unit.decisions.study import RULES, rule
+from toolkit.cli.amend import check_entry
+from toolkit.decisions.rulebook import load_rulebook
+from toolkit.decisions.vacuity import check_not_vacuous
+from toolkit.prereg.addition import Added, add, read_addition
+from toolkit.prereg.checks import Reader
+from toolkit.prereg.demonstration import DemonstrationAuthority
+from toolkit.prereg.freeze import Frozen, freeze, open_draft
+from toolkit.prereg.registration import load_registration
+from toolkit.prereg.timestamping import Demonstrated, Online, Source
+from toolkit.prereg.token.pem import write_certificates
+from toolkit.prereg.trust import Trusted, slug_of, write_trust
+from toolkit.prereg.verification import Verification, verify_registration
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from tests.forge.server import Authority, OpensslAuthority
+    from toolkit.prereg.chronology import StudyRuns
+
+NAME = "small"
+H = rule("H", "mean(gap) >= 0.03")
+AFTERWARDS = ("FROZEN.sha256", "LATER.chain", "record.toml", "trust.toml", "evidence")
+PATIENCE = 20.0
+
+
+def write_draft(parent: Path, name: str = NAME, *, rules: str = RULES + H) -> Path:
+    """Write a draft that can be frozen."""
+    folder = parent / name
+    folder.mkdir(parents=True)
+    text = rules.replace('name = "small"', f'name = "{name}"')
+    (folder / "rules.toml").write_bytes(text.encode())
+    (folder / "protocol.md").write_bytes(b"# Protocol\n\nThe gap is at least 0.03.\n")
+    return folder
+
+
+def check_rules(text: str) -> None:
+    """Check rules as `toolkit freeze` does."""
+    check_not_vacuous(load_rulebook(text))
+
+
+def trusted(server: Authority | OpensslAuthority, name: str, **facts: object) -> Trusted:
+    """Return a trust file's entry for a server."""
+    fingerprint = hashlib.sha256(server.root).hexdigest()
+    known = {"operator": f"Operator of {name}", "address": server.url, "roots": (fingerprint,)} | facts
+    return Trusted(name=name, slug=slug_of(name), **known)  # type: ignore[arg-type]
+
+
+def source(
+    server: Authority | OpensslAuthority, name: str, timeout_s: float = PATIENCE, **facts: object
+) -> Online:
+    """Return a server as an authority to ask."""
+    return Online(trusted(server, name, **facts), (server.root,), timeout_s)
+
+
+def freeze_with(folder: Path, *sources: Source, standing: str = "public") -> Frozen:
+    """Freeze a draft; whoever is asked is known."""
+    known = tuple(one.trusted for one in sources)
+    return freeze(folder, open_draft(folder, check_rules), sources, known, standing=standing)
+
+
+def demonstrators() -> tuple[Demonstrated, ...]:
+    return tuple(Demonstrated(DemonstrationAuthority(f"Demonstration {label}")) for label in "AB")
+
+
+def verify(folder: Path, *known: Trusted, studies: Sequence[StudyRuns] = ()) -> Verification:
+    """Verify a registration as somebody who knows these authorities."""
+    return verify_registration(folder, Reader(known, datetime.now(UTC)), studies)
+
+
+def problems(verification: Verification) -> list[tuple[int, str]]:
+    """Return the steps that did not pass, with their outcomes."""
+    allowed = {"passed", "unproven"}
+    return [(check.step, check.outcome) for check in verification.checks if check.outcome not in allowed]
+
+
+def told(verification: Verification, step: int) -> str:
+    """Return what the verification says of a step."""
+    return "; ".join(check.detail for check in verification.checks if check.step == step)
+
+
+def today() -> str:
+    return str(datetime.now(UTC).date())
+
+
+def amendment(label: str = "A1", *, body: str = "", **facts: object) -> bytes:
+    """Return an amendment file that raises the bar of H."""
+    head = {
+        "id": label,
+        "dated": today(),
+        "title": "A higher bar",
+        "seen": "Nothing.",
+        "reason": "The bar was low.",
+        "changes": ["The bar is 0.05."],
+        "replaces": ["H"],
+    } | facts
+    lines = ["[amendment]", *(f"{key} = {_toml(value)}" for key, value in head.items()), ""]
+    return ("\n".join(lines) + (body or rule("H", "mean(gap) >= 0.05"))).encode()
+
+
+def deviation(label: str = "D1", **facts: object) -> bytes:
+    """Return a deviation file."""
+    entry = {
+        "id": label,
+        "dated": today(),
+        "kind": "deviation",
+        "title": "A power cut",
+        "text": "Seed 0 was started again.",
+        "seen": "Nothing.",
+        "concerns": ["H"],
+    } | facts
+    lines = ["[deviation]", *(f"{key} = {_toml(value)}" for key, value in entry.items()), ""]
+    return "\n".join(lines).encode()
+
+
+def _toml(value: object) -> str:
+    """Return a value as TOML; JSON's strings, numbers and lists are TOML's."""
+    return json.dumps(value)
+
+
+def add_to(folder: Path, content: bytes, *sources: Source) -> Added:
+    """Add an amendment or deviation; whoever is asked is known."""
+    registration = load_registration(folder)
+    path = folder.parent / "addition.toml"
+    path.write_bytes(content)
+    entry, raw = read_addition(registration, path)
+    known = tuple(one.trusted for one in sources)
+    return add(registration, entry, raw, sources, known, check=lambda fresh: check_entry(fresh, entry))
+
+
+@dataclass
+class Scripted:
+    """A source that does something before it answers; it counts what it is asked."""
+
+    source: Source
+    before: object = None
+    asked: list[bytes] = field(default_factory=list)
+
+    @property
+    def trusted(self) -> Trusted:
+        return self.source.trusted
+
+    @property
+    def certificates(self) -> tuple[bytes, ...]:
+        return self.source.certificates
+
+    def obtain(self, digest, verify, say):
+        self.asked.append(digest)
+        if callable(self.before):
+            self.before()
+        return self.source.obtain(digest, verify, say)
+
+
+def write_trust_file(path: Path, *entries: Trusted) -> Path:
+    """Write a reader's trust file."""
+    path.write_text(write_trust(entries, "Authorities on loopback."), encoding="utf-8")
+    return path
+
+
+def write_roots(path: Path, *servers: Authority | OpensslAuthority) -> Path:
+    """Write servers' roots as PEM."""
+    path.write_bytes(write_certificates(server.root for server in servers))
+    return path
+
+
+def is_untouched(folder: Path) -> bool:
+    """Whether a draft has nothing of a freeze."""
+    return not any((folder / name).exists() for name in AFTERWARDS)
+
+
+# Works in processes of its own, each of which ends as soon as it has renamed so many files within the
+# registration itself. The last one ends by itself.
+WORKER = """
+import json, os, signal, sys
+from pathlib import Path
+from tests.unit.prereg.drafts import add_to, amendment, freeze_with
+from toolkit.prereg.timestamping import Online
+from toolkit.prereg.trust import Trusted
+import requests, rfc3161ng, z3  # once, for all
+
+task, folders, entries, deaths = json.loads(sys.stdin.read())
+sources = [Online(Trusted(*e[:4], tuple(e[4])), (bytes.fromhex(e[5]),), e[6]) for e in entries]
+replace = os.replace
+
+def work(folder):
+    if task == "amend":
+        add_to(folder, amendment(), *sources)
+    else:
+        freeze_with(folder, *sources)
+
+for folder, death in zip(map(Path, folders), deaths):
+    child = os.fork()
+    if child == 0:
+        left = [death]
+
+        def dying(here, there, **more):
+            if ".pending" not in str(there):
+                if left[0] == 0:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                left[0] -= 1
+            return replace(here, there, **more)
+
+        os.replace = dying
+        work(folder)
+        os._exit(0)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+def start_worker(
+    task: str, folders: list[Path], sources: Sequence[Online], deaths: list[int]
+) -> subprocess.Popen[str]:
+    """Freeze or amend folders in processes of their own, each to die after so many renames."""
+    entries = [
+        [t.name, t.slug, t.operator, t.address, t.roots, s.certificates[0].hex(), s.timeout_s]
+        for s, t in ((s, s.trusted) for s in sources)
+    ]
+    process = subprocess.Popen(
+        [sys.executable, "-c", WORKER],
+        cwd=CHECKOUT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdin
+    process.stdin.write(json.dumps([task, list(map(str, folders)), entries, deaths]))
+    process.stdin.close()
+    return process
+
+
+def exit_codes(process: subprocess.Popen[str]) -> list[int]:
+    """Wait for the processes, and return how each ended."""
+    assert process.stdout
+    with process, process.stdout:
+        return [int(line) for line in process.stdout]

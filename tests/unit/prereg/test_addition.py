@@ -1,0 +1,393 @@
+"""What is added after a freeze: recorded in order, timestamped like it, whole or found."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.forge.server import Authority
+from tests.registrations import chained, rehash
+from tests.unit.decisions.study import RULES, rule
+from tests.unit.prereg.drafts import (
+    H,
+    Scripted,
+    add_to,
+    amendment,
+    deviation,
+    freeze_with,
+    problems,
+    source,
+    told,
+    verify,
+    write_draft,
+)
+from toolkit.cli.amend import check_entry
+from toolkit.decisions.rulebook import load_rulebook
+from toolkit.errors import (
+    DamagedError,
+    IncompleteError,
+    ToolkitError,
+    UsageError,
+    VerificationError,
+)
+from toolkit.prereg.addition import add, read_addition
+from toolkit.prereg.chain import extend_chain
+from toolkit.prereg.registration import load_registration
+from toolkit.prereg.timestamping import Online
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from toolkit.places import Home
+
+Pair = tuple[Online, Online]
+
+
+@pytest.fixture(autouse=True)
+def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "*")
+
+
+@pytest.fixture(scope="module")
+def pair() -> Iterator[Pair]:
+    with Authority("A") as one, Authority("B") as other:
+        yield source(one, "Authority A"), source(other, "Authority B")
+
+
+@pytest.fixture(scope="module")
+def _twice_added(tmp_path_factory: pytest.TempPathFactory, pair: Pair) -> Path:
+    """A registration with an amendment and a deviation, made once."""
+    folder = write_draft(tmp_path_factory.mktemp("made"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NO_PROXY", "*")
+        freeze_with(folder, *pair)
+        add_to(folder, amendment(), *pair)
+        add_to(folder, deviation(), *pair)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def _frozen(tmp_path_factory: pytest.TempPathFactory, pair: Pair) -> Path:
+    folder = write_draft(tmp_path_factory.mktemp("frozen"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NO_PROXY", "*")
+        freeze_with(folder, *pair)
+    return folder
+
+
+@pytest.fixture
+def added(_twice_added: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(_twice_added, tmp_path / _twice_added.name)
+
+
+@pytest.fixture
+def frozen(_frozen: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(_frozen, tmp_path / _frozen.name)
+
+
+def check(folder: Path, pair: Pair):
+    return verify(folder, *(one.trusted for one in pair))
+
+
+def test_an_amendment_changes_the_rule_that_it_names(added: Path) -> None:
+    registration = load_registration(added)
+    book = load_rulebook(registration.rules, [one.rules for one in registration.amendments])
+    assert book.rule("H").criteria[0].test == "mean(gap) >= 0.05"
+    change = book.changes["H"]
+    assert (change.amendment, change.frozen.criteria[0].test) == ("A1", "mean(gap) >= 0.03")
+    assert [(one.id, one.title) for one in registration.deviations] == [("D1", "A power cut")]
+
+
+def test_what_was_added_is_verified_in_its_order(added: Path, pair: Pair) -> None:
+    found = check(added, pair)
+    assert (found.verdict, problems(found)) == ("verified", [])
+    assert chained(added) == ["record.toml", "amendments/A1.toml", "deviations/D1.toml"]
+    assert told(found, 8).startswith("A1 by ")
+
+
+def test_each_link_is_the_hash_of_the_one_before_and_the_line(added: Path) -> None:
+    link = load_registration(added).sha256
+    for line in (added / "LATER.chain").read_text().splitlines():
+        stated, rest = line.split("  ", 1)
+        link = hashlib.sha256(f"{link}\n{rest}\n".encode()).hexdigest()
+        assert stated == link
+
+
+def test_the_later_of_two_amendments_of_a_rule_counts(frozen: Path, pair: Pair) -> None:
+    add_to(frozen, amendment("A1"), *pair)
+    add_to(frozen, amendment("A2", body=rule("H", "mean(gap) >= 0.07")), *pair)
+    texts = [one.rules for one in load_registration(frozen).amendments]
+    book = load_rulebook(RULES + H, texts)
+    assert book.rule("H").criteria[0].test == "mean(gap) >= 0.07"
+    assert check(frozen, pair).verdict == "verified"
+
+
+# ------------------------------------------------------------------------------------------------- refusals
+
+YESTERDAY_BUT_ONE = str((datetime.now(UTC) - timedelta(days=2)).date())
+NEXT_WEEK = str((datetime.now(UTC) + timedelta(days=7)).date())
+REFUSED: dict[str, tuple[Callable[[], bytes], type[ToolkitError], str]] = {
+    "an amendment dated back": (
+        lambda: amendment("A2", dated=YESTERDAY_BUT_ONE),
+        UsageError,
+        "dated the day on which it is recorded",
+    ),
+    "an amendment dated ahead": (
+        lambda: amendment("A2", dated=NEXT_WEEK),
+        UsageError,
+        "dated the day on which it is recorded",
+    ),
+    "a deviation dated ahead": (
+        lambda: deviation("D2", dated=NEXT_WEEK),
+        UsageError,
+        "does not say when it happened",
+    ),
+    "a deviation without a day": (
+        lambda: deviation("D2").replace(b"dated", b"# dated"),
+        UsageError,
+        "does not say when it happened",
+    ),
+    "an id that is taken": (lambda: amendment("A1"), UsageError, "'A1' cannot be used"),
+    "an id that is taken but for its case": (lambda: amendment("a1"), UsageError, "'a1' cannot be used"),
+    "the id of a deviation": (lambda: amendment("D1"), UsageError, "'D1' cannot be used"),
+    "the name of the freeze's own tokens": (
+        lambda: amendment("freeze"),
+        UsageError,
+        "'freeze' cannot be used",
+    ),
+    "the same with a capital": (lambda: deviation("Freeze"), UsageError, "'Freeze' cannot be used"),
+    "an id that leads out": (lambda: amendment("../A2"), ToolkitError, "A2"),
+    "an id with a folder": (lambda: amendment("more/A2"), ToolkitError, "A2"),
+    "an id that is a number": (
+        lambda: amendment().replace(b'id = "A1"', b"id = 7"),
+        DamagedError,
+        "does not say what it has to",
+    ),
+    "an empty id": (lambda: amendment(""), ToolkitError, "."),
+    "nothing about what was seen": (lambda: amendment("A2", seen=""), ToolkitError, "."),
+    "a deviation with nothing about what was seen": (lambda: deviation("D2", seen=""), ToolkitError, "."),
+    "blanks for what was seen": (lambda: deviation("D2", seen="  "), ToolkitError, "."),
+    "a number for what was seen": (lambda: deviation("D2", seen=3), ToolkitError, "."),
+    "no such kind": (lambda: deviation("D2", kind="accident"), DamagedError, "does not say"),
+    "no reason": (
+        lambda: amendment("A2").replace(b"reason", b"because"),
+        DamagedError,
+        "does not say what it has to",
+    ),
+    "no TOML": (lambda: b"[amendment", DamagedError, "does not say what it has to"),
+    "no text": (lambda: b"\xff\xfe", DamagedError, "does not say what it has to"),
+    "nothing": (lambda: b"", DamagedError, "does not say what it has to"),
+    "nested too deep": (lambda: b"x = " + b"[" * 100_000, DamagedError, "does not say what it has to"),
+}
+
+
+@pytest.mark.parametrize("defect", REFUSED)
+def test_what_cannot_be_added_is_refused(added: Path, pair: Pair, defect: str) -> None:
+    make, error, message = REFUSED[defect]
+    before = {path: path.read_bytes() for path in added.rglob("*") if path.is_file()}
+    with pytest.raises(error, match=message):
+        add_to(added, make(), *pair)
+    assert {path: path.read_bytes() for path in added.rglob("*") if path.is_file()} == before
+
+
+def test_an_addition_to_a_draft_is_refused(tmp_path: Path, pair: Pair) -> None:
+    with pytest.raises(IncompleteError, match="is a draft"):
+        add_to(write_draft(tmp_path), amendment(), *pair)
+
+
+def test_an_addition_to_a_registration_that_was_changed_is_refused(frozen: Path, pair: Pair) -> None:
+    registration = load_registration(frozen)
+    path = frozen.parent / "A1.toml"
+    path.write_bytes(amendment())
+    entry, content = read_addition(registration, path)
+    (frozen / "protocol.md").write_bytes(b"Another one.\n")
+    with pytest.raises(VerificationError, match="was changed after its hash"):
+        add(registration, entry, content, pair, [one.trusted for one in pair], check=lambda _: None)
+
+
+def test_two_amendments_at_once_do_not_contradict_each_other(frozen: Path, pair: Pair) -> None:
+    """Both declare one name: each was checked alone, and with both the rules would be none."""
+    more = RULES[RULES.index("[endpoints.gap]") : RULES.index("[endpoints.other]")].replace("gap", "rise")
+    registration = load_registration(frozen)
+    known = [one.trusted for one in pair]
+    for label in ("A1", "A2"):
+        path = frozen.parent / f"{label}.toml"
+        path.write_bytes(amendment(label, body=more + rule("H", "mean(rise) >= 0.03")))
+        entry, content = read_addition(registration, path)
+        try:
+            add(
+                registration,
+                entry,
+                content,
+                pair,
+                known,
+                check=lambda fresh, new=entry: check_entry(fresh, new),
+            )
+        except ToolkitError:
+            assert label == "A2"
+    texts = [one.rules for one in load_registration(frozen).amendments]
+    assert load_rulebook(registration.rules, texts).changes["H"].amendment == "A1"
+
+
+def test_other_authorities_than_the_freezes_can_vouch_for_an_addition(frozen: Path, pair: Pair) -> None:
+    """One of the freeze's may be gone by then: refuse before it is recorded, or verify it afterwards."""
+    with Authority("C") as one, Authority("D") as other:
+        fresh = source(one, "Authority C"), source(other, "Authority D")
+        try:
+            add_to(frozen, amendment(), *fresh)
+        except ToolkitError:
+            assert chained(frozen) == ["record.toml"]
+    found = verify(frozen, *(one.trusted for one in (*pair, *fresh)))
+    assert (found.verdict, problems(found)) == ("verified", [])
+
+
+def test_a_third_authority_more_does_no_harm(frozen: Path, pair: Pair) -> None:
+    with Authority("C") as one:
+        add_to(frozen, amendment(), *pair, source(one, "Authority C"))
+    assert check(frozen, pair).verdict == "verified"
+
+
+def test_an_addition_that_one_authority_refuses_is_not_recorded(frozen: Path, pair: Pair) -> None:
+    with Authority("C", "rejection") as bad:
+        elsewhere = replace(pair[1], trusted=replace(pair[1].trusted, address=bad.url))
+        with pytest.raises(IncompleteError, match="no timestamp"):
+            add_to(frozen, amendment(), pair[0], elsewhere)
+    assert load_registration(frozen).amendments == ()
+    assert check(frozen, pair).verdict == "verified"
+    asked = Scripted(pair[0])
+    add_to(frozen, amendment(), asked, pair[1])
+    assert asked.asked == []
+    assert check(frozen, pair).verdict == "verified"
+
+
+# ------------------------------------------------------------------------------------------------ tampering
+
+
+def _lines(folder: Path, change: Callable[[list[str]], list[str]]) -> None:
+    path = folder / "LATER.chain"
+    path.write_text("".join(change(path.read_text().splitlines(keepends=True))))
+
+
+def _other_hash(line: str) -> str:
+    link, digest, name = line.split("  ")
+    return "  ".join((link, f"{int(digest, 16) ^ 1:064x}", name))
+
+
+def _append(folder: Path, name: str, content: bytes) -> None:
+    """Add a file to the chain as anybody can, without a token."""
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_bytes(content)
+    chain = folder / "LATER.chain"
+    chain.write_bytes(extend_chain(chain.read_bytes(), _digest(folder), name, content))
+
+
+def _digest(folder: Path) -> str:
+    return hashlib.sha256((folder / "FROZEN.sha256").read_bytes()).hexdigest()
+
+
+def _swap_tokens(folder: Path) -> None:
+    one, other = (folder / "evidence" / f"{label}.authority-a.tsr" for label in ("A1", "D1"))
+    first, second = one.read_bytes(), other.read_bytes()
+    one.write_bytes(second)
+    other.write_bytes(first)
+
+
+def _remove_entry(folder: Path) -> None:
+    """Drop the amendment and write the chain anew, as if it had never been."""
+    (folder / "amendments/A1.toml").unlink()
+    rehash(folder, ["record.toml", "deviations/D1.toml"])
+
+
+def _cut_off(folder: Path) -> None:
+    """Drop the last entry with its file; its tokens are left behind."""
+    (folder / "deviations/D1.toml").unlink()
+    rehash(folder, ["record.toml", "amendments/A1.toml"])
+
+
+def _edit_entry(folder: Path) -> None:
+    path = folder / "amendments/A1.toml"
+    path.write_bytes(path.read_bytes().replace(b"0.05", b"0.01"))
+    rehash(folder)
+
+
+TAMPERED: dict[str, tuple[Callable[[Path], object], list[tuple[int, str]]]] = {
+    "a line dropped": (lambda f: _lines(f, lambda x: [x[0], x[2]]), [(1, "failed")]),
+    "the last line dropped": (lambda f: _lines(f, lambda x: x[:2]), [(1, "failed")]),
+    "two lines exchanged": (lambda f: _lines(f, lambda x: [x[0], x[2], x[1]]), [(1, "failed")]),
+    "a hash edited": (lambda f: _lines(f, lambda x: [x[0], _other_hash(x[1]), x[2]]), [(1, "failed")]),
+    "the amendment changed": (
+        lambda f: (f / "amendments/A1.toml").write_bytes(amendment(seen="All.")),
+        [(1, "failed")],
+    ),
+    "a token removed": (lambda f: (f / "evidence/A1.authority-b.tsr").unlink(), [(8, "missing")]),
+    "a request removed": (lambda f: (f / "evidence/A1.authority-b.tsq").unlink(), [(8, "missing")]),
+    "tokens exchanged": (_swap_tokens, [(8, "failed")]),
+    "the amendment removed and the chain made anew": (_remove_entry, [(8, "failed")]),
+    "the last entry cut off": (_cut_off, [(8, "failed")]),
+    "the amendment edited and the chain made anew": (_edit_entry, [(8, "failed")]),
+    "the order changed and the chain made anew": (
+        lambda f: rehash(f, ["record.toml", "deviations/D1.toml", "amendments/A1.toml"]),
+        [(8, "failed")],
+    ),
+    "an amendment without a token": (
+        lambda f: _append(f, "amendments/A9.toml", amendment("A9", dated="2020-01-01")),
+        [(8, "missing")],
+    ),
+}
+
+
+@pytest.mark.parametrize("damage", TAMPERED)
+def test_tampering_is_found_at_its_step(added: Path, pair: Pair, damage: str) -> None:
+    change, expected = TAMPERED[damage]
+    change(added)
+    found = check(added, pair)
+    assert found.verdict != "verified"
+    assert problems(found) == expected, [one.detail for one in found.checks if one.step == expected[0][0]]
+
+
+@pytest.mark.parametrize("place", ["amendments/more/A9.toml", "amendments/./A9.toml", "amendments//A9.toml"])
+def test_an_amendment_in_another_place_does_not_slip_past_the_tokens(
+    added: Path, pair: Pair, place: str
+) -> None:
+    """A rule changed after the runs, dated back, hashed and chained by its forger, with no token at all."""
+    forged = amendment("A9", body=rule("H", "mean(gap) >= 0.001"), dated="2020-01-01")
+    try:
+        _append(added, place, forged)
+        found = check(added, pair)
+    except DamagedError:
+        return
+    assert found.verdict != "verified"
+
+
+def test_a_deviation_in_another_place_does_not_slip_past_the_tokens(added: Path, pair: Pair) -> None:
+    try:
+        _append(added, "deviations/more/D9.toml", deviation("D9", dated="2020-01-01"))
+        assert check(added, pair).verdict != "verified"
+    except DamagedError:
+        return
+
+
+def test_a_second_amendment_of_one_id_is_refused_where_it_is_read(added: Path, pair: Pair) -> None:
+    """Deviation and amendment share the names of their tokens: one id has one token a place."""
+    _append(added, "deviations/A1.toml", deviation("A1"))
+    try:
+        assert check(added, pair).verdict != "verified"
+    except DamagedError:
+        return
+
+
+def test_a_registration_frozen_elsewhere_records_without_tokens(copy: Home) -> None:
+    folder = copy.registration_folder("paired-rollouts")
+    before = chained(folder)
+    added = add_to(folder, deviation("D99", concerns=["H2a"]))
+    assert added.tokens == ()
+    assert chained(folder) == [*before, "deviations/D99.toml"]
+    assert load_registration(folder).deviations[-1].id == "D99"
+    outcomes = {one.step: one.outcome for one in verify(folder).checks}
+    assert outcomes[8] == "unproven"

@@ -1,0 +1,368 @@
+"""An authority that fails is named with its reason, asked again where that can help, and never for long."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.forge.server import FAULTS, Authority
+from tests.forge.token import POLICY, Recipe, accuracy
+from tests.unit.decisions.study import run_row
+from tests.unit.prereg.drafts import (
+    add_to,
+    amendment,
+    check_rules,
+    deviation,
+    freeze_with,
+    is_untouched,
+    problems,
+    source,
+    told,
+    verify,
+    write_draft,
+)
+from toolkit.errors import IncompleteError, UsageError, VerificationError
+from toolkit.prereg import authority as asking
+from toolkit.prereg.chronology import StudyRuns
+from toolkit.prereg.freeze import open_draft
+from toolkit.prereg.registration import is_draft
+from toolkit.prereg.timestamping import Online
+from toolkit.prereg.trust import Trusted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "*")
+    monkeypatch.setattr(asking, "PAUSE_S", 0.001)
+
+
+@pytest.fixture(scope="module")
+def good() -> Iterator[Online]:
+    with Authority("A") as server:
+        yield source(server, "Authority A")
+
+
+@pytest.fixture
+def draft(tmp_path: Path) -> Path:
+    return write_draft(tmp_path)
+
+
+# Each fault: how often it is asked, and what is said of it.
+FINAL, AGAIN = 1, 3
+REASONS = {
+    "wrong nonce": (FINAL, "request: "),
+    "no nonce": (FINAL, "request: "),
+    "wrong imprint": (FINAL, "imprint: "),
+    "rejection": (AGAIN, "Request rate exceeded"),
+    "slow": (AGAIN, "no complete answer within 0.2 s"),
+    "truncated": (AGAIN, "encoding: "),
+    "HTML": (AGAIN, "form: "),
+    "HTTP 404": (FINAL, "HTTP 404"),
+    "HTTP 500": (AGAIN, "HTTP 500"),
+    "redirect": (FINAL, "HTTP 307"),
+    "redirect in a circle": (FINAL, "HTTP 307"),
+    "empty body": (AGAIN, "form: "),
+    "5 MB body": (FINAL, "more than 1048576 bytes"),
+    "closes the connection": (AGAIN, "the connection failed or broke off"),
+    "less than announced": (AGAIN, "the connection failed or broke off"),
+    "genTime in the future": (AGAIN, "time: "),
+    "no certificate": (FINAL, "certificate"),
+    "other policy": (FINAL, "authority: "),
+    "wrong signature": (FINAL, "signature: "),
+}
+
+
+def test_every_fault_is_tried() -> None:
+    assert {*REASONS, "HTTP 503 twice", "genTime off by days"} == set(FAULTS)
+
+
+@pytest.mark.parametrize("fault", REASONS)
+def test_nothing_is_frozen_by_an_authority_that_fails(draft: Path, good: Online, fault: str) -> None:
+    times, reason = REASONS[fault]
+    with Authority("B", fault, pause=0.01) as server:
+        bad = source(server, "Authority B", 0.2 if fault == "slow" else 20, policies=(POLICY,))
+        began = time.monotonic()
+        with pytest.raises(IncompleteError) as caught:
+            freeze_with(draft, good, bad)
+    assert time.monotonic() - began < 5
+    assert server.url in caught.value.problem
+    assert reason in (caught.value.found or "")
+    assert "run the same command again" in (caught.value.remedy or "")
+    assert caught.value.exit_code == 3
+    assert len(server.requests) == times
+    assert is_untouched(draft)
+    assert is_draft(draft)
+    assert open_draft(draft, check_rules).name == "small"
+
+
+def test_a_time_days_off_is_no_agreement(draft: Path, good: Online) -> None:
+    with Authority("B", "genTime off by days") as server:
+        with pytest.raises(VerificationError, match="times agree") as caught:
+            freeze_with(draft, good, source(server, "Authority B"))
+        assert "times disagree by 3.0 days" in (caught.value.found or "")
+        assert len(server.requests) == 1
+    assert caught.value.exit_code == 1
+    assert is_untouched(draft)
+
+
+def test_a_time_that_was_put_right_is_taken(draft: Path, good: Online) -> None:
+    """The wrong token must not be kept for the next attempt, which it would fail as well."""
+    with Authority("B", "genTime off by days") as server:
+        bad = source(server, "Authority B")
+        with pytest.raises(VerificationError):
+            freeze_with(draft, good, bad)
+        server._fault = None  # noqa: SLF001 - its clock was put right
+        freeze_with(draft, good, bad)
+    assert verify(draft, good.trusted, bad.trusted).verdict == "verified"
+
+
+def test_a_busy_authority_is_asked_a_third_time(draft: Path, good: Online) -> None:
+    with Authority("B", "HTTP 503 twice") as server:
+        busy = source(server, "Authority B")
+        freeze_with(draft, good, busy)
+    assert len(server.requests) == 3
+    assert len({request[-20:] for request in server.requests}) == 3, "each request has a nonce of its own"
+    assert problems(verify(draft, good.trusted, busy.trusted)) == []
+
+
+def test_nobody_at_the_address_is_said(draft: Path, good: Online) -> None:
+    with Authority("B") as server:
+        gone = source(server, "Authority B")
+    with pytest.raises(IncompleteError, match=r"no timestamp from http://127\.0\.0\.1") as caught:
+        freeze_with(draft, good, gone)
+    assert caught.value.found == "connection refused"
+    assert is_untouched(draft)
+
+
+@pytest.mark.parametrize("address", ["http://", "http://[::1", "http://127.0.0.1:99999/", "http://a b/"])
+def test_an_address_that_is_none_is_an_error_that_names_it(draft: Path, good: Online, address: str) -> None:
+    nowhere = Online(Trusted("Nowhere", "nowhere", "Nobody", address, ("0" * 64,)), (), 5)
+    with pytest.raises((IncompleteError, UsageError)) as caught:
+        freeze_with(draft, good, nowhere)
+    assert address in str(caught.value)
+    assert is_untouched(draft)
+
+
+DROPS = 40
+
+
+@contextmanager
+def raw_server(head: bytes, drip: bytes, pause: float) -> Iterator[str]:
+    """Answer with `head`, then with `drip` again and again, longer than anybody should listen."""
+    ended = threading.Event()
+    listening = socket.create_server(("127.0.0.1", 0))
+    listening.settimeout(0.05)
+
+    def serve() -> None:
+        while not ended.is_set():
+            try:
+                connection, _ = listening.accept()
+            except TimeoutError:
+                continue
+            with connection:
+                try:
+                    connection.recv(65536)
+                    connection.sendall(head)
+                    for _ in range(DROPS):
+                        if ended.wait(pause):
+                            break
+                        connection.sendall(drip)
+                except OSError:
+                    continue
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/"
+    finally:
+        ended.set()
+        thread.join()
+        listening.close()
+
+
+DRIPS = {
+    "silence": (b"", b""),
+    "a status line without an end": (b"", b"H"),
+    "headers without an end": (b"HTTP/1.1 200 OK\r\n", b"X: y\r\n"),
+    "a header without an end": (b"HTTP/1.1 200 OK\r\nX: ", b"y"),
+    "a body without an end": (b"HTTP/1.1 200 OK\r\n\r\n", b"0"),
+    "chunks without an end": (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\n0\r\n"),
+    "a chunk's length without an end": (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"0"),
+    "one hundred promises": (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+}
+
+
+@pytest.mark.parametrize("drip", DRIPS)
+def test_whatever_drips_in_an_exchange_ends_in_time(drip: str) -> None:
+    with raw_server(*DRIPS[drip], pause=0.05) as url:
+        began = time.monotonic()
+        with pytest.raises(IncompleteError) as caught:
+            asking.obtain(url, bytes(32), _never, timeout_s=0.3, attempts=1)
+        took = time.monotonic() - began
+    assert took < 1.6  # those that end only with the server take two
+    assert caught.value.found in {"no answer within 0.3 s", "no complete answer within 0.3 s"}
+
+
+def _never(_: asking.Reply):
+    raise AssertionError("nothing came that could be judged")
+
+
+def test_a_small_answer_that_unpacks_to_much_is_refused() -> None:
+    import gzip
+
+    packed = gzip.compress(bytes(20_000_000))
+    head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(packed)
+    with raw_server(head + packed, b"", pause=0.05) as url, pytest.raises(IncompleteError) as caught:
+        asking.obtain(url, bytes(32), _never, timeout_s=10, attempts=1)
+    assert "more than 1048576 bytes" in (caught.value.found or "")
+
+
+@pytest.mark.parametrize(
+    "garbage", [b"SSH-2.0-OpenSSH_9.6\r\n", b"HTTP/1.1 banana\r\n\r\n", b"\x16\x03\x01\x00\x05", b"\r\n\r\n"]
+)
+def test_a_server_that_speaks_something_else_is_an_error_like_others(garbage: bytes) -> None:
+    with raw_server(garbage, b"", pause=0.01) as url, pytest.raises(IncompleteError) as caught:
+        asking.obtain(url, bytes(32), _never, timeout_s=0.3, attempts=1)
+    assert caught.value.found
+
+
+class _Odd(Authority):
+    """An authority whose tokens are unusual and valid."""
+
+    def __init__(self, label: str, **knobs: object) -> None:
+        super().__init__(label, at=datetime.now(UTC) - timedelta(seconds=2))
+        self._knobs = knobs
+
+    def recipe(self, raw: bytes) -> Recipe:
+        good = super().recipe(raw)
+        knobs = {key: value(good) if callable(value) else value for key, value in self._knobs.items()}
+        return good.but(**knobs)
+
+
+UNUSUAL = {
+    "a fraction of a second": {"gen_time": lambda good: f"{good.gen_time}"[:-1] + ".999999Z"},
+    "a fraction of nine digits": {"gen_time": lambda good: f"{good.gen_time}"[:-1] + ".123456789Z"},
+    "a tenth of a second": {"gen_time": lambda good: f"{good.gen_time}"[:-1] + ".1Z"},
+    "accuracy in milliseconds": {"accuracy": accuracy(millis=500)},
+    "accuracy in microseconds": {"accuracy": accuracy(micros=500)},
+    "a long serial number": {"serial": 1 << 150},
+    "granted with modifications": {"status": 1},
+    "a word with the grant": {"text": "Operation Okay"},
+    "its signer by key": {"by_key": True},
+    "certificates unsorted": {"sort_certificates": False},
+    "SHA-512": {"digest": "sha512"},
+}
+
+
+@pytest.mark.parametrize("kind", UNUSUAL)
+def test_what_verifies_is_taken_however_unusual(draft: Path, good: Online, kind: str) -> None:
+    with _Odd("B", **UNUSUAL[kind]) as server:
+        odd = source(server, "Authority B")
+        freeze_with(draft, good, odd)
+    assert len(server.requests) == 1
+    assert problems(verify(draft, good.trusted, odd.trusted)) == []
+
+
+def test_credentials_of_the_user_are_not_sent(
+    draft: Path, good: Online, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A .netrc is for whoever it names; a time-stamping authority is sent a hash and nothing else."""
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine 127.0.0.1 login me password secret\n")
+    monkeypatch.setenv("NETRC", str(netrc))
+    seen: list[str | None] = []
+
+    class Nosy(Authority):
+        def respond(self, raw, handler):
+            seen.append(handler.headers.get("Authorization"))
+            super().respond(raw, handler)
+
+    with Nosy("B") as server:
+        freeze_with(draft, good, source(server, "Authority B"))
+    assert seen == [None]
+
+
+def test_an_authority_that_the_user_limits_to_a_policy_is_held_to_it(draft: Path, good: Online) -> None:
+    """What the registration's own trust file leaves out, the reader's still says."""
+    with Authority("B") as server:
+        other = source(server, "Authority B")
+        freeze_with(draft, good, other)
+        strict = source(server, "Authority B", policies=(POLICY + ".9",)).trusted
+    assert verify(draft, good.trusted, strict).verdict == "not_verified"
+
+
+# -------------------------------------------------------------------------- the times of what is added later
+
+
+def test_an_entry_older_than_the_freeze_fails_the_eighth_step(draft: Path) -> None:
+    with Authority("A") as one, Authority("B") as other:
+        pair = source(one, "Authority A"), source(other, "Authority B")
+        freeze_with(draft, *pair)
+        one._at = other._at = datetime.now(UTC) - timedelta(days=3)  # noqa: SLF001
+        add_to(draft, amendment(), *pair)
+    found = verify(draft, *known(pair))
+    assert problems(found) == [(8, "failed")]
+    assert "A1 is older than what stands before it" in told(found, 8)
+
+
+def test_an_entrys_times_have_to_agree(draft: Path, good: Online, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As at the freeze (check 17); whoever verifies cannot rely on who recorded it having checked."""
+    from toolkit.prereg import freeze as freezing
+    from toolkit.prereg.checks import Check
+
+    with Authority("B") as late:
+        other = source(late, "Authority B")
+        freeze_with(draft, good, other)
+        late._at = datetime.now(UTC) - timedelta(days=30)  # noqa: SLF001
+        with monkeypatch.context() as patch:
+            patch.setattr(freezing, "agreement", lambda _: Check(6, "times agree", "passed", ""))
+            add_to(draft, amendment(), good, other)
+    found = verify(draft, good.trusted, other.trusted)
+    assert problems(found) == [(8, "failed")], told(found, 8)
+
+
+def known(pair: tuple[Online, Online]) -> tuple[Trusted, ...]:
+    return tuple(one.trusted for one in pair)
+
+
+def runs(launched: datetime) -> StudyRuns:
+    return StudyRuns("small", [run_row("X", "paired", 0, launched_at=launched)], ["primary"])
+
+
+def test_an_amendment_after_the_first_run_fails_the_ninth_step(draft: Path) -> None:
+    now = datetime.now(UTC)
+    with Authority("A") as one, Authority("B") as other:
+        pair = source(one, "Authority A"), source(other, "Authority B")
+        one._at = other._at = now - timedelta(hours=9)  # noqa: SLF001
+        freeze_with(draft, *pair)
+        one._at = other._at = now - timedelta(hours=5)  # noqa: SLF001
+        add_to(draft, amendment(), *pair)
+    assert problems(verify(draft, *known(pair), studies=(runs(now - timedelta(hours=2)),))) == []
+    late = verify(draft, *known(pair), studies=(runs(now - timedelta(hours=7)),))
+    assert problems(late) == [(9, "failed")]
+    assert "A1 made after the first run" in told(late, 9)
+    assert problems(verify(draft, *known(pair), studies=(runs(now - timedelta(hours=12)),)))[0] == (
+        7,
+        "failed",
+    )
+
+
+def test_a_deviation_after_the_first_run_is_what_deviations_are_for(draft: Path) -> None:
+    now = datetime.now(UTC)
+    with Authority("A") as one, Authority("B") as other:
+        pair = source(one, "Authority A"), source(other, "Authority B")
+        one._at = other._at = now - timedelta(hours=9)  # noqa: SLF001
+        freeze_with(draft, *pair)
+        one._at = other._at = None  # noqa: SLF001
+        add_to(draft, deviation(), *pair)
+    assert problems(verify(draft, *known(pair), studies=(runs(now - timedelta(hours=7)),))) == []

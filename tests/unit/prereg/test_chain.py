@@ -1,0 +1,107 @@
+"""The chain of later files: lines can only be added."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkit.errors import DamagedError, ToolkitError, VerificationError
+from toolkit.prereg.chain import extend_chain, parse_chain
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FROZEN = hashlib.sha256(b"frozen").hexdigest()
+NAMES = ("record.toml", "amendments/A1.toml", "deviations/D1.toml")
+
+
+def chain(*names: str, frozen: str = FROZEN) -> bytes:
+    raw = b""
+    for name in names or NAMES:
+        raw = extend_chain(raw, frozen, name, name.encode())
+    return raw
+
+
+def test_the_links_are_those_of_a_shell(tmp_path: Path) -> None:
+    """The recipe in the documentation, in another language."""
+    script = """
+    link=$1; shift
+    for name in "$@"; do
+      rest="$(printf %s "$name" | sha256sum | cut -d' ' -f1)  $name"
+      link=$(printf '%s\\n%s\\n' "$link" "$rest" | sha256sum | cut -d' ' -f1)
+      printf '%s  %s\\n' "$link" "$rest"
+    done
+    """
+    done = subprocess.run(
+        ["sh", "-c", script, "sh", FROZEN, *NAMES], capture_output=True, check=True, cwd=tmp_path
+    )
+    assert done.stdout == chain()
+
+
+def test_entries_know_their_place() -> None:
+    entries = parse_chain(chain(), FROZEN, "here")
+    assert [(entry.number, entry.name, entry.id) for entry in entries] == [
+        (1, "record.toml", ""),
+        (2, "amendments/A1.toml", "A1"),
+        (3, "deviations/D1.toml", "D1"),
+    ]
+
+
+def test_an_entry_is_timestamped_with_all_before_it() -> None:
+    entries = parse_chain(chain(), FROZEN, "here")
+    assert [entry.text for entry in entries] == [chain(*NAMES[: n + 1]) for n in range(3)]
+
+
+@given(st.integers(0, len(chain()) - 1), st.integers(1, 255))
+def test_no_byte_can_be_changed(at: int, by: int) -> None:
+    raw = bytearray(chain())
+    raw[at] ^= by
+    with pytest.raises(ToolkitError):
+        parse_chain(bytes(raw), FROZEN, "here")
+
+
+def lines() -> list[bytes]:
+    return chain().splitlines(keepends=True)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"".join(lines()[1:]),
+        b"".join([lines()[0], lines()[2]]),
+        b"".join([lines()[1], lines()[0], lines()[2]]),
+        chain(frozen=hashlib.sha256(b"other").hexdigest()),
+    ],
+    ids=["first line dropped", "second line dropped", "lines exchanged", "another freeze"],
+)
+def test_a_line_that_is_dropped_or_moved_is_found(raw: bytes) -> None:
+    with pytest.raises(VerificationError, match="the chain of later files is broken"):
+        parse_chain(raw, FROZEN, "here")
+
+
+@pytest.mark.parametrize(
+    ("name", "raw"),
+    [
+        ("a file twice", lambda: chain("amendments/A.toml", "deviations/D.toml", "amendments/A.toml")),
+        ("a path upwards", lambda: chain("../a.toml")),
+        ("an absolute path", lambda: chain("/etc/passwd")),
+        ("a blank", lambda: chain("amendments/A 1.toml")),
+        ("an amendment in another place", lambda: chain("amendments/more/A1.toml")),
+        ("another file", lambda: chain("notes.toml")),
+        ("no last line end", lambda: parse_chain(chain().rstrip(), FROZEN, "here")),
+    ],
+)
+def test_what_a_chain_cannot_have_is_refused(name: str, raw: object) -> None:
+    assert name
+    with pytest.raises(DamagedError):
+        raw()  # type: ignore[operator]
+
+
+def test_an_end_cut_off_shows_only_in_what_was_timestamped_later() -> None:
+    """A chain by itself cannot tell that its last lines are gone: what names them can."""
+    assert len(parse_chain(b"".join(lines()[:2]), FROZEN, "here")) == 2

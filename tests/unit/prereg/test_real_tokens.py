@@ -1,0 +1,209 @@
+"""Real tokens of some twenty authorities: they lie beside the checkout, and the project holds none of them.
+
+Their bytes are other people's; `../shared/fixtures/tsa/manifest.json` says where each was published.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from toolkit.prereg.token.openssl import second_opinion
+from toolkit.prereg.token.pem import CERTIFICATE, read_blocks
+from toolkit.prereg.token.verify import Material, verify_token
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.conftest import Result
+    from toolkit.prereg.token.verdict import TokenVerdict
+
+TSA = Path(__file__).parents[4] / "shared/fixtures/tsa"
+MISSING = f"REAL TOKENS ARE MISSING: there is no {TSA}; nothing was judged but crafted ones"
+PRESENT = datetime(2026, 11, 20, tzinfo=UTC)
+"""The manifest: judge at this time."""
+
+
+@dataclass(frozen=True)
+class Real:
+    """A real token, what is given beside it, and whether it is good."""
+
+    name: str
+    valid: bool
+    why: str
+    token: bytes
+    material: dict[str, Any]
+    files: dict[str, Path]
+    facts: dict[str, Any]
+
+
+def read_real() -> dict[str, Real]:
+    """Return the real tokens by name; none where they are missing. Nobody downloads them, CI neither."""
+    manifest = TSA / "manifest.json"
+    if not manifest.is_file():
+        return {}
+    return {one["name"]: _read(one) for one in json.loads(manifest.read_text(encoding="utf-8"))["cases"]}
+
+
+def _read(one: dict[str, Any]) -> Real:
+    files = {kind: TSA / path for kind, path in one["files"].items() if kind != "token_format"}
+    roots, others, signer = (
+        read_blocks(files[kind], CERTIFICATE) if kind in files else ()
+        for kind in ("roots", "intermediates", "signer")
+    )
+    facts = one.get("facts", {})
+    digest = (facts["imprint_alg"], bytes.fromhex(facts["imprint"])) if facts.get("imprint") else None
+    material = {
+        "document": files["data"].read_bytes() if "data" in files else None,
+        "digest": None if "data" in files else digest,
+        "roots": roots,
+        "untrusted": (*others, *signer[1:]),
+        "signer": signer[0] if signer else None,
+        "request": files["request"].read_bytes() if "request" in files else None,
+    }
+    expected = one["expected"]
+    valid = expected["verdict"] == "valid"
+    return Real(one["name"], valid, expected["why"], files["token"].read_bytes(), material, files, facts)
+
+
+REAL = read_real()
+VALID = [name for name, real in REAL.items() if real.valid]
+INVALID = [name for name, real in REAL.items() if not real.valid]
+# Which check says no.
+CHECKS = {
+    "rejection-2017": "status",
+    "globalsign-2017-adobecds-nonce": "chain",
+    "globalsign-2017-adobecds-nocert": "chain",
+    "sigstage-2025-badsig": "signature",
+    "sigstore-conformance-outside-tsa-cert-validity": "chain",
+    "nowina-2024-sha1-imprint": "imprint",
+    "ed25519-2020-sha1-imprint": "imprint",
+    "tspclient-TimeStampTokenWithInvalidTSTInfo": "structure",
+    "tspclient-TimeStampTokenWithInvalideContentType": "structure",
+    "tspclient-TimeStampTokenWithoutSigningCertificate": "certificate_id",
+    "tspclient-TimeStampTokenWithoutCertificate": "signer",
+}
+
+pytestmark = pytest.mark.skipif(not REAL, reason=MISSING)
+
+
+def judged(real: Real, **changed: Any) -> TokenVerdict:
+    return verify_token(real.token, Material(**real.material | changed), PRESENT)
+
+
+@pytest.mark.parametrize("name", VALID)
+def test_a_good_real_token_is_verified(name: str) -> None:
+    found = judged(REAL[name])
+    assert found.verdict == "verified", found.message
+
+
+@pytest.mark.parametrize("name", INVALID)
+def test_a_bad_real_token_is_not_verified(name: str) -> None:
+    assert judged(REAL[name]).verdict in {"not_verified", "incomplete"}, REAL[name].why
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_a_bad_real_token_fails_where_its_defect_is(name: str) -> None:
+    assert judged(REAL[name]).failed_check == CHECKS[name]
+
+
+@pytest.mark.parametrize("name", VALID)
+def test_what_a_real_token_states_is_read_as_others_read_it(name: str) -> None:
+    found, facts = judged(REAL[name]), REAL[name].facts
+    stated = datetime.fromisoformat(facts["gen_time"])
+    assert found.gen_time is not None
+    assert abs((found.gen_time - stated).total_seconds()) < 1
+    assert (found.policy, found.serial) == (facts["policy"], str(facts["serial"]))
+    assert (found.imprint_algorithm, found.imprint) == (facts["imprint_alg"], facts["imprint"])
+    assert found.root_sha256 in facts["root_sha256"]
+
+
+@pytest.mark.parametrize("name", VALID)
+def test_openssl_vetoes_no_good_real_token(name: str) -> None:
+    real = REAL[name]
+    found = second_opinion(real.token, Material(**real.material), judged(real))
+    assert found.verdict == "verified", found.message
+    assert found.notes[-1].startswith(("openssl agrees", "openssl was not asked"))
+
+
+def test_openssl_is_asked_about_all_but_one_good_real_token() -> None:
+    pss = [name for name in VALID if "RSASSA-PSS" in (judged(REAL[name]).signature_algorithm or "")]
+    assert pss == ["fujitsu-2023-rsapss-sha512"]
+
+
+def test_a_qualified_token_fails_where_only_other_roots_are_pinned() -> None:
+    real = REAL["sectigo-qualified-2025-sha256"]
+    own = set(real.material["roots"])
+    others = {der for name in VALID for der in REAL[name].material["roots"]} - own
+    assert judged(real).verdict == "verified"
+    found = judged(real, roots=tuple(sorted(others)))
+    assert (found.verdict, found.failed_check) == ("not_verified", "chain")
+
+
+@pytest.mark.parametrize("name", VALID)
+def test_no_good_real_token_holds_under_anothers_root(name: str) -> None:
+    own = REAL[name].material["roots"]
+    others = {der for other in VALID for der in REAL[other].material["roots"] if der not in own}
+    assert judged(REAL[name], roots=tuple(sorted(others))).failed_check == "chain"
+
+
+@pytest.mark.parametrize("name", VALID)
+def test_no_good_real_token_is_for_another_document(name: str) -> None:
+    found = judged(REAL[name], document=b"another", digest=None)
+    assert (found.verdict, found.failed_check) == ("not_verified", "imprint")
+
+
+FIELDS = {
+    "verdict",
+    "failed_check",
+    "message",
+    "gen_time",
+    "accuracy_seconds",
+    "serial",
+    "policy",
+    "imprint_algorithm",
+    "signer",
+    "root_sha256",
+    "revocation",
+    "notes",
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "freetsa-2025-sha256-testapp",
+        "digicert-2024-sha512-nocert",
+        "sigstore-prod-sct",
+        "fujitsu-2023-rsapss-sha512",
+        "sigstage-2025-badsig",
+        "tspclient-TimeStampTokenWithoutCertificate",
+    ],
+)
+def test_the_command_prints_a_real_tokens_verdict(name: str, toolkit: Callable[..., Result]) -> None:
+    real = REAL[name]
+    arguments: list[object] = ["verify-token", real.files["token"], "--json", "--at", "2026-11-20T00:00:00Z"]
+    if "data" in real.files:
+        arguments += ["--document", real.files["data"]]
+    else:
+        arguments += ["--digest", f"{real.facts['imprint_alg']}:{real.facts['imprint']}"]
+    options = {
+        "roots": "--root",
+        "intermediates": "--untrusted",
+        "signer": "--signer",
+        "request": "--request",
+    }
+    for kind, option in options.items():
+        arguments += [option, real.files[kind]] if kind in real.files else []
+    result = toolkit(*arguments)
+    found, expected = result.json(), judged(real)
+    assert set(found) >= FIELDS
+    assert result.code == {"verified": 0, "not_verified": 1, "incomplete": 3}[expected.verdict]
+    assert (found["verdict"], found["failed_check"]) == (expected.verdict, expected.failed_check)
+    assert (found["serial"], found["root_sha256"]) == (expected.serial, expected.root_sha256)
+    assert (found["verdict"] == "verified") is real.valid

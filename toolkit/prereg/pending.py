@@ -1,0 +1,106 @@
+"""What a freeze or an addition has obtained and not put in its place yet: a hidden folder.
+
+A command that failed, or was killed, goes on from here; a registration is never half frozen.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from typing import TYPE_CHECKING
+
+from toolkit.errors import IncompleteError, ToolkitError, UsageError
+from toolkit.files import write_bytes
+from toolkit.prereg.chain import parse_chain
+from toolkit.prereg.record import EVIDENCE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+PENDING = ".pending"
+LOCK = ".lock"
+DOCUMENT = "document"
+
+
+def pending_document(folder: Path) -> bytes | None:
+    """Return what is about to be timestamped, or None."""
+    place = folder / PENDING / DOCUMENT
+    return place.read_bytes() if place.is_file() else None
+
+
+def begin(folder: Path, document: bytes) -> Path:
+    """Return the folder that waits for a document's evidence; one for another document is emptied."""
+    pending = folder / PENDING
+    if pending_document(folder) != document or not (pending / EVIDENCE).is_dir():
+        discard(folder)
+        (pending / EVIDENCE).mkdir(parents=True)
+        write_bytes(pending / DOCUMENT, document)
+    return pending
+
+
+def discard(folder: Path) -> None:
+    """Remove what waits."""
+    pending = folder / PENDING
+    if pending.is_dir() and not pending.is_symlink():
+        shutil.rmtree(pending, ignore_errors=True)
+    else:
+        pending.unlink(missing_ok=True)
+
+
+def promised(folder: Path, frozen: str, chain: bytes) -> dict[str, str]:
+    """Return the files of an addition that was cut short, and their hashes, by name.
+
+    They may lie in their places already, and belong to nothing until the chain names them.
+    """
+    document = pending_document(folder)
+    if document is None or not document.startswith(chain) or document == chain:
+        return {}
+    try:
+        entries = parse_chain(document, frozen, PENDING)
+    except ToolkitError:
+        return {}
+    return {entry.name: entry.sha256 for entry in entries if len(entry.text) > len(chain)}
+
+
+def is_left_over(name: str) -> bool:
+    """Whether a file's name is one that a writer who was killed leaves behind."""
+    last = name.rpartition("/")[2]
+    return last.startswith(".") and last.endswith(".part")
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold a registration for one command alone; the hold ends with the process, however that ends.
+
+    Raises:
+        UsageError: another command holds it.
+        IncompleteError: the folder cannot be written.
+    """
+    import fcntl  # POSIX only; nothing but freezing and adding needs it
+
+    path = folder / LOCK
+    try:
+        stream = path.open("ab")
+    except OSError as error:
+        raise IncompleteError(
+            "the registration cannot be written", found=error.strerror, where=folder
+        ) from None
+    with stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # The one before may have removed the file between our opening and our locking it.
+            is_held = path.exists() and os.path.samestat(os.fstat(stream.fileno()), path.stat())
+        except OSError:
+            is_held = False
+        if not is_held:
+            raise UsageError(
+                "another command is at work on this registration", where=folder, remedy="wait for it to end"
+            )
+        try:
+            for path_left in [p for p in folder.rglob(".*.part") if p.is_file()]:
+                path_left.unlink()
+            yield
+        finally:
+            path.unlink(missing_ok=True)
