@@ -75,6 +75,7 @@ def main() -> None:
     # In a process of its own: what the others loaded would slow its many small objects down.
     sys.stdout.flush()
     subprocess.run([sys.executable, "-m", "tests.benchmarks.episodes"], check=True)
+    subprocess.run([sys.executable, "-m", "tests.benchmarks.tokens"], check=True)
 
 
 if __name__ == "__main__":

@@ -111,6 +111,11 @@ def _crowd() -> object:
     return refused("chain", by(last, certificates=(last.der, *(one.der for one in crowd))))
 
 
+def _renamed(certificate: bytes, times: int = -1) -> bytes:
+    """Return a certificate with one letter changed in its names: the issuer's alone, or both."""
+    return certificate.replace(b"Forge", b"Forgf", times)
+
+
 LATER, EARLIER = STAMPED + SECOND, STAMPED - SECOND
 
 CHAIN: Cases = {
@@ -161,6 +166,12 @@ CHAIN: Cases = {
     "embedded bystander authority with a wrong signature": lambda: _embedding(
         authority("Bystander authority", house().root, damaged=True).der
     ),
+    "embedded copy of the pinned certificate with another name": lambda: refused(
+        "chain",
+        recipe(certificates=(house().signer.der, _renamed(house().intermediate.der))),
+        roots=(house().intermediate.der,),
+    ),
+    "embedded copy of the root with another issuer": lambda: _embedding(_renamed(house().root.der, times=1)),
     "signer expired at genTime": lambda: refused("chain", by(signer(dies=EARLIER))),
     "signer not yet valid at genTime": lambda: refused("chain", by(signer(born=LATER))),
     "signer valid now and not at genTime": lambda: refused(

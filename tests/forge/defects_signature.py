@@ -174,6 +174,16 @@ SIGNATURE: Cases = {
     "PSS with a salt of less than nothing": lambda: _pss(
         scheme=Scheme("pss"), algorithm=der.seq(der.oid(PSS), pss_parameters("sha256", "sha256", -1))
     ),
+    "PSS hash with something empty for its NULL": lambda: _pss(
+        scheme=Scheme("pss"), algorithm=Scheme("pss").identifier().replace(der.NULL, der.octets(b""), 1)
+    ),
+    "PSS mask's hash with something empty for its NULL": lambda: _pss(
+        scheme=Scheme("pss"),
+        algorithm=der.octets(b"").join(Scheme("pss").identifier().rsplit(der.NULL, 1)),
+    ),
+    "Ed448 name over an Ed25519 key": lambda: _signer(
+        "ed25519", digest="sha512", algorithm=der.seq(der.oid("1.3.101.113"))
+    ),
     "PSS without parameters": lambda: _pss(scheme=Scheme("pss"), algorithm=der.seq(der.oid(PSS))),
     "PSS name over a PKCS #1 v1.5 signature": lambda: _pss(algorithm=Scheme("pss").identifier()),
     "PKCS #1 v1.5 with a key that is for PSS only": lambda: _signer("pss", scheme=Scheme("rsa")),

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from toolkit.decisions.case import Case
+    from toolkit.prereg.registration import Registration
     from toolkit.prereg.verification import Verification
     from toolkit.registers.manifest import RegistrationRef
     from toolkit.registers.study import Study
@@ -107,19 +108,17 @@ def verify_named(
     from toolkit.prereg.checks import Reader
     from toolkit.prereg.chronology import StudyRuns
     from toolkit.prereg.trust import known_authorities
-    from toolkit.prereg.verification import open_checked, verify_registration
+    from toolkit.prereg.verification import verify_registration
 
-    folder = home.registration_folder(name)
-    registration, _ = open_checked(folder)
-    studies = []
-    if registration is not None:
+    def studies_of(registration: Registration) -> list[StudyRuns]:
         # Before its runs, a registration's home need not have a study yet.
         names = decidable(home) if home.has_studies else ()
         opened = [load_study(study_name, home) for study_name in names]
-        studies = [
+        return [
             StudyRuns(study.name, study.rows("runs"), open_book(study, registration).plan.roles)
             for study in opened
             if study.manifest.registration.name == registration.name
         ]
+
     reader = Reader(known_authorities(*trust_files), datetime.now(UTC), with_openssl)
-    return verify_registration(folder, reader, studies)
+    return verify_registration(home.registration_folder(name), reader, studies_of)

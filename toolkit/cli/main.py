@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from pathlib import Path
@@ -10,24 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 import toolkit
-from toolkit.cli.amend import amend, deviate
-from toolkit.cli.backoffice import backoffice
-from toolkit.cli.decide import decide
-from toolkit.cli.draw import draw
-from toolkit.cli.episode import episode
-from toolkit.cli.explain import explain
-from toolkit.cli.findings import findings
-from toolkit.cli.freeze import freeze
 from toolkit.cli.output import leave_quietly, print_error, print_json, silence
-from toolkit.cli.pools import pools
-from toolkit.cli.power import power
-from toolkit.cli.registers import registers
-from toolkit.cli.reproduce import reproduce
-from toolkit.cli.site import site
-from toolkit.cli.sql import sql
-from toolkit.cli.theory import theory
-from toolkit.cli.verify_prereg import verify_prereg
-from toolkit.cli.verify_token import verify_token
 from toolkit.errors import IncompleteError, ToolkitError, UsageError
 
 if TYPE_CHECKING:
@@ -43,7 +27,47 @@ Exit codes:
   4  damaged or inconsistent data"""
 
 
+COMMANDS = {
+    "decide": "decide",
+    "explain": "explain",
+    "verify-prereg": "verify_prereg",
+    "verify-token": "verify_token",
+    "freeze": "freeze",
+    "amend": "amend",
+    "deviate": "amend",
+    "registers": "registers",
+    "sql": "sql",
+    "pools": "pools",
+    "episode": "episode",
+    "draw": "draw",
+    "backoffice": "backoffice",
+    "theory": "theory",
+    "power": "power",
+    "findings": "findings",
+    "site": "site",
+    "reproduce": "reproduce",
+}
+"""Every command, and the module of `toolkit.cli` that it lies in."""
+
+
+class Commands(click.Group):
+    """Commands whose modules are imported when they are asked for: starting one need not wait for all."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Return the names in the order in which help lists them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Return a command by name."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"toolkit.cli.{COMMANDS[cmd_name]}")
+        command: click.Command = getattr(module, cmd_name.replace("-", "_"))
+        return command
+
+
 @click.group(
+    cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=EXIT_CODES,
 )
@@ -58,29 +82,6 @@ def cli() -> None:
       toolkit explain H2a        the rule in words, each criterion, and where its rows are
       toolkit sql "SELECT ..."   ask the registers something else
     """
-
-
-for command in (
-    decide,
-    explain,
-    verify_prereg,
-    verify_token,
-    freeze,
-    amend,
-    deviate,
-    registers,
-    sql,
-    pools,
-    episode,
-    draw,
-    backoffice,
-    theory,
-    power,
-    findings,
-    site,
-    reproduce,
-):
-    cli.add_command(command)
 
 
 def main() -> None:

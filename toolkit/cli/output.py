@@ -112,6 +112,16 @@ def marked(verdict: str) -> Text:
     return Text(verdict, style=MARKS.get(verdict, ""))
 
 
+def styled(verdict: str) -> str:
+    """Return a verdict in its colour, for plain lines; away from a terminal printing drops the colour."""
+    return click.style(verdict, fg=MARKS.get(verdict))
+
+
+def say_line(text: str) -> None:
+    """Print a line of plain text, as it is but for what a terminal would take for more than text."""
+    click.echo(visible(text))
+
+
 def headline(title: str, *rest: str | Text) -> Text:
     """Return a bold title followed by other text; nothing in it is taken for markup."""
     from rich.text import Text

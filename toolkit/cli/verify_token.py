@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolkit.cli.output import console, headline, json_option, marked, print_json
+from toolkit.cli.output import json_option, print_json, say_line, styled, visible
 from toolkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -66,7 +66,6 @@ def verify_token(
     """
     from toolkit.files import read_bytes, read_up_to
     from toolkit.prereg.token.der import MAX_BYTES
-    from toolkit.prereg.token.openssl import second_opinion
     from toolkit.prereg.token.pem import CERTIFICATE, REVOCATION_LIST, read_blocks
     from toolkit.prereg.token.verify import Material
     from toolkit.prereg.token.verify import verify_token as verify
@@ -87,6 +86,8 @@ def verify_token(
     raw = read_up_to(token, MAX_BYTES + 1)
     verdict = verify(raw, material, _moment(at))
     if with_openssl:
+        from toolkit.prereg.token.openssl import second_opinion
+
         verdict = second_opinion(raw, material, verdict)
     if as_json:
         print_json(as_document(verdict))
@@ -118,11 +119,10 @@ def as_document(verdict: TokenVerdict) -> dict[str, Any]:
 
 
 def _print(path: Path, verdict: TokenVerdict) -> None:
-    out = console()
-    out.print(headline(path.name, ": ", marked(verdict.verdict)))
+    click.echo(f"{click.style(visible(path.name), bold=True)}: {styled(verdict.verdict)}")
     if verdict.failed_check:
         step = f"check {verdict.failed_step}, " if verdict.failed_step else ""
-        out.print(f"  {step}{verdict.failed_check}: {verdict.message}", soft_wrap=True, markup=False)
+        say_line(f"  {step}{verdict.failed_check}: {verdict.message}")
     accuracy = "not stated" if verdict.accuracy_seconds is None else f"{verdict.accuracy_seconds:g} s"
     facts = (
         ("time", verdict.gen_time and f"{verdict.gen_time:%Y-%m-%dT%H:%M:%SZ} ± {accuracy}"),
@@ -137,14 +137,11 @@ def _print(path: Path, verdict: TokenVerdict) -> None:
     )
     for name, fact in facts:
         if fact:
-            out.print(f"  {name:<11}{fact}", soft_wrap=True, highlight=False, markup=False)
+            say_line(f"  {name:<11}{fact}")
     if verdict.verdict == "verified":
-        out.print(
-            f"  Proven, by the clock of that signer: bytes with this imprint existed no later than "
-            f"{verdict.gen_time:%Y-%m-%dT%H:%M:%SZ} ± {accuracy}. Not proven: who wrote them.",
-            soft_wrap=True,
-            highlight=False,
-            markup=False,
+        say_line(
+            "  Proven, by the clock of that signer: bytes with this imprint existed no later than "
+            f"{verdict.gen_time:%Y-%m-%dT%H:%M:%SZ} ± {accuracy}. Not proven: who wrote them."
         )
 
 

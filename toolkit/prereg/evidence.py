@@ -104,7 +104,6 @@ def judge(
     if not token.is_file():
         return Judged(authority, token_place, _incomplete(f"the token is not here: {token_place}"))
     from toolkit.prereg.token.der import MAX_BYTES
-    from toolkit.prereg.token.openssl import second_opinion
     from toolkit.prereg.token.pem import CERTIFICATE, REVOCATION_LIST, find_pinned
     from toolkit.prereg.token.timestamp import embedded_certificates
     from toolkit.prereg.token.verify import Material, verify_token
@@ -138,6 +137,8 @@ def judge(
     )
     verdict = verify_token(raw, material, at)
     if with_openssl:
+        from toolkit.prereg.token.openssl import second_opinion
+
         verdict = second_opinion(raw, material, verdict)
     return Judged(authority, token_place, _short(verdict, crls))
 

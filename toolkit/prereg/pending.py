@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 from typing import TYPE_CHECKING
 
 from toolkit.errors import IncompleteError, ToolkitError, UsageError
@@ -44,6 +43,8 @@ def discard(folder: Path) -> None:
     """Remove what waits."""
     pending = folder / PENDING
     if pending.is_dir() and not pending.is_symlink():
+        import shutil
+
         shutil.rmtree(pending, ignore_errors=True)
     else:
         pending.unlink(missing_ok=True)

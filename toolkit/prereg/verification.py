@@ -16,7 +16,7 @@ from toolkit.prereg.record import DEMONSTRATION, PUBLIC
 from toolkit.prereg.registration import RULES, Registration, is_draft, load_registration
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from datetime import datetime
     from pathlib import Path
 
@@ -100,7 +100,11 @@ def open_checked(folder: Path) -> tuple[Registration | None, Check]:
     )
 
 
-def verify_registration(folder: Path, reader: Reader, studies: Sequence[StudyRuns] = ()) -> Verification:
+def verify_registration(
+    folder: Path,
+    reader: Reader,
+    studies: Callable[[Registration], Sequence[StudyRuns]] = lambda _: (),
+) -> Verification:
     """Examine a registration.
 
     1. Every file is the one whose hash was recorded.
@@ -112,6 +116,11 @@ def verify_registration(folder: Path, reader: Reader, studies: Sequence[StudyRun
     7. The freeze precedes every deciding run that the frozen document does not except by name (check 18).
     8. What was added later was timestamped likewise, in its order.
     9. No amendment was made after the first run: one that was could have been made to fit it.
+
+    Args:
+        folder: the registration.
+        reader: who asks.
+        studies: gives the runs of the studies that belong to a registration.
 
     Returns:
         The verification.
@@ -144,7 +153,7 @@ def verify_registration(folder: Path, reader: Reader, studies: Sequence[StudyRun
     freeze = _freeze(registration, tokens)
     later, times = additions(registration, freeze, reader)
     freeze = Freeze(freeze.by, freeze.is_proven, times)
-    orders = tuple(chronology(registration, study, freeze, reader.at) for study in studies)
+    orders = tuple(chronology(registration, study, freeze, reader.at) for study in studies(registration))
     checks += [_order(order) for order in orders] or [_nothing_to_order()]  # 7
     checks.append(later)  # 8
     checks += [_amendments(registration, order) for order in orders]  # 9

@@ -42,14 +42,14 @@ def row_sha256(table: Any) -> str:
 
 def _values(array: Any) -> bytes:
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     array = array.drop_null()
     if pa.types.is_decimal(array.type):
         array = array.cast(pa.string())
     kind = array.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return _bytes_of(pc.binary_length(array).cast(pa.int64())) + "".join(array.to_pylist()).encode()
+        texts = [text.encode() for text in array.to_pylist()]
+        return struct.pack(f"<{len(texts)}q", *map(len, texts)) + b"".join(texts)
     if pa.types.is_timestamp(kind):
         return _bytes_of(array.cast(pa.int64()))
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind):

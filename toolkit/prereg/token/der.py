@@ -12,8 +12,8 @@ from toolkit.prereg.token.verdict import Refused
 
 MAX_BYTES = 1 << 20
 MAX_DEPTH = 40
-# Fifty times what tokens have; a megabyte of empty elements would otherwise keep us busy.
-MAX_ELEMENTS = 20_000
+# Ten times what tokens have; a megabyte of empty elements would otherwise keep us busy.
+MAX_ELEMENTS = 10_000
 
 _CONSTRUCTED = 0x20
 _LONG_TAG = 0x1F

@@ -101,6 +101,17 @@ class Node:
         return self.content[1:]
 
 
+def check_algorithm(node: Node) -> None:
+    """Hold an AlgorithmIdentifier whose algorithm has no parameters to none, or NULL.
+
+    Raises:
+        Refused: it has others.
+    """
+    fields = node.fields(ALGORITHM)
+    if "parameters" in fields and fields["parameters"].tag != NULL:
+        raise Refused("an algorithm has parameters that it does not take")
+
+
 def parse(der: bytes) -> Node:
     """Return the outermost element of checked DER."""
     return Node(der, element_at(der))

@@ -108,17 +108,17 @@ class _Search:
 
 
 def check_unused(certificates: Iterable[Certificate], known: Sequence[Certificate]) -> list[str]:
-    """Check embedded certificates off the path, so that no byte of a token goes unexamined.
+    """Check embedded certificates off the path, which nothing is taken from: they must not be altered ones.
 
     Args:
         certificates: embedded certificates that the path does not use.
         known: all certificates at hand.
 
     Returns:
-        A note for each one that nothing at hand can vouch for; nothing was taken from it.
+        A note for each one that nothing at hand can vouch for.
 
     Raises:
-        Refused: its issuer is at hand and did not sign it as it stands.
+        Refused: its issuer is at hand and did not sign it so, or it is a changed copy of one at hand.
     """
     notes = []
     for certificate in certificates:
@@ -126,12 +126,19 @@ def check_unused(certificates: Iterable[Certificate], known: Sequence[Certificat
         outcomes = [_is_signed_by(certificate, issuer) for issuer in issuers]
         if True in outcomes:
             continue
-        if False in outcomes:
-            raise Refused(
-                f"embedded certificate {certificate.name} was changed: its issuer did not sign it so"
-            )
+        if False in outcomes or any(_is_copy(certificate, other) for other in known):
+            raise Refused(f"embedded certificate {certificate.name} was changed: nobody signed it so")
         notes.append(f"embedded certificate {certificate.name} is off the path and was not examined")
     return notes
+
+
+def _is_copy(certificate: Certificate, other: Certificate) -> bool:
+    """Whether two certificates that differ have in common what no two have."""
+    return certificate != other and (
+        certificate.signature == other.signature
+        or (certificate.issuer, certificate.serial) == (other.issuer, other.serial)
+        or (certificate.key, certificate.serial) == (other.key, other.serial)
+    )
 
 
 def _is_signed_by(certificate: Certificate, issuer: Certificate) -> bool | None:

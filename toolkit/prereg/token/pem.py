@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import ssl
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,6 +62,8 @@ def find_pinned(fingerprints: Iterable[str], at_hand: Iterable[bytes]) -> tuple[
 
 
 def _system_roots() -> tuple[bytes, ...]:
+    import ssl
+
     place = ssl.get_default_verify_paths().cafile or "/etc/ssl/certs/ca-certificates.crt"
     try:
         return read_blocks(Path(place), CERTIFICATE)

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, padding, rsa
 from cryptography.hazmat.primitives.serialization import load_der_public_key
 
-from toolkit.prereg.token.node import ALGORITHM, SEQUENCE, Node, Shape
+from toolkit.prereg.token.node import ALGORITHM, OID, SEQUENCE, Node, Shape, check_algorithm
 from toolkit.prereg.token.verdict import Refused
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ MIN_RSA_BITS = 2048
 # Beyond this a single check takes longer than all others together.
 MAX_RSA_BITS = 8192
 MAX_RSA_EXPONENT = 2**64
+_OWN_HASH = frozenset({"ed25519", "ed448"})
+_MASK: Shape = (("algorithm", OID), ("parameters", SEQUENCE))
 _PSS_PARAMETERS: Shape = (("hash?", 0xA0), ("mask?", 0xA1), ("salt?", 0xA2), ("trailer?", 0xA3))
 MIN_CURVE_BITS = 256
 
@@ -60,7 +62,7 @@ def check_signature(
     chosen = named or digest
     if digest is not None and named is not None and digest != named:
         raise Refused(f"the signature is over {named}, and the digest is {digest}")
-    if scheme != "eddsa" or digest is not None:
+    if scheme not in _OWN_HASH or digest is not None:
         strong_hash(chosen)
     key_info = PublicKeyInfo.load(key, strict=True)
     public = _public_key(key, key_info)
@@ -73,7 +75,7 @@ def check_signature(
                 public.verify(signature, message, _pss(stated), strong_hash(chosen))
             case ec.EllipticCurvePublicKey(), "ecdsa":
                 public.verify(signature, message, ec.ECDSA(strong_hash(chosen)))
-            case ((ed25519.Ed25519PublicKey() | ed448.Ed448PublicKey()), "eddsa"):
+            case (ed25519.Ed25519PublicKey(), "ed25519") | (ed448.Ed448PublicKey(), "ed448"):
                 public.verify(signature, message)
             case _:
                 raise Refused(f"signature algorithm {stated['algorithm'].native} is none of the signer's key")
@@ -97,26 +99,28 @@ def _stated(algorithm: Node) -> Any:
     """Read an AlgorithmIdentifier, holding it and the parameters of RSASSA-PSS to their fields."""
     fields = algorithm.fields(ALGORITHM)
     stated = SignedDigestAlgorithm.load(algorithm.der, strict=True)
-    if stated["algorithm"].native == "rsassa_pss" and "parameters" in fields:
-        for value in fields["parameters"].fields(_PSS_PARAMETERS).values():
-            inner = value.only_child()
-            if inner.tag == SEQUENCE:
-                inner.fields(ALGORITHM)
+    if stated["algorithm"].native != "rsassa_pss":
+        check_algorithm(algorithm)
+    elif "parameters" in fields:
+        parameters = fields["parameters"].fields(_PSS_PARAMETERS)
+        named = {name: value.only_child() for name, value in parameters.items()}
+        if "hash" in named:
+            check_algorithm(named["hash"])
+        if "mask" in named:
+            mask = named["mask"].fields(_MASK)
+            check_algorithm(mask["parameters"])
     return stated
 
 
 def _scheme(algorithm: Any) -> tuple[str, str | None]:
     """Return the scheme of an AlgorithmIdentifier, and the hash that it names."""
     name = str(algorithm["algorithm"].native)
-    parameters = algorithm["parameters"]
     if name == "rsassa_pss":
-        return "pss", str(parameters["hash_algorithm"]["algorithm"].native)
-    if parameters.native is not None:
-        raise Refused(f"signature algorithm {name} has parameters")
+        return "pss", str(algorithm["parameters"]["hash_algorithm"]["algorithm"].native)
     if name == "rsassa_pkcs1v15":
         return "rsa", None
     if name in {"ed25519", "ed448"}:
-        return "eddsa", None
+        return name, None
     named, _, scheme = name.partition("_")
     if scheme not in {"rsa", "ecdsa"}:
         raise Refused(f"weak or unknown algorithm {name}")

@@ -24,6 +24,7 @@ from toolkit.prereg.token.node import (
     TIME,
     Node,
     Shape,
+    check_algorithm,
     parse,
 )
 from toolkit.prereg.token.verdict import Refused
@@ -70,6 +71,7 @@ _ACCURACY: Shape = (("seconds?", INTEGER), ("millis?", 0x80), ("micros?", 0x81))
 _EXTENSION: Shape = (("id", OID), ("critical?", BOOLEAN), ("value", OCTETS))
 IMPRINT: Shape = (("algorithm", SEQUENCE), ("hash", OCTETS))
 
+MAX_CERTIFICATES = 64
 _BY_KEY = 0x80
 _CERTIFICATE_CHOICES = {SEQUENCE, 0xA0, 0xA1, 0xA2, 0xA3}
 _GEN_TIME = re.compile(rb"(\d{14})(?:\.(\d+))?Z")
@@ -208,11 +210,8 @@ def hash_name(algorithm: Node) -> str:
     Raises:
         Refused: it has parameters other than NULL, which no hash has.
     """
-    algorithm.fields(ALGORITHM)
-    parsed = algos.DigestAlgorithm.load(algorithm.der, strict=True)
-    if parsed["parameters"].native is not None:
-        raise Refused(f"hash algorithm {parsed['algorithm'].native} has parameters")
-    return str(parsed["algorithm"].native)
+    check_algorithm(algorithm)
+    return str(algos.DigestAlgorithm.load(algorithm.der, strict=True)["algorithm"].native)
 
 
 def _content(encapsulated: Node) -> bytes:
@@ -301,6 +300,8 @@ def _certificates(embedded: Node | None) -> tuple[tuple[bytes, ...], list[str]]:
     choices = embedded.children if embedded else ()
     if any(choice.tag not in _CERTIFICATE_CHOICES for choice in choices):
         raise Refused("something that is no certificate is embedded as one")
+    if len(choices) > MAX_CERTIFICATES:
+        raise Refused(f"it embeds {len(choices)} certificates, more than {MAX_CERTIFICATES}")
     plain = tuple(choice.der for choice in choices if choice.tag == SEQUENCE)
     others = len(choices) - len(plain)
     return plain, [f"{others} embedded certificates of other kinds were not used"] if others else []

@@ -21,10 +21,16 @@ from toolkit.prereg.token.imprint import check_imprint
 from toolkit.prereg.token.node import ISSUER_AND_SERIAL, SEQUENCE
 from toolkit.prereg.token.path import build_path, check_unused
 from toolkit.prereg.token.request import check_request
-from toolkit.prereg.token.revocation import check_revocation
 from toolkit.prereg.token.signature import check_signature
 from toolkit.prereg.token.timestamp import Timestamp, granted_token, read_timestamp
-from toolkit.prereg.token.verdict import INCOMPLETE, NOT_VERIFIED, VERIFIED, Refused, TokenVerdict
+from toolkit.prereg.token.verdict import (
+    INCOMPLETE,
+    NOT_CHECKED,
+    NOT_VERIFIED,
+    VERIFIED,
+    Refused,
+    TokenVerdict,
+)
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -174,9 +180,7 @@ def _examine(raw: bytes, material: Material, at: datetime, record: _Record) -> N
     record.notes += _check_time(timestamp, at)
 
     record.step = 15
-    record.facts["revocation"], revocation_notes = check_revocation(
-        path, material.crls, timestamp.gen_time, at
-    )
+    record.facts["revocation"], revocation_notes = _revocation(path, material, timestamp.gen_time, at)
     record.notes += revocation_notes
 
 
@@ -241,7 +245,21 @@ def _path(
     others = tuple(dict.fromkeys((*embedded, *_distinct(material.untrusted))))
     path = build_path(signer, others, anchors, moment)
     unused = [certificate for certificate in embedded if certificate not in (*path, *anchors)]
-    return path, check_unused(unused, (*others, *anchors))
+    notes = check_unused(unused, (*path, *others, *anchors))
+    if notes and signer not in embedded:
+        # RFC 3161, section 2.4.1: who embeds certificates embeds the signer's. This may have been it.
+        raise Refused("it embeds a certificate that nobody can vouch for in place of its signer's")
+    return path, notes
+
+
+def _revocation(
+    path: tuple[Certificate, ...], material: Material, gen_time: datetime, at: datetime
+) -> tuple[str, list[str]]:
+    if not material.crls:
+        return NOT_CHECKED, []
+    from toolkit.prereg.token.revocation import check_revocation
+
+    return check_revocation(path, material.crls, gen_time, at)
 
 
 def _check_authority(timestamp: Timestamp, signer: Certificate, policies: tuple[str, ...]) -> None:
