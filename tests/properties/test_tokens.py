@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from tests.conftest import Result
 
 CHECKS = {name for _, name in STEPS}
-# Five times the goal: the worst that was made (20 000 elements, 200 certificates) comes near it, and the
-# machine may be busy. tests/golden/mutations.json is held to the goal itself.
-SOON_S = 0.5
+# A standstill, not a measurement: a collection of garbage falls where it will. tests/golden/mutations.json is
+# held to the goal of 0.1 s.
+SOON_S = 10
 TAGS = st.sampled_from([0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x0A, 0x0C, 0x13, 0x17, 0x18, 0x80, 0x81])
 NESTS = st.sampled_from([0x30, 0x31, 0xA0, 0xA1, 0xA3, 0x24, 0x3F])
 LEAVES = st.builds(der.tlv, TAGS, st.binary(max_size=24)) | st.binary(max_size=6)
