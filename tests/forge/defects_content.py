@@ -105,6 +105,8 @@ STRUCTURE: Cases = {
         if path != (0,)
     },
     "embedded element that is no certificate": lambda: _broken(certificates=(house().signer.der, der.NULL)),
+    "no digest algorithm listed": lambda: _broken(digest_algorithms=()),
+    "another digest algorithm listed": lambda: _broken(digest_algorithms=("sha512",)),
     "sixty-five embedded certificates": lambda: _broken(certificates=(house().signer.der,) * 65),
     "two certificate sets": lambda: refused(
         "structure", edited("signed_data", lambda v: der.change(v, (3,), lambda one: one * 2))

@@ -134,6 +134,9 @@ RESPONSES: Cases = {
     "valid: root embedded": lambda: verified(
         recipe(certificates=tuple(c.der for c in (house().signer, house().intermediate, house().root)))
     ),
+    "valid: another digest algorithm listed as well": lambda: verified(
+        recipe(digest_algorithms=("sha256", "sha512"))
+    ),
     "valid: bystander embedded": lambda: verified(
         recipe(certificates=(house().signer.der, house().intermediate.der, house("B").signer.der))
     ),

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from toolkit.prereg.verification import Verification
 
 
+# The step whose detail is a list of facts, read more easily line by line.
+TOKENS = 4
+
+
 @click.command("verify-prereg")
 @click.argument("registrations", nargs=-1)
 @trust_option
@@ -104,6 +108,6 @@ def print_verification(result: Verification) -> None:
     click.echo(f"{click.style(visible(result.registration), bold=True)}: {styled(result.verdict)}{marks}")
     for check in result.checks:
         click.echo(f"  {check.step}. {visible(check.name)}: {styled(check.outcome)}")
-        for line in check.detail.split("\n"):
+        for line in check.detail.replace("; ", "\n" if check.step == TOKENS else "; ").split("\n"):
             say_line(f"     {line}")
     say_line(f"  {result.promise}")
