@@ -9,6 +9,7 @@ import click
 
 from toolkit.cli.authorities import asking_options, demonstrated, online, print_tokens, say
 from toolkit.cli.output import console, headline, json_option, print_json
+from toolkit.cli.templates import AMENDMENT, DEVIATION
 from toolkit.cli.verify_prereg import token_document
 from toolkit.errors import UsageError
 from toolkit.places import find_home
@@ -20,43 +21,6 @@ if TYPE_CHECKING:
     from toolkit.prereg.registration import Registration
     from toolkit.prereg.timestamping import Source
     from toolkit.prereg.trust import Trusted
-
-AMENDMENT_TEMPLATE = """\
-# An amendment changes rules before the data that it concerns. New endpoints, intervals and rules are written
-# as in rules.toml.
-
-[amendment]
-id = "A1"
-dated = "{today}"
-title = "What it is about, in a few words"
-seen = "What had been seen of the data when this was written."
-reason = "Why the frozen text cannot stand."
-changes = ["What is different now."]
-replaces = ["H1"]
-
-[rules.H1]
-kind = "hypothesis"
-title = "As in rules.toml"
-text = "The rule in words."
-
-[[rules.H1.criteria]]
-id = "mean"
-text = "The mean is at least 0.03."
-test = "mean(an_endpoint) >= 0.03"
-"""
-
-DEVIATION_TEMPLATE = """\
-# A deviation records an event that departs from the protocol. It changes no rule.
-
-[deviation]
-id = "D1"
-dated = "{today}"
-kind = "deviation"
-title = "What happened, in a few words"
-text = "What happened, and what it may have changed."
-seen = "What had been seen of the data when this was recorded."
-concerns = ["H1"]
-"""
 
 
 @click.command()
@@ -75,7 +39,7 @@ def amend(*, template: bool, **options: Any) -> None:
       toolkit amend --template > A2.toml
       toolkit amend my-study A2.toml
     """
-    _add(AMENDMENT_TEMPLATE, "amendment", is_template=template, **options)
+    _add(AMENDMENT, "amendment", is_template=template, **options)
 
 
 @click.command()
@@ -92,7 +56,7 @@ def deviate(*, template: bool, **options: Any) -> None:
       toolkit deviate --template > D1.toml
       toolkit deviate my-study D1.toml
     """
-    _add(DEVIATION_TEMPLATE, "deviation", is_template=template, **options)
+    _add(DEVIATION, "deviation", is_template=template, **options)
 
 
 def _add(
@@ -112,7 +76,8 @@ def _add(
     from toolkit.prereg.trust import known_authorities
 
     if is_template:
-        click.echo(template.format(today=datetime.now(UTC).date()), nl=False)
+        text = template.format(today=datetime.now(UTC).date())
+        print_json({"template": text}) if as_json else click.echo(text, nl=False)
         return
     if registration is None or file is None:
         raise UsageError(
@@ -144,9 +109,11 @@ def _add(
         )
         return
     out = console()
-    out.print(headline(added.registration, f": {kind} {added.id} recorded in {added.file}"))
+    mark = "   DEMONSTRATION" if loaded.record.standing == "demonstration" else ""
+    out.print(headline(added.registration, f": {kind} {added.id} recorded in {added.file}{mark}"))
     out.print(f"  link {added.link}", soft_wrap=True, highlight=False)
     print_tokens(added.tokens)
+    out.print("  commit the folder", highlight=False)
     if not added.tokens:
         out.print(
             "  NOT TIMESTAMPED: this registration restates one that was frozen elsewhere", highlight=False
@@ -162,13 +129,14 @@ def _sources(
     timeout_s: float,
     trust_files: tuple[Path, ...],  # noqa: ARG001 - read by the caller
 ) -> tuple[Source, ...]:
-    from toolkit.prereg.record import DEMONSTRATION
+    from toolkit.prereg.record import DEMONSTRATION, EVIDENCE
 
     if registration.record.is_restated:
         return ()
     if registration.record.standing == DEMONSTRATION:
         return demonstrated()
-    return online(addresses, registration.trust_in(), known, roots, timeout_s)
+    evidence = (registration.folder / EVIDENCE).glob("*.pem")
+    return online(addresses, registration.trust_in(), known, (*roots, *sorted(evidence)), timeout_s)
 
 
 def check_entry(registration: Registration, entry: Amendment | Deviation) -> None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from toolkit.cli.authorities import asking_options, demonstrated, online, print_tokens, say
-from toolkit.cli.output import console, headline, json_option, print_json
+from toolkit.cli.output import console, headline, json_option, print_json, say_line
+from toolkit.cli.templates import RULES
 from toolkit.cli.verify_prereg import token_document
 from toolkit.errors import UsageError
 from toolkit.places import find_home
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("registration")
+@click.option("--template", is_flag=True, help="Print a rules.toml to be filled in.")
 @click.option(
     "--demonstration",
     is_flag=True,
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 def freeze(
     *,
     registration: str,
+    template: bool,
     demonstration: bool,
     dry_run: bool,
     addresses: tuple[str, ...],
@@ -46,16 +49,22 @@ def freeze(
 
     \b
     Examples:
+      toolkit freeze my-study --template > rules.toml
       toolkit freeze my-study --dry-run
       toolkit freeze my-study
       toolkit freeze my-study --authority https://freetsa.org/tsr --authority http://time.certum.pl
       toolkit freeze my-study --demonstration
     """
     from toolkit.prereg.freeze import freeze as freeze_draft
-    from toolkit.prereg.freeze import open_draft
+    from toolkit.prereg.freeze import open_draft, refuse_waiting
+    from toolkit.prereg.git import ignored
     from toolkit.prereg.record import DEMONSTRATION, PUBLIC
     from toolkit.prereg.trust import TRUST, known_authorities, parse_trust
 
+    if template:
+        text = RULES.format(name=registration)
+        print_json({"template": text}) if as_json else click.echo(text, nl=False)
+        return
     if demonstration and (addresses or roots):
         raise UsageError("a demonstration asks no authority", remedy="leave out --authority and --root")
     folder = find_home().registration_folder(registration)
@@ -65,6 +74,7 @@ def freeze(
         return
     known = known_authorities(*trust_files)
     if demonstration:
+        refuse_waiting(folder)
         sources = demonstrated()
     else:
         own = draft.contents.get(TRUST)
@@ -90,18 +100,24 @@ def freeze(
     out.print(f"  {len(frozen.files)} files: {', '.join(frozen.files)}", soft_wrap=True, highlight=False)
     out.print(f"  digest {frozen.sha256}", soft_wrap=True, highlight=False)
     print_tokens(frozen.tokens)
-    out.print(
-        f"  commit the folder, and publish the digest; toolkit verify-prereg {frozen.registration}",
-        soft_wrap=True,
-        highlight=False,
-    )
+    trusting = "".join(f" --trust {path}" for path in trust_files)
+    say_line("  commit the folder, and publish the digest")
+    say_line(f"  toolkit verify-prereg {frozen.registration}{trusting}")
+    for name in ignored(folder):
+        say_line(f"  NOT COMMITTED with the folder, because git ignores it: {name}")
 
 
 def _check_rules(rules: str) -> None:
     from toolkit.decisions.rulebook import load_rulebook
     from toolkit.decisions.vacuity import check_not_vacuous
 
-    check_not_vacuous(load_rulebook(rules))
+    book = load_rulebook(rules)
+    if not book.rules:
+        raise UsageError("there is no rule: nothing would be decided", where="rules.toml")
+    unfilled = [line.strip() for line in rules.splitlines() if '"FILL IN' in line]
+    if unfilled:
+        raise UsageError("the template was not filled in", found=unfilled[0], where="rules.toml")
+    check_not_vacuous(book)
 
 
 def _print_dry_run(name: str, files: Sequence[str], commit: str, *, as_json: bool) -> None:
@@ -110,6 +126,8 @@ def _print_dry_run(name: str, files: Sequence[str], commit: str, *, as_json: boo
         return
     click.echo(f"{name} can be frozen: {', '.join(files)}")
     click.echo("every rule can pass and can miss over the declared ranges; nothing was written")
+    if not commit:
+        click.echo("the folder is under no version control: no commit will be recorded")
 
 
 def _capitals(standing: str) -> str:

@@ -9,6 +9,7 @@ import click
 from toolkit.cli.authorities import trust_option
 from toolkit.cli.load import verify_named
 from toolkit.cli.output import json_option, print_json, say_line, styled, visible
+from toolkit.errors import UsageError
 from toolkit.places import find_home
 
 if TYPE_CHECKING:
@@ -50,6 +51,13 @@ def verify_prereg(
     """
     home = find_home()
     names = registrations or home.registration_names()
+    for path in trust_files:
+        if any(path.resolve().is_relative_to(home.registration_folder(name)) for name in names):
+            raise UsageError(
+                "a registration cannot vouch for its own authorities",
+                found=path,
+                remedy="write a trust file of your own, with authorities that you have checked",
+            )
     results = [verify_named(name, home, trust_files, with_openssl=with_openssl) for name in names]
     if as_json:
         print_json([as_document(result) for result in results])

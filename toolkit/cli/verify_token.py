@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,12 +10,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolkit.cli.output import json_option, print_json, say_line, styled, visible
-from toolkit.errors import UsageError
+from toolkit.errors import DamagedError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from toolkit.prereg.token.verdict import TokenVerdict
 
 _FILE = click.Path(path_type=Path)
+_POLICY = re.compile(r"\d+(?:\.\d+)+", re.ASCII)
+# Hashes of documents, and their sizes in bytes; the weak one is there to be told so.
+SIZES = {"sha1": 20, "sha256": 32, "sha384": 48, "sha512": 64}
 
 
 @click.command("verify-token")
@@ -65,21 +71,30 @@ def verify_token(
       toolkit verify-token token.tst --document protocol.md --root root.pem --json
     """
     from toolkit.files import read_bytes, read_up_to
+    from toolkit.prereg.token.certificate import read_certificate
     from toolkit.prereg.token.der import MAX_BYTES
     from toolkit.prereg.token.pem import CERTIFICATE, REVOCATION_LIST, read_blocks
+    from toolkit.prereg.token.request import read_request
     from toolkit.prereg.token.verify import Material
     from toolkit.prereg.token.verify import verify_token as verify
 
     if (document is None) == (digest is None):
-        raise UsageError("either --document or --digest is needed")
-    archived = read_blocks(signer, CERTIFICATE) if signer else ()
+        raise UsageError("one of --document and --digest is needed, and not both")
+    for policy in policies:
+        if not _POLICY.fullmatch(policy):
+            raise UsageError("a policy is an object identifier, as in 1.2.3.4.1", found=policy)
+
+    def certificates(path: Path) -> tuple[bytes, ...]:
+        return checked(path, read_blocks(path, CERTIFICATE), read_certificate)
+
+    archived = certificates(signer) if signer else ()
     material = Material(
         document=read_bytes(document) if document else None,
         digest=_digest(digest) if digest else None,
-        roots=tuple(der for path in roots for der in read_blocks(path, CERTIFICATE)),
-        untrusted=(*(der for path in untrusted for der in read_blocks(path, CERTIFICATE)), *archived[1:]),
+        roots=tuple(der for path in roots for der in certificates(path)),
+        untrusted=(*(der for path in untrusted for der in certificates(path)), *archived[1:]),
         signer=archived[0] if archived else None,
-        request=read_bytes(request) if request else None,
+        request=checked(request, (read_bytes(request),), read_request)[0] if request else None,
         crls=tuple(der for path in lists for der in read_blocks(path, REVOCATION_LIST)),
         policies=policies,
     )
@@ -94,6 +109,22 @@ def verify_token(
     else:
         _print(token, verdict)
     context.exit({"verified": 0, "not_verified": 1}.get(verdict.verdict, 3))
+
+
+def checked(path: Path, blocks: tuple[bytes, ...], read: Callable[[bytes], object]) -> tuple[bytes, ...]:
+    """Return blocks of a file that a reader understands.
+
+    Raises:
+        DamagedError: it does not.
+    """
+    from toolkit.prereg.token.verdict import Refused
+
+    try:
+        for block in blocks:
+            read(block)
+    except (Refused, ValueError, TypeError, KeyError) as error:
+        raise DamagedError(f"{path.name} is not what it has to be", found=error, where=path) from None
+    return blocks
 
 
 def as_document(verdict: TokenVerdict) -> dict[str, Any]:
@@ -135,6 +166,8 @@ def _print(path: Path, verdict: TokenVerdict) -> None:
         ("revocation", verdict.revocation),
         *(("note", note) for note in verdict.notes),
     )
+    if verdict.verdict != "verified" and verdict.gen_time:
+        say_line("  it claims, and nothing of it is verified:")
     for name, fact in facts:
         if fact:
             say_line(f"  {name:<11}{fact}")
@@ -147,10 +180,18 @@ def _print(path: Path, verdict: TokenVerdict) -> None:
 
 def _digest(text: str) -> tuple[str, bytes]:
     algorithm, _, value = text.partition(":")
+    name = algorithm.lower().replace("-", "")
     try:
-        return algorithm.lower().replace("-", ""), bytes.fromhex(value)
+        digest = bytes.fromhex(value)
     except ValueError:
-        raise UsageError("a digest is written ALG:HEX, as in sha256:6dc7...", found=text) from None
+        digest = b""
+    if name not in SIZES or len(digest) != SIZES[name]:
+        raise UsageError(
+            "a digest is written ALG:HEX, as in sha256:6dc7...",
+            expected=", ".join(f"{one}: {2 * size} digits" for one, size in SIZES.items()),
+            found=text,
+        )
+    return name, digest
 
 
 def _moment(text: str | None) -> datetime:

@@ -114,11 +114,11 @@ def obtain(
         passing = any(cause in verdict.message for cause in _PASSING)
         if verdict.failed_check not in _WORTH_ANOTHER_TRY and not passing:
             break
+    cause = "give the root with --root FILE" if "pinned root" in reason else "check address and connection"
     raise IncompleteError(
         f"no timestamp from {address}",
         found=reason,
-        remedy="check the address and the connection, and run the same command again: "
-        "tokens that were obtained are kept",
+        remedy=f"{cause}, and run the same command again: tokens that were obtained are kept",
     )
 
 

@@ -97,7 +97,9 @@ def parse_chain(raw: bytes, frozen: str, where: Path | str) -> tuple[Entry, ...]
                 expected=f"link {link}",
                 found=f"link {match[1]}",
                 where=f"{where} line {number}",
-                remedy="restore the recorded chain; what is new goes to its end",
+                remedy="restore the recorded chain"
+                + (" and FROZEN.sha256, which the first line follows" if number == 1 else "")
+                + "; what is new goes to the chain's end",
             )
         text = b"\n".join([*lines[:number], b""])
         found.append(Entry(number, link, match[2], match[3], text))

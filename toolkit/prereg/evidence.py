@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from toolkit.errors import ToolkitError
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 UNSTATED_ACCURACY = timedelta(seconds=60)
 """What an authority that states no accuracy is taken to be off at most, where an order in time is decided."""
 
+# The first check that asks for a pinned certificate.
+NEEDS_ROOT = 12
 CERTIFICATE_FILES = (".pem", ".crt", ".cer")
 REVOCATION_FILES = (".crl",)
 
@@ -43,6 +46,11 @@ class Judged:
     def is_verified(self) -> bool:
         """Whether all checks hold."""
         return self.verdict.verdict == "verified"
+
+    @property
+    def states_accuracy(self) -> bool:
+        """Whether the authority says how accurate its clock is."""
+        return self.verdict.accuracy_seconds is not None
 
     @property
     def no_later_than(self) -> datetime:
@@ -116,16 +124,6 @@ def judge(
     except ToolkitError as error:
         return Judged(authority, token_place, _incomplete(str(error)))
     roots = find_pinned(authority.roots, (*embedded_certificates(raw), *certificates))
-    if not roots:
-        where = f" (from {authority.certificates})" if authority.certificates else ""
-        return Judged(
-            authority,
-            token_place,
-            _incomplete(
-                f"the pinned root certificate of {authority.name} is not here: put the one with SHA-256 "
-                f"{' or '.join(authority.roots)}{where} into {EVIDENCE}/ as a .pem file"
-            ),
-        )
     material = Material(
         document=subject.document,
         digest=None if subject.document is not None else ("sha256", bytes.fromhex(subject.sha256)),
@@ -136,6 +134,8 @@ def judge(
         policies=authority.policies,
     )
     verdict = verify_token(raw, material, at)
+    if not roots and (verdict.failed_step or 0) >= NEEDS_ROOT:
+        return Judged(authority, token_place, _incomplete(_rootless(authority, certificates)))
     if with_openssl:
         from toolkit.prereg.token.openssl import second_opinion
 
@@ -150,6 +150,15 @@ def shared_keys(tokens: Iterable[Judged]) -> tuple[str, ...]:
         for key in dict.fromkeys(judged.verdict.key_sha256):
             owners.setdefault(key, []).append(judged.authority.name)
     return tuple(dict.fromkeys(name for names in owners.values() if len(names) > 1 for name in names))
+
+
+def _rootless(authority: Trusted, certificates: tuple[bytes, ...]) -> str:
+    found = ", ".join(sha256(der).hexdigest()[:16] + "…" for der in certificates) or "none"
+    where = f" (from {authority.certificates})" if authority.certificates else ""
+    return (
+        f"the pinned root certificate of {authority.name} is not here: put the one with SHA-256 "
+        f"{' or '.join(authority.roots)}{where} into {EVIDENCE}/ as a .pem file; certificates there: {found}"
+    )
 
 
 def _blocks(folder: Path, endings: tuple[str, ...], kind: str) -> Iterable[bytes]:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+UNFILLED = "FILL IN"
+
 
 def text(value: object) -> str:
     """Return text that is not empty."""
     if not isinstance(value, str) or not value.strip():
         raise TypeError(f"expected text, found {value!r}")
+    if value.startswith(UNFILLED):
+        raise ValueError(f"{value!r} was left as in the template")
     return value
 
 

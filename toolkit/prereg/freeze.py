@@ -25,7 +25,7 @@ from toolkit.prereg.evidence import places
 from toolkit.prereg.git import clean_commit
 from toolkit.prereg.hashlist import write_list
 from toolkit.prereg.later import AMENDMENTS, DEVIATIONS
-from toolkit.prereg.pending import discard, is_left_over, locked, pending_document
+from toolkit.prereg.pending import PENDING, discard, is_left_over, locked, pending_document
 from toolkit.prereg.record import (
     DEMONSTRATION,
     EVIDENCE,
@@ -103,13 +103,16 @@ def open_draft(folder: Path, check_rules: Callable[[str], None]) -> Draft:
     """
     _refuse_frozen(folder)
     contents = _contents(folder)
-    own = {TRUST} if _is_cut_short(folder) else set()
-    commit = clean_commit(folder, {name: raw for name, raw in contents.items() if name not in own})
     for needed in (RULES, PROTOCOL):
         if needed not in contents:
-            raise IncompleteError(f"{needed} is missing", expected=needed, where=folder)
+            raise IncompleteError(
+                f"{needed} is missing",
+                where=folder,
+                remedy=f"write it; `toolkit freeze {folder.name} --template` prints rules to fill in",
+            )
     rules = _decoded(contents[RULES], RULES)
-    _decoded(contents[PROTOCOL], PROTOCOL)
+    if not _decoded(contents[PROTOCOL], PROTOCOL).strip():
+        raise UsageError("the protocol is empty", where=PROTOCOL, remedy="say in words what will be done")
     check_rules(rules)
     name = tomllib.loads(rules).get("name")
     if name != folder.resolve().name:
@@ -119,6 +122,8 @@ def open_draft(folder: Path, check_rules: Callable[[str], None]) -> Draft:
             found=name,
             where=RULES,
         )
+    own = {TRUST} if _is_cut_short(folder) else set()
+    commit = clean_commit(folder, {name: raw for name, raw in contents.items() if name not in own})
     return Draft(str(name), contents, commit)
 
 
@@ -174,7 +179,11 @@ def require(folder: Path, tokens: tuple[Judged, ...], trust: Sequence[Trusted]) 
     for check in (independence(tokens, trust), agreement(tokens)):
         if check.outcome != "passed":
             discard(folder)
-            raise VerificationError(f"the authorities do not do: {check.name}", found=check.detail)
+            raise VerificationError(
+                f"the tokens do not stand together: {check.name}",
+                found=check.detail,
+                remedy="ask again, or other authorities; nothing was written",
+            )
 
 
 def check_slugs(authorities: Sequence[Trusted]) -> None:
@@ -192,13 +201,31 @@ def check_slugs(authorities: Sequence[Trusted]) -> None:
         )
 
 
+def refuse_waiting(folder: Path) -> None:
+    """Refuse where tokens of public authorities wait: a demonstration would discard them.
+
+    Raises:
+        UsageError: they do.
+    """
+    waiting = [path.name for path in (folder / PENDING / EVIDENCE).glob("*.tsr") if ADDRESS not in path.name]
+    if waiting:
+        raise UsageError(
+            "a public freeze was begun here, and its tokens wait to be completed",
+            found=", ".join(waiting),
+            where=folder / PENDING,
+            remedy="complete it, or remove that folder",
+        )
+
+
 def _refuse_frozen(folder: Path) -> None:
     if (folder / CHAIN).exists():
-        raise UsageError(
-            f"registration {folder.name!r} is frozen already",
-            where=folder,
-            remedy="change a rule with `toolkit amend`, record an event with `toolkit deviate`",
-        )
+        remedy = "change a rule with `toolkit amend`, record an event with `toolkit deviate`"
+        if b'standing = "demonstration"' in read_bytes(folder / RECORD):
+            remedy += (
+                f"; or, since it is a demonstration, remove {FROZEN}, {CHAIN}, {RECORD}, {TRUST} and "
+                f"{EVIDENCE}/, and freeze it for real"
+            )
+        raise UsageError(f"registration {folder.name!r} is frozen already", where=folder, remedy=remedy)
     if (folder / FROZEN).exists() and not _is_cut_short(folder):
         raise UsageError(
             f"registration {folder.name!r} was frozen, and its {CHAIN} is missing",

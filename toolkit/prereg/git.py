@@ -47,6 +47,14 @@ def clean_commit(folder: Path, contents: Mapping[str, bytes]) -> str:
     return commit
 
 
+def ignored(folder: Path) -> list[str]:
+    """Return the files of a folder that would not be committed with it; none without version control."""
+    if shutil.which("git") is None or not _is_in_repository(folder):
+        return []
+    listed = _git(folder, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--", ".")
+    return [name for name in listed.split("\0") if name and not name.startswith(".")]
+
+
 def _blobs(folder: Path) -> dict[str, str]:
     """Return what the last commit has of a folder: git's hash of each file, by name."""
     listed = _git(folder, "ls-tree", "-r", "-z", "HEAD", "--", ".").split("\0")

@@ -61,6 +61,13 @@ def read_recorded(folder: Path, name: str, recorded: str) -> bytes:
         IncompleteError: it is missing or cannot be read.
         VerificationError: it was changed after its hash was recorded.
     """
+    if (folder / name).is_symlink():
+        raise VerificationError(
+            f"{name} is a link: what it leads to is not part of the registration",
+            expected="a file",
+            where=folder / name,
+            remedy="put the recorded file there",
+        )
     content = read_bytes(folder / name)
     found = hashlib.sha256(content).hexdigest()
     if found != recorded:

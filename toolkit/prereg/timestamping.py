@@ -125,9 +125,18 @@ def timestamp(
     """
     pending = begin(folder, document)
     session = _Session(pending, prefix, document, say)
-    judged = tuple(session.token_of(source) for source in sources)
+    judged: list[Judged] = []
+    failures: list[IncompleteError] = []
+    for source in sources:
+        try:
+            judged.append(session.token_of(source))
+        except IncompleteError as error:
+            failures.append(error)
+            say(f"{source.trusted.name}: {error.found or error.problem}")
+    if failures:
+        raise failures[0]  # once everybody was asked: what others gave waits for the next attempt
     names = sorted(path.name for path in (pending / EVIDENCE).iterdir())
-    return {f"{EVIDENCE}/{name}": (pending / EVIDENCE / name).read_bytes() for name in names}, judged
+    return {f"{EVIDENCE}/{name}": (pending / EVIDENCE / name).read_bytes() for name in names}, tuple(judged)
 
 
 @dataclass(frozen=True)

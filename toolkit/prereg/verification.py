@@ -7,13 +7,13 @@ from datetime import timedelta
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from toolkit.errors import IncompleteError, ToolkitError, VerificationError
+from toolkit.errors import DamagedError, IncompleteError, ToolkitError, VerificationError
 from toolkit.files import read_bytes
 from toolkit.prereg.checks import TIME, Check, Reader, additions, agreement, independence
 from toolkit.prereg.chronology import Chronology, Freeze, StudyRuns, chronology
 from toolkit.prereg.hashlist import entries
 from toolkit.prereg.record import DEMONSTRATION, PUBLIC
-from toolkit.prereg.registration import RULES, Registration, is_draft, load_registration
+from toolkit.prereg.registration import RULES, Registration, load_registration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -66,18 +66,18 @@ class Verification:
             return "Nothing is proven: a step failed."
         if self.existed_by is None:
             return "Nothing is proven yet: something is missing."
+        if self.standing == DEMONSTRATION:
+            return "DEMONSTRATION: its authorities were made for the occasion; it proves nothing to others."
+        clocks = " and ".join(judged.authority.name for judged in self.authorities)
+        if not all(judged.states_accuracy for judged in self.authorities):
+            clocks += ", which do not all state their accuracy"
         proven = (
-            f"Proven: the bytes with SHA-256 {self.document_sha256} existed no later than "
-            f"{self.existed_by:{TIME}}. Not proven: who wrote them, that no other plan exists, or that no "
-            "data had been seen."
+            f"Proven, by the clocks of {clocks}: the bytes with SHA-256 {self.document_sha256} existed no "
+            f"later than {self.existed_by:{TIME}}. Not proven: who wrote them, that no other plan exists, or "
+            "that no data had been seen."
         )
         if self.is_restated:
             proven += " Nor that the rules here, which restate those bytes, say the same."
-        if self.standing == DEMONSTRATION:
-            return (
-                "DEMONSTRATION: the authorities were made for the occasion, so it proves nothing to others. "
-                f"From public ones it would read: {proven}"
-            )
         return proven
 
 
@@ -89,11 +89,9 @@ def open_checked(folder: Path) -> tuple[Registration | None, Check]:
     """
     try:
         registration = load_registration(folder)
-    except VerificationError as error:
+    except (VerificationError, DamagedError) as error:
         return None, Check(1, "recorded files", "failed", str(error))
     except IncompleteError as error:
-        if not is_draft(folder):
-            raise
         return None, Check(1, "recorded files", "missing", str(error))
     return registration, Check(
         1, "recorded files", "passed", f"all files match their recorded SHA-256; digest {registration.sha256}"
@@ -126,8 +124,7 @@ def verify_registration(
         The verification.
 
     Raises:
-        IncompleteError: a file of the registration is missing or cannot be read.
-        DamagedError: a file of the registration is malformed.
+        IncompleteError, DamagedError: a study cannot be read.
     """
     registration, first = open_checked(folder)  # 1
     if registration is None:
@@ -180,7 +177,7 @@ def _document(registration: Registration) -> Check:
     place = registration.folder / record.document_place
     if not place.is_file():
         told = f"prereg/{registration.name}/{record.document_place}"
-        detail = f"{record.document}, is not here; get it from {record.source} and put it at {told}"
+        detail = f"not here: {record.document}.\nGet it from {record.source}.\nPut it at {told}."
         return Check(2, "timestamped document", "missing", detail)
     found = sha256(read_bytes(place)).hexdigest()
     if found != record.document_sha256:

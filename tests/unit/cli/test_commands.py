@@ -314,7 +314,7 @@ def test_a_missing_manifest_or_rules_file_is_missed(
     (copy.root / name).unlink()
     result = toolkit(*command)
     assert result.code == 3
-    assert "cannot be read" in result.err
+    assert "cannot be read" in result.err + result.out
 
 
 def test_a_missing_registration_is_incomplete(toolkit: Callable[..., Result], copy: Home) -> None:

@@ -49,7 +49,7 @@ def test_a_demonstration_says_what_it_is(draft: Path) -> None:
     freeze_with(draft, *demonstrators(), standing="demonstration")
     found = verify(draft)
     assert (found.verdict, found.standing) == ("verified", "demonstration")
-    assert found.promise.startswith("DEMONSTRATION: the authorities were made for the occasion")
+    assert found.promise.startswith("DEMONSTRATION: its authorities were made for the occasion")
     assert 'standing = "demonstration"' in (draft / "record.toml").read_text()
 
 

@@ -116,7 +116,7 @@ def test_without_document_and_tokens_the_verdict_is_incomplete(home: Home) -> No
         (7, "unproven"),
         (8, "unproven"),
     ]
-    assert "get it from" in result.checks[1].detail
+    assert "Get it from" in result.checks[1].detail
     assert "evidence/freetsa.tsr" in result.checks[3].detail
     assert result.promise == "Nothing is proven yet: something is missing."
 

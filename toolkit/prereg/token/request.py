@@ -10,6 +10,9 @@ from toolkit.prereg.token.timestamp import IMPRINT, dotted, hash_name, integer
 from toolkit.prereg.token.verdict import Refused
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from toolkit.prereg.token.node import Node
     from toolkit.prereg.token.timestamp import Timestamp
 
 _REQUEST: Shape = (
@@ -22,17 +25,27 @@ _REQUEST: Shape = (
 )
 
 
-def check_request(raw: bytes, timestamp: Timestamp) -> None:
-    """Check a token against the request that it is said to answer (RFC 3161, section 2.2).
+def read_request(raw: bytes) -> Mapping[str, Node]:
+    """Return the fields of a request.
 
     Raises:
-        Refused: the request is damaged, or asks for another imprint, nonce or policy.
+        Refused: it is none.
     """
     check_form(raw)
     check_der(raw)
     request = parse(raw).fields(_REQUEST)
     if integer(request["version"]) != 1:
         raise Refused(f"the request has version {integer(request['version'])} instead of 1")
+    return request
+
+
+def check_request(raw: bytes, timestamp: Timestamp) -> None:
+    """Check a token against the request that it is said to answer (RFC 3161, section 2.2).
+
+    Raises:
+        Refused: the request is damaged, or asks for another imprint, nonce or policy.
+    """
+    request = read_request(raw)
     imprint = request["imprint"].fields(IMPRINT)
     asked = (hash_name(imprint["algorithm"]), imprint["hash"].content)
     nonce = integer(request["nonce"]) if "nonce" in request else None
