@@ -77,6 +77,7 @@ def as_document(result: Verification) -> dict[str, Any]:
         "registration": result.registration,
         "verdict": result.verdict,
         "standing": result.standing,
+        "is_restated": result.is_restated,
         "document_sha256": result.document_sha256,
         "existed_by": result.existed_by,
         "authorities": [

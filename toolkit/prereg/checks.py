@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from toolkit.prereg.pending import pending_document
+from toolkit.prereg.pending import promised
 from toolkit.prereg.record import EVIDENCE, PUBLIC
 from toolkit.prereg.trust import operator_of
 
@@ -92,7 +92,7 @@ def independence(tokens: Sequence[Judged], trust: Sequence[Trusted]) -> Check:
 def _is_accepted(judged: Judged, trust: Sequence[Trusted]) -> bool:
     """Whether a token's policy is one that the reader accepts of its root's authority."""
     accepted = [authority.policies for authority in trust if judged.verdict.root_sha256 in authority.roots]
-    return all(not policies or judged.verdict.policy in policies for policies in accepted)
+    return any(not policies or judged.verdict.policy in policies for policies in accepted)
 
 
 def agreement(tokens: Sequence[Judged]) -> Check:
@@ -125,6 +125,13 @@ def additions(
         if before is not None and time < before - SPREAD:
             return Check(8, name, "failed", f"{entry.id} is older than what stands before it"), times
         times[entry.id] = before = time
+    misdated = [
+        amendment.id
+        for amendment in registration.amendments
+        if abs(amendment.dated - times[amendment.id].date()) > timedelta(days=1)
+    ]
+    if misdated:
+        return Check(8, name, "failed", f"{', '.join(misdated)}: dated otherwise than the tokens say"), times
     return Check(8, name, "passed", "; ".join(f"{i} by {t:{TIME}}" for i, t in times.items())), times
 
 
@@ -158,13 +165,21 @@ def _without_tokens(registration: Registration, added: Sequence[Entry]) -> Check
         detail = f"{told}: recorded here, in this order; no token says when, they rest on the days they name"
         return Check(8, name, "unproven", detail)
     orphans = [] if registration.record.is_restated else _orphans(registration, added)
-    if orphans and pending_document(registration.folder) is not None:
+    if orphans and _is_being_added(registration, orphans):
         detail = f"an addition was cut short ({', '.join(orphans)}): run its command again"
         return Check(8, name, "missing", detail)
     if orphans:
         detail = f"{', '.join(orphans)}: evidence of something that the chain does not have any more"
         return Check(8, name, "failed", detail)
     return None if added else Check(8, name, "passed", "none")
+
+
+def _is_being_added(registration: Registration, orphans: Sequence[str]) -> bool:
+    """Whether an addition that was cut short explains tokens that belong to nothing."""
+    chain = registration.entries[-1].text if registration.entries else b""
+    waiting = promised(registration.folder, registration.sha256, chain)
+    ids = {name.rpartition("/")[2].removesuffix(".toml") for name in waiting}
+    return {orphan.partition(".")[0] for orphan in orphans} <= ids
 
 
 def _orphans(registration: Registration, added: Sequence[Entry]) -> list[str]:

@@ -52,7 +52,8 @@ class Chronology:
 
     Args:
         study: the study.
-        verdict: `runs_after_freeze`, `run_before_freeze`, or `incomplete` where a launch time is missing.
+        verdict: `runs_after_freeze`; `run_before_freeze`, where one is not excepted or all are; or
+            `incomplete`, where a launch time is missing.
         freeze: when the registration was frozen.
         runs_after: deciding runs launched after it.
         disclosed_exceptions: runs launched before it that the frozen document names.
@@ -101,10 +102,12 @@ def chronology(
             excepted.append(name)
         else:
             undisclosed.append(name)
-    incomplete = unknown or not (after or excepted)
+    incomplete = bool(unknown) or not (after or excepted)
+    # A document that excepts every run there is was frozen after all of them.
+    is_late = bool(undisclosed) or not (after or incomplete)
     return Chronology(
         study=study.study,
-        verdict="run_before_freeze" if undisclosed else "incomplete" if incomplete else "runs_after_freeze",
+        verdict="run_before_freeze" if is_late else "incomplete" if incomplete else "runs_after_freeze",
         freeze=freeze,
         runs_after=tuple(after),
         disclosed_exceptions=tuple(excepted),

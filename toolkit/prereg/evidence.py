@@ -119,7 +119,8 @@ def judge(
     try:
         raw = read_up_to(token, MAX_BYTES + 1)
         request = read_bytes(folder / request_place) if request_place else None
-        certificates = tuple(_blocks(folder, CERTIFICATE_FILES, CERTIFICATE))
+        found = tuple(_blocks(folder, CERTIFICATE_FILES, CERTIFICATE))
+        certificates = tuple(der for der in found if _is_certificate(der))
         crls = tuple(_blocks(folder, REVOCATION_FILES, REVOCATION_LIST))
     except ToolkitError as error:
         return Judged(authority, token_place, _incomplete(str(error)))
@@ -159,6 +160,18 @@ def _rootless(authority: Trusted, certificates: tuple[bytes, ...]) -> str:
         f"the pinned root certificate of {authority.name} is not here: put the one with SHA-256 "
         f"{' or '.join(authority.roots)}{where} into {EVIDENCE}/ as a .pem file; certificates there: {found}"
     )
+
+
+def _is_certificate(der: bytes) -> bool:
+    """Whether an archived file can be used; what is no certificate must not spoil every token beside it."""
+    from toolkit.prereg.token.certificate import read_certificate
+    from toolkit.prereg.token.verdict import Refused
+
+    try:
+        read_certificate(der)
+    except Refused:
+        return False
+    return True
 
 
 def _blocks(folder: Path, endings: tuple[str, ...], kind: str) -> Iterable[bytes]:

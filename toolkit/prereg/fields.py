@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+# Years between which a margin can be added to a moment; RFC 3161 is from 2001.
+EARLIEST, LATEST = 1990, 9998
 UNFILLED = "FILL IN"
 
 
@@ -27,4 +29,7 @@ def utc(moment: datetime) -> datetime:
     """Return a moment in UTC; one without a zone is none."""
     if moment.tzinfo is None:
         raise TypeError(f"{moment} has no time zone")
-    return moment.astimezone(UTC)
+    found = moment.astimezone(UTC)
+    if not EARLIEST <= found.year <= LATEST:
+        raise ValueError(f"{moment} is out of range")
+    return found

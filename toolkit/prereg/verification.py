@@ -12,7 +12,7 @@ from toolkit.files import read_bytes
 from toolkit.prereg.checks import TIME, Check, Reader, additions, agreement, independence
 from toolkit.prereg.chronology import Chronology, Freeze, StudyRuns, chronology
 from toolkit.prereg.hashlist import entries
-from toolkit.prereg.record import DEMONSTRATION, PUBLIC
+from toolkit.prereg.record import DEMONSTRATION, FROZEN, PUBLIC
 from toolkit.prereg.registration import RULES, Registration, load_registration
 
 if TYPE_CHECKING:
@@ -192,7 +192,12 @@ def _binding(registration: Registration) -> Check:
     listed = _listed_rules(registration)
     if listed is not None and listed != sha256(registration.rules.encode()).hexdigest():
         return Check(3, name, "failed", "the document lists a rules.toml with other bytes than the one here")
-    if registration.record.is_restated and listed is None:
+    if registration.record.is_restated and listed is not None:
+        # Its amendments would need no token: one made after the runs would pass under any date.
+        return Check(
+            3, name, "failed", f"the document is a list of frozen files, and does not lie at {FROZEN}"
+        )
+    if registration.record.is_restated:
         detail = (
             "rules.toml restates a document that was timestamped elsewhere; only reading both compares them"
         )
@@ -264,6 +269,9 @@ def _amendments(registration: Registration, order: Chronology) -> Check:
     if order.late_amendments:
         late = ", ".join(order.late_amendments)
         return Check(9, "amendments before runs", "failed", f"{late} made after the first run; all: {listed}")
+    if any(amendment.id not in order.freeze.entries for amendment in registration.amendments):
+        detail = f"study {order.study}, by the days that they name: {listed}"
+        return Check(9, "amendments before runs", "unproven", detail)
     return Check(9, "amendments before runs", "passed", f"study {order.study}: {listed}")
 
 
@@ -282,6 +290,8 @@ def _order(order: Chronology) -> Check:
         return Check(
             7, "freeze before runs", "failed", f"{facts}; undisclosed: {', '.join(order.undisclosed)}"
         )
+    if order.verdict == "run_before_freeze":
+        return Check(7, "freeze before runs", "failed", f"{facts}; no deciding run came after it")
     if order.verdict == "incomplete":
         absent = ", ".join(order.unknown) or "no deciding run at all"
         return Check(7, "freeze before runs", "missing", f"{facts}; no launch time: {absent}")

@@ -62,7 +62,7 @@ def test_thirteen_runs_follow_the_freeze_and_the_pilot_is_disclosed(
         (1, "any", "runs_after_freeze"),
         (0, "any", "run_before_freeze"),
         (-1, "any", "run_before_freeze"),
-        (-1, "gate1-c2-paired-s0", "runs_after_freeze"),
+        (-1, "gate1-c2-paired-s0", "run_before_freeze"),
         (None, "any", "incomplete"),
         (10**8, "any", "incomplete"),
     ],
@@ -73,6 +73,15 @@ def test_a_run_before_the_freeze_needs_to_be_disclosed(
     launched: Any = None if seconds is None else FREEZE.by + timedelta(seconds=seconds)
     run = {"run_id": run_id, "role": "primary", "launched_at": launched}
     assert order_of(registration, run).verdict == verdict
+
+
+def test_a_disclosed_run_may_come_before_others_that_come_after(registration: Registration) -> None:
+    early, late = (
+        {"run_id": name, "role": "primary", "launched_at": FREEZE.by + timedelta(seconds=seconds)}
+        for name, seconds in (("gate1-c2-paired-s0", -1), ("any", 1))
+    )
+    order = order_of(registration, early, late)
+    assert (order.verdict, order.disclosed_exceptions) == ("runs_after_freeze", ("gate1-c2-paired-s0",))
 
 
 def test_a_replication_is_not_part_of_the_order(registration: Registration) -> None:

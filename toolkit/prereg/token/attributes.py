@@ -14,6 +14,8 @@ from toolkit.prereg.token.timestamp import dotted, hash_name, integer
 from toolkit.prereg.token.verdict import Refused
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from toolkit.prereg.token.certificate import Certificate
     from toolkit.prereg.token.timestamp import Timestamp
 
@@ -57,6 +59,27 @@ def check_certificate_id(timestamp: Timestamp, signer: Certificate) -> list[str]
             raise Refused("the list of signing certificates is empty")
         _check_identifier(identifiers[0], signer, is_first_version=value in first)
     return [] if second else ["it names its signing certificate by SHA-1 alone (ESSCertID, version 1)"]
+
+
+def check_further_ids(timestamp: Timestamp, path: Sequence[Certificate]) -> None:
+    """Check that further certificates that the signed attributes name are those of the path (RFC 5035, 5.4).
+
+    Raises:
+        Refused: one is not.
+    """
+    for kind in (SIGNING_CERTIFICATE, SIGNING_CERTIFICATE_V2):
+        for value in _values(timestamp, kind):
+            for identifier in value.fields(_SIGNING_CERTIFICATE)["certificates"].children[1:]:
+                if not any(_is_named(identifier, kind, certificate) for certificate in path):
+                    raise Refused("the signed attributes name a certificate that is not of the chain")
+
+
+def _is_named(identifier: Node, kind: str, certificate: Certificate) -> bool:
+    try:
+        _check_identifier(identifier, certificate, is_first_version=kind == SIGNING_CERTIFICATE)
+    except Refused:
+        return False
+    return True
 
 
 def check_attributes(timestamp: Timestamp) -> None:

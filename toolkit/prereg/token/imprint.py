@@ -27,7 +27,10 @@ def check_imprint(
     if document is None and digest is None:
         raise Refused("neither a document nor its hash is known", is_incomplete=True)
     if digest is not None and digest[0] != algorithm:
-        raise Refused(f"token is over a {algorithm} hash, and the hash given is {digest[0]}")
+        raise Refused(
+            f"token is over a {algorithm} hash, and the hash given is {digest[0]}: the document is needed",
+            is_incomplete=True,
+        )
     found = (
         hashlib.new(algorithm, document).digest() if document is not None else digest[1] if digest else b""
     )

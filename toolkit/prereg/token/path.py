@@ -41,6 +41,7 @@ _UNDERSTOOD = frozenset(
         "authority_key_identifier",
     }
 )
+_OTHER_PURPOSES = frozenset({"server_auth", "client_auth", "code_signing", "email_protection"})
 _CONSTRAINTS: Shape = (("permitted?", 0xA0), ("excluded?", 0xA1))
 _SUBTREE: Shape = (("base", ANY), ("minimum?", 0x80), ("maximum?", 0x81))
 
@@ -92,6 +93,8 @@ class _Search:
             if self._links > MAX_LINKS:
                 raise Refused("more certificates of one name than a chain has")
             try:
+                if issuer not in self._anchors:
+                    _check_purpose(issuer)
                 _check_link(path, issuer, self._moment)
             except Refused as refused:
                 self._note(len(path) + 1, refused.message)
@@ -178,6 +181,18 @@ def _check_itself(certificate: Certificate, moment: datetime) -> None:
         raise Refused(
             f"certificate {certificate.name} has a critical extension that is not understood: "
             + ", ".join(sorted(unknown))
+        )
+
+
+def _check_purpose(issuer: Certificate) -> None:
+    """Refuse an authority that was made for other things alone, such as one firm's web servers.
+
+    What an authority may issue for is not the meaning that RFC 5280 gives to extended key usage, and some
+    good ones name OCSP there; but who names nothing except these was constrained to them.
+    """
+    if issuer.purposes and _OTHER_PURPOSES.issuperset(issuer.purposes):
+        raise Refused(
+            f"certificate {issuer.name} may not issue for timestamping ({', '.join(issuer.purposes)})"
         )
 
 

@@ -23,6 +23,13 @@ if TYPE_CHECKING:
 
     from toolkit.prereg.token.certificate import Certificate
 
+_UNREADABLE = (
+    ValueError,
+    TypeError,
+    x509.InvalidVersion,
+    x509.DuplicateExtension,
+    x509.UnsupportedGeneralNameType,
+)
 TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 _HARMLESS = frozenset(
@@ -59,14 +66,25 @@ def check_revocation(
     Raises:
         Refused: a certificate of the chain was revoked in a way that spoils the token, or a list is damaged.
     """
-    parsed = [_read(raw) for raw in lists]
+    try:
+        return _look_up(path, lists, gen_time, now)
+    except _UNREADABLE as error:
+        raise Refused(f"a revocation list cannot be read ({error})") from None
+
+
+def _look_up(
+    path: Sequence[Certificate], lists: Sequence[bytes], gen_time: datetime, now: datetime
+) -> tuple[str, list[str]]:
+    parsed = [x509.load_der_x509_crl(raw) for raw in lists]
     lookup = _Lookup(gen_time, now)
     known = NOT_CHECKED
     for certificate, issuer in pairwise(path):
         issued = [crl for crl in parsed if crl.issuer.public_bytes() == certificate.issuer]
         newest = max((lookup.vouching(crl, certificate, issuer) for crl in issued), default="")
         if certificate is path[0]:
-            known = f"not revoked as of {newest}" if newest else NOT_CHECKED
+            known = lookup.revoked.get(certificate.sha256) or (
+                f"not revoked as of {newest}" if newest else NOT_CHECKED
+            )
         elif lists and not newest:
             lookup.notes.append(f"revocation of {certificate.name}: {NOT_CHECKED}")
     relevant = {certificate.issuer for certificate in path[:-1]}
@@ -78,20 +96,12 @@ def check_revocation(
     return known, lookup.notes + foreign
 
 
-def _read(raw: bytes) -> x509.CertificateRevocationList:
-    try:
-        crl = x509.load_der_x509_crl(raw)
-        list(crl.extensions)
-    except (ValueError, TypeError) as error:
-        raise Refused(f"a revocation list cannot be read ({error})") from None
-    return crl
-
-
 class _Lookup:
     def __init__(self, gen_time: datetime, now: datetime) -> None:
         self._gen_time = gen_time
         self._now = now
         self.notes: list[str] = []
+        self.revoked: dict[str, str] = {}
 
     def vouching(
         self, crl: x509.CertificateRevocationList, certificate: Certificate, issuer: Certificate
@@ -105,7 +115,10 @@ class _Lookup:
             return ""
         issued = f"{crl.last_update_utc:{TIME}}"
         listed = _entries(crl, certificate)
-        self.notes += [_check_entry(entry, certificate, self._gen_time) for entry in listed]
+        for entry in listed:
+            found = _check_entry(entry, certificate, self._gen_time)
+            self.notes.append(found)
+            self.revoked[certificate.sha256] = found
         if scope == "partial" and not listed:
             self.notes.append(f"the revocation list of {issuer.name} from {issued} is not a complete one")
             return ""

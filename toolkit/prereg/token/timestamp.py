@@ -72,6 +72,9 @@ _EXTENSION: Shape = (("id", OID), ("critical?", BOOLEAN), ("value", OCTETS))
 IMPRINT: Shape = (("algorithm", SEQUENCE), ("hash", OCTETS))
 
 MAX_CERTIFICATES = 64
+# A year: a clock that may be further off tells no time.
+MAX_ACCURACY = timedelta(days=366)
+_THOUSANDTHS = 999
 _BY_KEY = 0x80
 _CERTIFICATE_CHOICES = {SEQUENCE, 0xA0, 0xA1, 0xA2, 0xA3}
 _GEN_TIME = re.compile(rb"(\d{14})(?:\.(\d+))?Z")
@@ -200,7 +203,7 @@ def embedded_certificates(raw: bytes) -> tuple[bytes, ...]:
         check_form(raw)
         check_der(raw)
         return read_timestamp(granted_token(raw)[0]).certificates
-    except (Refused, ValueError, TypeError, KeyError, AttributeError):
+    except (Refused, ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError):
         return ()
 
 
@@ -276,7 +279,8 @@ def _accuracy(fields: Mapping[str, Node]) -> timedelta:
     seconds, millis, micros = (
         integer(fields[name]) if name in fields else 0 for name in ("seconds", "millis", "micros")
     )
-    if seconds < 0 or not 0 <= millis <= 999 or not 0 <= micros <= 999:  # noqa: PLR2004 - RFC 3161
+    longest = MAX_ACCURACY.total_seconds()
+    if not 0 <= seconds <= longest or not (0 <= millis <= _THOUSANDTHS and 0 <= micros <= _THOUSANDTHS):
         raise Refused("its accuracy is out of range")
     return timedelta(seconds=seconds, milliseconds=millis, microseconds=micros)
 

@@ -9,7 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from toolkit.prereg.token.attributes import check_attributes, check_certificate_id, signed_bytes
+from toolkit.prereg.token.attributes import (
+    check_attributes,
+    check_certificate_id,
+    check_further_ids,
+    signed_bytes,
+)
 from toolkit.prereg.token.certificate import (
     Certificate,
     directory_name,
@@ -170,6 +175,7 @@ def _examine(raw: bytes, material: Material, at: datetime, record: _Record) -> N
     record.step = 12
     path, path_notes = _path(signer, embedded, material, timestamp.gen_time)
     record.notes += path_notes
+    check_further_ids(timestamp, path)
     record.facts["root"], record.facts["root_sha256"] = path[-1].name, path[-1].sha256
     record.facts["key_sha256"] = tuple(certificate.key_sha256 for certificate in path)
 
