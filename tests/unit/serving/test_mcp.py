@@ -118,9 +118,20 @@ def answers(record: Path, *lines: str | dict[str, Any], regime: str = "clean") -
 
 @contextmanager
 def running(record: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a server and leave it waiting for its first call."""
+    """Start a server as a terminal does, and leave it waiting for its first call.
+
+    The tests themselves may run in the background of a script, where interrupts are ignored.
+    """
+    heeding = (
+        "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); "
+        "os.execv(sys.argv[1], sys.argv[1:])"
+    )
     with subprocess.Popen(
-        command(record), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=CHECKOUT
+        [sys.executable, "-c", heeding, *command(record)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=CHECKOUT,
     ) as process:
         try:
             assert process.stdin
