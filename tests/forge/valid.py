@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 from tests.forge import der
@@ -120,6 +121,11 @@ def _attributed(signing_time: str) -> bytes:
     return attribute(SIGNING_TIME, der.tlv(0x17, signing_time.encode()))
 
 
+def _printable(name: bytes) -> bytes:
+    """Return a name with its texts as PrintableString instead of UTF8String."""
+    return re.sub(rb"\x0c(?=.Forge)", b"\x13", name, flags=re.DOTALL)
+
+
 RESPONSES: Cases = {
     "valid: usual": lambda: verified(recipe()),
     "valid: bare token": lambda: verified(recipe(bare=True)),
@@ -133,6 +139,12 @@ RESPONSES: Cases = {
     ),
     "valid: root embedded": lambda: verified(
         recipe(certificates=tuple(c.der for c in (house().signer, house().intermediate, house().root)))
+    ),
+    "valid: tsa in another string type": lambda: verified(
+        recipe(tsa=directory(_printable(house().signer.subject)))
+    ),
+    "valid: issuer in another string type": lambda: verified(
+        recipe(signer=signer(issuer_name=_printable(house().intermediate.subject)))
     ),
     "valid: another digest algorithm listed as well": lambda: verified(
         recipe(digest_algorithms=("sha256", "sha512"))

@@ -183,6 +183,17 @@ def directory_name(name: Node) -> bytes | None:
     return name.only_child().der if name.tag == _DIRECTORY else None
 
 
+def same_name(one: bytes, other: bytes) -> bool:
+    """Whether two distinguished names are one, whatever their letters and string types (RFC 5280, 7.1)."""
+    return one == other or relative_names(one) == relative_names(other)
+
+
+@lru_cache(maxsize=1024)
+def relative_names(name: bytes) -> tuple[str, ...]:
+    """Return the parts of a distinguished name, DER, in the form in which they are compared."""
+    return tuple(relative.hashable for relative in x509.Name.load(name).chosen)
+
+
 def readable_name(name: Any) -> str:
     """Return a distinguished name on one line, as in `CN=…, O=…`."""
     short = {"common_name": "CN", "organization_name": "O", "organizational_unit_name": "OU"}

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from asn1crypto import x509
-
-from toolkit.prereg.token.certificate import directory_name
+from toolkit.prereg.token.certificate import directory_name, relative_names, same_name
 from toolkit.prereg.token.node import ANY, Node, Shape
 from toolkit.prereg.token.signature import check_signature
 from toolkit.prereg.token.verdict import Refused
@@ -84,7 +82,7 @@ class _Search:
 
     def extend(self, path: tuple[Certificate, ...]) -> tuple[Certificate, ...] | None:
         last = path[-1]
-        issuers = [c for c in self._candidates if c.subject == last.issuer and c not in path]
+        issuers = [c for c in self._candidates if same_name(c.subject, last.issuer) and c not in path]
         if not issuers or len(path) == MAX_LENGTH:
             self._note(len(path), _no_issuer(last, self._anchors))
             return None
@@ -247,12 +245,8 @@ def _check_directory_name(
 
 def _is_below(name: bytes, base: bytes) -> bool:
     """Whether a directory name begins with another, in whatever letters (RFC 5280, section 7.1)."""
-    above, below = _relative_names(base), _relative_names(name)
+    above, below = relative_names(base), relative_names(name)
     return below[: len(above)] == above
-
-
-def _relative_names(name: bytes) -> list[str]:
-    return [relative.hashable for relative in x509.Name.load(name).chosen]
 
 
 def _no_issuer(certificate: Certificate, anchors: Sequence[Certificate]) -> str:

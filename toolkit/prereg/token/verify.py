@@ -20,6 +20,7 @@ from toolkit.prereg.token.certificate import (
     directory_name,
     first_line,
     read_certificate,
+    same_name,
 )
 from toolkit.prereg.token.der import check_der, check_form
 from toolkit.prereg.token.imprint import check_imprint
@@ -271,7 +272,9 @@ def _revocation(
 def _check_authority(timestamp: Timestamp, signer: Certificate, policies: tuple[str, ...]) -> None:
     if timestamp.tsa is not None:
         own = [name.der for name in signer.alternative_names]
-        if directory_name(timestamp.tsa) != signer.subject and timestamp.tsa.der not in own:
+        stated = directory_name(timestamp.tsa)
+        is_subject = stated is not None and same_name(stated, signer.subject)
+        if not is_subject and timestamp.tsa.der not in own:
             raise Refused(f"the token names another authority than its signer, {signer.name}")
     if policies and timestamp.policy not in policies:
         raise Refused(f"policy {timestamp.policy} is none of {', '.join(policies)}")
