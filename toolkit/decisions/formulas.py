@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.decisions.evaluation import LARGEST
 from toolkit.decisions.expressions import COMPARISONS, Binary, Call, Expression, Name, Number
-from toolkit.decisions.plan import described
+from toolkit.decisions.measure import members
 from toolkit.decisions.values import Series
 from toolkit.errors import IncompleteError, RuleError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from toolkit.decisions.endpoints import Endpoint
     from toolkit.decisions.rulebook import RuleBook
     from toolkit.decisions.rules import Criterion, Rule
 
@@ -224,8 +223,8 @@ class Formulas:
     def _endpoint(self, name: str) -> Any:
         """Return the unknown of an endpoint, or those of its members."""
         if name not in self._endpoints:
-            members = _members(self._book.endpoints[name])
-            series = tuple((member, self._unknown(f"{name}[{member}]", name)) for member in members)
+            listed = members(self._book.endpoints[name])
+            series = tuple((member, self._unknown(f"{name}[{member}]", name)) for member in listed)
             self._endpoints[name] = series or self._unknown(name, name)
         return self._endpoints[name]
 
@@ -259,17 +258,6 @@ def _each(function: Callable[[_Number], Any], value: Any) -> Any:
 
 def _not(truth: _Truth) -> _Truth:
     return _Truth(truth.fails, truth.holds)
-
-
-def _members(endpoint: Endpoint) -> list[str]:
-    """Return the members of an endpoint's series, as `measure` gives them; a run goes by its place."""
-    match endpoint.by:
-        case "seed":
-            return [str(seed) for seed in endpoint.seeds]
-        case "run":
-            return [described(endpoint, arm, seed) for arm in endpoint.arms for seed in endpoint.seeds]
-        case _:
-            return [f"{trajectory}@{step}" for trajectory, step in endpoint.checkpoints]
 
 
 def undecided(where: str, reason: str) -> RuleError:

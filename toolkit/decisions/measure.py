@@ -72,14 +72,14 @@ def measure(endpoint: Endpoint, registers: Registers, plan: Plan) -> Scalar | Se
 def _measure(endpoint: Endpoint, registers: Registers, plan: Plan) -> Scalar | Series[Fraction]:
     if not registers.has(endpoint.register):
         absent = Missing(not_run=False, reasons=(f"the study has no register {endpoint.register!r}",))
-        members = tuple((member, absent) for member in _members(endpoint))
-        return Series(endpoint.by, members) if endpoint.is_series else absent
+        listed = tuple((member, absent) for member in members(endpoint))
+        return Series(endpoint.by, listed) if endpoint.is_series else absent
     table = registers.rows(endpoint.register)
     if endpoint.by == "row":
         return _number(endpoint, table, _single_step(endpoint))
     if endpoint.by == "checkpoint":
         numbers = (_number(endpoint, table, {"trajectory": t, "step": s}) for t, s in endpoint.checkpoints)
-        return Series("checkpoint", tuple(zip(_members(endpoint), numbers, strict=True)))
+        return Series("checkpoint", tuple(zip(members(endpoint), numbers, strict=True)))
     runs = plan.deciding_runs(endpoint, registers.rows("runs"))
     if endpoint.by == "pooled":
         return _pooled(endpoint, table, runs)
@@ -90,7 +90,7 @@ def _measure(endpoint: Endpoint, registers: Registers, plan: Plan) -> Scalar | S
         )
     named = (
         run if isinstance(run, str) else member
-        for run, member in zip(runs.values(), _members(endpoint), strict=True)
+        for run, member in zip(runs.values(), members(endpoint), strict=True)
     )
     return Series("run", tuple(zip(named, levels.values(), strict=True)))
 
@@ -100,7 +100,8 @@ def success_at(endpoint: Endpoint, table: Sequence[Row], run: str, step: int) ->
     return _number(endpoint, table, {"run_id": run, "step": step})
 
 
-def _members(endpoint: Endpoint) -> list[str]:
+def members(endpoint: Endpoint) -> list[str]:
+    """Return the members of an endpoint's series, in order; a run goes by its place in the matrix."""
     match endpoint.by:
         case "seed":
             return [str(seed) for seed in endpoint.seeds]

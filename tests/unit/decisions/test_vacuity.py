@@ -207,11 +207,3 @@ def test_the_engine_decides_the_examples_as_they_say(case: Case) -> None:
             else:
                 assert passed.readings[reading] in ("pass", "met")
                 assert missed.readings[reading] in ("miss", "missed", "partially_met")
-
-
-def test_examples_have_the_members_that_a_study_has(case: Case) -> None:
-    engine = Engine(case.book, ("nothing", ""), SmallStudy({"runs": []}))
-    for endpoint in case.book.endpoints.values():
-        value = engine.value(endpoint.id)
-        members = [key for key, _ in value.items] if isinstance(value, Series) else []
-        assert formulas._members(endpoint) == members, endpoint.id  # noqa: SLF001

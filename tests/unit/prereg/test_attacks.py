@@ -11,24 +11,16 @@ import pytest
 
 from tests.forge.case import recipe
 from tests.forge.pki import UNKNOWN, Crl, Revoked, house, stamper
-from tests.forge.server import Authority
 from tests.forge.token import DOCUMENT, NOW, Ess, accuracy
 from tests.registrations import chained, rehash
 from tests.unit.decisions.study import RULES
-from tests.unit.prereg.drafts import H, add_to, amendment, freeze_with, problems, source, verify, write_draft
+from tests.unit.prereg.drafts import H, add_to, amendment, freeze_with, problems, verify, write_draft
 from toolkit.prereg.chronology import StudyRuns
 from toolkit.prereg.token.timestamp import embedded_certificates
 from toolkit.prereg.token.verdict import TokenVerdict
 from toolkit.prereg.token.verify import Material, verify_token
 
 VERIFIED = TokenVerdict("verified", None, None, "")
-
-
-@pytest.fixture
-def pair(monkeypatch):
-    monkeypatch.setenv("NO_PROXY", "*")
-    with Authority("A") as one, Authority("B") as other:
-        yield source(one, "Authority A"), source(other, "Authority B")
 
 
 def test_a_freeze_made_here_cannot_be_called_a_restatement(tmp_path, pair) -> None:

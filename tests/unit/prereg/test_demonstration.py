@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
-from tests.forge.server import Authority
 from tests.registrations import chained, rehash
 from tests.unit.prereg.drafts import (
     NAME,
@@ -16,33 +13,14 @@ from tests.unit.prereg.drafts import (
     deviation,
     freeze_with,
     problems,
-    source,
     verify,
-    write_draft,
 )
 from toolkit.prereg.pending import begin
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from toolkit.prereg.timestamping import Online
-
-
-@pytest.fixture(autouse=True)
-def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_PROXY", "*")
-
-
-@pytest.fixture(scope="module")
-def pair() -> Iterator[tuple[Online, Online]]:
-    with Authority("A") as one, Authority("B") as other:
-        yield source(one, "Authority A"), source(other, "Authority B")
-
-
-@pytest.fixture
-def draft(tmp_path: Path) -> Path:
-    return write_draft(tmp_path)
 
 
 def test_a_demonstration_says_what_it_is(draft: Path) -> None:

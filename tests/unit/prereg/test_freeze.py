@@ -34,24 +34,8 @@ from toolkit.prereg.timestamping import Online
 from toolkit.prereg.trust import write_trust
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
-
-
-@pytest.fixture(autouse=True)
-def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_PROXY", "*")
-
-
-@pytest.fixture(scope="module")
-def pair() -> Iterator[tuple[Online, Online]]:
-    with Authority("A") as one, Authority("B") as other:
-        yield source(one, "Authority A"), source(other, "Authority B")
-
-
-@pytest.fixture
-def draft(tmp_path: Path) -> Path:
-    return write_draft(tmp_path)
 
 
 def test_a_frozen_registration_is_verified(draft: Path, pair: tuple[Online, Online]) -> None:
