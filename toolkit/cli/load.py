@@ -99,7 +99,12 @@ def verify_frozen(home: Home) -> list[Verification]:
 
 
 def verify_named(
-    name: str, home: Home, trust_files: Sequence[Path] = (), *, with_openssl: bool = False
+    name: str,
+    home: Home,
+    trust_files: Sequence[Path] = (),
+    restatements: Sequence[str] = (),
+    *,
+    with_openssl: bool = False,
 ) -> Verification:
     """Verify one registration, with the chronology of every study here that belongs to it."""
     from datetime import UTC, datetime
@@ -107,7 +112,7 @@ def verify_named(
     from toolkit.decisions.case import open_book
     from toolkit.prereg.checks import Reader
     from toolkit.prereg.chronology import StudyRuns
-    from toolkit.prereg.trust import known_authorities
+    from toolkit.prereg.trust import known_authorities, known_restatements
     from toolkit.prereg.verification import verify_registration
 
     def studies_of(registration: Registration) -> list[StudyRuns]:
@@ -120,5 +125,7 @@ def verify_named(
             if study.manifest.registration.name == registration.name
         ]
 
-    reader = Reader(known_authorities(*trust_files), datetime.now(UTC), with_openssl)
+    reader = Reader(
+        known_authorities(*trust_files), datetime.now(UTC), with_openssl, known_restatements(restatements)
+    )
     return verify_registration(home.registration_folder(name), reader, studies_of)

@@ -27,6 +27,13 @@ TOKENS = 4
 @click.argument("registrations", nargs=-1)
 @trust_option
 @click.option(
+    "--restatement",
+    "restatements",
+    multiple=True,
+    metavar="LINK",
+    help="Last link of a registration that restates a document frozen elsewhere: you compared the two.",
+)
+@click.option(
     "--openssl", "with_openssl", is_flag=True, help="Ask OpenSSL about each token, too: it can veto."
 )
 @json_option
@@ -36,6 +43,7 @@ def verify_prereg(
     *,
     registrations: tuple[str, ...],
     trust_files: tuple[Path, ...],
+    restatements: tuple[str, ...],
     with_openssl: bool,
     as_json: bool,
 ) -> None:
@@ -58,7 +66,9 @@ def verify_prereg(
                 found=path,
                 remedy="write a trust file of your own, with authorities that you have checked",
             )
-    results = [verify_named(name, home, trust_files, with_openssl=with_openssl) for name in names]
+    results = [
+        verify_named(name, home, trust_files, restatements, with_openssl=with_openssl) for name in names
+    ]
     if as_json:
         print_json([as_document(result) for result in results])
     else:

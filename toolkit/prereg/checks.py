@@ -47,11 +47,13 @@ class Reader:
         known: the authorities that the reader trusts.
         at: when it is judged, UTC.
         with_openssl: whether OpenSSL is asked about each token, too.
+        restatements: the restatements that the reader accepts, by the last link of their chain.
     """
 
     known: Sequence[Trusted]
     at: datetime
     with_openssl: bool = False
+    restatements: frozenset[str] = frozenset()
 
 
 def independence(tokens: Sequence[Judged], trust: Sequence[Trusted]) -> Check:

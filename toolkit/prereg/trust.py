@@ -58,6 +58,12 @@ def known_authorities(*more: Path) -> tuple[Trusted, ...]:
     return tuple(found)
 
 
+def known_restatements(more: Iterable[str] = ()) -> frozenset[str]:
+    """Return the restatements that somebody stands for, by the last link of their chain."""
+    shipped = tomllib.loads((files("toolkit.prereg") / "restatements.toml").read_text(encoding="utf-8"))
+    return frozenset((*(entry["link"] for entry in shipped["restatements"]), *more))
+
+
 def parse_trust(text: str, where: Path | str) -> tuple[Trusted, ...]:
     """Read a trust file.
 

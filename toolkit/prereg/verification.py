@@ -142,7 +142,7 @@ def verify_registration(
             chronology=(),
         )
     record = registration.record
-    checks = [first, _document(registration), _binding(registration)]  # 2, 3
+    checks = [first, _document(registration), _binding(registration, reader)]  # 2, 3
     tokens = _tokens(registration, reader)
     checks += [_token(judged, a) for judged, a in zip(tokens, record.authorities, strict=True)]  # 4
     trust = reader.known if record.standing == PUBLIC else registration.trust_in()
@@ -187,7 +187,7 @@ def _document(registration: Registration) -> Check:
     return Check(2, "timestamped document", "passed", f"SHA-256 {found}")
 
 
-def _binding(registration: Registration) -> Check:
+def _binding(registration: Registration, reader: Reader) -> Check:
     name = "rules are the document's"
     listed = _listed_rules(registration)
     if listed is not None and listed != sha256(registration.rules.encode()).hexdigest():
@@ -201,7 +201,12 @@ def _binding(registration: Registration) -> Check:
         detail = (
             "rules.toml restates a document that was timestamped elsewhere; only reading both compares them"
         )
-        return Check(3, name, "unproven", detail)
+        link = registration.entries[-1].link
+        if link in reader.restatements:
+            return Check(3, name, "unproven", detail)
+        # Any two old tokens, over whatever document, would do otherwise.
+        detail += f", and nobody you know has; if you did: --restatement {link}"
+        return Check(3, name, "missing", detail)
     return Check(3, name, "passed", "rules.toml is one of the frozen files, whose list was timestamped")
 
 

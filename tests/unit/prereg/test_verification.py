@@ -16,7 +16,7 @@ from toolkit.prereg.chronology import Chronology, Freeze, StudyRuns, chronology
 from toolkit.prereg.demonstration import DemonstrationAuthority
 from toolkit.prereg.registration import Registration, load_registration
 from toolkit.prereg.token.pem import write_certificates
-from toolkit.prereg.trust import known_authorities, write_trust
+from toolkit.prereg.trust import known_authorities, known_restatements, write_trust
 from toolkit.prereg.verification import Verification, verify_registration
 
 if TYPE_CHECKING:
@@ -40,7 +40,8 @@ def order_of(registration: Registration, *runs: dict[str, Any]) -> Chronology:
 
 
 def verified(folder: Path, *studies: StudyRuns) -> Verification:
-    return verify_registration(folder, Reader(known_authorities(), NOW), lambda _: studies)
+    reader = Reader(known_authorities(), NOW, restatements=known_restatements())
+    return verify_registration(folder, reader, lambda _: studies)
 
 
 def outcomes(result: Verification) -> list[tuple[int, str]]:
@@ -191,7 +192,8 @@ def evidence(copy: Home) -> tuple[Path, Reader]:
             write_certificates([authority.root])
         )
     known = tuple(authority.trusted for authority in authorities)
-    return folder, Reader(known, datetime.now(UTC) + timedelta(seconds=1))
+    accepted = frozenset([load_registration(folder).entries[-1].link])
+    return folder, Reader(known, datetime.now(UTC) + timedelta(seconds=1), restatements=accepted)
 
 
 def test_with_its_evidence_in_place_the_document_is_verified(evidence: tuple[Path, Reader]) -> None:
@@ -209,6 +211,19 @@ def test_with_its_evidence_in_place_the_document_is_verified(evidence: tuple[Pat
         8: "unproven",
     }
     assert "Nor that the rules here, which restate those bytes, say the same" in result.promise
+
+
+def test_a_restatement_that_nobody_stands_for_is_incomplete(evidence: tuple[Path, Reader]) -> None:
+    """Two old tokens over any document at all would make rules of today look registered."""
+    folder, reader = evidence
+    result = verify_registration(folder, Reader(reader.known, reader.at))
+    assert (result.verdict, dict(outcomes(result))[3]) == ("incomplete", "missing")
+    link = load_registration(folder).entries[-1].link
+    assert f"--restatement {link}" in result.checks[2].detail
+
+
+def test_the_shipped_restatement_is_the_one_that_is_stood_for(registration: Registration) -> None:
+    assert registration.entries[-1].link in known_restatements()
 
 
 def test_a_reader_who_knows_none_of_the_roots_is_not_convinced(evidence: tuple[Path, Reader]) -> None:
