@@ -100,7 +100,7 @@ def _ids(*ids: Ess, version: int = 2, **knobs: object) -> object:
 
 
 def _own(**knobs: object) -> Ess:
-    return Ess(house().signer.der, **knobs)  # type: ignore[arg-type]
+    return Ess(house().signer.der, **knobs)
 
 
 BOTH = (CONTENT_TYPE, MESSAGE_DIGEST, SIGNING_CERTIFICATE, SIGNING_CERTIFICATE_V2)

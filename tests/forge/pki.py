@@ -108,7 +108,7 @@ class Cert:
         return _certificate(self)
 
     def but(self, **knobs: object) -> Cert:
-        return replace(self, **knobs)  # type: ignore[arg-type]
+        return replace(self, **knobs)
 
 
 def _extensions(cert: Cert) -> list[bytes]:

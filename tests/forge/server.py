@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import tempfile
 import threading
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -74,7 +75,7 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 128  # five callers at once, as it is by default, keep the sixth waiting for seconds
 
 
-class _Loopback:
+class _Loopback(ABC):
     """A server on a free port of this machine, while the context lasts."""
 
     def __init__(self) -> None:
@@ -100,12 +101,13 @@ class _Loopback:
         return f"http://127.0.0.1:{self._server.server_port}/tsr"
 
     @property
+    @abstractmethod
     def root(self) -> bytes:
         """The root certificate, DER."""
-        raise NotImplementedError
 
+    @abstractmethod
     def respond(self, raw: bytes, handler: Handler) -> None:
-        raise NotImplementedError
+        """Answer a request."""
 
     def _handler(self) -> type[Handler]:
         class Bound(Handler):
@@ -196,20 +198,20 @@ class Authority(_Loopback):
                 return
             yield body[position : position + 1]
 
-    def _slowly(self, good: Recipe, handler: Handler) -> None:
+    def slowly(self, good: Recipe, handler: Handler) -> None:
         body = good.make()
         handler.send(b"", length=str(len(body)))
         for byte in self.drip(body):
             handler.wfile.write(byte)
             handler.wfile.flush()
 
-    def _third_time(self, good: Recipe, handler: Handler) -> None:
+    def third_time(self, good: Recipe, handler: Handler) -> None:
         if len(self.requests) > 2:
             handler.send(good.make())
         else:
             handler.send(b"busy\n", 503, "text/plain", Retry_After="0")
 
-    def _elsewhere(self, good: Recipe, handler: Handler) -> None:
+    def elsewhere(self, good: Recipe, handler: Handler) -> None:
         if handler.path.startswith("/moved"):
             handler.send(good.make())
         else:
@@ -242,7 +244,7 @@ _CHANGES: dict[str, Callable[[Recipe], Recipe]] = {
 }
 
 _TRANSPORT: dict[str, Callable[[Authority, Recipe, Handler], None]] = {
-    "slow": Authority._slowly,  # noqa: SLF001
+    "slow": Authority.slowly,
     "truncated": lambda _, good, handler: handler.send(good.make()[:-100]),
     "less than announced": lambda _, good, handler: handler.send(
         good.make()[:-100], length=str(len(good.make()))
@@ -250,8 +252,8 @@ _TRANSPORT: dict[str, Callable[[Authority, Recipe, Handler], None]] = {
     "HTML": lambda _, __, handler: handler.send(PAGE, kind="text/html"),
     "HTTP 404": lambda _, __, handler: handler.send(PAGE, 404, "text/html"),
     "HTTP 500": lambda _, __, handler: handler.send(PAGE, 500, "text/html"),
-    "HTTP 503 twice": Authority._third_time,  # noqa: SLF001
-    "redirect": Authority._elsewhere,  # noqa: SLF001
+    "HTTP 503 twice": Authority.third_time,
+    "redirect": Authority.elsewhere,
     "redirect in a circle": lambda _, __, handler: handler.send(b"", 307, "text/plain", Location="/tsr"),
     "empty body": lambda _, __, handler: handler.send(b""),
     "5 MB body": lambda _, __, handler: handler.send(bytes(5_000_000)),

@@ -130,7 +130,7 @@ class Recipe:
     edits: tuple[tuple[str, Callable[[bytes], bytes]], ...] = ()
 
     def but(self, **knobs: object) -> Recipe:
-        return replace(self, **knobs)  # type: ignore[arg-type]
+        return replace(self, **knobs)
 
     def _edited(self, level: str, value: bytes) -> bytes:
         for where, edit in self.edits:

@@ -54,7 +54,7 @@ def _ids(*ids: Ess, version: int = 2) -> Case:
 
 
 def _own(**knobs: object) -> Ess:
-    return Ess(house().signer.der, **knobs)  # type: ignore[arg-type]
+    return Ess(house().signer.der, **knobs)
 
 
 def _keyed(kind: str, **knobs: object) -> Case:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolkit.cli.authorities import asking_options, demonstrated, online, print_tokens, say
-from toolkit.cli.output import console, headline, json_option, print_json
+from toolkit.cli.output import console, headline, json_option, print_json, print_template, standing_mark
 from toolkit.cli.templates import AMENDMENT, DEVIATION
 from toolkit.cli.verify_prereg import token_document
 from toolkit.errors import UsageError
@@ -76,8 +76,7 @@ def _add(
     from toolkit.prereg.trust import known_authorities
 
     if is_template:
-        text = template.format(today=datetime.now(UTC).date())
-        print_json({"template": text}) if as_json else click.echo(text, nl=False)
+        print_template(template.format(today=datetime.now(UTC).date()), as_json=as_json)
         return
     if registration is None or file is None:
         raise UsageError(
@@ -109,7 +108,7 @@ def _add(
         )
         return
     out = console()
-    mark = "   DEMONSTRATION" if loaded.record.standing == "demonstration" else ""
+    mark = standing_mark(loaded.record.standing)
     out.print(headline(added.registration, f": {kind} {added.id} recorded in {added.file}{mark}"))
     out.print(f"  link {added.link}", soft_wrap=True, highlight=False)
     print_tokens(added.tokens)

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 import click
 
 from toolkit.cli.authorities import asking_options, demonstrated, online, print_tokens, say
-from toolkit.cli.output import console, headline, json_option, print_json, say_line
+from toolkit.cli.output import (
+    console,
+    headline,
+    json_option,
+    print_json,
+    print_template,
+    say_line,
+    standing_mark,
+)
 from toolkit.cli.templates import RULES
 from toolkit.cli.verify_prereg import token_document
 from toolkit.errors import UsageError
@@ -62,8 +70,7 @@ def freeze(
     from toolkit.prereg.trust import TRUST, known_authorities, parse_trust
 
     if template:
-        text = RULES.format(name=registration)
-        print_json({"template": text}) if as_json else click.echo(text, nl=False)
+        print_template(RULES.format(name=registration), as_json=as_json)
         return
     if demonstration and (addresses or roots):
         raise UsageError("a demonstration asks no authority", remedy="leave out --authority and --root")
@@ -96,7 +103,7 @@ def freeze(
         )
         return
     out = console()
-    out.print(headline(frozen.registration, ": frozen", f"   {_capitals(frozen.standing)}"))
+    out.print(headline(frozen.registration, ": frozen", standing_mark(frozen.standing)))
     out.print(f"  {len(frozen.files)} files: {', '.join(frozen.files)}", soft_wrap=True, highlight=False)
     out.print(f"  digest {frozen.sha256}", soft_wrap=True, highlight=False)
     print_tokens(frozen.tokens)
@@ -110,11 +117,12 @@ def freeze(
 def _check_rules(rules: str) -> None:
     from toolkit.decisions.rulebook import load_rulebook
     from toolkit.decisions.vacuity import check_not_vacuous
+    from toolkit.prereg.fields import UNFILLED
 
     book = load_rulebook(rules)
     if not book.rules:
         raise UsageError("there is no rule: nothing would be decided", where="rules.toml")
-    unfilled = [line.strip() for line in rules.splitlines() if '"FILL IN' in line]
+    unfilled = [line.strip() for line in rules.splitlines() if f'"{UNFILLED}' in line]
     if unfilled:
         raise UsageError("the template was not filled in", found=unfilled[0], where="rules.toml")
     check_not_vacuous(book)
@@ -128,7 +136,3 @@ def _print_dry_run(name: str, files: Sequence[str], commit: str, *, as_json: boo
     click.echo("every rule can pass and can miss over the declared ranges; nothing was written")
     if not commit:
         click.echo("the folder is under no version control: no commit will be recorded")
-
-
-def _capitals(standing: str) -> str:
-    return standing.upper() if standing == "demonstration" else standing

@@ -117,6 +117,19 @@ def styled(verdict: str) -> str:
     return click.style(verdict, fg=MARKS.get(verdict))
 
 
+def standing_mark(standing: str) -> str:
+    """Return what a headline adds to a demonstration's name."""
+    return "   DEMONSTRATION" if standing == "demonstration" else ""
+
+
+def print_template(text: str, *, as_json: bool) -> None:
+    """Print a text to be filled in."""
+    if as_json:
+        print_json({"template": text})
+    else:
+        click.echo(text, nl=False)
+
+
 def say_line(text: str) -> None:
     """Print a line of plain text, as it is but for what a terminal would take for more than text."""
     click.echo(visible(text))

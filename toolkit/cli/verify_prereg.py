@@ -8,7 +8,7 @@ import click
 
 from toolkit.cli.authorities import trust_option
 from toolkit.cli.load import verify_named
-from toolkit.cli.output import json_option, print_json, say_line, styled, visible
+from toolkit.cli.output import json_option, print_json, say_line, standing_mark, styled, visible
 from toolkit.errors import UsageError
 from toolkit.places import find_home
 
@@ -121,7 +121,7 @@ def token_document(judged: Judged) -> dict[str, Any]:
 
 def print_verification(result: Verification) -> None:
     """Print a verification, step by step; plain lines, because tables take longer to load than it takes."""
-    marks = "   DEMONSTRATION" if result.standing == "demonstration" else ""
+    marks = standing_mark(result.standing)
     if result.is_restated and result.verdict == "verified":
         marks += "   THE DOCUMENT, NOT ITS RESTATEMENT HERE"
     click.echo(f"{click.style(visible(result.registration), bold=True)}: {styled(result.verdict)}{marks}")

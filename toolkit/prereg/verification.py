@@ -107,7 +107,7 @@ def verify_registration(
 
     1. Every file is the one whose hash was recorded.
     2. The timestamped document lies in its place and has the recorded hash.
-    3. The rules that are executed are part of it, or restate it: then nothing but reading compares them.
+    3. The rules that are executed are part of it, or restate it, and somebody stands for that.
     4. Each authority's token passes the fifteen checks of `toolkit.prereg.token.verify`.
     5. There are at least two, of different operators whom the reader knows, with no key in common (check 16).
     6. Their times lie within a day of each other (check 17).

@@ -8,6 +8,7 @@ import pytest
 
 from tests.forge.server import Authority
 from tests.unit.prereg.drafts import source, write_draft
+from toolkit.prereg import authority as asking
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,8 +18,9 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(autouse=True)
-def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_PROXY", "*")
+    monkeypatch.setattr(asking, "PAUSE_S", 0.001)
 
 
 @pytest.fixture(scope="module")

@@ -41,23 +41,12 @@ from toolkit.prereg.registration import load_registration
 from toolkit.prereg.timestamping import Online
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from toolkit.places import Home
 
 Pair = tuple[Online, Online]
-
-
-@pytest.fixture(autouse=True)
-def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_PROXY", "*")
-
-
-@pytest.fixture(scope="module")
-def pair() -> Iterator[Pair]:
-    with Authority("A") as one, Authority("B") as other:
-        yield source(one, "Authority A"), source(other, "Authority B")
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,6 @@ from tests.unit.prereg.drafts import (
     source,
     told,
     verify,
-    write_draft,
 )
 from toolkit.errors import IncompleteError, UsageError, VerificationError
 from toolkit.prereg import authority as asking
@@ -40,21 +39,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_PROXY", "*")
-    monkeypatch.setattr(asking, "PAUSE_S", 0.001)
-
-
 @pytest.fixture(scope="module")
 def good() -> Iterator[Online]:
     with Authority("A") as server:
         yield source(server, "Authority A")
-
-
-@pytest.fixture
-def draft(tmp_path: Path) -> Path:
-    return write_draft(tmp_path)
 
 
 # Each fault: how often it is asked, and what is said of it.

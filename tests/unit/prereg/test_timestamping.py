@@ -1,4 +1,4 @@
-"""A command that was cut short goes on where it stopped; in a repository, every file of it is committed."""
+"""A command that was cut short goes on where it stopped, and nothing is ever half done."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ from tests.unit.prereg.drafts import (
     write_draft,
 )
 from toolkit.errors import IncompleteError, ToolkitError, UsageError
-from toolkit.prereg import authority as asking
 from toolkit.prereg.freeze import open_draft
 from toolkit.prereg.pending import PENDING, locked
 from toolkit.prereg.registration import is_draft, load_registration
@@ -37,12 +36,6 @@ if TYPE_CHECKING:
     from toolkit.prereg.timestamping import Online
 
 
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_PROXY", "*")
-    monkeypatch.setattr(asking, "PAUSE_S", 0.001)
-
-
 @pytest.fixture
 def servers() -> Iterator[tuple[Authority, Authority]]:
     with Authority("A") as one, Authority("B") as other:
@@ -51,11 +44,6 @@ def servers() -> Iterator[tuple[Authority, Authority]]:
 
 def as_sources(servers: tuple[Authority, Authority]) -> tuple[Online, Online]:
     return source(servers[0], "Authority A"), source(servers[1], "Authority B")
-
-
-@pytest.fixture
-def draft(tmp_path: Path) -> Path:
-    return write_draft(tmp_path)
 
 
 def test_a_token_that_was_obtained_is_kept(draft: Path, servers: tuple[Authority, Authority]) -> None:
