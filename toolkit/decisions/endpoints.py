@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from toolkit.decisions.section import Section, exact_number, identifier, strings
 from toolkit.errors import RuleError
-from toolkit.registers.schema import ARMS, TABLES
+from toolkit.registers.schema import TABLES
+from toolkit.registers.vocabulary import ARMS
 
 if TYPE_CHECKING:
     from fractions import Fraction

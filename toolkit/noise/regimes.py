@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 DEFAULT = Mixture({"transient": 45, "rate_limit": 15, "outage": 10, "stale_read": 15, "truncation": 15})
 # The registered outage-free mixture: transient 1/2, the other three 1/6 each.
 OUTAGE_FREE = Mixture({"transient": 3, "rate_limit": 1, "stale_read": 1, "truncation": 1})
+# The default mixture with four times the weight on outages, which no policy can recover from.
+OUTAGE_HEAVY = Mixture({"transient": 45, "rate_limit": 15, "outage": 40, "stale_read": 15, "truncation": 15})
 HELD_OUT = Mixture({"timeout_after_commit": 1, "field_dropout": 1})
 
 
@@ -71,6 +73,9 @@ _REGIMES = (
     Regime("faults_p010", "Faults of the default mixture at p = 0.10.", 0.10, DEFAULT),
     Regime("faults_p025", "Faults of the default mixture at p = 0.25.", 0.25, DEFAULT),
     Regime("faults_p025_outage_free", "Faults at p = 0.25, none of them an outage.", 0.25, OUTAGE_FREE),
+    Regime(
+        "faults_p025_outage_heavy", "Faults at p = 0.25, outages four times as likely.", 0.25, OUTAGE_HEAVY
+    ),
     Regime("held_out_types", "The two types never met in training, at p = 0.25.", 0.25, HELD_OUT),
     Regime(
         "challenge",

@@ -15,9 +15,13 @@ class Type(Enum):
     INT16 = "int16"
     INT32 = "int32"
     INT64 = "int64"
+    UINT64 = "uint64"
     FLOAT64 = "float64"
     DECIMAL = "decimal128(9, 6)"
     TIMESTAMP = "timestamp[us, tz=UTC]"
+    BOOLS = "list<bool>"
+    UINT64S = "list<uint64>"
+    FLOAT64S = "list<double>"
 
     @property
     def is_number(self) -> bool:
@@ -103,6 +107,18 @@ text = partial(Column, type=Type.STRING)
 """Declare a string column."""
 count = partial(Column, type=Type.INT32, low=0)
 """Declare a column of non-negative whole numbers."""
+short = partial(Column, type=Type.INT16, low=0)
+"""Declare a column of small non-negative whole numbers."""
+bit = partial(Column, type=Type.BOOL)
+"""Declare a column of truth values."""
+seed = partial(Column, type=Type.UINT64)
+"""Declare a column of seeds in [0, 2^64)."""
+bits = partial(Column, type=Type.BOOLS)
+"""Declare a column of lists of truth values."""
+seeds = partial(Column, type=Type.UINT64S)
+"""Declare a column of lists of seeds."""
+numbers = partial(Column, type=Type.FLOAT64S)
+"""Declare a column of lists of doubles."""
 real = partial(Column, type=Type.FLOAT64)
 """Declare a double-precision column."""
 exact = partial(Column, type=Type.DECIMAL)

@@ -7,30 +7,20 @@ derive from here. A change of meaning is a new major version, and its registers 
 from __future__ import annotations
 
 from toolkit.registers.columns import Column, Parent, Table, count, exact, moment, real, text
+from toolkit.registers.row_tables import (
+    CHECKPOINTS,
+    DECISIONS,
+    EPISODES,
+    GROUPS,
+    LAUNCHES,
+    LUCK_SHARE,
+    SCHEDULES,
+)
 from toolkit.registers.task_tables import TASK_POOLS
+from toolkit.registers.vocabulary import ARMS, CELL, OF_RUN, REGIMES, ROLES, RUN
 
-SCHEMA_VERSION = "1.1.0"
+SCHEMA_VERSION = "1.2.0"
 
-ARMS = ("clean", "paired", "independent", "blocking", "blocking_paired")
-REGIMES = (
-    "clean",
-    "faults_p010",
-    "faults_p025",
-    "faults_p025_outage_free",
-    "held_out_types",
-    "challenge",
-    "flips_q005",
-    "flips_q010",
-)
-ROLES = ("pilot", "primary", "reference", "replication")
-
-_RUN = text("run_id", "The run that produced the row.")
-_CELL = (
-    text("condition", "Condition of the run: which noise it trained under."),
-    text("arm", "Arm of the run: how schedules were drawn within a training group.", choices=ARMS),
-    count("seed", "Seed of the run; seed s of two arms sees the same tasks in the same order."),
-)
-_OF_RUN = Parent("runs", ("run_id",), same=("condition", "arm", "seed"))
 _CHECKPOINT = (
     text("trajectory", "Training trajectory the checkpoint lies on; `base` is the untrained policy."),
     count("step", "Training step of the checkpoint."),
@@ -40,8 +30,8 @@ RUNS = Table(
     "runs",
     "One row a run: condition × arm × seed, with its hyperparameters, its launch and its stack.",
     (
-        _RUN,
-        *_CELL,
+        RUN,
+        *CELL,
         text(
             "role",
             "`pilot`, `primary` and `reference` runs enter decisions; a `replication` is shown beside them.",
@@ -57,20 +47,30 @@ RUNS = Table(
         count("episodes", "Episodes of training and evaluation together.", unit="episodes"),
         count("training_groups", "Training groups found in the run's evidence.", unit="groups"),
         count("training_rollouts", "Training rollouts found in the run's evidence.", unit="rollouts"),
-        count("attempts", "Attempts of the counted run; launches that it replaced stand in `events`.", low=1),
+        count(
+            "attempts",
+            "Attempts of the counted run; null where `launches` lists them.",
+            low=1,
+            nullable=True,
+        ),
         text("status", "State of the run's evidence.", choices=("COMPLETE", "INCOMPLETE")),
-        moment("launched_at", "When the counted attempt was launched.", nullable=True),
+        moment(
+            "launched_at",
+            "When the counted attempt was launched; null where `launches` says so.",
+            nullable=True,
+        ),
         text("registered", "Version of the registration the run was launched under.", nullable=True),
         text("provider", "Where the run was computed."),
-        text("accelerator", "Accelerator type, inferred from the provider."),
-        text("torch_version", "PyTorch version of the run."),
-        text("vllm_version", "vLLM version of the run."),
-        text("code_commit", "Commit of the training code."),
+        text("accelerator", "Accelerator type, inferred from the provider; null for none.", nullable=True),
+        text("torch_version", "PyTorch version of the run; null for none.", nullable=True),
+        text("vllm_version", "vLLM version of the run; null for none.", nullable=True),
+        text("code_commit", "Commit of the training code; null where a release made the run.", nullable=True),
         text("model_commit", "Commit of the model's weights.", nullable=True),
-        text("register_commit", "Commit at which the original register was read."),
-        real("wall_time_s", "Duration of the run.", unit="s", low=0),
-        real("peak_memory_gb", "Peak accelerator memory.", unit="GB", low=0),
-        real("estimated_cost_usd", "Estimated cost.", unit="USD", low=0),
+        text("register_commit", "Commit at which the original register was read.", nullable=True),
+        real("wall_time_s", "Duration of the run.", unit="s", low=0, nullable=True),
+        real("peak_memory_gb", "Peak accelerator memory.", unit="GB", low=0, nullable=True),
+        real("estimated_cost_usd", "Estimated cost.", unit="USD", low=0, nullable=True),
+        text("specification_sha256", "SHA-256 of the run's specification.", nullable=True),
     ),
     key=("run_id",),
 )
@@ -79,8 +79,8 @@ EVALUATIONS = Table(
     "evaluations",
     "One row an evaluation: one run at one step under one regime, as counts of episodes.",
     (
-        _RUN,
-        *_CELL,
+        RUN,
+        *CELL,
         text("phase", "During training or at its end.", choices=("periodic", "final")),
         text("pool", "Task pool.", choices=("validation", "test")),
         text("regime", "Noise of the evaluation.", choices=REGIMES),
@@ -117,7 +117,7 @@ EVALUATIONS = Table(
         count("calls", "Tool calls over all episodes.", unit="calls"),
     ),
     key=("run_id", "phase", "regime", "step"),
-    parents=(_OF_RUN,),
+    parents=(OF_RUN,),
     sums=(("successes", ("observed_successes", "flipped")),),
 )
 
@@ -125,8 +125,8 @@ GROUPS_SUMMARY = Table(
     "groups_summary",
     "One row a run: counts over its training groups.",
     (
-        _RUN,
-        *_CELL,
+        RUN,
+        *CELL,
         count("groups", "Training groups.", unit="groups", low=1),
         count(
             "all_correct", "Groups whose rollouts all truly succeeded.", unit="groups", at_most=("groups",)
@@ -157,7 +157,7 @@ GROUPS_SUMMARY = Table(
         ),
     ),
     key=("run_id",),
-    parents=(_OF_RUN,),
+    parents=(OF_RUN,),
     sums=(("groups", ("sharing_one_seed", "several_seeds")),),
 )
 
@@ -167,7 +167,9 @@ LUCK_SHARE_SUMMARY = Table(
     (
         text("run_id", "The run, or the calibration, that was diagnosed."),
         text(
-            "environment", "Version of the environment; the study's runs used v3.", choices=("v1", "v2", "v3")
+            "environment",
+            "Version of the environment: the authors' (their runs used v3), or this toolkit's.",
+            choices=("v1", "v2", "v3", "toolkit-1"),
         ),
         text("policy", "The policy diagnosed."),
         text("regime", "Noise of the tables: tool faults, also for runs trained without.", choices=REGIMES),
@@ -175,6 +177,7 @@ LUCK_SHARE_SUMMARY = Table(
         text("arm", "Arm of the run; null for a calibration.", nullable=True, choices=ARMS),
         count("seed", "Seed of the run; null for a calibration.", nullable=True),
         count("step", "Training step; 0 is the untrained policy."),
+        text("pool", "Pool of the tasks; null where the register does not name it.", nullable=True),
         text("target", "Reward diagnosed; null where the register does not name it.", nullable=True),
         real("luck_share", "λ: mean of the per-task ratios, where defined.", low=0, high=1),
         real("luck_share_pooled", "Ratio of the averaged components.", nullable=True, low=0, high=1),
@@ -192,7 +195,7 @@ LUCK_SHARE_SUMMARY = Table(
         count("tasks", "Diagnostic tasks.", unit="tasks"),
         count("tasks_defined", "Tasks whose ratio is defined.", unit="tasks", at_most=("tasks",)),
     ),
-    key=("run_id", "step"),
+    key=("run_id", "step", "pool", "target"),
     parents=(Parent("runs", ("run_id",), same=("condition", "arm", "seed"), where_present="condition"),),
 )
 
@@ -377,6 +380,13 @@ TABLES: dict[str, Table] = {
         PROBE_DIAGNOSTIC_TASKS,
         INTERVALS,
         EVENTS,
+        LAUNCHES,
+        SCHEDULES,
+        EPISODES,
+        GROUPS,
+        LUCK_SHARE,
+        CHECKPOINTS,
+        DECISIONS,
         TASK_POOLS,
     )
 }

@@ -1,0 +1,192 @@
+"""The columns of a study's own rows: launches, schedules, episodes, groups, tables, checkpoints, decisions."""
+
+from __future__ import annotations
+
+from toolkit.registers.columns import (
+    Table,
+    bit,
+    bits,
+    count,
+    moment,
+    numbers,
+    real,
+    seed,
+    seeds,
+    short,
+    text,
+)
+from toolkit.registers.task_tables import POOLS
+from toolkit.registers.vocabulary import OF_RUN_ALONE, PHASES, REGIMES, RUN
+
+FAULTS = (
+    "transient",
+    "rate_limit",
+    "outage",
+    "stale_read",
+    "truncation",
+    "timeout_after_commit",
+    "field_dropout",
+)
+RECOVERIES = (
+    "retry_after_transient",
+    "wait_after_rate_limit",
+    "reread_after_stale",
+    "paginate_after_truncation",
+)
+ENDINGS = ("finished", "budget_exceeded", "stopped")
+
+_STEP = short("step", "Training step of the policy that played.", unit="steps")
+
+LAUNCHES = Table(
+    "launches",
+    "One row a launch of a run: what differs by nature from one launch to the next, and enters no row hash "
+    "of the study.",
+    (
+        RUN,
+        count("attempt", "Attempt, from 1: a later one resumes where an earlier one stopped.", low=1),
+        moment("launched_at", "When the attempt was launched, by the clock of the machine."),
+        moment(
+            "ended_at", "When its evidence was complete; null for an attempt that was cut off.", nullable=True
+        ),
+        count("from_step", "Checkpoint that the attempt started from.", unit="steps"),
+        real(
+            "wall_time_s", "Duration; null for an attempt that was cut off.", unit="s", low=0, nullable=True
+        ),
+        real("peak_memory_mb", "Peak memory of its process.", unit="MB", low=0, nullable=True),
+        text("python", "Version of the interpreter."),
+        text("platform", "Operating system and architecture."),
+        text("code_version", "Version of this package."),
+        text("specification_sha256", "SHA-256 of the specification that was launched."),
+    ),
+    key=("run_id", "attempt"),
+    parents=(OF_RUN_ALONE,),
+)
+
+SCHEDULES = Table(
+    "schedules",
+    "One row a schedule of an evaluation: the tasks and the seeds that every arm and checkpoint meets.",
+    (
+        text("pool", "Pool of the task.", choices=POOLS),
+        short("task", "Position of the task in its pool."),
+        short("schedule", "Index of the schedule."),
+        seed("schedule_seed", "Seed of the schedule ω."),
+    ),
+    key=("pool", "task", "schedule"),
+)
+
+EPISODES = Table(
+    "episodes",
+    "One row an episode of an evaluation; one file a run.",
+    (
+        RUN,
+        text("phase", "During training or at its end.", choices=PHASES),
+        text("pool", "Pool of the task.", choices=POOLS),
+        text("regime", "Noise of the evaluation.", choices=REGIMES),
+        _STEP,
+        short("task", "Position of the task in its pool."),
+        short("schedule", "Index of the schedule."),
+        seed("schedule_seed", "Seed of the schedule ω: the same for every arm and checkpoint."),
+        bit("true_success", "Whether the final world is the expected one, field by field."),
+        bit("observed_reward", "Whether the grader reported a success.", at_most=("true_success",)),
+        short("calls", "Calls charged to the budget.", unit="calls"),
+        text("ended", "What ended the episode.", choices=ENDINGS),
+        bit("world_changed", "Whether the world changed at all."),
+        *(short(fault, f"Faults of type {fault} that landed.", unit="faults") for fault in FAULTS),
+        *(
+            column
+            for code in RECOVERIES
+            for column in (
+                short(f"{code}_due", f"Faults that called for {code.replace('_', ' ')}.", unit="faults"),
+                short(
+                    f"{code}_made",
+                    "How many of them were followed by it.",
+                    unit="faults",
+                    at_most=(f"{code}_due",),
+                ),
+            )
+        ),
+    ),
+    key=("run_id", "phase", "regime", "step", "task", "schedule"),
+    parents=(OF_RUN_ALONE,),
+)
+
+GROUPS = Table(
+    "groups",
+    "One row a training group: one prompt at one step, in the trainer's order; one file a run.",
+    (
+        RUN,
+        short("step", "Training step, from 1.", unit="steps", low=1),
+        short("position", "Position of the group in its step."),
+        short("task", "Position of the task in the training pool."),
+        text(
+            "regime",
+            "Noise that the group met: blocking arms have clean groups and noisy ones.",
+            choices=REGIMES,
+        ),
+        seeds("schedule_seeds", "Resolved schedule seed of each rollout."),
+        bits("true_successes", "True success of each rollout."),
+        bits("observed_rewards", "Observed reward of each rollout."),
+        numbers("advantages", "Advantage of each rollout."),
+        short(
+            "decisions", "Decisions of the group: what token-level aggregation divides by.", unit="decisions"
+        ),
+        short("exposed", "Rollouts that met at least one fault.", unit="rollouts"),
+        bit("zero_variance", "Whether the observed rewards are constant, so that the group has no gradient."),
+        bit("spurious", "Whether all rollouts truly succeeded and the observed rewards nevertheless vary."),
+    ),
+    key=("run_id", "step", "position"),
+    parents=(OF_RUN_ALONE,),
+)
+
+LUCK_SHARE = Table(
+    "luck_share",
+    "One row a task and schedule of a luck-share diagnostic: a row of the 8 × 8 table of rewards.",
+    (
+        RUN,
+        _STEP,
+        text("pool", "Pool of the task.", choices=POOLS),
+        text("regime", "Noise of the tables.", choices=REGIMES),
+        short("task", "Position of the task in its pool."),
+        short("schedule", "Index of the schedule."),
+        seed("schedule_seed", "Seed of the schedule ω."),
+        bits("true_successes", "True success of each policy sample."),
+        bits("observed_rewards", "Observed reward of each policy sample."),
+    ),
+    key=("run_id", "step", "pool", "task", "schedule"),
+    parents=(OF_RUN_ALONE,),
+)
+
+CHECKPOINTS = Table(
+    "checkpoints",
+    "One row a checkpoint: the policy's parameters and the optimizer's state, bit for bit.",
+    (
+        RUN,
+        short("step", "Training steps done.", unit="steps"),
+        numbers("parameters", "Parameters of the policy, in the order of its features and actions."),
+        numbers("first_moment", "Adam's running mean of the gradient."),
+        numbers("second_moment", "Adam's running mean of the squared gradient."),
+        text("sha256", "SHA-256 of the three, as little-endian doubles."),
+    ),
+    key=("run_id", "step"),
+    parents=(OF_RUN_ALONE,),
+)
+
+DECISIONS = Table(
+    "decisions",
+    "One row a rule: the verdict that the registration reaches on these registers, and its interval.",
+    (
+        text("rule", "The rule."),
+        text("kind", "What sort of rule."),
+        text("verdict", "Its verdict."),
+        text("evidence", "What the registered interval shows."),
+        real("estimate", "Mean of the rule's estimate.", nullable=True),
+        text("interval", "Name of the interval; null where none is registered.", nullable=True),
+        real("level", "Its confidence level.", low=0, high=1, nullable=True),
+        real("low", "Its lower end.", nullable=True),
+        real("high", "Its upper end.", nullable=True),
+        real("low_error", "Monte Carlo standard deviation of the lower end.", low=0, nullable=True),
+        real("high_error", "Monte Carlo standard deviation of the upper end.", low=0, nullable=True),
+        text("inputs_sha256", "SHA-256 of what was decided on: registration, amendments and row hashes."),
+    ),
+    key=("rule",),
+)

@@ -1,0 +1,29 @@
+"""Words and columns that several tables of a register share."""
+
+from __future__ import annotations
+
+from toolkit.registers.columns import Parent, count, text
+
+ARMS = ("clean", "paired", "independent", "blocking", "blocking_paired")
+REGIMES = (
+    "clean",
+    "faults_p010",
+    "faults_p025",
+    "faults_p025_outage_free",
+    "faults_p025_outage_heavy",
+    "held_out_types",
+    "challenge",
+    "flips_q005",
+    "flips_q010",
+)
+ROLES = ("pilot", "primary", "reference", "replication")
+PHASES = ("periodic", "final")
+
+RUN = text("run_id", "The run that produced the row.")
+CELL = (
+    text("condition", "Condition of the run: which noise it trained under."),
+    text("arm", "Arm of the run: how schedules were drawn within a training group.", choices=ARMS),
+    count("seed", "Seed of the run; seed s of two arms sees the same tasks in the same order."),
+)
+OF_RUN = Parent("runs", ("run_id",), same=("condition", "arm", "seed"))
+OF_RUN_ALONE = Parent("runs", ("run_id",))
