@@ -1,4 +1,4 @@
-"""The columns of a study's own rows: launches, schedules, episodes, groups, tables, checkpoints, decisions."""
+"""The columns of a study's own rows: launches, schedules, episodes, groups, checkpoints, decisions."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class Specification:
         role: role of the run in the decisions.
         regime: noise of training.
         at_noise: regime of the periodic evaluation at training noise.
-        scale_rewards: `group`: advantages are divided by the group's standard deviation; `none`: they are not.
+        scale_rewards: `group`: advantages are divided by their group's standard deviation; `none`: not.
         steps: training steps.
         prompts_per_step: groups in a step.
         group_size: rollouts in a group, G.
