@@ -15,6 +15,10 @@ bytes of the message's SHA-256, big endian:
     slot         domain slot/v1        parent: the row's seed         fields: slot
     evaluation   domain evaluation/v1  parent: index of the schedule  fields: identifier of the task
     world        domain world/v1       parent: number of the candidate  fields: name of the pool
+    order        domain order/v1       parent: the run's seed         fields: epoch
+    sampling     domain sampling/v1    parent: the run's number       fields: name of the study, of the run
+    rollout      domain rollout/v1     parent: the sampling seed      fields: step, position, slot
+    sample       domain sample/v1      parent: the sampling seed      fields: step, set, task, schedule, slot
 
 A stream hashes domain stream/v1, its seed and a bare counter of 8 bytes that starts at 0; each hash gives
 four words of 8 bytes, in order. A number below n is word · n / 2^64, rounded down.
@@ -97,6 +101,33 @@ def evaluation_seed(task_id: str, schedule: int) -> int:
 def world_seed(pool: str, candidate: int) -> int:
     """Return the seed of a task's world."""
     return derive("world/v1", candidate, pool)
+
+
+def order_seed(run: int, epoch: int) -> int:
+    """Return the seed of the order in which a run meets its training tasks for the epoch-th time."""
+    return derive("order/v1", run, epoch)
+
+
+def sampling_seed(study: str, run_id: str, seed: int) -> int:
+    """Return the seed of everything that a run's policy samples; each run has its own."""
+    return derive("sampling/v1", seed, study, run_id)
+
+
+def rollout_seed(sampling: int, step: int, position: int, slot: int) -> int:
+    """Return the seed of what the policy samples in one training rollout."""
+    return derive("rollout/v1", sampling, step, position, slot)
+
+
+def sample_seed(sampling: int, step: int, name: str, episode: tuple[str, int, int]) -> int:
+    """Return the seed of what the policy samples in one episode of an evaluation set or diagnostic.
+
+    Args:
+        sampling: sampling seed of the run.
+        step: step of the policy.
+        name: name of the set.
+        episode: the task, the index of the schedule, and which of several samples under it.
+    """
+    return derive("sample/v1", sampling, step, name, *episode)
 
 
 class Stream:

@@ -76,9 +76,18 @@ def workflow(brief: Brief) -> Steps:
     known = Knowledge(brief)
     for errand in brief.errands:
         try:
-            yield from _ERRANDS[errand.template](errand, known)
+            yield from errand_steps(errand, known)
         except Abandoned:
             continue
+
+
+def errand_steps(errand: Errand, known: Knowledge) -> Steps:
+    """Yield the calls of one errand; what it finds out stays known for the next one.
+
+    Raises:
+        Abandoned: what was read does not allow to go on.
+    """
+    return _ERRANDS[errand.template](errand, known)
 
 
 def _address_change(errand: Errand, known: Knowledge) -> Steps:

@@ -9,8 +9,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
+from toolkit.evaluation.diagnostic import diagnose, regime_diagnosed
+from toolkit.evaluation.play import evaluate
+from toolkit.evaluation.sets import final_sets, periodic_sets
+from toolkit.policies.loglinear import Policy, layout, untrained
+from toolkit.seeds import sampling_seed
+from toolkit.training.adam import start
+from toolkit.training.checkpoint import checkpoint_row, read_checkpoint
+from toolkit.training.grpo import train_step
+
 if TYPE_CHECKING:
     from toolkit.registers.arrow import Row
+    from toolkit.training.adam import Weights
     from toolkit.training.specification import Specification
 
 Segment: TypeAlias = "dict[str, list[Row]]"
@@ -25,9 +35,60 @@ def ends(specification: Specification) -> tuple[int, ...]:
 def play_segment(specification: Specification, end: int, before: Row | None) -> Segment:
     """Play one segment.
 
+    1. Take up the weights of the checkpoint before.
+    2. Train up to the segment's end; diagnose the luck share at the steps that are registered for it.
+    3. Evaluate the policy at the end, on the final sets too where training ends.
+
     Args:
         specification: the run.
         end: step at which the segment ends.
         before: row of `checkpoints` at the end of the segment before; None for the first segment.
+
+    Returns:
+        The segment's rows.
+
+    Raises:
+        DamagedError: the checkpoint belongs to another run, or is damaged.
     """
-    raise NotImplementedError
+    weights = _taken_up(specification, before)  # 1
+    segment: Segment = {"groups": [], "episodes": [], "luck_share": [], "checkpoints": []}
+    while weights.step < end:  # 2
+        weights, groups = train_step(specification, weights)
+        segment["groups"] += groups
+        segment["luck_share"] += _diagnosed(specification, weights)
+    if before is None:
+        segment["luck_share"] += _diagnosed(specification, weights)
+    segment["episodes"] = _evaluated(specification, weights)  # 3
+    segment["checkpoints"] = [checkpoint_row(specification.run_id, weights)]
+    return segment
+
+
+def _taken_up(specification: Specification, before: Row | None) -> Weights:
+    if before is None:
+        return start(untrained(specification.surface_tokens))
+    return read_checkpoint(before, specification.run_id, layout(specification.surface_tokens).size)
+
+
+def _sampling(specification: Specification) -> int:
+    return sampling_seed(specification.study, specification.run_id, specification.seed)
+
+
+def _diagnosed(specification: Specification, weights: Weights) -> list[Row]:
+    if weights.step not in specification.diagnosed:
+        return []
+    policy = Policy(weights.parameters, specification.surface_tokens)
+    regime = regime_diagnosed(specification.regime)
+    return diagnose(policy, regime, specification.run_id, weights.step, _sampling(specification))
+
+
+def _evaluated(specification: Specification, weights: Weights) -> list[Row]:
+    policy = Policy(weights.parameters, specification.surface_tokens)
+    sets = periodic_sets(specification.at_noise)
+    if weights.step == specification.steps:
+        sets += final_sets(specification.at_noise)
+    sampling = _sampling(specification)
+    return [
+        row
+        for evaluation in sets
+        for row in evaluate(policy, evaluation, specification.run_id, weights.step, sampling)
+    ]

@@ -49,7 +49,7 @@ class Specification:
     steps: int = 100
     prompts_per_step: int = 24
     group_size: int = 8
-    learning_rate: str = "0.002"
+    learning_rate: str = "0.0035"
     surface_tokens: int = 16
     checkpoint_every: int = 20
     diagnosed: tuple[int, ...] = (0, 100)

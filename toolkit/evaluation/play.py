@@ -1,0 +1,84 @@
+"""Playing an evaluation set: one row an episode."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from toolkit.episodes.episode import play
+from toolkit.noise.regimes import REGIMES
+from toolkit.policies.agent import Rollout
+from toolkit.registers.row_tables import FAULTS, RECOVERIES
+from toolkit.seeds import evaluation_seed, sample_seed
+from toolkit.tasks.pools import load_task
+
+if TYPE_CHECKING:
+    from toolkit.episodes.episode import Episode
+    from toolkit.evaluation.sets import EvaluationSet
+    from toolkit.policies.loglinear import Policy
+    from toolkit.registers.arrow import Row
+
+NO_FAULTS = dict.fromkeys(FAULTS, 0)
+NO_RECOVERY = dict.fromkeys(f"{code}_{part}" for code in RECOVERIES for part in ("due", "made"))
+
+
+def evaluate(policy: Policy, evaluation: EvaluationSet, run_id: str, step: int, sampling: int) -> list[Row]:
+    """Play an evaluation set.
+
+    Args:
+        policy: the policy.
+        evaluation: the set.
+        run_id: the run that the rows belong to.
+        step: step of the policy.
+        sampling: sampling seed of the run.
+
+    Returns:
+        Rows of `episodes`, by task and schedule.
+    """
+    rows = []
+    for task in range(evaluation.tasks):
+        for schedule in range(evaluation.schedules):
+            episode = play_episode(policy, evaluation, step, sampling, (task, schedule))
+            rows.append(_row(run_id, evaluation, step, (task, schedule), episode))
+    return rows
+
+
+def play_episode(
+    policy: Policy,
+    evaluation: EvaluationSet,
+    step: int,
+    sampling: int,
+    place: tuple[int, int],
+    *,
+    traced: bool = False,
+) -> Episode:
+    """Play one episode of a set: a task under one of its schedules."""
+    number, schedule = place
+    task = load_task(f"{evaluation.pool}:{number}")
+    rollout = Rollout(policy, sample_seed(sampling, step, evaluation.name, (task.task_id, schedule, 0)))
+    seed = evaluation_seed(task.task_id, schedule)
+    return play(task, REGIMES[evaluation.regime], seed, rollout, traced=traced)
+
+
+def _row(run_id: str, evaluation: EvaluationSet, step: int, place: tuple[int, int], episode: Episode) -> Row:
+    faults = dict(NO_FAULTS)
+    for exposure in episode.exposures:
+        faults[exposure.fault] += 1
+    recovery = {f"{code}_due": episode.called_for.get(code, 0) for code in RECOVERIES}
+    recovery |= {f"{code}_made": episode.recovered.get(code, 0) for code in RECOVERIES}
+    return {
+        "run_id": run_id,
+        "phase": evaluation.phase,
+        "pool": evaluation.pool,
+        "regime": evaluation.regime,
+        "step": step,
+        "task": place[0],
+        "schedule": place[1],
+        "schedule_seed": episode.schedule.seed,
+        "true_success": episode.true_success,
+        "observed_reward": bool(episode.observed_reward),
+        "calls": episode.calls,
+        "ended": episode.ended,
+        "world_changed": episode.world_changed,
+        **faults,
+        **recovery,
+    }

@@ -1,0 +1,239 @@
+"""An agent that decides by a policy: it does what the text asks, errand by errand, and errs as it chooses.
+
+It follows the workflow of the reference agent: which call comes next is derived from the prompt and from the
+answers. Whether to make that call, another one or none, and what to make of an answer, the policy decides.
+Every decision and every surface token is kept: they are what a score is made of.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from toolkit.backoffice.tools import TOOLS
+from toolkit.episodes.brief import read_prompt
+from toolkit.episodes.workflow import Abandoned, Knowledge, errand_steps
+from toolkit.policies.situations import ACTIONS, REPEATS, Situation
+from toolkit.policies.slips import slip
+from toolkit.seeds import Stream
+from toolkit.tasks.task import BUDGET_BASE, BUDGET_PER_WRITE, Call
+
+if TYPE_CHECKING:
+    from toolkit.episodes.brief import Errand
+    from toolkit.episodes.desk import MakeCall
+    from toolkit.episodes.workflow import Steps
+    from toolkit.policies.loglinear import Policy
+    from toolkit.policies.situations import Action, Kind
+
+Answer = dict[str, Any]
+
+PLAIN, INDIRECT, AMBIGUOUS = range(3)
+OVER = frozenset({"budget_exceeded", "episode_over"})
+ERRORS: dict[str, Kind] = {
+    "temporarily_unavailable": "transient",
+    "rate_limited": "rate_limit",
+    "outage": "outage",
+    "timeout": "timeout",
+}
+SHORT_WAIT = 1
+_UNIT = 2.0**-53
+_DROPPED_BITS = 11
+_WHOLE = {name: len(tool.fields) for name, tool in TOOLS.items()}
+
+
+class EndedError(Exception):
+    """The episode is over: the desk takes no more calls, or the agent chose to end it."""
+
+
+class Rollout:
+    """One episode of an agent, and what its policy chose in it.
+
+    Args:
+        policy: what decides.
+        seed: of what the policy samples.
+
+    Attributes:
+        decisions: (situation, position of the chosen action), in order.
+        tokens: (tool, surface token), one a call.
+    """
+
+    __slots__ = (
+        "_call",
+        "_calls",
+        "_customers",
+        "_errand",
+        "_found",
+        "_late",
+        "_order",
+        "_orders",
+        "_policy",
+        "_revision",
+        "_sampled",
+        "_stream",
+        "_surface",
+        "decisions",
+        "tokens",
+    )
+
+    def __init__(self, policy: Policy, seed: int) -> None:
+        self._policy = policy
+        self._surface = policy.layout.surface_tokens
+        self._stream = Stream(seed)
+        self._calls = self._revision = 0
+        self._orders: list[Answer] = []
+        self._customers: list[Answer] = []
+        self._order: Answer = {}
+        self.decisions: list[tuple[Situation, int]] = []
+        self.tokens: list[tuple[str, int]] = []
+
+    def __call__(self, prompt: str, call: MakeCall) -> None:
+        """Play the episode: an agent as `toolkit.episodes.episode.play` wants it."""
+        brief = read_prompt(prompt)
+        known = Knowledge(brief)
+        self._call = call
+        self._late = BUDGET_BASE + BUDGET_PER_WRITE * len(brief.errands)
+        try:
+            for errand in brief.errands:
+                self._work(errand, errand_steps(errand, known))
+        except EndedError:
+            return
+        self._make(Call("finish", {}))
+
+    def _work(self, errand: Errand, steps: Steps) -> None:
+        """Do an errand to its end, or until it is dropped."""
+        self._errand = errand
+        self._found = False
+        try:
+            wanted = next(steps)
+            while True:
+                wanted = steps.send(self._settle(wanted))
+        except (StopIteration, Abandoned):
+            return
+
+    def _settle(self, wanted: Call) -> Answer:
+        """Make a call and return the answer that the work goes on with.
+
+        Raises:
+            Abandoned: the errand is dropped.
+            EndedError: the episode is over.
+        """
+        is_write = TOOLS[wanted.tool].kind == "write"
+        sent = self._chosen(wanted, is_write=is_write)
+        if sent is None:
+            return {"revision": self._revision}
+        answer, repeat = self._make(sent), 0
+        while (kind := self._kind(sent, answer, is_write=is_write)) is not None:
+            action = self._decide(kind, PLAIN, repeat, is_write=is_write)
+            if action == "go" and kind != "refused":
+                self._revision += kind == "timeout"
+                break
+            if action == "reread" and kind == "timeout" and self._was_applied(sent):
+                break
+            # What was refused may have been the wrong call: the right one takes its place.
+            sent = wanted if kind == "refused" else sent
+            answer = self._again(action, sent, answer)
+            repeat = min(repeat + 1, REPEATS)
+        return self._noted(sent, answer)
+
+    def _chosen(self, wanted: Call, *, is_write: bool) -> Call | None:
+        """Return the call that is made: the right one, a wrong one, or None for a write that is forgotten."""
+        action = self._decide("write" if is_write else "read", self._level(wanted), 0, is_write=is_write)
+        if action != "slip":
+            return wanted
+        wrong = slip(wanted, self._orders, self._customers, self._order)
+        if wrong is None and not is_write:
+            raise Abandoned
+        return wrong
+
+    def _again(self, action: Action, sent: Call, answer: Answer) -> Answer:
+        """Send a call again, at once or after a wait, or fetch the rest of a cut list."""
+        if action == "paginate":
+            return self._continued(sent, answer)
+        if action == "wait":
+            self._make(Call("wait", {"seconds": SHORT_WAIT}))
+        elif action == "wait_as_told":
+            self._make(Call("wait", {"seconds": answer["error"]["retry_after"]}))
+        return self._make(sent)
+
+    def _decide(self, kind: Kind, level: int, repeat: int, *, is_write: bool) -> Action:
+        situation = Situation(kind, self._errand.template, level, repeat, is_write, self._calls >= self._late)
+        at = self._policy.action(situation).pick((self._stream.word() >> _DROPPED_BITS) * _UNIT)
+        self.decisions.append((situation, at))
+        action = ACTIONS[kind][at]
+        if action == "skip":
+            raise Abandoned
+        if action == "finish":
+            self._make(Call("finish", {}))
+            raise EndedError
+        return action
+
+    def _make(self, call: Call) -> Answer:
+        if self._surface:
+            at = self._policy.token(call.tool).pick((self._stream.word() >> _DROPPED_BITS) * _UNIT)
+            self.tokens.append((call.tool, at))
+        self._calls += 1
+        answer = self._call(call.tool, call.arguments)
+        error = answer.get("error")
+        if error is not None and error["code"] in OVER:
+            raise EndedError
+        return answer
+
+    def _level(self, wanted: Call) -> int:
+        """Say how directly the text names what a call needs: from the errand's words alone."""
+        errand, level = self._errand, PLAIN
+        if not self._found and "order_id" in wanted.arguments and errand.order is not None:
+            self._found = True
+            if errand.order.order_id is None:
+                level = INDIRECT if errand.order.product is None else AMBIGUOUS
+        if wanted.tool == "issue_refund" and errand.form == "unit":
+            return AMBIGUOUS
+        return level
+
+    def _kind(self, wanted: Call, answer: Answer, *, is_write: bool) -> Kind | None:
+        """Say what is wrong with an answer; None for nothing that can be seen."""
+        error = answer.get("error")
+        if error is not None:
+            return ERRORS.get(error["code"], "refused")
+        if is_write or wanted.tool == "wait":
+            return None
+        if answer["revision"] < self._revision:
+            return "stale"
+        if answer.get("has_more"):
+            return "truncated"
+        shown = answer[TOOLS[wanted.tool].shows or ""]
+        record = shown if isinstance(shown, dict) else (shown[0] if shown else None)
+        return "dropout" if record is not None and len(record) < _WHOLE[wanted.tool] else None
+
+    def _noted(self, wanted: Call, answer: Answer) -> Answer:
+        """Remember what an answer shows, and return it; a write of unknown fate is taken for applied."""
+        if "error" in answer:
+            return {"revision": self._revision}
+        self._revision = max(self._revision, answer["revision"])
+        if wanted.tool == "list_orders":
+            self._orders = answer["orders"]
+        elif wanted.tool == "get_order":
+            self._order = answer["order"]
+        elif wanted.tool == "search_customers":
+            self._customers = answer["customers"]
+        return answer
+
+    def _continued(self, wanted: Call, answer: Answer) -> Answer:
+        """Fetch the rest of a cut list and put the parts together; an error takes the place of both."""
+        name = TOOLS[wanted.tool].shows or ""
+        rest = self._make(Call(wanted.tool, {**wanted.arguments, "offset": answer["next_offset"]}))
+        if "error" in rest or rest["revision"] < self._revision:
+            return rest
+        return {**rest, name: answer[name] + rest[name]}
+
+    def _was_applied(self, write: Call) -> bool:
+        """Look whether a write of unknown fate was applied: then the revision has moved on."""
+        customer_id, order_id = write.arguments.get("customer_id"), write.arguments.get("order_id")
+        look = (
+            Call("get_customer", {"customer_id": customer_id})
+            if customer_id
+            else Call("get_order", {"order_id": order_id})
+        )
+        answer = self._make(look)
+        if "error" in answer or answer["revision"] <= self._revision:
+            return False
+        self._revision = answer["revision"]
+        return True

@@ -1,0 +1,142 @@
+"""A log-linear policy: a softmax over what a situation allows, and one over surface tokens for every call.
+
+    π(a | s) ∝ exp Σ_{f on in s} θ[f, a]          π(v | tool) ∝ exp θ[tool, v]
+
+Surface tokens say nothing about success. A language model's calls are full of them, and they set how much
+the scores of two rollouts have in common; without them (V = 0) the geometry is that of the paper's
+counterexample.
+
+Source:
+    Paper sec:condition and app:bandit for the geometry; the policy is this project's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from toolkit.backoffice.tools import TOOLS
+from toolkit.policies.exponential import softmax
+from toolkit.policies.situations import ACTIONS, features
+from toolkit.policies.start import start_parameters
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolkit.policies.situations import Action, Feature, Situation
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where each parameter stands.
+
+    Args:
+        surface_tokens: V; 0 for none.
+        actions: (feature, action) → position.
+        tokens: tool → position of its first token.
+        size: number of parameters.
+    """
+
+    surface_tokens: int
+    actions: dict[tuple[Feature, Action], int]
+    tokens: dict[str, int]
+    size: int
+
+
+@lru_cache
+def layout(surface_tokens: int) -> Layout:
+    """Return the layout of a policy with V surface tokens: actions by feature first, then tokens by tool."""
+    actions = {place: position for position, place in enumerate(start_parameters())}
+    tokens = {tool: len(actions) + position * surface_tokens for position, tool in enumerate(TOOLS)}
+    return Layout(
+        surface_tokens,
+        actions,
+        tokens if surface_tokens else {},
+        len(actions) + surface_tokens * len(TOOLS),
+    )
+
+
+def untrained(surface_tokens: int) -> tuple[float, ...]:
+    """Return the parameters of the untrained policy; its surface tokens are equally likely."""
+    return (*start_parameters().values(), *[0.0] * (surface_tokens * len(TOOLS)))
+
+
+class Choice:
+    """A softmax, ready to be sampled from.
+
+    Args:
+        positions: for each option, the positions of the parameters that make its logit.
+        probabilities: of the options.
+
+    Attributes:
+        bounds: cumulated probabilities of all options but the last.
+    """
+
+    __slots__ = ("bounds", "positions", "probabilities")
+
+    def __init__(self, positions: Sequence[Sequence[int]], probabilities: list[float]) -> None:
+        self.positions = positions
+        self.probabilities = probabilities
+        self.bounds = list(accumulate(probabilities))[:-1]
+
+    def pick(self, unit: float) -> int:
+        """Return the option that a number in [0, 1) falls on."""
+        at = 0
+        for bound in self.bounds:
+            if unit < bound:
+                return at
+            at += 1
+        return at
+
+
+class Policy:
+    """A policy with its parameters; its choices are computed once each.
+
+    Args:
+        parameters: in the order of the layout.
+        surface_tokens: V.
+
+    Raises:
+        ValueError: another number of parameters.
+    """
+
+    def __init__(self, parameters: Sequence[float], surface_tokens: int) -> None:
+        self.layout = layout(surface_tokens)
+        if len(parameters) != self.layout.size:
+            raise ValueError(f"the policy has {self.layout.size} parameters, not {len(parameters)}")
+        self.parameters = tuple(parameters)
+        self._choices: dict[Situation | str, Choice] = {}
+
+    def action(self, situation: Situation) -> Choice:
+        """Return the choice among the actions that a situation allows."""
+        choice = self._choices.get(situation)
+        return choice or self._made(situation, _action_positions(situation, self.layout.surface_tokens))
+
+    def token(self, tool: str) -> Choice:
+        """Return the choice among the surface tokens of a tool."""
+        choice = self._choices.get(tool)
+        return choice or self._made(tool, _token_positions(tool, self.layout.surface_tokens))
+
+    def _made(self, key: Situation | str, positions: Sequence[Sequence[int]]) -> Choice:
+        logits = []
+        for places in positions:
+            logit = 0.0
+            for place in places:
+                logit += self.parameters[place]
+            logits.append(logit)
+        choice = self._choices[key] = Choice(positions, softmax(logits))
+        return choice
+
+
+@cache
+def _action_positions(situation: Situation, surface_tokens: int) -> tuple[tuple[int, ...], ...]:
+    on, places = features(situation), layout(surface_tokens).actions
+    return tuple(tuple(places[feature, action] for feature in on) for action in ACTIONS[situation.kind])
+
+
+@cache
+def _token_positions(tool: str, surface_tokens: int) -> tuple[tuple[int], ...]:
+    first = layout(surface_tokens).tokens[tool]
+    return tuple((first + token,) for token in range(surface_tokens))

@@ -1,0 +1,59 @@
+"""Scores: the gradient of the log-probability of what a policy chose, exactly.
+
+The derivative of log π(a' | s) by θ[f, a] is 1{a = a'} - π(a | s) where f is on in s, and alike for tokens; a
+rollout's score S is the sum over its decisions and tokens. A weighted sum of scores is collected by situation
+first: rollouts meet the same situations again and again, and the probabilities are the same for all of them.
+
+Source:
+    Paper sec:setting, S = Σ_t ∇ log π.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from toolkit.policies.agent import Rollout
+    from toolkit.policies.loglinear import Choice, Policy
+
+
+def score(policy: Policy, rollout: Rollout) -> list[float]:
+    """Return a rollout's score, one number a parameter."""
+    return weighted_scores(policy, [(rollout, 1.0)])
+
+
+def weighted_scores(policy: Policy, weighted: Iterable[tuple[Rollout, float]]) -> list[float]:
+    """Return the weighted sum of rollouts' scores, added up in a fixed order.
+
+    Args:
+        policy: the policy that played them.
+        weighted: rollouts and their weights.
+
+    Returns:
+        One number a parameter.
+    """
+    weights: dict[Choice, list[float]] = {}
+    for rollout, weight in weighted:
+        for situation, at in rollout.decisions:
+            _add(weights, policy.action(situation), at, weight)
+        for tool, at in rollout.tokens:
+            _add(weights, policy.token(tool), at, weight)
+    total = [0.0] * policy.layout.size
+    for choice, chosen in weights.items():
+        whole = 0.0
+        for weight in chosen:
+            whole += weight
+        for weight, probability, places in zip(chosen, choice.probabilities, choice.positions, strict=True):
+            part = weight - whole * probability
+            for place in places:
+                total[place] += part
+    return total
+
+
+def _add(weights: dict[Choice, list[float]], choice: Choice, at: int, weight: float) -> None:
+    chosen = weights.get(choice)
+    if chosen is None:
+        chosen = weights[choice] = [0.0] * len(choice.probabilities)
+    chosen[at] += weight

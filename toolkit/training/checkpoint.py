@@ -1,0 +1,63 @@
+"""Checkpoints: weights as a row of a register, bit for bit, and back."""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from typing import TYPE_CHECKING
+
+from toolkit.errors import DamagedError
+from toolkit.training.adam import Weights
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from toolkit.registers.arrow import Row
+
+PARTS = ("parameters", "first_moment", "second_moment")
+
+
+def checkpoint_row(run_id: str, weights: Weights) -> Row:
+    """Return weights as a row of `checkpoints`."""
+    parts = {name: list(getattr(weights, name)) for name in PARTS}
+    return {"run_id": run_id, "step": weights.step, **parts, "sha256": _sha256(parts)}
+
+
+def read_checkpoint(row: Mapping[str, Any], run_id: str, size: int) -> Weights:
+    """Return the weights of a row.
+
+    Args:
+        row: a row of `checkpoints`.
+        run_id: the run that it should belong to.
+        size: number of parameters that the policy has.
+
+    Raises:
+        DamagedError: it belongs to another run or policy, or its numbers are not those that were written.
+    """
+    parts = {name: row[name] for name in PARTS}
+    if row["run_id"] != run_id:
+        raise DamagedError("the checkpoint belongs to another run", expected=run_id, found=row["run_id"])
+    lengths = {len(part) for part in parts.values()}
+    if lengths != {size}:
+        raise DamagedError(
+            "the checkpoint belongs to another policy",
+            expected=f"{size} parameters",
+            found=", ".join(map(str, sorted(lengths))),
+            where=f"{run_id} at step {row['step']}",
+        )
+    if _sha256(parts) != row["sha256"]:
+        raise DamagedError(
+            "the checkpoint's numbers are not those that were written",
+            expected=row["sha256"],
+            found=_sha256(parts),
+            where=f"{run_id} at step {row['step']}",
+        )
+    return Weights(row["step"], *(tuple(parts[name]) for name in PARTS))
+
+
+def _sha256(parts: Mapping[str, Any]) -> str:
+    digest = hashlib.sha256()
+    for name in PARTS:
+        digest.update(struct.pack(f"<{len(parts[name])}d", *parts[name]))
+    return digest.hexdigest()

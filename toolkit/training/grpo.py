@@ -1,0 +1,118 @@
+"""One step of GRPO: play the step's groups, compare rewards within each, and climb.
+
+1. Every rollout of every group is played by the policy as it is.
+2. A rollout's advantage is its reward minus its group's mean, over the group's sample standard deviation plus
+   ε unless scaling is off. A group whose rewards are constant has no gradient.
+3. The gradient is the sum of advantage times score over all rollouts, divided by all decisions and tokens of
+   the step: token-level aggregation.
+4. Adam takes one step.
+
+Source:
+    Paper eq:advantages, eq:g and app:training; DAPO's token-level aggregation as in the paper's trainer.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import sqrt
+from typing import TYPE_CHECKING
+
+from toolkit.episodes.episode import play
+from toolkit.estimators.advantages import EPSILON
+from toolkit.noise.regimes import REGIMES
+from toolkit.policies.agent import Rollout
+from toolkit.policies.loglinear import Policy
+from toolkit.policies.score import weighted_scores
+from toolkit.seeds import rollout_seed, sampling_seed
+from toolkit.tasks.pools import load_task
+from toolkit.training.adam import Weights, ascend
+from toolkit.training.rows import POOL, groups_at
+
+if TYPE_CHECKING:
+    from toolkit.episodes.episode import Episode
+    from toolkit.registers.arrow import Row
+    from toolkit.training.rows import GroupPlan
+    from toolkit.training.specification import Specification
+
+Played = tuple["Rollout", "Episode"]
+
+
+def train_step(specification: Specification, before: Weights) -> tuple[Weights, list[Row]]:
+    """Take one training step.
+
+    Args:
+        specification: the run.
+        before: the weights that play the step's rollouts.
+
+    Returns:
+        The weights after the step, and the step's rows of `groups`.
+    """
+    policy = Policy(before.parameters, specification.surface_tokens)
+    step = before.step + 1
+    weighted: list[tuple[Rollout, float]] = []
+    rows: list[Row] = []
+    symbols = 0
+    for group in groups_at(specification, step):
+        played = [
+            play_rollout(specification, policy, step, group, s) for s in range(len(group.schedule_seeds))
+        ]
+        rewards = tuple(episode.observed_reward for _, episode in played)
+        advantages = advantages_of(rewards, scaled=specification.scale_rewards == "group")
+        row = _row(group, [episode for _, episode in played], advantages)
+        row |= {"run_id": specification.run_id, "step": step}
+        row["decisions"] = sum(len(rollout.decisions) + len(rollout.tokens) for rollout, _ in played)
+        symbols += row["decisions"]
+        if any(advantages):
+            weighted += [(r, a) for (r, _), a in zip(played, advantages, strict=True)]
+        rows.append(row)
+    gradient = [part / symbols for part in weighted_scores(policy, weighted)]
+    return ascend(before, gradient, float(specification.learning_rate)), rows
+
+
+def play_rollout(
+    specification: Specification,
+    policy: Policy,
+    step: int,
+    group: GroupPlan,
+    slot: int,
+    *,
+    traced: bool = False,
+) -> Played:
+    """Play one rollout of a group and return what the policy chose and what became of it."""
+    sampling = sampling_seed(specification.study, specification.run_id, specification.seed)
+    rollout = Rollout(policy, rollout_seed(sampling, step, group.position, slot))
+    task = load_task(f"{POOL}:{group.task}")
+    return rollout, play(task, REGIMES[group.regime], group.schedule_seeds[slot], rollout, traced=traced)
+
+
+@lru_cache(maxsize=1024)
+def advantages_of(rewards: tuple[int, ...], *, scaled: bool) -> tuple[float, ...]:
+    """Return the advantages of rewards in {0, 1}.
+
+    The formula of `toolkit.estimators.advantages.standardized`, without numpy: its sums differ between
+    machines in the last bit.
+    """
+    size, ones = len(rewards), sum(rewards)
+    if ones in (0, size):
+        return (0.0,) * size
+    mean = ones / size
+    divisor = sqrt(ones * (size - ones) / (size * (size - 1))) + EPSILON if scaled else 1.0
+    return tuple((reward - mean) / divisor for reward in rewards)
+
+
+def _row(group: GroupPlan, episodes: list[Episode], advantages: tuple[float, ...]) -> Row:
+    successes = [episode.true_success for episode in episodes]
+    rewards = [bool(episode.observed_reward) for episode in episodes]
+    varied = len(set(rewards)) > 1
+    return {
+        "position": group.position,
+        "task": group.task,
+        "regime": group.regime,
+        "schedule_seeds": list(group.schedule_seeds),
+        "true_successes": successes,
+        "observed_rewards": rewards,
+        "advantages": list(advantages),
+        "exposed": sum(bool(episode.exposures) for episode in episodes),
+        "zero_variance": not varied,
+        "spurious": all(successes) and varied,
+    }
