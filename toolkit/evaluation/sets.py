@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from toolkit.noise.regimes import REGIMES
+
 
 class EvaluationSet(NamedTuple):
     """A set: the first tasks of a pool, each under its first schedules.
@@ -30,6 +32,33 @@ class EvaluationSet(NamedTuple):
     def name(self) -> str:
         """Name of the set, unique among a run's."""
         return f"{self.phase}/{self.regime}"
+
+
+def sets_at(battery: str, at_noise: str, *, is_last: bool) -> tuple[EvaluationSet, ...]:
+    """Return the sets that are played at a checkpoint.
+
+    Args:
+        battery: `registered`, or `learning`: the learning curve alone, on the whole validation pool.
+        at_noise: the run's training noise, as evaluated.
+        is_last: whether training ends at the checkpoint.
+
+    Raises:
+        ValueError: there is no such battery.
+    """
+    if battery == "learning":
+        return (learning_set(at_noise),)
+    if battery != "registered":
+        raise ValueError(f"there is no battery {battery!r}")
+    return periodic_sets(at_noise) + (final_sets(at_noise) if is_last else ())
+
+
+def learning_set(at_noise: str) -> EvaluationSet:
+    """Return the set of a learning curve with many tasks: true success at training noise.
+
+    A flip changes no true success, so that flips are evaluated on the clean set, as the registration does.
+    """
+    regime = "clean" if REGIMES[at_noise].is_quiet else at_noise
+    return EvaluationSet("periodic", "validation", regime, 300, 2)
 
 
 def periodic_sets(at_noise: str) -> tuple[EvaluationSet, ...]:

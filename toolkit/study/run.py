@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from toolkit.evaluation.diagnostic import diagnose, regime_diagnosed
 from toolkit.evaluation.play import evaluate
-from toolkit.evaluation.sets import final_sets, periodic_sets
+from toolkit.evaluation.sets import sets_at
 from toolkit.policies.loglinear import Policy, layout, untrained
 from toolkit.seeds import sampling_seed
 from toolkit.training.adam import start
@@ -83,9 +83,8 @@ def _diagnosed(specification: Specification, weights: Weights) -> list[Row]:
 
 def _evaluated(specification: Specification, weights: Weights) -> list[Row]:
     policy = Policy(weights.parameters, specification.surface_tokens)
-    sets = periodic_sets(specification.at_noise)
-    if weights.step == specification.steps:
-        sets += final_sets(specification.at_noise)
+    is_last = weights.step == specification.steps
+    sets = sets_at(specification.battery, specification.at_noise, is_last=is_last)
     sampling = _sampling(specification)
     return [
         row

@@ -24,6 +24,7 @@ class Specification:
         role: role of the run in the decisions.
         regime: noise of training.
         at_noise: regime of the periodic evaluation at training noise.
+        battery: which evaluation sets are played: `registered`, or `learning` for the learning curve alone.
         scale_rewards: `group`: advantages are divided by their group's standard deviation; `none`: not.
         steps: training steps.
         prompts_per_step: groups in a step.
@@ -46,6 +47,7 @@ class Specification:
     regime: str
     at_noise: str
     scale_rewards: str
+    battery: str = "registered"
     steps: int = 100
     prompts_per_step: int = 24
     group_size: int = 8
