@@ -15,6 +15,9 @@ from toolkit.seeds import evaluation_seed, sample_seed
 from toolkit.tasks.pools import POOLS, load_task
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
     from toolkit.policies.loglinear import Policy
     from toolkit.registers.arrow import Row
 
@@ -45,26 +48,33 @@ def diagnose(
     Returns:
         Rows of `luck_share`: one a task and schedule, with the outcome of every sample.
     """
-    rows = []
-    for number in range(POOLS[pool].size):
-        task = load_task(f"{pool}:{number}")
-        for schedule in range(SCHEDULES):
-            seed = evaluation_seed(task.task_id, schedule)
-            played = [
-                play(task, REGIMES[regime], seed, Rollout(policy, sample_seed(sampling, step, pool, at)))
-                for at in ((task.task_id, schedule, sample) for sample in range(SAMPLES))
-            ]
-            rows.append(
-                {
-                    "run_id": run_id,
-                    "step": step,
-                    "pool": pool,
-                    "regime": regime,
-                    "task": number,
-                    "schedule": schedule,
-                    "schedule_seed": seed,
-                    "true_successes": [episode.true_success for episode in played],
-                    "observed_rewards": [bool(episode.observed_reward) for episode in played],
-                }
-            )
-    return rows
+    places = [
+        {"run_id": run_id, "step": step, "pool": pool, "regime": regime, "task": task, "schedule": schedule}
+        for task in range(POOLS[pool].size)
+        for schedule in range(SCHEDULES)
+    ]
+    return [diagnosed_row(policy, place, sampling) for place in places]
+
+
+def diagnosed_row(policy: Policy, place: Mapping[str, Any], sampling: int) -> Row:
+    """Play one row of a table: the samples of one task under one schedule.
+
+    Args:
+        policy: the policy.
+        place: run, step, pool, regime, task and schedule.
+        sampling: sampling seed of the run.
+    """
+    pool, schedule = place["pool"], place["schedule"]
+    task = load_task(f"{pool}:{place['task']}")
+    seed = evaluation_seed(task.task_id, schedule)
+    rollouts = (
+        Rollout(policy, sample_seed(sampling, place["step"], pool, (task.task_id, schedule, sample)))
+        for sample in range(SAMPLES)
+    )
+    played = [play(task, REGIMES[place["regime"]], seed, rollout) for rollout in rollouts]
+    return {
+        **{name: place[name] for name in ("run_id", "step", "pool", "regime", "task", "schedule")},
+        "schedule_seed": seed,
+        "true_successes": [episode.true_success for episode in played],
+        "observed_rewards": [bool(episode.observed_reward) for episode in played],
+    }

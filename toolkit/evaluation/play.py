@@ -38,7 +38,8 @@ def evaluate(policy: Policy, evaluation: EvaluationSet, run_id: str, step: int, 
     for task in range(evaluation.tasks):
         for schedule in range(evaluation.schedules):
             episode = play_episode(policy, evaluation, step, sampling, (task, schedule))
-            rows.append(_row(run_id, evaluation, step, (task, schedule), episode))
+            row = episode_row(run_id, evaluation, step, episode)
+            rows.append({**row, "schedule": schedule})
     return rows
 
 
@@ -59,7 +60,8 @@ def play_episode(
     return play(task, REGIMES[evaluation.regime], seed, rollout, traced=traced)
 
 
-def _row(run_id: str, evaluation: EvaluationSet, step: int, place: tuple[int, int], episode: Episode) -> Row:
+def episode_row(run_id: str, evaluation: EvaluationSet, step: int, episode: Episode) -> Row:
+    """Return an episode as a row of `episodes`, but for the index of its schedule."""
     faults = dict(NO_FAULTS)
     for exposure in episode.exposures:
         faults[exposure.fault] += 1
@@ -71,8 +73,7 @@ def _row(run_id: str, evaluation: EvaluationSet, step: int, place: tuple[int, in
         "pool": evaluation.pool,
         "regime": evaluation.regime,
         "step": step,
-        "task": place[0],
-        "schedule": place[1],
+        "task": episode.task.index,
         "schedule_seed": episode.schedule.seed,
         "true_success": episode.true_success,
         "observed_reward": bool(episode.observed_reward),

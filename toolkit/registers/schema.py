@@ -70,7 +70,7 @@ RUNS = Table(
         real("wall_time_s", "Duration of the run.", unit="s", low=0, nullable=True),
         real("peak_memory_gb", "Peak accelerator memory.", unit="GB", low=0, nullable=True),
         real("estimated_cost_usd", "Estimated cost.", unit="USD", low=0, nullable=True),
-        text("specification_sha256", "SHA-256 of the run's specification.", nullable=True),
+        text("specification", "JSON: all that decides the bytes of the run.", nullable=True),
     ),
     key=("run_id",),
 )

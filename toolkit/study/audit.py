@@ -1,0 +1,93 @@
+"""Auditing a study: rows drawn at random and played again, each from its run's checkpoint.
+
+Rows are drawn uniformly over the tables that can be played: episodes, training groups, and rows of the
+luck-share tables. The audit fails on the first difference.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from toolkit.errors import IncompleteError
+from toolkit.seeds import Stream, derive
+from toolkit.study.replay import Replayer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from toolkit.registers.study import Study
+
+PLAYABLE = ("episodes", "groups", "luck_share")
+
+
+@dataclass(frozen=True)
+class Audited:
+    """What an audit played.
+
+    Args:
+        rows: how many rows there are to draw from.
+        sampled: table → rows that were drawn and played again.
+        runs: the runs that they belong to.
+    """
+
+    rows: int
+    sampled: dict[str, int]
+    runs: tuple[str, ...]
+
+
+def audit(study: Study, sample: int, seed: int, progress: Callable[[int, str], None]) -> Audited:
+    """Play random rows of a study again.
+
+    Args:
+        study: the study.
+        sample: how many rows.
+        seed: of the draw.
+        progress: told how many rows were played, and which run's are being played.
+
+    Returns:
+        What was played.
+
+    Raises:
+        IncompleteError: the study holds no rows that can be played.
+        VerificationError: a row comes out otherwise.
+        DamagedError: a file is damaged.
+    """
+    chosen, total = _draw(study, sample, seed)
+    played = 0
+    for run_id in sorted(chosen):
+        replayer = Replayer(study, run_id)
+        for table, position in sorted(chosen[run_id]):
+            progress(played, run_id)
+            replayer.check(table, replayer.rows(table)[position])
+            played += 1
+    counts = {table: sum(t == table for places in chosen.values() for t, _ in places) for table in PLAYABLE}
+    return Audited(total, counts, tuple(sorted(chosen)))
+
+
+def _draw(study: Study, sample: int, seed: int) -> tuple[dict[str, list[tuple[str, int]]], int]:
+    """Draw rows; return run → (table, position in the run's file), and how many rows there are."""
+    files = [
+        (table, PurePosixPath(name).stem, study.manifest.files[name].rows or 0)
+        for table in PLAYABLE
+        if study.has(table)
+        for name in study.manifest.tables[table].files
+    ]
+    total = sum(rows for _, _, rows in files)
+    if not total:
+        raise IncompleteError(
+            f"study {study.name!r} holds no rows that can be played again",
+            where=study.folder,
+            remedy="audit a study that ships its rows: --study embedded",
+        )
+    stream = Stream(derive("audit/v1", seed, study.name))
+    chosen: dict[str, list[tuple[str, int]]] = {}
+    for number in sorted(stream.sample(range(total), min(sample, total))):
+        at = number
+        for table, run_id, rows in files:
+            if at < rows:
+                chosen.setdefault(run_id, []).append((table, at))
+                break
+            at -= rows
+    return chosen, total
