@@ -1,0 +1,48 @@
+"""The portable exponential."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkit.policies.exponential import exp, softmax
+
+# Bits as this toolkit computes them: another machine, Python or library has to find the same.
+BITS = {
+    -700.0: "0x1.14f2b0fb9307fp-1010",
+    -1.0: "0x1.78b56362cef38p-2",
+    0.5: "0x1.a61298e1e069cp+0",
+    1.0: "0x1.5bf0a8b14576ap+1",
+    10.0: "0x1.5829dcf950560p+14",
+}
+
+
+@given(st.floats(-700, 700))
+def test_is_within_one_unit_of_the_library(x: float) -> None:
+    assert abs(exp(x) - math.exp(x)) <= 2 * math.ulp(math.exp(x))
+
+
+@pytest.mark.parametrize(("x", "bits"), BITS.items())
+def test_gives_the_same_bits_everywhere(x: float, bits: str) -> None:
+    assert exp(x).hex() == bits
+
+
+def test_is_one_at_zero() -> None:
+    assert exp(0.0) == 1.0
+
+
+@pytest.mark.parametrize("x", [701.0, -701.0, math.inf, math.nan])
+def test_refuses_what_is_out_of_range(x: float) -> None:
+    with pytest.raises(OverflowError):
+        exp(x)
+
+
+@given(st.lists(st.floats(-30, 30), min_size=1, max_size=16))
+def test_probabilities_add_up_to_one(logits: list[float]) -> None:
+    assert math.fsum(softmax(logits)) == pytest.approx(1.0, abs=1e-14)
+
+
+def test_a_higher_logit_is_likelier_by_its_exponential() -> None:
+    first, second = softmax([1.0, 0.0])
+    assert first / second == pytest.approx(math.e, rel=1e-14)

@@ -1,0 +1,173 @@
+"""The log-linear policy and its scores."""
+
+import math
+from itertools import islice
+
+import pytest
+
+from toolkit.episodes.agents import reference
+from toolkit.episodes.episode import play
+from toolkit.noise.regimes import REGIMES
+from toolkit.policies.agent import Rollout
+from toolkit.policies.loglinear import Policy, layout, untrained
+from toolkit.policies.score import score, weighted_scores
+from toolkit.policies.situations import ACTIONS, Situation, every_feature, features
+from toolkit.policies.start import SHIFTS, START
+from toolkit.seeds import evaluation_seed
+from toolkit.tasks.pools import load_task, tasks
+
+TOKENS = 4
+SITUATION = Situation("write", "partial_refund", 2, 0, is_write=True, late=True)
+
+
+def rollout(policy: Policy, number: int, regime: str = "faults_p025") -> Rollout:
+    """Play one validation task and return what the policy chose."""
+    task = load_task(f"validation:{number}")
+    played = Rollout(policy, number)
+    play(task, REGIMES[regime], evaluation_seed(task.task_id, 0), played)
+    return played
+
+
+def log_probability(policy: Policy, played: Rollout) -> float:
+    """Return the log-probability of a rollout's choices, from the definition."""
+    chosen = [policy.action(situation).probabilities[at] for situation, at in played.decisions]
+    chosen += [policy.token(tool).probabilities[at] for tool, at in played.tokens]
+    return math.fsum(map(math.log, chosen))
+
+
+def careful() -> Policy:
+    """Return a policy that makes every call and recovers from every fault that can be recovered from."""
+    wanted = {
+        "read": "go",
+        "write": "go",
+        "transient": "retry",
+        "rate_limit": "wait_as_told",
+        "outage": "skip",
+        "timeout": "reread",
+        "refused": "go",
+        "truncated": "paginate",
+        "stale": "reread",
+        "dropout": "reread",
+    }
+    parameters = [40.0 if wanted[feature[0]] == action else 0.0 for feature, action in layout(0).actions]
+    return Policy(parameters, 0)
+
+
+@pytest.mark.parametrize("surface_tokens", [0, TOKENS])
+def test_a_score_is_the_gradient_of_the_log_probability(surface_tokens: int) -> None:
+    start = list(untrained(surface_tokens))
+    policy = Policy(start, surface_tokens)
+    played = rollout(policy, 3)
+    found = score(policy, played)
+    step = 1e-6
+    for place in range(0, len(start), 7):
+        above, below = list(start), list(start)
+        above[place] += step
+        below[place] -= step
+        slope = log_probability(Policy(above, surface_tokens), played) - log_probability(
+            Policy(below, surface_tokens), played
+        )
+        assert found[place] == pytest.approx(slope / (2 * step), abs=1e-7)
+
+
+def test_the_expected_score_of_a_choice_is_zero() -> None:
+    policy = Policy(untrained(TOKENS), TOKENS)
+    choice = policy.action(SITUATION)
+    total = [0.0] * policy.layout.size
+    for at, probability in enumerate(choice.probabilities):
+        chosen = Rollout(policy, 0)
+        chosen.decisions.append((SITUATION, at))
+        total = [t + probability * s for t, s in zip(total, score(policy, chosen), strict=True)]
+    assert max(map(abs, total)) < 1e-15
+
+
+def test_a_weighted_sum_of_scores_is_the_sum_of_weighted_scores() -> None:
+    policy = Policy(untrained(TOKENS), TOKENS)
+    rollouts = [rollout(policy, number) for number in range(4)]
+    weights = [1.5, -0.5, 0.25, -1.25]
+    expected = [
+        math.fsum(w * part for w, part in zip(weights, parts, strict=True))
+        for parts in zip(*(score(policy, r) for r in rollouts), strict=True)
+    ]
+    found = weighted_scores(policy, zip(rollouts, weights, strict=True))
+    assert found == pytest.approx(expected, abs=1e-12)
+
+
+def test_surface_tokens_are_equally_likely_before_training() -> None:
+    policy = Policy(untrained(TOKENS), TOKENS)
+    assert policy.token("get_order").probabilities == [0.25] * TOKENS
+
+
+def test_without_surface_tokens_none_is_drawn() -> None:
+    assert rollout(Policy(untrained(0), 0), 1).tokens == []
+
+
+def test_every_call_has_a_surface_token() -> None:
+    policy = Policy(untrained(TOKENS), TOKENS)
+    task = load_task("validation:5")
+    played = Rollout(policy, 5)
+    episode = play(task, REGIMES["clean"], 0, played, traced=True)
+    assert [tool for tool, _ in played.tokens] == [call.tool for call in episode.trace or ()]
+
+
+def test_the_start_is_a_distribution_for_every_kind() -> None:
+    assert {kind: math.fsum(START[kind].values()) for kind in ACTIONS} == pytest.approx(
+        dict.fromkeys(ACTIONS, 1.0)
+    )
+
+
+def test_the_start_names_every_action_that_is_allowed() -> None:
+    assert {kind: set(START[kind]) for kind in ACTIONS} == {k: set(a) for k, a in ACTIONS.items()}
+
+
+def test_shifts_stand_on_features_and_actions_that_exist() -> None:
+    assert set(SHIFTS) <= set(layout(0).actions)
+
+
+def test_a_plain_situation_has_the_start_probabilities() -> None:
+    policy = Policy(untrained(0), 0)
+    found = policy.action(Situation("dropout", "cancel_pending", 0, 0, is_write=False, late=False))
+    assert dict(zip(ACTIONS["dropout"], found.probabilities, strict=True)) == pytest.approx(
+        dict(START["dropout"]), abs=1e-6
+    )
+
+
+def test_every_feature_of_a_situation_has_its_parameters() -> None:
+    known = set(every_feature())
+    assert set(features(SITUATION)) <= known
+
+
+def test_a_policy_with_another_number_of_parameters_is_refused() -> None:
+    with pytest.raises(ValueError, match="the policy has"):
+        Policy([0.0], TOKENS)
+
+
+@pytest.mark.parametrize("number", range(0, 60, 3))
+def test_a_careful_policy_makes_the_reference_agents_calls_on_clean_tasks(number: int) -> None:
+    task = load_task(f"train:{number}")
+    mine = play(task, REGIMES["clean"], 0, Rollout(careful(), 0), traced=True)
+    theirs = play(task, REGIMES["clean"], 0, reference, traced=True)
+    calls = [(c.tool, c.arguments) for c in mine.trace or () if c.tool != "finish"]
+    assert calls == [(c.tool, c.arguments) for c in theirs.trace or () if c.tool != "finish"]
+
+
+def test_a_careful_policy_recovers_from_everything_but_outages() -> None:
+    regime = REGIMES["faults_p025_outage_free"]
+    played = [
+        play(task, regime, evaluation_seed(task.task_id, 0), Rollout(careful(), 0))
+        for task in islice(tasks("validation"), 100)
+    ]
+    assert {e.ended for e in played if not e.true_success} <= {"budget_exceeded"}
+
+
+def test_the_same_seed_gives_the_same_choices() -> None:
+    policy = Policy(untrained(TOKENS), TOKENS)
+    assert rollout(policy, 8).decisions == rollout(policy, 8).decisions
+
+
+def test_the_prompt_and_the_answers_are_all_that_the_agent_gets() -> None:
+    policy = Policy(untrained(TOKENS), TOKENS)
+    task = load_task("train:3")
+    seen = []
+    Rollout(policy, 1)(task.prompt, lambda tool, _: seen.append(tool) or {"error": {"code": "episode_over"}})
+    assert len(seen) == 1

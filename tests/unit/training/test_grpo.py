@@ -1,0 +1,185 @@
+"""GRPO: groups, advantages, gradient, Adam, checkpoints."""
+
+import hashlib
+import struct
+from dataclasses import replace
+from math import fsum
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkit.errors import DamagedError
+from toolkit.estimators.advantages import mean_centred, standardized
+from toolkit.policies.loglinear import Policy, layout, untrained
+from toolkit.policies.score import score
+from toolkit.training.adam import Weights, ascend, start
+from toolkit.training.checkpoint import checkpoint_row, read_checkpoint
+from toolkit.training.grpo import advantages_of, play_rollout, train_step
+from toolkit.training.rows import groups_at
+from toolkit.training.specification import Specification
+
+SMALL = Specification(
+    study="test",
+    run_id="c4-paired-s0",
+    condition="C4",
+    arm="paired",
+    seed=0,
+    tier=1,
+    role="primary",
+    regime="flips_q010",
+    at_noise="flips_q010",
+    scale_rewards="group",
+    prompts_per_step=4,
+    surface_tokens=2,
+)
+# Of the parameters after two steps of the small run: the same bits on every machine, Python and library.
+TWO_STEPS = "1e0e30f70e9d8a08261ab0dfef9edcc6a83e0b1d5f72ce4b6e8e5c6c4a6b9b65"
+
+
+def arm(name: str, **changes: object) -> Specification:
+    """Return the small specification for another arm."""
+    return replace(SMALL, arm=name, run_id=f"c4-{name}-s0", **changes)
+
+
+def trained(specification: Specification, steps: int) -> Weights:
+    """Train from the start."""
+    weights = start(untrained(specification.surface_tokens))
+    for _ in range(steps):
+        weights, _rows = train_step(specification, weights)
+    return weights
+
+
+@given(st.lists(st.integers(0, 1), min_size=2, max_size=12))
+def test_scaled_advantages_are_the_estimators(rewards: list[int]) -> None:
+    found = advantages_of(tuple(rewards), scaled=True)
+    assert found == pytest.approx(standardized(rewards).tolist(), abs=1e-12)
+
+
+@given(st.lists(st.integers(0, 1), min_size=2, max_size=12))
+def test_unscaled_advantages_are_mean_centred(rewards: list[int]) -> None:
+    found = advantages_of(tuple(rewards), scaled=False)
+    assert found == pytest.approx(mean_centred(rewards).tolist(), abs=1e-12)
+
+
+def test_a_constant_group_has_no_advantage() -> None:
+    assert advantages_of((1,) * 8, scaled=True) == (0.0,) * 8
+
+
+def test_paired_groups_share_one_schedule_seed() -> None:
+    assert {len(set(g.schedule_seeds)) for g in groups_at(SMALL, 1)} == {1}
+
+
+def test_independent_groups_share_none() -> None:
+    assert {len(set(g.schedule_seeds)) for g in groups_at(arm("independent"), 1)} == {8}
+
+
+@pytest.mark.parametrize("name", ["independent", "clean"])
+def test_arms_of_one_seed_meet_the_same_tasks_in_the_same_order(name: str) -> None:
+    mine, theirs = ([g.task for s in range(1, 9) for g in groups_at(a, s)] for a in (SMALL, arm(name)))
+    assert mine == theirs
+
+
+def test_another_seed_meets_other_tasks() -> None:
+    other = replace(SMALL, seed=1)
+    assert [g.task for g in groups_at(SMALL, 1)] != [g.task for g in groups_at(other, 1)]
+
+
+def test_every_task_is_met_once_before_any_is_met_again() -> None:
+    whole = replace(SMALL, prompts_per_step=20)
+    met = [group.task for step in range(1, 101) for group in groups_at(whole, step)]
+    assert sorted(met) == list(range(2000))
+
+
+def test_groups_of_one_step_have_schedules_of_their_own() -> None:
+    seeds = [group.schedule_seeds[0] for step in (1, 2) for group in groups_at(SMALL, step)]
+    assert len(set(seeds)) == len(seeds)
+
+
+@pytest.mark.parametrize(("name", "shared"), [("blocking", 8), ("blocking_paired", 1)])
+def test_blocking_plays_each_task_clean_and_noisy(name: str, shared: int) -> None:
+    groups = groups_at(arm(name), 1)
+    found = [(g.position, g.task == groups[g.position - g.position % 2].task, g.regime) for g in groups]
+    assert found == [
+        (0, True, "clean"),
+        (1, True, "flips_q010"),
+        (2, True, "clean"),
+        (3, True, "flips_q010"),
+    ]
+    assert {len(set(g.schedule_seeds)) for g in groups if g.regime != "clean"} == {shared}
+
+
+def test_a_step_climbs_the_token_weighted_gradient() -> None:
+    before = start(untrained(2))
+    policy = Policy(before.parameters, 2)
+    after, rows = train_step(SMALL, before)
+    parts, symbols = [], 0
+    for group, row in zip(groups_at(SMALL, 1), rows, strict=True):
+        played = [play_rollout(SMALL, policy, 1, group, slot) for slot in range(8)]
+        symbols += sum(len(r.decisions) + len(r.tokens) for r, _ in played)
+        rewards = [episode.observed_reward for _, episode in played]
+        assert row["observed_rewards"] == list(map(bool, rewards))
+        parts += [
+            [a * s for s in score(policy, r)] for a, (r, _) in zip(standardized(rewards), played, strict=True)
+        ]
+    gradient = [fsum(column) / symbols for column in zip(*parts, strict=True)]
+    assert [m / 0.1 for m in after.first_moment] == pytest.approx(gradient, abs=1e-12)
+
+
+def test_adam_is_the_algorithm_of_its_paper() -> None:
+    slopes = np.random.default_rng(1).normal(size=(20, 3))
+    weights, theta, m, v = start([0.5, -1.0, 2.0]), np.array([0.5, -1.0, 2.0]), np.zeros(3), np.zeros(3)
+    for step, slope in enumerate(slopes, 1):
+        weights = ascend(weights, slope.tolist(), 0.01)
+        m, v = 0.9 * m + 0.1 * slope, 0.999 * v + 0.001 * slope**2
+        theta += 0.01 * (m / (1 - 0.9**step)) / (np.sqrt(v / (1 - 0.999**step)) + 1e-8)
+    assert weights.parameters == pytest.approx(theta.tolist(), rel=1e-12)
+
+
+def test_training_gives_the_same_bits_everywhere() -> None:
+    parameters = trained(SMALL, 2).parameters
+    assert hashlib.sha256(struct.pack(f"<{len(parameters)}d", *parameters)).hexdigest() == TWO_STEPS
+
+
+def test_arms_take_samples_of_their_own() -> None:
+    assert trained(SMALL, 1) != trained(replace(SMALL, run_id="another"), 1)
+
+
+def test_a_spurious_group_is_all_correct_and_varies() -> None:
+    independent = arm("independent", prompts_per_step=24)
+    _, rows = train_step(independent, start(untrained(2)))
+    assert [r["spurious"] for r in rows] == [
+        all(r["true_successes"]) and len(set(r["observed_rewards"])) == 2 for r in rows
+    ]
+    assert any(r["spurious"] for r in rows)
+
+
+def test_a_paired_group_is_never_spurious() -> None:
+    _, rows = train_step(arm("paired", prompts_per_step=24), start(untrained(2)))
+    assert not any(r["spurious"] for r in rows)
+
+
+def test_a_checkpoint_comes_back_bit_for_bit() -> None:
+    weights = trained(SMALL, 1)
+    row = checkpoint_row("r", weights)
+    assert read_checkpoint(row, "r", layout(2).size) == weights
+
+
+def test_a_checkpoint_of_another_run_is_refused() -> None:
+    row = checkpoint_row("r", start(untrained(2)))
+    with pytest.raises(DamagedError, match="another run"):
+        read_checkpoint(row, "s", layout(2).size)
+
+
+def test_a_checkpoint_of_another_policy_is_refused() -> None:
+    row = checkpoint_row("r", start(untrained(2)))
+    with pytest.raises(DamagedError, match="another policy"):
+        read_checkpoint(row, "r", layout(16).size)
+
+
+def test_a_checkpoint_whose_numbers_were_changed_is_refused() -> None:
+    row = checkpoint_row("r", start(untrained(2)))
+    row["second_moment"][3] = 1e-300
+    with pytest.raises(DamagedError, match="not those that were written"):
+        read_checkpoint(row, "r", layout(2).size)
