@@ -88,27 +88,64 @@ def play(
 
 
 @episode.command()
-@click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
+@click.argument("file", type=click.Path(path_type=Path, allow_dash=True), required=False)
+@click.option("--study", metavar="NAME|PATH", help="Study whose row is played, with --run and its place.")
+@click.option("--run", "run_id", help="Run of the row.")
+@click.option("--step", type=click.IntRange(0), help="Step of the evaluation, or of the training group.")
+@click.option("--phase", type=click.Choice(["periodic", "final"]), default="periodic", show_default=True)
+@click.option("--regime", help="Regime of the evaluation.")
+@click.option("--task", type=click.IntRange(0), help="Evaluation: position of the task in its pool.")
+@click.option("--schedule", type=click.IntRange(0), help="Evaluation: index of the schedule.")
+@click.option("--position", type=click.IntRange(0), help="Training: position of the group in its step.")
+@click.option("--slot", type=click.IntRange(0), help="Training: which rollout of the group.")
 @click.option("--full", is_flag=True, help="Print every answer whole.")
 @json_option
-def replay(*, file: Path, full: bool, as_json: bool) -> None:
+def replay(*, file: Path | None, study: str | None, full: bool, as_json: bool, **place: Any) -> None:
     """Play a recorded episode again: the same calls must meet the same answers, draws and outcome.
 
-    FILE is what `toolkit episode play --json` printed; - reads it from stdin.
+    FILE is what `toolkit episode play --json` printed; - reads it from stdin. In place of a file, a row of a
+    study's registers is named: the policy of its run's checkpoint then plays it, and what comes out has to be
+    what the register says.
 
     \b
     Examples:
       toolkit episode replay tests/golden/episode.json
-      toolkit episode replay tests/golden/episode.json --json
+      toolkit episode replay --study embedded --run c2-paired-s0 --step 40 --regime faults_p025 --task 3 --schedule 1
+      toolkit episode replay --study embedded --run c4-independent-s1 --step 7 --position 2 --slot 5 --json
     """
     from toolkit.episodes.replay import replay as replay_episode
 
-    played = replay_episode(_read(file))
+    if (file is None) == (study is None):
+        raise UsageError("name a FILE, or a row with --study, --run and its place")
+    played = _registered(study, place) if study else replay_episode(_read(file or Path("-")))
     if as_json:
         print_json(_verified(played))
     else:
         print_episode(played, full=full)
         click.echo(f"replayed: {len(played.trace or ())} calls, the same answers, draws and outcome")
+
+
+EVALUATION = ("regime", "task", "schedule")
+TRAINING = ("position", "slot")
+
+
+def _registered(study: str, place: dict[str, Any]) -> Episode:
+    """Play a row of a study's registers again."""
+    from toolkit.cli.load import load_study
+    from toolkit.study.replay import Replayer
+
+    if place["run_id"] is None or place["step"] is None:
+        raise UsageError("a row of a study is named by its run and its step", expected="--run and --step")
+    evaluation, training = ([place[name] is not None for name in names] for names in (EVALUATION, TRAINING))
+    if not (all(evaluation) and not any(training)) and not (all(training) and not any(evaluation)):
+        raise UsageError(
+            "the row's place is not clear",
+            expected="--regime, --task and --schedule of an evaluation, or --position and --slot of a group",
+        )
+    replayer = Replayer(load_study(study), place["run_id"])
+    if all(training):
+        return replayer.rollout(place["step"], place["position"], place["slot"])
+    return replayer.evaluated(*(place[name] for name in ("phase", "regime", "step", "task", "schedule")))
 
 
 def _verified(played: Episode) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from toolkit.cli.audit import audit
 from toolkit.cli.load import load_study, registration_ref
 from toolkit.cli.output import console, json_option, print_json, study_option
 from toolkit.errors import UsageError
@@ -15,7 +16,10 @@ from toolkit.places import find_home
 
 @click.group()
 def registers() -> None:
-    """List, describe, verify and build the registers of studies."""
+    """List, describe, verify, audit and build the registers of studies."""
+
+
+registers.add_command(audit)
 
 
 @registers.command("list")

@@ -83,6 +83,24 @@ class Replayer:
             case _:
                 self._trained(self._weights_before(row["step"] - 1))
 
+    def evaluated(self, phase: str, regime: str, step: int, task: int, schedule: int) -> Episode:
+        """Play one episode of an evaluation, every call kept.
+
+        Raises:
+            UsageError: the run has no such episode.
+            VerificationError: it comes out otherwise than registered.
+        """
+        place = {"phase": phase, "regime": regime, "step": step, "task": task, "schedule": schedule}
+        self._set(place)
+        row = next(
+            (row for row in self.rows("episodes") if all(row[name] == place[name] for name in place)), None
+        )
+        if row is None:
+            known = ", ".join(map(str, sorted(self._checkpoints)))
+            raise UsageError("the run has no such evaluation", expected=f"steps {known}", found=step)
+        self.check("episodes", row)
+        return self.episode(row, traced=True)
+
     def episode(self, row: Row, *, traced: bool = False) -> Episode:
         """Play the episode of an evaluation row."""
         policy = self._policy(self._at_checkpoint(row["step"]))  # 2

@@ -1,0 +1,78 @@
+"""`toolkit registers audit`: random rows, played again."""
+
+from __future__ import annotations
+
+import click
+
+from toolkit.cli.load import load_study
+from toolkit.cli.output import json_option, print_json
+from toolkit.cli.progress import steps
+from toolkit.errors import UsageError
+from toolkit.places import find_home
+
+DEFAULT_SAMPLE = 16
+MOST = 1_000_000
+
+
+@click.command()
+@click.option("--study", metavar="NAME|PATH", help="Study to audit; the one that ships its rows if left out.")
+@click.option(
+    "--sample",
+    type=click.IntRange(1, MOST),
+    default=DEFAULT_SAMPLE,
+    show_default=True,
+    help="How many rows to play again.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**63),
+    default=0,
+    show_default=True,
+    help="Seed of the draw of the rows: another one draws others.",
+)
+@json_option
+def audit(*, study: str | None, sample: int, seed: int, as_json: bool) -> None:
+    """Play random rows of a study's registers again, and fail on the first that comes out otherwise.
+
+    Episodes and luck-share tables are played by their run's checkpoint. For a training group, training goes on
+    from the checkpoint before it, and every group on the way has to come out as registered.
+
+    \b
+    Examples:
+      toolkit registers audit --study embedded --sample 4
+      toolkit registers audit --study embedded --sample 2 --seed 7 --json
+    """
+    from toolkit.study.audit import audit as audit_study
+
+    opened = load_study(study or _with_rows())
+    with steps("audit") as progress:
+        done = audit_study(
+            opened, sample, seed, lambda played, run: progress(f"{played} of {sample} rows, now {run}")
+        )
+    if as_json:
+        print_json(
+            {
+                "study": opened.name,
+                "verdict": "verified",
+                "rows": done.rows,
+                "sample": sum(done.sampled.values()),
+                "seed": seed,
+                "tables": done.sampled,
+                "runs": list(done.runs),
+            }
+        )
+        return
+    drawn = ", ".join(f"{count} of {table}" for table, count in done.sampled.items())
+    click.echo(
+        f"{opened.name}: {sum(done.sampled.values())} of {done.rows} rows played again ({drawn}), all the same"
+    )
+
+
+def _with_rows() -> str:
+    home = find_home()
+    found = [name for name in home.studies() if load_study(name, home).has("checkpoints")]
+    if len(found) != 1:
+        raise UsageError(
+            "name the study to audit", expected=", ".join(found) or "a study that ships its rows"
+        )
+    return found[0]
