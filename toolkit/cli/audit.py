@@ -34,8 +34,8 @@ MOST = 1_000_000
 def audit(*, study: str | None, sample: int, seed: int, as_json: bool) -> None:
     """Play random rows of a study's registers again, and fail on the first that comes out otherwise.
 
-    Episodes and luck-share tables are played by their run's checkpoint. For a training group, training goes on
-    from the checkpoint before it, and every group on the way has to come out as registered.
+    Episodes and luck-share tables are played by their run's checkpoint. For a training group, training goes
+    on from the checkpoint before it, and every group on the way has to come out as registered.
 
     \b
     Examples:
@@ -64,7 +64,7 @@ def audit(*, study: str | None, sample: int, seed: int, as_json: bool) -> None:
         return
     drawn = ", ".join(f"{count} of {table}" for table, count in done.sampled.items())
     click.echo(
-        f"{opened.name}: {sum(done.sampled.values())} of {done.rows} rows played again ({drawn}), all the same"
+        f"{opened.name}: {sum(done.sampled.values())} of {done.rows} rows played again, all the same ({drawn})"
     )
 
 
