@@ -64,7 +64,7 @@ def audit(*, study: str | None, sample: int, seed: int, as_json: bool) -> None:
         return
     drawn = ", ".join(f"{count} of {table}" for table, count in done.sampled.items())
     click.echo(
-        f"{opened.name}: {sum(done.sampled.values())} of {done.rows} rows played again, all the same ({drawn})"
+        f"{opened.name}: {sum(done.sampled.values())} of {done.rows} rows played again, as registered: {drawn}"
     )
 
 

@@ -110,7 +110,7 @@ def replay(*, file: Path | None, study: str | None, full: bool, as_json: bool, *
     \b
     Examples:
       toolkit episode replay tests/golden/episode.json
-      toolkit episode replay --study embedded --run c2-paired-s0 --step 40 --regime clean --task 3 --schedule 1
+      toolkit episode replay --study embedded --run c0-clean-s0 --step 40 --regime clean --task 3 --schedule 1
       toolkit episode replay --study embedded --run c4-independent-s1 --step 7 --position 2 --slot 5 --json
     """
     from toolkit.episodes.replay import replay as replay_episode
