@@ -62,10 +62,9 @@ def audit(*, study: str | None, sample: int, seed: int, as_json: bool) -> None:
             }
         )
         return
-    drawn = ", ".join(f"{count} of {table}" for table, count in done.sampled.items())
-    click.echo(
-        f"{opened.name}: {sum(done.sampled.values())} of {done.rows} rows played again, as registered: {drawn}"
-    )
+    drawn = ", ".join(f"{n} of {table}" for table, n in done.sampled.items())
+    count = sum(done.sampled.values())
+    click.echo(f"{opened.name}: {count} of {done.rows} rows played again, all as registered ({drawn})")
 
 
 def _with_rows() -> str:
