@@ -26,10 +26,21 @@ def arrow_type(column: Column) -> Any:
         Type.INT16: pa.int16(),
         Type.INT32: pa.int32(),
         Type.INT64: pa.int64(),
+        Type.UINT64: pa.uint64(),
         Type.FLOAT64: pa.float64(),
         Type.DECIMAL: pa.decimal128(9, 6),
         Type.TIMESTAMP: pa.timestamp("us", tz="UTC"),
+        Type.BOOLS: _list_of(pa.bool_()),
+        Type.UINT64S: _list_of(pa.uint64()),
+        Type.FLOAT64S: _list_of(pa.float64()),
     }[column.type]
+
+
+def _list_of(kind: Any) -> Any:
+    """Return a list type whose elements are named as Parquet names them."""
+    import pyarrow as pa
+
+    return pa.list_(pa.field("element", kind))
 
 
 def arrow_schema(table: Table) -> Any:
@@ -83,6 +94,14 @@ def to_rows(arrow: Any) -> list[Row]:
     return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
 
+def is_in_calendar(tick: int) -> bool:
+    """Return whether a time, in microseconds since 1970, is one that Python can say."""
+    try:
+        return bool(_EPOCH + timedelta(microseconds=tick))
+    except OverflowError:
+        return False
+
+
 def _moment(tick: int, name: str) -> datetime:
     try:
         return _EPOCH + timedelta(microseconds=tick)
@@ -109,7 +128,7 @@ def check_columns(table: Table, found: Any, where: object) -> None:
                 where=where,
                 remedy="restore the file, or rebuild the registers",
             )
-        if found.field(position).type != field.type:
+        if not _is_same(found.field(position).type, field.type):
             raise DamagedError(
                 f"column {field.name!r} of {table.name} has another type",
                 expected=field.type,
@@ -124,6 +143,32 @@ def check_columns(table: Table, found: Any, where: object) -> None:
             found=", ".join(unknown),
             where=where,
         )
+
+
+def shape(table: Table, arrow: Any) -> Any:
+    """Return an Arrow table with exactly the types of the table's columns.
+
+    Args:
+        table: the table.
+        arrow: a `pyarrow.Table` with columns that passed `check_columns`, or some of them; what its writer
+            called the elements of a list, and where it allowed nulls, is forgotten.
+    """
+    import pyarrow as pa
+
+    whole = arrow_schema(table)
+    schema = pa.schema([whole.field(name) for name in arrow.column_names])
+    if arrow.schema.equals(schema):
+        return arrow
+    return pa.Table.from_arrays([arrow[field.name].cast(field.type) for field in schema], schema=schema)
+
+
+def _is_same(found: Any, wanted: Any) -> bool:
+    """Return whether two types are the same, whatever a list calls its elements and however many are null."""
+    import pyarrow as pa
+
+    if pa.types.is_list(found) and pa.types.is_list(wanted):
+        return _is_same(found.value_type, wanted.value_type)
+    return bool(found == wanted)
 
 
 def str_key(value: object) -> tuple[int, Any]:

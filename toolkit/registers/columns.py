@@ -26,7 +26,12 @@ class Type(Enum):
     @property
     def is_number(self) -> bool:
         """Whether bounds can be declared for the column."""
-        return self not in (Type.STRING, Type.BOOL, Type.TIMESTAMP)
+        return self not in (Type.STRING, Type.BOOL, Type.TIMESTAMP) and not self.is_list
+
+    @property
+    def is_list(self) -> bool:
+        """Whether a value is a list of any length."""
+        return self in (Type.BOOLS, Type.UINT64S, Type.FLOAT64S)
 
 
 @dataclass(frozen=True)
