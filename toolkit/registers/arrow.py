@@ -18,8 +18,14 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 def arrow_type(column: Column) -> Any:
     """Return the Arrow type of a column."""
+    return _arrow_type(column.type)
+
+
+def _arrow_type(kind: Type) -> Any:
     import pyarrow as pa
 
+    if kind.element is not None:
+        return pa.list_(pa.field("element", _arrow_type(kind.element)))  # as Parquet calls it
     return {
         Type.STRING: pa.string(),
         Type.BOOL: pa.bool_(),
@@ -30,17 +36,7 @@ def arrow_type(column: Column) -> Any:
         Type.FLOAT64: pa.float64(),
         Type.DECIMAL: pa.decimal128(9, 6),
         Type.TIMESTAMP: pa.timestamp("us", tz="UTC"),
-        Type.BOOLS: _list_of(pa.bool_()),
-        Type.UINT64S: _list_of(pa.uint64()),
-        Type.FLOAT64S: _list_of(pa.float64()),
-    }[column.type]
-
-
-def _list_of(kind: Any) -> Any:
-    """Return a list type whose elements are named as Parquet names them."""
-    import pyarrow as pa
-
-    return pa.list_(pa.field("element", kind))
+    }[kind]
 
 
 def arrow_schema(table: Table) -> Any:
