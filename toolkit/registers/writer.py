@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import toolkit
 from toolkit.errors import DamagedError, IncompleteError, UsageError, VerificationError
 from toolkit.files import read_bytes, write_all
-from toolkit.registers.arrow import check_columns, shape, to_arrow
+from toolkit.registers.arrow import arrow_schema, check_columns, shape, to_arrow
 from toolkit.registers.manifest import (
     MANIFEST_NAME,
     FileEntry,
@@ -158,9 +158,11 @@ def _prove(
     entries: dict[str, FileEntry] = {}
 
     def read(name: str) -> Any:
-        parts = {file: _read(folder, name, file) for file in files[name]}
-        entries.update({file: entry for file, (entry, _) in parts.items()})
-        return pa.concat_tables([part for _, part in parts.values()])
+        parts = [arrow_schema(TABLES[name]).empty_table()]
+        for file in files[name]:
+            entries[file], part = _read(folder, name, file)
+            parts.append(part)
+        return pa.concat_tables(parts)
 
     referred = {parent.table for name in files for parent in TABLES[name].parents}
     held = {name: read(name) for name in sorted(referred & set(files))}
