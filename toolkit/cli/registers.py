@@ -108,7 +108,7 @@ def verify(*, studies: tuple[str, ...], as_json: bool) -> None:
     """Verify registers from their bytes to their meaning.
 
     Checks every file's SHA-256, every table's columns, row count and row hash, and every row against the
-    schema.
+    schema. The logical SHA-256 says what the rows say: it is the same wherever the same rows were made.
 
     \b
     Examples:
@@ -121,14 +121,21 @@ def verify(*, studies: tuple[str, ...], as_json: bool) -> None:
     if as_json:
         print_json(
             [
-                {"study": s.name, "verdict": "verified", "files": len(s.manifest.files), "rows": rows}
-                for s, rows in verified
+                {
+                    "study": study.name,
+                    "verdict": "verified",
+                    "files": len(study.manifest.files),
+                    "rows": rows,
+                    "logical_sha256": study.manifest.logical_sha256,
+                }
+                for study, rows in verified
             ]
         )
         return
     for study, rows in verified:
         files = len(study.manifest.files)
         click.echo(f"{study.name}: verified, {files} files, {sum(rows.values())} rows")
+        click.echo(f"  logical SHA-256 {study.manifest.logical_sha256}")
 
 
 @registers.command()

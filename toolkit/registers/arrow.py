@@ -18,18 +18,25 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 def arrow_type(column: Column) -> Any:
     """Return the Arrow type of a column."""
+    return _arrow_type(column.type)
+
+
+def _arrow_type(kind: Type) -> Any:
     import pyarrow as pa
 
+    if kind.element is not None:
+        return pa.list_(pa.field("element", _arrow_type(kind.element)))  # as Parquet calls it
     return {
         Type.STRING: pa.string(),
         Type.BOOL: pa.bool_(),
         Type.INT16: pa.int16(),
         Type.INT32: pa.int32(),
         Type.INT64: pa.int64(),
+        Type.UINT64: pa.uint64(),
         Type.FLOAT64: pa.float64(),
         Type.DECIMAL: pa.decimal128(9, 6),
         Type.TIMESTAMP: pa.timestamp("us", tz="UTC"),
-    }[column.type]
+    }[kind]
 
 
 def arrow_schema(table: Table) -> Any:
@@ -83,6 +90,14 @@ def to_rows(arrow: Any) -> list[Row]:
     return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
 
+def is_in_calendar(tick: int) -> bool:
+    """Return whether a time, in microseconds since 1970, is one that Python can say."""
+    try:
+        return bool(_EPOCH + timedelta(microseconds=tick))
+    except OverflowError:
+        return False
+
+
 def _moment(tick: int, name: str) -> datetime:
     try:
         return _EPOCH + timedelta(microseconds=tick)
@@ -109,7 +124,7 @@ def check_columns(table: Table, found: Any, where: object) -> None:
                 where=where,
                 remedy="restore the file, or rebuild the registers",
             )
-        if found.field(position).type != field.type:
+        if not _is_same(found.field(position).type, field.type):
             raise DamagedError(
                 f"column {field.name!r} of {table.name} has another type",
                 expected=field.type,
@@ -124,6 +139,32 @@ def check_columns(table: Table, found: Any, where: object) -> None:
             found=", ".join(unknown),
             where=where,
         )
+
+
+def shape(table: Table, arrow: Any) -> Any:
+    """Return an Arrow table with exactly the types of the table's columns.
+
+    Args:
+        table: the table.
+        arrow: a `pyarrow.Table` with columns that passed `check_columns`, or some of them; what its writer
+            called the elements of a list, and where it allowed nulls, is forgotten.
+    """
+    import pyarrow as pa
+
+    whole = arrow_schema(table)
+    schema = pa.schema([whole.field(name) for name in arrow.column_names])
+    if arrow.schema.equals(schema):
+        return arrow
+    return pa.Table.from_arrays([arrow[field.name].cast(field.type) for field in schema], schema=schema)
+
+
+def _is_same(found: Any, wanted: Any) -> bool:
+    """Return whether two types are the same, whatever a list calls its elements and however many are null."""
+    import pyarrow as pa
+
+    if pa.types.is_list(found) and pa.types.is_list(wanted):
+        return _is_same(found.value_type, wanted.value_type)
+    return bool(found == wanted)
 
 
 def str_key(value: object) -> tuple[int, Any]:

@@ -10,7 +10,7 @@ from toolkit.registers.task_tables import SPLIT_BY
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from toolkit.registers.columns import Column, Table
+    from toolkit.registers.columns import Column, Table, Type
 
 WHOLE = "train"
 
@@ -45,7 +45,7 @@ def table_text(table: Table, rows: int | None = None) -> str:
         "",
         "| column | type | unit | meaning |",
         "| --- | --- | --- | --- |",
-        *(f"| `{c.name}` | {c.type.value} | {c.unit or ''} | {_meaning(c)} |" for c in table.columns),
+        *(f"| `{c.name}` | {_shown(c.type)} | {c.unit or ''} | {_meaning(c)} |" for c in table.columns),
         "",
     ]
     return "\n".join(lines)
@@ -84,5 +84,14 @@ def _dataset_info(tables: list[Table]) -> str:
     for table in tables:
         lines += [f"- config_name: {table.name}", "  features:"]
         for column in table.columns:
-            lines += [f"  - name: {column.name}", f"    dtype: {column.type.value}"]
+            lines += [f"  - name: {column.name}", f"    {_feature(column.type)}"]
     return "\n".join(lines)
+
+
+def _feature(kind: Type) -> str:
+    return f"dtype: {kind.value}" if kind.element is None else f"list: {kind.element.value}"
+
+
+def _shown(kind: Type) -> str:
+    """Return a type for a reader; Markdown would take what stands in angle brackets for HTML."""
+    return f"`{kind.value}`" if kind.is_list else kind.value

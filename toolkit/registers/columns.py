@@ -26,7 +26,17 @@ class Type(Enum):
     @property
     def is_number(self) -> bool:
         """Whether bounds can be declared for the column."""
-        return self not in (Type.STRING, Type.BOOL, Type.TIMESTAMP)
+        return self not in (Type.STRING, Type.BOOL, Type.TIMESTAMP) and not self.is_list
+
+    @property
+    def element(self) -> Type | None:
+        """Type of the elements of a list, which may have any length; None for a type that is none."""
+        return {Type.BOOLS: Type.BOOL, Type.UINT64S: Type.UINT64, Type.FLOAT64S: Type.FLOAT64}.get(self)
+
+    @property
+    def is_list(self) -> bool:
+        """Whether a value is a list."""
+        return self.element is not None
 
 
 @dataclass(frozen=True)

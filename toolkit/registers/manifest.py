@@ -11,6 +11,7 @@ from typing import Any
 
 from toolkit.errors import DamagedError
 from toolkit.files import file_sha256, read_bytes, write_text
+from toolkit.registers.row_tables import OF_LAUNCHES
 from toolkit.registers.schema import SCHEMA_VERSION
 
 MANIFEST_NAME = "MANIFEST.json"
@@ -79,8 +80,32 @@ class Manifest:
 
     def seal(self) -> str:
         """Return the SHA-256 of the canonical JSON of everything else in the manifest."""
-        canonical = json.dumps(asdict(self), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-        return hashlib.sha256(canonical.encode()).hexdigest()
+        return _sha256_of(asdict(self))
+
+    @property
+    def logical_sha256(self) -> str:
+        """SHA-256 of what the study's rows say: the same wherever and whenever they were made.
+
+        It is that of the canonical JSON of study, evidence, schema version, registration and the row hashes
+        of all tables but those that differ by nature from one launch to the next. How Parquet encoded the
+        rows, which version of the code wrote them and what the other files say does not enter.
+        """
+        tables = {name: entry.row_sha256 for name, entry in self.tables.items() if name not in OF_LAUNCHES}
+        return _sha256_of(
+            {
+                "study": self.study,
+                "evidence": self.evidence,
+                "schema_version": self.schema_version,
+                "registration": asdict(self.registration),
+                "tables": tables,
+            }
+        )
+
+
+def _sha256_of(document: dict[str, Any]) -> str:
+    """Return the SHA-256 of a document's canonical JSON."""
+    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:

@@ -62,6 +62,9 @@ LAUNCHES = Table(
     parents=(OF_RUN_ALONE,),
 )
 
+OF_LAUNCHES = frozenset({LAUNCHES.name})
+"""The tables that differ by nature from one launch to the next; all others follow from the study's seeds."""
+
 SCHEDULES = Table(
     "schedules",
     "One row a schedule of an evaluation: the tasks and the seeds that every arm and checkpoint meets.",

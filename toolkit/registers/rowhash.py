@@ -2,17 +2,22 @@
 
 For every column in schema order the hash takes its name, its type, the number of rows, one validity byte
 a row, and the values that are there: fixed-width values little-endian, strings as their 64-bit lengths
-followed by their UTF-8 bytes. Decimals count as the strings that print them. Lengths, also those of names
-and types, are 64-bit little-endian.
+followed by their UTF-8 bytes, lists as their 64-bit lengths followed by their elements, one list after the
+other, in the form of their own type. Decimals count as the strings that print them. A list's type is
+`list<…>` with the type of its elements; null elements have no form. Lengths, also those of names and types,
+are 64-bit little-endian.
 """
 
 from __future__ import annotations
 
 import hashlib
 import struct
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def row_sha256(table: Any) -> str:
@@ -22,42 +27,82 @@ def row_sha256(table: Any) -> str:
         table: a `pyarrow.Table`.
 
     Raises:
-        DamagedError: a column type has no canonical form.
+        DamagedError: a column type has no canonical form, or an element of a list is null.
     """
-    import pyarrow as pa
-
     digest = hashlib.sha256(b"rows/v1\0")
-    for field in table.schema:
-        array = table.column(field.name).combine_chunks()
-        if pa.types.is_dictionary(field.type):
-            array = array.dictionary_decode()
-        kind = "string" if pa.types.is_large_string(array.type) else str(array.type)
-        for name in (field.name, kind):
-            digest.update(struct.pack("<q", len(name.encode())) + name.encode())
-        digest.update(struct.pack("<q", len(array)))
-        digest.update(_bytes_of(array.is_valid()))
-        digest.update(_values(array))
+    for name in table.schema.names:
+        chunks = _plain(table.column(name))
+        for text in (name, _kind(chunks[0].type)):
+            digest.update(struct.pack("<q", len(text.encode())) + text.encode())
+        digest.update(struct.pack("<q", sum(map(len, chunks))))
+        for chunk in chunks:
+            digest.update(_fixed(chunk.is_valid()))
+        for part in _values([chunk.drop_null() for chunk in chunks]):
+            digest.update(part)
     return digest.hexdigest()
 
 
-def _values(array: Any) -> bytes:
+def _plain(column: Any) -> list[Any]:
+    """Return the arrays of a column, at least one, without dictionaries."""
     import pyarrow as pa
 
-    array = array.drop_null()
-    if pa.types.is_decimal(array.type):
-        array = array.cast(pa.string())
-    kind = array.type
+    chunks = column.chunks or [pa.array([], column.type)]
+    return [chunk.dictionary_decode() if pa.types.is_dictionary(chunk.type) else chunk for chunk in chunks]
+
+
+def _kind(kind: Any) -> str:
+    import pyarrow as pa
+
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return f"list<{_kind(kind.value_type)}>"
+    return "string" if pa.types.is_large_string(kind) else str(kind)
+
+
+def _values(chunks: list[Any]) -> Iterator[Any]:
+    """Yield the canonical bytes of arrays of one type without nulls, as if they were one."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = chunks[0].type
+    if pa.types.is_decimal(kind):
+        chunks = [chunk.cast(pa.string()) for chunk in chunks]
+        kind = pa.string()
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        texts = [text.encode() for text in array.to_pylist()]
-        return struct.pack(f"<{len(texts)}q", *map(len, texts)) + b"".join(texts)
-    if pa.types.is_timestamp(kind):
-        return _bytes_of(array.cast(pa.int64()))
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind):
-        return _bytes_of(array)
-    raise DamagedError("a column type has no canonical form", found=kind)
+        yield from (_fixed(pc.binary_length(chunk).cast(pa.int64())) for chunk in chunks)
+        yield from map(_characters, chunks)
+    elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        yield from (_fixed(pc.list_value_length(chunk).cast(pa.int64())) for chunk in chunks)
+        yield from _values([_elements(chunk) for chunk in chunks])
+    elif pa.types.is_timestamp(kind):
+        yield from (_fixed(chunk.cast(pa.int64())) for chunk in chunks)
+    elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind):
+        yield from map(_fixed, chunks)
+    else:
+        raise DamagedError("a column type has no canonical form", found=kind)
 
 
-def _bytes_of(array: Any) -> bytes:
+def _elements(array: Any) -> Any:
+    """Return the elements of an array of lists, one list after the other."""
+    elements = array.flatten()
+    if elements.null_count:
+        raise DamagedError("an element of a list is null", expected="lists of values", found=array.type)
+    return elements
+
+
+def _characters(array: Any) -> Any:
+    """Return the UTF-8 bytes of an array of strings without nulls: they lie together in its buffer."""
+    import pyarrow as pa
+
+    _, offsets, data = array.buffers()
+    if data is None or not len(array):
+        return b""
+    code, width = ("<q", 8) if pa.types.is_large_string(array.type) else ("<i", 4)
+    (start,) = struct.unpack_from(code, offsets, array.offset * width)
+    (end,) = struct.unpack_from(code, offsets, (array.offset + len(array)) * width)
+    return memoryview(data)[start:end]
+
+
+def _fixed(array: Any) -> Any:
     """Return the little-endian values of a fixed-width array without nulls; one byte a Boolean."""
     import pyarrow as pa
 
@@ -65,7 +110,7 @@ def _bytes_of(array: Any) -> bytes:
         array = array.cast(pa.uint8())
     width = array.type.bit_width // 8
     buffer = array.buffers()[1]
-    if buffer is None:
+    if buffer is None or not len(array):
         return b""
     start = array.offset * width
-    return bytes(buffer[start : start + len(array) * width])
+    return memoryview(buffer)[start : start + len(array) * width]

@@ -6,13 +6,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError, UsageError
-from toolkit.registers.arrow import Row, check_columns, to_rows
+from toolkit.registers.arrow import Row, check_columns, shape, to_rows
 from toolkit.registers.manifest import Manifest, check_file, read_manifest
+from toolkit.registers.parquet import open_parquet, read_parquet
 from toolkit.registers.rowhash import row_sha256
 from toolkit.registers.schema import TABLES
 from toolkit.registers.validation import check_table
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
 
     import polars as pl
@@ -24,7 +26,8 @@ if TYPE_CHECKING:
 class Study:
     """A dataset repository whose manifest was read and whose seal holds.
 
-    Every read checks the file's SHA-256 against the manifest first: no figure comes from a damaged file.
+    Every read checks the file's SHA-256 against the manifest first: no figure comes from a damaged file. A
+    file is hashed once, and again only where it was touched since.
 
     Args:
         folder: absolute path of the repository.
@@ -34,6 +37,7 @@ class Study:
     folder: Path
     manifest: Manifest
     _arrow: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    _proven: dict[str, tuple[int, ...]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -68,8 +72,23 @@ class Study:
         """
         names = self.manifest.tables[self._known(table)].files
         for name in names:
-            check_file(self.folder, name, self.manifest.files[name])
+            if self._proven.get(name) != _touched(self.folder / name):
+                self.prove(name)
         return tuple(self.folder / name for name in names)
+
+    def prove(self, file: str) -> None:
+        """Check a file against the manifest by hashing it now, and remember that it was checked.
+
+        Args:
+            file: a name in the manifest.
+
+        Raises:
+            IncompleteError: the file is missing or cannot be read.
+            DamagedError: it is not the one the manifest names.
+        """
+        before = _touched(self.folder / file)
+        check_file(self.folder, file, self.manifest.files[file])
+        self._proven[file] = before
 
     def arrow(self, table: str) -> Any:
         """Return a table as a `pyarrow.Table`, its bytes, columns, rows and row hash checked.
@@ -88,9 +107,30 @@ class Study:
         Raises:
             DamagedError: as `arrow`, or a row that the schema does not allow.
         """
-        rows = to_rows(self.arrow(table))
-        check_table(TABLES[table], rows)
-        return rows
+        arrow = self.arrow(table)
+        check_table(TABLES[table], arrow)
+        return to_rows(arrow)
+
+    def columns(self, table: str, names: Collection[str]) -> Any:
+        """Return some columns of a table as a `pyarrow.Table`, in the order asked for; no other is read.
+
+        The rows' hash is not computed, nor are they checked against the schema: the bytes are proven to be
+        those that the manifest names.
+
+        Raises:
+            UsageError: the study has no such table, or the table no such column.
+            DamagedError: as `paths`, or a file is no Parquet file, or its columns are not the schema's, or
+                the number of its rows is not that of the manifest.
+        """
+        known = TABLES[self._known(table)].column_names
+        unknown = [name for name in names if name not in known]
+        if unknown:
+            raise UsageError(
+                f"table {table!r} has no column {unknown[0]!r}", expected=", ".join(known), where=self.folder
+            )
+        if table in self._arrow:
+            return self._arrow[table].select(list(names))
+        return self._whole(table, list(names))
 
     def polars(self, table: str) -> pl.LazyFrame:
         """Return a table as a polars lazy frame; errors as `paths`."""
@@ -108,34 +148,35 @@ class Study:
         return table
 
     def _read(self, name: str) -> Any:
+        whole = self._whole(name, list(TABLES[self._known(name)].column_names))
+        recorded = self.manifest.tables[name].row_sha256
+        _check_same(f"the row hash of {name}", recorded, row_sha256(whole), self.folder)
+        return whole
+
+    def _whole(self, name: str, columns: list[str]) -> Any:
+        """Return columns of all files of a table, one after the other."""
         import pyarrow as pa
 
-        recorded = self.manifest.tables[self._known(name)]
-        table = TABLES[name]
+        recorded = self.manifest.tables[name]
         parts = []
         for file, path in zip(recorded.files, self.paths(name), strict=True):
-            part = _parquet(path)
-            check_columns(table, part.schema, path)
-            _check_same(f"the rows of {file}", self.manifest.files[file].rows, part.num_rows, path)
-            parts.append(part.select(table.column_names))
+            source = open_parquet(path)
+            check_columns(TABLES[name], source.schema_arrow, path)
+            counted = source.metadata.num_rows
+            _check_same(f"the rows of {file}", self.manifest.files[file].rows, counted, path)
+            parts.append(shape(TABLES[name], read_parquet(source, path, columns)))
         whole = pa.concat_tables(parts)
         _check_same(f"the number of rows of {name}", recorded.rows, whole.num_rows, self.folder)
-        _check_same(f"the row hash of {name}", recorded.row_sha256, row_sha256(whole), self.folder)
         return whole
 
 
-def _parquet(path: Path) -> Any:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
+def _touched(path: Path) -> tuple[int, ...]:
+    """Return what changes when a file is written again; nothing where it cannot be looked at."""
     try:
-        part = pq.ParquetFile(path).read()
-        part.validate(full=True)
-    except (pa.ArrowException, OSError) as error:
-        raise DamagedError(
-            f"{path.name} is not a readable Parquet file", found=str(error).splitlines()[0], where=path
-        ) from None
-    return part
+        status = path.stat()
+    except (OSError, ValueError):
+        return ()
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def _check_same(what: str, expected: object, found: object, where: Path) -> None:

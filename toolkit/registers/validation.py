@@ -1,21 +1,27 @@
-"""Do the rows say what the schema allows? Keys, bounds, closed sets, and references between tables."""
+"""Do the rows say what the schema allows? Keys, bounds, closed sets, and references between tables.
+
+Whole columns are looked over first (`suspicion`); only what is suspicious there is read row by row (`rules`),
+which says what is wrong, and where first.
+"""
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
-from toolkit.errors import DamagedError
-from toolkit.registers.arrow import str_key, to_rows
-from toolkit.registers.manifest import check_file, check_nothing_else
+from toolkit.registers import rules, suspicion
+from toolkit.registers.arrow import to_rows
+from toolkit.registers.manifest import check_nothing_else
 from toolkit.registers.schema import TABLES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from toolkit.registers.arrow import Row
     from toolkit.registers.columns import Column, Parent, Table
     from toolkit.registers.study import Study
+
+# Rows that are turned into dictionaries at once.
+_BLOCK = 65_536
 
 
 def verify_study(study: Study) -> dict[str, int]:
@@ -32,15 +38,15 @@ def verify_study(study: Study) -> dict[str, int]:
         IncompleteError: a file is missing or cannot be read.
         DamagedError: anything above does not hold.
     """
-    for name, entry in study.manifest.files.items():  # 1
-        check_file(study.folder, name, entry)
+    for name in study.manifest.files:  # 1
+        study.prove(name)
     check_nothing_else(study.folder, study.manifest)
     tables = {table.name: study.arrow(table.name) for table in study.tables}  # 2
     check_rows(tables)  # 3
     return {name: table.num_rows for name, table in tables.items()}
 
 
-def check_rows(tables: dict[str, Any]) -> None:
+def check_rows(tables: Mapping[str, Any]) -> None:
     """Check rows against the schema.
 
     Args:
@@ -49,100 +55,66 @@ def check_rows(tables: dict[str, Any]) -> None:
     Raises:
         DamagedError: the first row that breaks a rule, with its key.
     """
-    rows = {name: to_rows(table) for name, table in tables.items()}
-    for name, listed in rows.items():
-        check_table(TABLES[name], listed)
-        for parent in TABLES[name].parents:
-            _check_parent(TABLES[name], listed, parent, rows.get(parent.table, []))
+    for name, arrow in tables.items():
+        check_table(TABLES[name], arrow)
+        check_parents(TABLES[name], arrow, tables)
 
 
-def check_table(table: Table, rows: list[Row]) -> None:
+def check_table(table: Table, arrow: Any) -> None:
     """Check the rows of one table: keys, types, bounds, closed sets, sums.
+
+    Args:
+        table: the table.
+        arrow: its rows, a `pyarrow.Table` with the schema's columns.
 
     Raises:
         DamagedError: the first row that breaks a rule, with its key.
     """
-    _check_keys(table, rows)
-    for row in rows:
-        for column in table.columns:
-            for problem, expected in _complaints(column, row):
-                raise DamagedError(
-                    f"{table.name}.{column.name} {problem}",
-                    expected=expected,
-                    found=row[column.name],
-                    where=_where(table, row),
-                )
+    if suspicion.of_times(arrow):
+        for _ in _rows(arrow, arrow.column_names):
+            pass
+    if suspicion.of_keys(arrow, table.key):
+        rules.check_keys(table, _rows(arrow, table.key))
+    suspects = [column for column in table.columns if suspicion.of_column(column, arrow)]
+    if suspects:
+        rules.check_columns(table, suspects, _rows(arrow, _concerned(table, suspects)))
     for total, parts in table.sums:
-        _check_sum(table, rows, total, parts)
+        if suspicion.of_sum(arrow, total, parts):
+            rules.check_sum(table, total, parts, _rows(arrow, (*table.key, total, *parts)))
 
 
-def _check_sum(table: Table, rows: list[Row], total: str, parts: tuple[str, ...]) -> None:
-    for row in rows:
-        values = [row[part] for part in parts]
-        if row[total] is not None and None not in values and sum(values) != row[total]:
-            raise DamagedError(
-                f"{' and '.join(parts)} of {table.name} do not add up to {total}",
-                expected=row[total],
-                found=" + ".join(map(str, values)),
-                where=_where(table, row),
-            )
+def check_parents(table: Table, arrow: Any, tables: Mapping[str, Any]) -> None:
+    """Check that what the rows of a table refer to is there, and says the same.
+
+    Args:
+        table: the table.
+        arrow: its rows.
+        tables: table name → `pyarrow.Table`; a table that is not here has no rows.
+
+    Raises:
+        DamagedError: the first row that refers to nothing, or contradicts what it refers to.
+    """
+    for parent in table.parents:
+        names = (*parent.columns, *parent.same)
+        others = tables.get(parent.table)
+        known = {} if others is None else _by_columns(parent, _rows(others, names))
+        distinct = suspicion.distinct(arrow, (*names, *filter(None, (parent.where_present,))))
+        if not rules.are_sound(parent, known, to_rows(distinct)):
+            wanted = (*table.key, *distinct.column_names)
+            rules.check_parent(table, parent, known, _rows(arrow, wanted))
 
 
-def _check_parent(table: Table, rows: list[Row], parent: Parent, others: list[Row]) -> None:
-    known = {tuple(other[name] for name in parent.columns): other for other in others}
-    for row in rows:
-        if parent.where_present and row[parent.where_present] is None:
-            continue
-        other = known.get(tuple(row[name] for name in parent.columns))
-        if other is None:
-            raise DamagedError(
-                f"{', '.join(parent.columns)} of {table.name} refers to nothing",
-                expected=f"a row of {parent.table}",
-                found=", ".join(str(row[name]) for name in parent.columns),
-                where=_where(table, row),
-            )
-        for name in parent.same:
-            if row[name] != other[name]:
-                raise DamagedError(
-                    f"{table.name}.{name} contradicts {parent.table}",
-                    expected=other[name],
-                    found=row[name],
-                    where=_where(table, row),
-                )
+def _by_columns(parent: Parent, others: Iterable[Row]) -> dict[tuple[Any, ...], Row]:
+    return {tuple(other[name] for name in parent.columns): other for other in others}
 
 
-def _check_keys(table: Table, rows: list[Row]) -> None:
-    previous: tuple[tuple[int, Any], ...] | None = None
-    for row in rows:
-        key = tuple(str_key(row[name]) for name in table.key)
-        if previous is not None and key <= previous:
-            raise DamagedError(
-                f"the rows of {table.name} are " + ("not unique" if key == previous else "not sorted"),
-                expected=f"unique and sorted by {', '.join(table.key)}",
-                where=_where(table, row),
-            )
-        previous = key
+def _concerned(table: Table, columns: list[Column]) -> tuple[str, ...]:
+    """Return the names of columns, of those that bound them, and of the key that says where they are."""
+    return (*table.key, *(name for column in columns for name in (column.name, *column.at_most)))
 
 
-def _complaints(column: Column, row: Row) -> Iterator[tuple[str, object]]:
-    value = row[column.name]
-    if value is None:
-        if not column.nullable:
-            yield "is absent", "a value"
-        return
-    if isinstance(value, float) and not math.isfinite(value):
-        yield "is not finite", "a finite number"
-        return
-    if column.choices is not None and value not in column.choices:
-        yield "is not one of the allowed values", ", ".join(column.choices)
-    if column.low is not None and value < column.low:
-        yield "is too small", f"at least {column.low}"
-    if column.high is not None and value > column.high:
-        yield "is too large", f"at most {column.high}"
-    for bound in column.at_most:
-        if row[bound] is not None and value > row[bound]:
-            yield "is larger than it can be", f"at most {bound} = {row[bound]}"
-
-
-def _where(table: Table, row: Row) -> str:
-    return f"{table.name} row " + ", ".join(f"{name}={row[name]}" for name in table.key)
+def _rows(arrow: Any, names: Iterable[str]) -> Iterator[Row]:
+    """Yield rows with only the named columns, without holding them all."""
+    chosen = arrow.select(list(dict.fromkeys(names)))
+    for start in range(0, chosen.num_rows, _BLOCK):
+        yield from to_rows(chosen.slice(start, _BLOCK))

@@ -17,6 +17,7 @@ REGIMES = (
     "flips_q010",
 )
 ROLES = ("pilot", "primary", "reference", "replication")
+BATTERIES = ("registered", "learning")
 PHASES = ("periodic", "final")
 
 RUN = text("run_id", "The run that produced the row.")

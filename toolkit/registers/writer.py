@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 from typing import TYPE_CHECKING, Any
 
 import toolkit
-from toolkit.errors import DamagedError, IncompleteError, VerificationError
+from toolkit.errors import DamagedError, IncompleteError, UsageError, VerificationError
 from toolkit.files import read_bytes, write_all
-from toolkit.registers.arrow import to_arrow
+from toolkit.registers.arrow import arrow_schema, check_columns, shape, to_arrow
 from toolkit.registers.manifest import (
     MANIFEST_NAME,
     FileEntry,
@@ -20,13 +19,14 @@ from toolkit.registers.manifest import (
     check_nothing_else,
     write_manifest,
 )
+from toolkit.registers.parquet import open_parquet, parquet_bytes, read_parquet
 from toolkit.registers.rowhash import row_sha256
 from toolkit.registers.schema import SCHEMA_VERSION, TABLES
 from toolkit.registers.task_tables import SPLIT_BY
-from toolkit.registers.validation import check_rows
+from toolkit.registers.validation import check_parents, check_rows, check_table
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
     from toolkit.registers.arrow import Row
@@ -71,15 +71,13 @@ def write_study(
         DamagedError: rows contradict the schema; nothing is written then.
     """
     tables = {name: to_arrow(TABLES[name], listed) for name, listed in rows.items()}
-    empty = [name for name, table in tables.items() if not table.num_rows]
-    if empty:
-        raise DamagedError(
-            "a table has no rows, and no data is not zero", found=", ".join(empty), where=study
-        )
+    _check_not_empty(tables, study)
     check_rows(tables)
     parts = {name: split_table(name, table) for name, table in tables.items()}
     files = {file: part for split in parts.values() for file, part in split.items()}
-    contents = {file: _parquet(part) for file, part in files.items()} | dict(documents)
+    contents = {
+        file: parquet_bytes(name, part) for name, split in parts.items() for file, part in split.items()
+    } | dict(documents)
     manifest = Manifest(
         study=study,
         evidence=evidence,
@@ -91,11 +89,7 @@ def write_study(
             for name, table in sorted(tables.items())
         },
         files={
-            name: FileEntry(
-                hashlib.sha256(content).hexdigest(),
-                len(content),
-                files[name].num_rows if name in files else None,
-            )
+            name: _entry(content, files[name].num_rows if name in files else None)
             for name, content in sorted(contents.items())
         },
     )
@@ -103,6 +97,94 @@ def write_study(
     write_all(folder, contents, first=folder / MANIFEST_NAME)
     write_manifest(folder, manifest)
     return manifest
+
+
+def seal_study(
+    folder: Path,
+    *,
+    study: str,
+    evidence: str,
+    registration: RegistrationRef,
+    files: Mapping[str, Sequence[str]],
+    documents: Mapping[str, bytes],
+) -> Manifest:
+    """Complete a study whose Parquet files lie in its folder already, one a run: verify them, name them.
+
+    1. Nothing else lies in the folder.
+    2. Table by table: every file has the schema's columns, the rows of all files together obey the schema and
+       are sorted by the table's key, and every reference leads somewhere.
+    3. The documents are written, and the manifest last.
+
+    Args:
+        folder: the repository; an older manifest in it is removed before anything is written.
+        study: name of the study.
+        evidence: as for `write_study`.
+        registration: the registration that the study belongs to.
+        files: table name → its files in the order of their rows, as `parquet_bytes` makes them.
+        documents: other files of the repository by name.
+
+    Raises:
+        IncompleteError: a file is missing, or something else is in the folder.
+        DamagedError: a file or a row contradicts the schema; there is no manifest then that vouches for it.
+    """
+    listed = [file for names in files.values() for file in names]
+    check_place(folder, study, [*listed, *documents])  # 1
+    (folder / MANIFEST_NAME).unlink(missing_ok=True)
+    entries, proven = _prove(folder, files)  # 2
+    manifest = Manifest(
+        study=study,
+        evidence=evidence,
+        schema_version=SCHEMA_VERSION,
+        code_version=toolkit.__version__,
+        registration=registration,
+        tables=entries,
+        files=dict(sorted((proven | {name: _entry(content) for name, content in documents.items()}).items())),
+    )
+    check_nothing_else(folder, manifest)
+    write_all(folder, documents)  # 3
+    write_manifest(folder, manifest)
+    return manifest
+
+
+def _prove(
+    folder: Path, files: Mapping[str, Sequence[str]]
+) -> tuple[dict[str, TableEntry], dict[str, FileEntry]]:
+    """Return the entries of tables and of their files, all of them checked.
+
+    Only one table is held at a time, beside those that others refer to.
+    """
+    import pyarrow as pa
+
+    entries: dict[str, FileEntry] = {}
+
+    def read(name: str) -> Any:
+        parts = [arrow_schema(TABLES[name]).empty_table()]
+        for file in files[name]:
+            entries[file], part = _read(folder, name, file)
+            parts.append(part)
+        return pa.concat_tables(parts)
+
+    referred = {parent.table for name in files for parent in TABLES[name].parents}
+    held = {name: read(name) for name in sorted(referred & set(files))}
+    tables: dict[str, TableEntry] = {}
+    for name in sorted(files):
+        whole = held[name] if name in held else read(name)
+        _check_not_empty({name: whole}, folder)
+        check_table(TABLES[name], whole)
+        check_parents(TABLES[name], whole, held)
+        tables[name] = TableEntry(whole.num_rows, row_sha256(whole), tuple(files[name]))
+    return tables, entries
+
+
+def _read(folder: Path, table: str, file: str) -> tuple[FileEntry, Any]:
+    """Return a Parquet file's entry and its rows, from the same bytes."""
+    if not file.startswith(f"{table}/") or not file.endswith(".parquet"):
+        raise UsageError(f"{file} is no place for rows of {table}", expected=f"{table}/….parquet")
+    content = read_bytes(folder / file)
+    source = open_parquet(folder / file, content)
+    check_columns(TABLES[table], source.schema_arrow, folder / file)
+    rows = read_parquet(source, folder / file, list(TABLES[table].column_names))
+    return _entry(content, rows.num_rows), shape(TABLES[table], rows)
 
 
 def check_place(folder: Path, study: str, names: Collection[str]) -> None:
@@ -161,6 +243,18 @@ def compare_built(folder: Path, built: Path, manifest: Manifest, remedy: str) ->
     check_nothing_else(folder, manifest)
 
 
+def _check_not_empty(tables: Mapping[str, Any], where: object) -> None:
+    empty = [name for name, table in tables.items() if not table.num_rows]
+    if empty:
+        raise DamagedError(
+            "a table has no rows, and no data is not zero", found=", ".join(empty), where=where
+        )
+
+
+def _entry(content: bytes, rows: int | None = None) -> FileEntry:
+    return FileEntry(hashlib.sha256(content).hexdigest(), len(content), rows)
+
+
 def _named_in(manifest: Path) -> str | None:
     """Return the study that a manifest names, however damaged it is otherwise; None where it names none."""
     try:
@@ -169,21 +263,3 @@ def _named_in(manifest: Path) -> str | None:
         return None
     name = document.get("study") if isinstance(document, dict) else None
     return name if isinstance(name, str) else None
-
-
-def _parquet(table: Any) -> bytes:
-    """Return the table as one Parquet file: zstd, page index, dictionaries where they help."""
-    import pyarrow.parquet as pq
-
-    sink = io.BytesIO()
-    pq.write_table(
-        table,
-        sink,
-        compression="zstd",
-        compression_level=9,
-        write_page_index=True,
-        store_schema=False,
-        version="2.6",
-        data_page_version="2.0",
-    )
-    return sink.getvalue()

@@ -104,6 +104,7 @@ def test_the_reference_learns_from_answers_alone() -> None:
         ("faults_p010", 0.88, 0.96),
         ("faults_p025", 0.70, 0.82),
         ("faults_p025_outage_free", 0.91, 0.99),
+        ("faults_p025_outage_heavy", 0.45, 0.58),
         ("held_out_types", 0.94, 1.0),
     ],
 )

@@ -12,12 +12,17 @@ from toolkit.backoffice.tools import TOOLS, Kind
 from toolkit.noise import faults
 from toolkit.noise.draws import Draw, Schedule
 from toolkit.noise.faults import ABOUT, APPLIES, Fault, Mixture, kept, retry_after
-from toolkit.noise.regimes import DEFAULT, HELD_OUT, OUTAGE_FREE
+from toolkit.noise.regimes import DEFAULT, HELD_OUT, OUTAGE_FREE, OUTAGE_HEAVY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-MIXTURES = {"default": DEFAULT, "outage_free": OUTAGE_FREE, "held_out": HELD_OUT}
+MIXTURES = {
+    "default": DEFAULT,
+    "outage_free": OUTAGE_FREE,
+    "outage_heavy": OUTAGE_HEAVY,
+    "held_out": HELD_OUT,
+}
 NOISY = ("read", "list", "write")
 CASES = [
     pytest.param(mixture, kind, id=f"{name}-{kind}") for name, mixture in MIXTURES.items() for kind in NOISY
@@ -102,6 +107,20 @@ SHARES: dict[tuple[str, Kind], dict[Fault, float]] = {
     },
     ("outage_free", "read"): {"transient": 3 / 5, "rate_limit": 1 / 5, "stale_read": 1 / 5},
     ("outage_free", "write"): {"transient": 3 / 4, "rate_limit": 1 / 4},
+    ("outage_heavy", "list"): {
+        "transient": 45 / 130,
+        "rate_limit": 15 / 130,
+        "outage": 40 / 130,
+        "stale_read": 15 / 130,
+        "truncation": 15 / 130,
+    },
+    ("outage_heavy", "read"): {
+        "transient": 45 / 115,
+        "rate_limit": 15 / 115,
+        "outage": 40 / 115,
+        "stale_read": 15 / 115,
+    },
+    ("outage_heavy", "write"): {"transient": 0.45, "rate_limit": 0.15, "outage": 0.40},
     ("held_out", "list"): {"field_dropout": 1.0},
     ("held_out", "read"): {"field_dropout": 1.0},
     ("held_out", "write"): {"timeout_after_commit": 1.0},

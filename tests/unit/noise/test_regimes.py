@@ -10,7 +10,7 @@ from scipy import stats
 from toolkit.backoffice.tools import TOOLS, Kind
 from toolkit.noise.draws import Draw, Schedule
 from toolkit.noise.faults import APPLIES
-from toolkit.noise.regimes import DEFAULT, HELD_OUT, OUTAGE_FREE, REGIMES, Regime
+from toolkit.noise.regimes import DEFAULT, HELD_OUT, OUTAGE_FREE, OUTAGE_HEAVY, REGIMES, Regime
 from toolkit.registers import schema
 
 KINDS: tuple[Kind, ...] = ("read", "list", "write", "control")
@@ -18,6 +18,7 @@ FAULTY = {
     "faults_p010": (0.10, DEFAULT),
     "faults_p025": (0.25, DEFAULT),
     "faults_p025_outage_free": (0.25, OUTAGE_FREE),
+    "faults_p025_outage_heavy": (0.25, OUTAGE_HEAVY),
     "held_out_types": (0.25, HELD_OUT),
 }
 FLIPPING = {"flips_q005": 0.05, "flips_q010": 0.10}

@@ -67,6 +67,7 @@ def runs(source: Source) -> list[Row]:
             "wall_time_s": number(r, "wall_time_s"),
             "peak_memory_gb": number(r, "peak_mem_gb"),
             "estimated_cost_usd": number(r, "estimated_cost_usd"),
+            "specification_sha256": None,
         }
         for r in source.records["runs"]
     ]
@@ -117,6 +118,7 @@ def luck_share_summary(source: Source) -> list[Row]:
             "regime": "faults_p025",
             **cells[r["run_id"]],
             "step": whole(r, "step"),
+            "pool": None,
             "target": r["target"] or None,
             "luck_share": number(r, "lam"),
             "luck_share_pooled": number(r, "lam_pooled"),
@@ -146,6 +148,7 @@ def luck_share_summary(source: Source) -> list[Row]:
                 "arm": None,
                 "seed": None,
                 "step": 0,
+                "pool": None,
                 "target": None,
                 "luck_share": number(f, "luck_share"),
                 "luck_share_pooled": maybe_number(pooled, "luck_share_pooled"),

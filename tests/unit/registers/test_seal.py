@@ -1,0 +1,253 @@
+"""A study of many files, completed where they lie; read alike by everything that reads Parquet."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests import row_study
+from toolkit.errors import DamagedError, IncompleteError, UsageError
+from toolkit.registers.parquet import parquet_bytes
+from toolkit.registers.query import ask
+from toolkit.registers.rowhash import row_sha256
+from toolkit.registers.study import Study, open_study
+from toolkit.registers.validation import verify_study
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+IDS = row_study.run_ids(3)
+Parts = dict[str, list[pa.Table]]
+
+
+@pytest.fixture(scope="module")
+def sealed(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    folder = tmp_path_factory.mktemp("rows")
+    row_study.seal(folder, row_study.lay(folder, row_study.tables(IDS)))
+    return open_study(folder)
+
+
+def test_a_sealed_study_verifies(sealed: Study) -> None:
+    assert verify_study(sealed) == {"runs": 3, "episodes": 192, "groups": 18, "checkpoints": 6}
+
+
+def test_a_table_has_a_file_a_run_in_the_order_of_its_rows(sealed: Study) -> None:
+    files = tuple(f"episodes/{run_id}.parquet" for run_id in IDS)
+    assert sealed.manifest.tables["episodes"].files == files
+
+
+def test_the_row_hash_is_that_of_the_rows_before_they_were_written(sealed: Study) -> None:
+    written = {name: row_sha256(pa.concat_tables(parts)) for name, parts in row_study.tables(IDS).items()}
+    assert {name: sealed.sha256(name) for name in written} == written
+
+
+def test_rows_come_back_as_they_were_written(sealed: Study) -> None:
+    for name, parts in row_study.tables(IDS).items():
+        assert sealed.arrow(name).equals(pa.concat_tables(parts))
+
+
+def test_rows_are_the_same_through_arrow_polars_and_duckdb(sealed: Study) -> None:
+    for table in sealed.tables:
+        rows = [tuple(row.values()) for row in sealed.rows(table.name)]
+        assert sealed.polars(table.name).collect().rows() == rows
+        assert ask(sealed, f"FROM {table.name}").rows == tuple(rows)
+
+
+def test_datasets_loads_every_configuration_alike(sealed: Study, tmp_path: Path) -> None:
+    import datasets
+
+    for table in sealed.tables:
+        loaded = datasets.load_dataset(str(sealed.folder), table.name, split="train", cache_dir=str(tmp_path))
+        assert loaded.to_list() == sealed.rows(table.name)
+
+
+def test_datasets_reads_lists_as_the_card_declares_them(sealed: Study, tmp_path: Path) -> None:
+    import datasets
+
+    features = datasets.load_dataset_builder(
+        str(sealed.folder), "groups", cache_dir=str(tmp_path)
+    ).info.features
+    assert {name: str(features[name]) for name in ("schedule_seeds", "true_successes", "advantages")} == {
+        "schedule_seeds": "List(Value('uint64'))",
+        "true_successes": "List(Value('bool'))",
+        "advantages": "List(Value('float64'))",
+    }
+
+
+def test_the_seeds_of_these_tests_reach_beyond_a_signed_number(sealed: Study) -> None:
+    assert max(row["schedule_seed"] for row in sealed.rows("episodes")) > 2**63
+
+
+def test_sealing_again_gives_the_same_bytes(tmp_path: Path) -> None:
+    files = row_study.lay(tmp_path, row_study.tables(IDS))
+    row_study.seal(tmp_path, files)
+    before = (tmp_path / "MANIFEST.json").read_bytes()
+    row_study.seal(tmp_path, files)
+    assert (tmp_path / "MANIFEST.json").read_bytes() == before
+
+
+def with_column(table: pa.Table, name: str, values: Any) -> pa.Table:
+    """Return a table with other values in a column."""
+    position = table.column_names.index(name)
+    field = table.schema.field(position)
+    return table.set_column(position, field, pa.array(values, field.type))
+
+
+def runs_out_of_order(parts: Parts) -> None:
+    parts["episodes"].reverse()
+
+
+def a_row_twice(parts: Parts) -> None:
+    first = parts["groups"][1]
+    parts["groups"][1] = pa.concat_tables([first.slice(0, 3), first.slice(2)])
+
+
+def a_file_twice(parts: Parts) -> None:
+    parts["groups"].insert(1, parts["groups"][0])
+
+
+def a_run_that_is_not_listed(parts: Parts) -> None:
+    parts["runs"][0] = parts["runs"][0].slice(0, 2)
+
+
+def a_reward_without_success(parts: Parts) -> None:
+    none = [False] * parts["episodes"][0].num_rows
+    parts["episodes"][0] = with_column(parts["episodes"][0], "true_success", none)
+
+
+def another_type(parts: Parts) -> None:
+    table = parts["groups"][2]
+    position = table.column_names.index("task")
+    parts["groups"][2] = table.set_column(position, "task", table["task"].cast(pa.int32()))
+
+
+def an_infinite_advantage(parts: Parts) -> None:
+    lists = parts["groups"][2]["advantages"].to_pylist()
+    lists[3][5] = float("inf")
+    parts["groups"][2] = with_column(parts["groups"][2], "advantages", lists)
+
+
+def no_row(parts: Parts) -> None:
+    parts["checkpoints"] = []
+
+
+DEFECTS: dict[Callable[[Parts], None], str] = {
+    runs_out_of_order: "the rows of episodes are not sorted",
+    a_row_twice: "the rows of groups are not unique",
+    a_file_twice: "the rows of groups are not unique",
+    a_run_that_is_not_listed: "run_id of .* refers to nothing",
+    a_reward_without_success: "episodes.observed_reward is larger than it can be",
+    another_type: "column 'task' of groups has another type",
+    an_infinite_advantage: "groups.advantages is not finite",
+    no_row: "no data is not zero",
+}
+
+
+@pytest.mark.parametrize(("defect", "problem"), DEFECTS.items(), ids=[d.__name__ for d in DEFECTS])
+def test_a_defect_is_refused_and_no_manifest_is_written(
+    tmp_path: Path, defect: Callable[[Parts], None], problem: str
+) -> None:
+    parts = row_study.tables(IDS)
+    defect(parts)
+    with pytest.raises(DamagedError, match=problem):
+        row_study.seal(tmp_path, row_study.lay(tmp_path, parts))
+    assert not (tmp_path / "MANIFEST.json").exists()
+
+
+def test_a_missing_file_is_incomplete(tmp_path: Path) -> None:
+    files = row_study.lay(tmp_path, row_study.tables(IDS))
+    (tmp_path / files["groups"][1]).unlink()
+    with pytest.raises(IncompleteError, match="cannot be read"):
+        row_study.seal(tmp_path, files)
+
+
+def test_a_file_that_is_not_listed_is_refused(tmp_path: Path) -> None:
+    files = row_study.lay(tmp_path, row_study.tables(IDS))
+    files["groups"].pop()
+    with pytest.raises(IncompleteError, match="the folder holds something else"):
+        row_study.seal(tmp_path, files)
+
+
+def test_a_file_of_an_earlier_seal_that_is_left_over_is_refused(tmp_path: Path) -> None:
+    files = row_study.lay(tmp_path, row_study.tables(IDS))
+    row_study.seal(tmp_path, files)
+    files["groups"].pop()
+    with pytest.raises(DamagedError, match="is not in the manifest"):
+        row_study.seal(tmp_path, files)
+
+
+def test_half_a_file_is_refused(tmp_path: Path) -> None:
+    files = row_study.lay(tmp_path, row_study.tables(IDS))
+    path = tmp_path / files["episodes"][0]
+    path.write_bytes(path.read_bytes()[:500])
+    with pytest.raises(DamagedError, match="not a readable Parquet file"):
+        row_study.seal(tmp_path, files)
+
+
+def test_rows_have_their_place_in_the_folder_of_their_table(tmp_path: Path) -> None:
+    files = row_study.lay(tmp_path, row_study.tables(IDS))
+    files["groups"], files["episodes"] = files["episodes"], files["groups"]
+    with pytest.raises(UsageError, match="is no place for rows of"):
+        row_study.seal(tmp_path, files)
+
+
+def test_the_logical_hash_does_not_depend_on_how_parquet_encodes(tmp_path: Path, sealed: Study) -> None:
+    files = row_study.lay(tmp_path, row_study.tables(IDS))
+    for name in (name for names in files.values() for name in names):
+        pq.write_table(pq.ParquetFile(tmp_path / name).read(), tmp_path / name, compression="snappy")
+    manifest = row_study.seal(tmp_path, files)
+    assert manifest.files.keys() == sealed.manifest.files.keys()
+    assert manifest.files != sealed.manifest.files
+    assert manifest.logical_sha256 == sealed.manifest.logical_sha256
+
+
+def test_the_logical_hash_depends_on_every_row(tmp_path: Path, sealed: Study) -> None:
+    parts = row_study.tables(IDS)
+    decisions = parts["groups"][2]["decisions"].to_pylist()
+    decisions[-1] += 1
+    parts["groups"][2] = with_column(parts["groups"][2], "decisions", decisions)
+    manifest = row_study.seal(tmp_path, row_study.lay(tmp_path, parts))
+    assert manifest.logical_sha256 != sealed.manifest.logical_sha256
+
+
+def test_the_logical_hash_depends_on_the_study(tmp_path: Path, sealed: Study) -> None:
+    manifest = row_study.seal(tmp_path, row_study.lay(tmp_path, row_study.tables(IDS)), "other")
+    assert manifest.logical_sha256 != sealed.manifest.logical_sha256
+
+
+@pytest.mark.parametrize("wall_time", [1.0, 2.0])
+def test_the_logical_hash_does_not_depend_on_launches(
+    tmp_path: Path, sealed: Study, wall_time: float
+) -> None:
+    parts = row_study.tables(IDS)
+    parts["launches"] = [row_study.launch(run_id, wall_time) for run_id in IDS]
+    manifest = row_study.seal(tmp_path, row_study.lay(tmp_path, parts))
+    assert "launches" in manifest.tables
+    assert manifest.logical_sha256 == sealed.manifest.logical_sha256
+
+
+def chunks(content: bytes) -> list[Any]:
+    """Return the columns' metadata of a Parquet file with one row group."""
+    group = pq.ParquetFile(pa.BufferReader(content)).metadata.row_group(0)
+    return [group.column(number) for number in range(group.num_columns)]
+
+
+def test_an_episode_takes_less_than_four_bytes_beside_its_seed() -> None:
+    table = row_study.episodes(IDS[0], 0)
+    content = parquet_bytes("episodes", table)
+    columns = chunks(content)
+    seeds = sum(c.total_compressed_size for c in columns if c.path_in_schema == "schedule_seed")
+    assert table.num_rows == 5632
+    assert (len(content) - seeds) / table.num_rows < 4
+
+
+def test_every_column_but_lists_has_bounds_for_readers_that_skip_pages() -> None:
+    table = row_study.groups(IDS[0], 0)
+    columns = chunks(parquet_bytes("groups", table))
+    lists = {c.path_in_schema.split(".")[0] for c in columns if not c.is_stats_set}
+    assert lists == {"schedule_seeds", "true_successes", "observed_rewards", "advantages"}
+    assert all(c.has_offset_index for c in columns)
