@@ -138,7 +138,7 @@ def no_row(parts: Parts) -> None:
 DEFECTS: dict[Callable[[Parts], None], str] = {
     runs_out_of_order: "the rows of episodes are not sorted",
     a_row_twice: "the rows of groups are not unique",
-    a_file_twice: "the rows of groups are not unique",
+    a_file_twice: "the rows of groups are not sorted",
     a_run_that_is_not_listed: "run_id of .* refers to nothing",
     a_reward_without_success: "episodes.observed_reward is larger than it can be",
     another_type: "column 'task' of groups has another type",
