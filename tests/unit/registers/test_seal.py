@@ -10,6 +10,7 @@ import pytest
 
 from tests import row_study
 from toolkit.errors import DamagedError, IncompleteError, UsageError
+from toolkit.registers import writer
 from toolkit.registers.parquet import parquet_bytes
 from toolkit.registers.query import ask
 from toolkit.registers.rowhash import row_sha256
@@ -155,6 +156,21 @@ def test_a_defect_is_refused_and_no_manifest_is_written(
     defect(parts)
     with pytest.raises(DamagedError, match=problem):
         row_study.seal(tmp_path, row_study.lay(tmp_path, parts))
+    assert not (tmp_path / "MANIFEST.json").exists()
+
+
+def test_a_seal_that_is_cut_off_leaves_nothing_that_looks_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = row_study.lay(tmp_path, row_study.tables(IDS))
+    row_study.seal(tmp_path, files)
+
+    def power_cut(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(writer, "write_manifest", power_cut)
+    with pytest.raises(KeyboardInterrupt):
+        row_study.seal(tmp_path, files)
     assert not (tmp_path / "MANIFEST.json").exists()
 
 
