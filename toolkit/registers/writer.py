@@ -16,6 +16,7 @@ from toolkit.registers.manifest import (
     Manifest,
     RegistrationRef,
     TableEntry,
+    check_manifest,
     check_nothing_else,
     write_manifest,
 )
@@ -93,6 +94,7 @@ def write_study(
             for name, content in sorted(contents.items())
         },
     )
+    check_manifest(manifest)
     check_place(folder, study, contents)
     write_all(folder, contents, first=folder / MANIFEST_NAME)
     write_manifest(folder, manifest)
@@ -140,6 +142,7 @@ def seal_study(
         tables=entries,
         files=dict(sorted((proven | {name: _entry(content) for name, content in documents.items()}).items())),
     )
+    check_manifest(manifest)
     check_nothing_else(folder, manifest)
     write_all(folder, documents, first=folder / MANIFEST_NAME)  # 3
     write_manifest(folder, manifest)

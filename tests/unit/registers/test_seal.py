@@ -196,6 +196,20 @@ def test_a_file_of_an_earlier_seal_that_is_left_over_is_refused(tmp_path: Path) 
         row_study.seal(tmp_path, files)
 
 
+def test_a_study_without_runs_is_refused(tmp_path: Path) -> None:
+    files = row_study.lay(tmp_path, {"schedules": [row_study.schedules()]})
+    with pytest.raises(DamagedError, match="the manifest could not be read again"):
+        row_study.seal(tmp_path, files)
+
+
+def test_a_file_that_a_manifest_cannot_name_is_refused(tmp_path: Path) -> None:
+    files = row_study.lay(tmp_path, row_study.tables(IDS))
+    (tmp_path / files["groups"][2]).rename(tmp_path / "groups" / "the last.parquet")
+    files["groups"][2] = "groups/the last.parquet"
+    with pytest.raises(DamagedError, match="the manifest could not be read again"):
+        row_study.seal(tmp_path, files)
+
+
 def test_half_a_file_is_refused(tmp_path: Path) -> None:
     files = row_study.lay(tmp_path, row_study.tables(IDS))
     path = tmp_path / files["episodes"][0]

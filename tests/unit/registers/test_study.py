@@ -75,6 +75,10 @@ def test_an_unknown_column_is_wrong_usage(published: Study) -> None:
         published.columns("evaluations", ["run_id", "mood"])
 
 
+def test_no_columns_are_a_table_without_columns(published: Study) -> None:
+    assert open_study(published.folder).columns("evaluations", ()).column_names == []
+
+
 def test_columns_of_an_unknown_table_are_wrong_usage(published: Study) -> None:
     with pytest.raises(UsageError, match="no table 'diary'"):
         published.columns("diary", [])
