@@ -132,6 +132,17 @@ def checkpoints(run_id: str, seed: int) -> pa.Table:
     )
 
 
+def schedules() -> pa.Table:
+    """Return the schedules of two tasks."""
+    return _table(
+        "schedules",
+        pool=["test"] * 4,
+        task=[0, 0, 1, 1],
+        schedule=[0, 1] * 2,
+        schedule_seed=[2**64 - 1, 0, 1, 2**63],
+    )
+
+
 def launch(run_id: str, wall_time: float) -> pa.Table:
     """Return the only launch of a run."""
     return _table(
@@ -163,9 +174,7 @@ def tables(ids: Sequence[str]) -> dict[str, list[pa.Table]]:
 
 def lay(folder: Path, parts: Mapping[str, Sequence[pa.Table]]) -> dict[str, list[str]]:
     """Write the files of tables, one a part, and return their names."""
-    names = {
-        name: [f"{name}/{part['run_id'][0]}.parquet" for part in listed] for name, listed in parts.items()
-    }
+    names = {name: [f"{name}/{part[0][0]}.parquet" for part in listed] for name, listed in parts.items()}
     for name, listed in parts.items():
         write_all(folder, {f: parquet_bytes(name, p) for f, p in zip(names[name], listed, strict=True)})
     return names

@@ -76,6 +76,7 @@ def main() -> None:
     sys.stdout.flush()
     subprocess.run([sys.executable, "-m", "tests.benchmarks.episodes"], check=True)
     subprocess.run([sys.executable, "-m", "tests.benchmarks.tokens"], check=True)
+    subprocess.run([sys.executable, "-m", "tests.benchmarks.rows"], check=True)
 
 
 if __name__ == "__main__":

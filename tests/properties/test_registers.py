@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import io
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.unit.registers.test_rowhash import by_definition
 from toolkit.registers.rowhash import row_sha256
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 SCHEMA = pa.schema(
     [("word", pa.string()), ("count", pa.int32()), ("real", pa.float64()), ("flag", pa.bool_())]
@@ -57,3 +61,61 @@ def test_different_rows_have_different_hashes(
 def test_the_cut_between_chunks_does_not_matter(listed: list[dict[str, Any]], cut: int) -> None:
     whole = table(listed)
     assert row_sha256(pa.concat_tables([whole.slice(0, cut), whole.slice(cut)])) == row_sha256(whole)
+
+
+words = st.lists(st.none() | st.text(max_size=5), max_size=10)
+
+
+def plain(texts: list[str | None]) -> pa.ChunkedArray:
+    return pa.chunked_array([pa.array(texts, pa.string())])
+
+
+def large(texts: list[str | None]) -> pa.ChunkedArray:
+    return pa.chunked_array([pa.array(texts, pa.large_string())])
+
+
+def padded(texts: list[str | None]) -> pa.ChunkedArray:
+    """A window of a longer array: its buffers hold more than its rows."""
+    whole = pa.array(["before", None, *texts, "after"], pa.string())
+    return pa.chunked_array([whole.slice(2, len(texts))])
+
+
+def encoded(texts: list[str | None]) -> pa.ChunkedArray:
+    return pa.chunked_array([pa.array(texts, pa.string()).dictionary_encode()])
+
+
+def in_pieces(texts: list[str | None]) -> pa.ChunkedArray:
+    return pa.chunked_array([pa.array([text], pa.string()) for text in texts], pa.string())
+
+
+def hidden(texts: list[str | None]) -> pa.ChunkedArray:
+    """Nulls with text under them, as a mask leaves it."""
+    full = pa.array(["hidden" if text is None else text for text in texts], pa.string())
+    there = pa.array([text is not None for text in texts], pa.bool_())
+    return pa.chunked_array(
+        [pa.StringArray.from_buffers(len(full), full.buffers()[1], full.buffers()[2], there.buffers()[1])]
+    )
+
+
+FORMS = [plain, large, padded, encoded, in_pieces, hidden]
+
+
+@given(words, st.sampled_from(FORMS))
+def test_strings_are_hashed_as_the_definition_says_however_they_lie(
+    texts: list[str | None], form: Callable[[list[str | None]], pa.ChunkedArray]
+) -> None:
+    assert row_sha256(pa.table({"w": form(texts)})) == by_definition({"w": ("string", texts)})
+
+
+lists = st.lists(st.none() | st.lists(st.integers(0, 2**64 - 1), max_size=4), max_size=8)
+
+
+@given(lists, st.integers(0, 8))
+def test_lists_are_hashed_as_the_definition_says_wherever_they_are_cut(
+    values: list[list[int] | None], cut: int
+) -> None:
+    kind = pa.list_(pa.uint64())
+    whole = pa.array([[1], None, *values, [2, 3]], kind)
+    cut = min(cut, len(values))
+    column = pa.chunked_array([whole.slice(2, cut), whole.slice(2 + cut, len(values) - cut)], kind)
+    assert row_sha256(pa.table({"w": column})) == by_definition({"w": ("list<uint64>", values)})

@@ -116,6 +116,20 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
     )
 
 
+def check_manifest(manifest: Manifest) -> None:
+    """Check that a manifest, once written, can be read.
+
+    Raises:
+        DamagedError: it names what `read_manifest` would not accept.
+    """
+    try:
+        _manifest(json.loads(json.dumps(asdict(manifest))))
+    except (ValueError, KeyError, TypeError) as error:
+        raise DamagedError(
+            "the manifest could not be read again", found=error, where=manifest.study
+        ) from None
+
+
 def read_manifest(folder: Path) -> Manifest:
     """Read a study's manifest and check its seal.
 

@@ -43,7 +43,7 @@ def parquet_bytes(table: str, arrow: Any) -> bytes:
             for column in columns
             if encodings[column.name] != _DICTIONARY
         },
-        write_statistics=[column.name for column in columns if not column.type.is_list],
+        write_statistics=[_leaf(column) for column in columns if not column.type.is_list],
         write_page_index=True,
         store_schema=False,
         version="2.6",

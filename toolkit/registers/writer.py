@@ -16,6 +16,7 @@ from toolkit.registers.manifest import (
     Manifest,
     RegistrationRef,
     TableEntry,
+    check_manifest,
     check_nothing_else,
     write_manifest,
 )
@@ -93,6 +94,7 @@ def write_study(
             for name, content in sorted(contents.items())
         },
     )
+    check_manifest(manifest)
     check_place(folder, study, contents)
     write_all(folder, contents, first=folder / MANIFEST_NAME)
     write_manifest(folder, manifest)
@@ -116,7 +118,7 @@ def seal_study(
     3. The documents are written, and the manifest last.
 
     Args:
-        folder: the repository; an older manifest in it is removed before anything is written.
+        folder: the repository, with nothing in it but these files, or what an earlier build of it left.
         study: name of the study.
         evidence: as for `write_study`.
         registration: the registration that the study belongs to.
@@ -125,11 +127,11 @@ def seal_study(
 
     Raises:
         IncompleteError: a file is missing, or something else is in the folder.
-        DamagedError: a file or a row contradicts the schema; there is no manifest then that vouches for it.
+        UsageError: a file lies outside its table's folder.
+        DamagedError: a file or a row contradicts the schema; nothing is written then.
     """
     listed = [file for names in files.values() for file in names]
     check_place(folder, study, [*listed, *documents])  # 1
-    (folder / MANIFEST_NAME).unlink(missing_ok=True)
     entries, proven = _prove(folder, files)  # 2
     manifest = Manifest(
         study=study,
@@ -140,8 +142,9 @@ def seal_study(
         tables=entries,
         files=dict(sorted((proven | {name: _entry(content) for name, content in documents.items()}).items())),
     )
+    check_manifest(manifest)
     check_nothing_else(folder, manifest)
-    write_all(folder, documents)  # 3
+    write_all(folder, documents, first=folder / MANIFEST_NAME)  # 3
     write_manifest(folder, manifest)
     return manifest
 

@@ -26,6 +26,15 @@ def test_no_mark_is_left_in_a_card() -> None:
     assert "{{" not in card
 
 
+def test_a_list_is_declared_as_datasets_names_it() -> None:
+    card = dataset_card("{{dataset_info}}", {"groups": 1})
+    assert "  - name: schedule_seeds\n    list: uint64\n" in card
+
+
+def test_the_type_of_a_list_is_no_markup() -> None:
+    assert "| `advantages` | `list<double>` |" in table_text(TABLES["groups"])
+
+
 def test_exactly_one_configuration_is_the_default() -> None:
     assert dataset_card("{{configs}}", dict.fromkeys(TABLES, 1)).count("default: true") == 1
 

@@ -10,6 +10,7 @@ import pytest
 
 from tests import row_study
 from toolkit.errors import DamagedError, IncompleteError, UsageError
+from toolkit.registers import writer
 from toolkit.registers.parquet import parquet_bytes
 from toolkit.registers.query import ask
 from toolkit.registers.rowhash import row_sha256
@@ -138,7 +139,7 @@ def no_row(parts: Parts) -> None:
 DEFECTS: dict[Callable[[Parts], None], str] = {
     runs_out_of_order: "the rows of episodes are not sorted",
     a_row_twice: "the rows of groups are not unique",
-    a_file_twice: "the rows of groups are not unique",
+    a_file_twice: "the rows of groups are not sorted",
     a_run_that_is_not_listed: "run_id of .* refers to nothing",
     a_reward_without_success: "episodes.observed_reward is larger than it can be",
     another_type: "column 'task' of groups has another type",
@@ -155,6 +156,21 @@ def test_a_defect_is_refused_and_no_manifest_is_written(
     defect(parts)
     with pytest.raises(DamagedError, match=problem):
         row_study.seal(tmp_path, row_study.lay(tmp_path, parts))
+    assert not (tmp_path / "MANIFEST.json").exists()
+
+
+def test_a_seal_that_is_cut_off_leaves_nothing_that_looks_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = row_study.lay(tmp_path, row_study.tables(IDS))
+    row_study.seal(tmp_path, files)
+
+    def power_cut(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(writer, "write_manifest", power_cut)
+    with pytest.raises(KeyboardInterrupt):
+        row_study.seal(tmp_path, files)
     assert not (tmp_path / "MANIFEST.json").exists()
 
 
@@ -177,6 +193,20 @@ def test_a_file_of_an_earlier_seal_that_is_left_over_is_refused(tmp_path: Path) 
     row_study.seal(tmp_path, files)
     files["groups"].pop()
     with pytest.raises(DamagedError, match="is not in the manifest"):
+        row_study.seal(tmp_path, files)
+
+
+def test_a_study_without_runs_is_refused(tmp_path: Path) -> None:
+    files = row_study.lay(tmp_path, {"schedules": [row_study.schedules()]})
+    with pytest.raises(DamagedError, match="the manifest could not be read again"):
+        row_study.seal(tmp_path, files)
+
+
+def test_a_file_that_a_manifest_cannot_name_is_refused(tmp_path: Path) -> None:
+    files = row_study.lay(tmp_path, row_study.tables(IDS))
+    (tmp_path / files["groups"][2]).rename(tmp_path / "groups" / "the last.parquet")
+    files["groups"][2] = "groups/the last.parquet"
+    with pytest.raises(DamagedError, match="the manifest could not be read again"):
         row_study.seal(tmp_path, files)
 
 

@@ -54,6 +54,76 @@ def test_datasets_loads_every_configuration(published: Study, tmp_path: Path) ->
         assert loaded.to_list() == published.rows(table.name)
 
 
+def test_columns_are_those_of_the_whole_table(published: Study) -> None:
+    names = ("successes", "run_id", "exposed")
+    assert (
+        open_study(published.folder)
+        .columns("evaluations", names)
+        .equals(published.arrow("evaluations").select(names))
+    )
+
+
+def test_columns_of_a_table_that_was_read_are_taken_from_it(copy: Home) -> None:
+    study = opened(copy)
+    whole = study.arrow("evaluations")
+    (copy.registers / "published" / EVALUATIONS).unlink()
+    assert study.columns("evaluations", ["episodes"]).equals(whole.select(["episodes"]))
+
+
+def test_an_unknown_column_is_wrong_usage(published: Study) -> None:
+    with pytest.raises(UsageError, match="table 'evaluations' has no column 'mood'"):
+        published.columns("evaluations", ["run_id", "mood"])
+
+
+def test_no_columns_are_a_table_without_columns(published: Study) -> None:
+    assert open_study(published.folder).columns("evaluations", ()).column_names == []
+
+
+def test_columns_of_an_unknown_table_are_wrong_usage(published: Study) -> None:
+    with pytest.raises(UsageError, match="no table 'diary'"):
+        published.columns("diary", [])
+
+
+@pytest.fixture
+def hashed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list to which the name of every file is added as it is hashed."""
+    from toolkit.registers import manifest
+
+    names: list[str] = []
+    real = manifest.file_sha256
+
+    def noting(path: Path) -> str:
+        names.append(path.parent.name)
+        return real(path)
+
+    monkeypatch.setattr(manifest, "file_sha256", noting)
+    return names
+
+
+def test_a_file_is_hashed_once(published: Study, hashed: list[str]) -> None:
+    study = open_study(published.folder)
+    study.columns("evaluations", ["run_id"])
+    study.rows("evaluations")
+    study.polars("evaluations")
+    assert hashed == ["evaluations"]
+
+
+def test_verifying_hashes_every_file_anew_and_once(published: Study, hashed: list[str]) -> None:
+    study = open_study(published.folder)
+    study.columns("evaluations", ["run_id"])
+    hashed.clear()
+    verify_study(study)
+    assert len(hashed) == len(study.manifest.files)
+
+
+def test_a_file_that_was_written_since_it_was_hashed_is_hashed_again(copy: Home) -> None:
+    study = opened(copy)
+    study.columns("evaluations", ["run_id"])
+    damage_bytes(copy)
+    with pytest.raises(DamagedError, match="is not the file that the manifest names"):
+        study.columns("evaluations", ["run_id"])
+
+
 def test_an_unknown_table_is_wrong_usage(published: Study) -> None:
     with pytest.raises(UsageError, match="no table 'diary'"):
         published.rows("diary")
@@ -250,6 +320,20 @@ def test_a_resealed_lie_is_found_when_rows_are_read(
     reseal(copy, change)
     with pytest.raises(DamagedError):
         opened(copy).rows("evaluations")
+
+
+@pytest.mark.parametrize("lie", ["rows of a file", "bytes of a file"])
+def test_a_resealed_lie_is_found_when_columns_are_read(copy: Home, lie: str) -> None:
+    reseal(copy, LIES[lie])
+    with pytest.raises(DamagedError):
+        opened(copy).columns("evaluations", ["run_id"])
+
+
+@pytest.mark.parametrize("damage", [damage_bytes, truncate_file, drop_column, add_column, drop_row])
+def test_damage_is_found_when_other_columns_are_read(copy: Home, damage: Callable[[Home], None]) -> None:
+    damage(copy)
+    with pytest.raises(DamagedError):
+        opened(copy).columns("evaluations", ["run_id"])
 
 
 def test_text_that_is_no_text_is_damage(copy: Home) -> None:

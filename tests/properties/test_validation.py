@@ -1,0 +1,184 @@
+"""Whole columns are judged as their rows are, one by one."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from toolkit.errors import DamagedError
+from toolkit.registers import rules
+from toolkit.registers.arrow import arrow_schema, to_rows
+from toolkit.registers.columns import (
+    Parent,
+    Table,
+    bit,
+    bits,
+    count,
+    exact,
+    moment,
+    numbers,
+    real,
+    seed,
+    seeds,
+    short,
+    text,
+)
+from toolkit.registers.validation import check_parents, check_table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+TABLE = Table(
+    "things",
+    "One row a thing.",
+    (
+        text("word", "First part of the key.", nullable=True),
+        seed("seed", "Second part of the key.", nullable=True),
+        moment("at", "Third part of the key."),
+        text("choice", "Of a closed set.", choices=("a", "b"), nullable=True),
+        exact("share", "A decimal.", low=0, high=1, at_most=("limit",), nullable=True),
+        exact("limit", "Its bound.", nullable=True),
+        real("real", "A double.", low=-1, high=0.1, nullable=True),
+        bit("right", "A truth value.", at_most=("possible",), nullable=True),
+        bit("possible", "Its bound."),
+        short("part", "A part.", at_most=("whole",)),
+        count("rest", "Another part.", nullable=True),
+        count("whole", "Their sum.", high=3),
+        bits("truths", "Truth values.", nullable=True),
+        seeds("seeds", "Seeds."),
+        numbers("reals", "Doubles."),
+    ),
+    key=("word", "seed", "at"),
+    sums=(("whole", ("part", "rest")),),
+)
+
+some = st.sampled_from
+TIMES = [datetime(2026, 9, day, tzinfo=UTC) for day in (1, 2)]
+SHARES = [Decimal(text) for text in ("0.000000", "0.100000", "1.000000", "1.000001", "-0.000001")]
+REALS = [0.0, 0.1, -1.0, 0.10000000000000002, float("nan"), float("inf")]
+# Mostly values that are allowed, so that every kind of defect is met alone.
+VALUES: dict[str, st.SearchStrategy[Any]] = {
+    "word": some(["a", "b", "é", "\U0001f600", "\ue000", "", None]),
+    "seed": some([0, 1, 2**63, 2**64 - 1, None]),
+    "at": some(TIMES),
+    "choice": some(["a", "b", "a", "b", None, "c"]),
+    "share": some([*SHARES[:2]] * 4 + [None, *SHARES]),
+    "limit": some([SHARES[2]] * 6 + [None, SHARES[0]]),
+    "real": some(REALS[:3] * 4 + [None, *REALS]),
+    "right": some([False, None, True]),
+    "possible": some([True] * 6 + [False]),
+    "part": some([0, 1, 1, 2, -1]),
+    "rest": some([0, 1, 1, None]),
+    "whole": some([1, 2, 2, 4]),
+    "truths": some([[], [True], [True, False], None, [None]]),
+    "seeds": some([[2**64 - 1], [], [0, 1], [0, 1], [None, 1]]),
+    "reals": some([[0.0], [], [1.0, -1.0], [1.0, -1.0], [float("-inf")], [None]]),
+}
+GOOD = {
+    "choice": "a",
+    "share": SHARES[0],
+    "limit": SHARES[2],
+    "real": 0.0,
+    "right": False,
+    "possible": True,
+    "part": 1,
+    "rest": 1,
+    "whole": 2,
+    "truths": [True],
+    "seeds": [0],
+    "reals": [0.0],
+}
+KEYS = [name for name in VALUES if name not in GOOD]
+keys = st.fixed_dictionaries({name: VALUES[name] for name in KEYS})
+spoilt = st.lists(
+    some(sorted(GOOD)).flatmap(lambda name: st.tuples(st.integers(0, 5), st.just(name), VALUES[name])),
+    max_size=3,
+)
+
+
+def in_order(row: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple((row[name] is not None, row[name]) for name in KEYS)
+
+
+def verdict(check: Callable[[], None]) -> str:
+    try:
+        check()
+    except DamagedError as error:
+        return str(error)
+    return "sound"
+
+
+def one_by_one(table: Table, arrow: pa.Table) -> None:
+    rows = to_rows(arrow)
+    rules.check_keys(table, rows)
+    rules.check_columns(table, table.columns, rows)
+    for total, parts in table.sums:
+        rules.check_sum(table, total, parts, rows)
+
+
+def both(arrow: pa.Table) -> tuple[str, str]:
+    return verdict(lambda: check_table(TABLE, arrow)), verdict(lambda: one_by_one(TABLE, arrow))
+
+
+def table_of(listed: list[dict[str, Any]], cut: int = 0) -> pa.Table:
+    whole = pa.Table.from_pylist(listed, schema=arrow_schema(TABLE))
+    return pa.concat_tables([whole.slice(0, cut), whole.slice(cut)])
+
+
+@settings(max_examples=400)
+@given(st.lists(keys, max_size=6), spoilt, st.integers(0, 6))
+def test_a_table_is_judged_as_its_rows_are(
+    listed: list[dict[str, Any]], defects: list[tuple[int, str, Any]], cut: int
+) -> None:
+    rows = [{**GOOD, **key} for key in sorted(listed, key=in_order)]
+    for place, name, value in defects:
+        if place < len(rows):
+            rows[place][name] = value
+    whole, single = both(table_of(rows, cut))
+    assert whole == single
+
+
+@given(st.lists(keys, max_size=4))
+@example([{"word": "\ue000", "seed": 0, "at": TIMES[0]}, {"word": "\U0001f600", "seed": 0, "at": TIMES[0]}])
+def test_keys_are_in_order_where_python_says_so(listed: list[dict[str, Any]]) -> None:
+    whole, single = both(table_of([{**GOOD, **key} for key in listed]))
+    assert whole == single
+
+
+def test_sound_rows_are_sound() -> None:
+    """The properties above would hold for a table that is never sound."""
+    rows = [{**GOOD, "word": word, "seed": 2**63, "at": TIMES[0]} for word in (None, "", "a")]
+    assert both(table_of(rows)) == ("sound", "sound")
+
+
+PARENT = Parent("others", ("word", "seed"), same=("choice",), where_present="real")
+OTHERS = Table("others", "One row another.", TABLE.columns[:2] + TABLE.columns[3:4], key=("word", "seed"))
+REFERRING = Table(
+    "referring",
+    "One row a reference.",
+    tuple(column for column in TABLE.columns if column.name in ("word", "seed", "choice", "real")),
+    key=("word",),
+    parents=(PARENT,),
+)
+few = {"word": some(["a", "b", None]), "seed": some([0, 2**64 - 1, None]), "choice": some(["a", "b", None])}
+
+
+@settings(max_examples=300)
+@given(
+    st.lists(st.fixed_dictionaries(few), max_size=6),
+    st.lists(st.fixed_dictionaries({**few, "real": some([None, 0.0, 0.0])}), max_size=4),
+    st.booleans(),
+)
+def test_references_are_judged_as_rows_are(
+    others: list[dict[str, Any]], listed: list[dict[str, Any]], here: bool
+) -> None:
+    known = {(row["word"], row["seed"]): row for row in others} if here else {}
+    arrow = pa.Table.from_pylist(listed, schema=arrow_schema(REFERRING))
+    tables = {"others": pa.Table.from_pylist(others, schema=arrow_schema(OTHERS))} if here else {}
+    whole = verdict(lambda: check_parents(REFERRING, arrow, tables))
+    assert whole == verdict(lambda: rules.check_parent(REFERRING, PARENT, known, listed))
