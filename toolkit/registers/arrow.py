@@ -26,6 +26,7 @@ def arrow_type(column: Column) -> Any:
         Type.INT16: pa.int16(),
         Type.INT32: pa.int32(),
         Type.INT64: pa.int64(),
+        Type.UINT64: pa.uint64(),
         Type.FLOAT64: pa.float64(),
         Type.DECIMAL: pa.decimal128(9, 6),
         Type.TIMESTAMP: pa.timestamp("us", tz="UTC"),
