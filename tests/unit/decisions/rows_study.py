@@ -96,19 +96,16 @@ def write_rows_study(
     runs: Sequence[Run] = SMALL_RUNS,
     evaluations: Sequence[Evaluation] = (VALIDATION,),
     *,
-    episodes: Mapping[str, pa.Table] | None = None,
+    episodes: Mapping[str, pa.Table | None] | None = None,
     rows: Mapping[str, list[dict[str, Any]]] | None = None,
     registration: tuple[str, str] = REGISTRATION,
     amendments: Mapping[str, str] | None = None,
+    statistics: bool = True,
 ) -> Study:
     """Write a study with episodes, one file a run, and the tables derived from them; open it.
 
-    Args:
-        folder: where.
-        runs, evaluations: what there is.
-        episodes: run → its episodes, where they are to be others than the made ones.
-        rows: tables that are to be others than the derived ones, or more.
-        registration, amendments: what the study belongs to.
+    `episodes` replaces a run's made episodes; None leaves its file out. `rows` replaces derived tables, or
+    adds others.
     """
     made = {run.id: episodes_of(run, evaluations) for run in runs}
     derived = {
@@ -118,14 +115,14 @@ def write_rows_study(
     }
     tables = {name: to_arrow(TABLES[name], listed) for name, listed in derived.items()}
     files = {name: {f"{name}/train-00000-of-00001.parquet": table} for name, table in tables.items()}
-    listed = {**made, **(episodes or {})}
-    files["episodes"] = {f"episodes/{run}.parquet": table for run, table in sorted(listed.items())}
+    listed = sorted({**made, **(episodes or {})}.items())
+    files["episodes"] = {f"episodes/{run}.parquet": table for run, table in listed if table is not None}
     entries, tables_of = {}, {}
     for name, parts in files.items():
         for file, part in parts.items():
             path = folder / file
             path.parent.mkdir(parents=True, exist_ok=True)
-            pq.write_table(part, path, compression="zstd", store_schema=False)
+            pq.write_table(part, path, compression="zstd", store_schema=False, write_statistics=statistics)
             content = path.read_bytes()
             entries[file] = FileEntry(hashlib.sha256(content).hexdigest(), len(content), part.num_rows)
         whole = pa.concat_tables(parts.values())
