@@ -196,7 +196,7 @@ class Engine:
         """Say what other random numbers could turn: tests, those of rules that they name, the evidence."""
         calls: list[str] = []
         for criterion in rule.criteria:
-            named = names_in(criterion.expression)
+            named = tuple(names_in(criterion.expression))
             intervals = {name: self._interval(name) for name in named if name in self._book.intervals}
             ends = close_tests(criterion.expression, self._resolve, intervals)
             calls += [f"{criterion.id} could turn with {end}" for end in ends]

@@ -95,10 +95,10 @@ class StoredDecisions:
     def _add(self, row: Row, spec: IntervalSpec) -> None:
         low, high, low_error, high_error = (row[name] for name in ("low", "high", "low_error", "high_error"))
         numbers = (row["level"], low, high, low_error, high_error)
-        if None in numbers or not low <= high or row["level"] != float(spec.level):
+        if None in numbers or row["level"] != float(spec.level):
             raise DamagedError(
                 f"the stored interval {spec.id} of {row['rule']} is not the registered one",
-                expected=f"two ends in order, at level {float(spec.level)}",
+                expected=f"two ends with their errors, at level {float(spec.level)}",
                 found=", ".join(map(str, numbers)),
                 where=DECISIONS.name,
             )

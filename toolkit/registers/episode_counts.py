@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit.errors import DamagedError
-from toolkit.registers.arrow import check_columns
+from toolkit.registers.arrow import arrow_schema, check_columns
 from toolkit.registers.row_tables import EPISODES
 
 if TYPE_CHECKING:
@@ -138,12 +138,10 @@ def _read(study: Study, name: str) -> Any:
     absent = [column for column in _READ if rows[column].null_count]
     if absent:
         raise DamagedError(f"{EPISODES.name}.{absent[0]} is absent", expected="a value a row", where=path)
-    return rows
+    return rows.cast(_nothing().schema)  # a writer may have called a full column nullable
 
 
 def _nothing() -> Any:
-    from toolkit.registers.arrow import arrow_schema
-
     return arrow_schema(EPISODES).empty_table().select(list(_READ))
 
 
