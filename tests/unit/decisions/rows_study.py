@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
+
+    from toolkit.decisions.case import Case
 
 REGISTRATION = ("small", "0" * 64)
 # The small registration, its interval resampled as studies do.
@@ -176,3 +179,21 @@ def _evaluation_rows(run: Run, episodes: pa.Table) -> list[dict[str, Any]]:
         }
         for row in found
     ]
+
+
+def registered_study(
+    folder: Path, case: Case, rows: Mapping[str, list[dict[str, Any]]] | None = None
+) -> Study:
+    """Write a study of a shipped registration that has the runs of one of its rules, and no others."""
+    facts = {"steps": 100, "group_size": 8, "prompts_per_step": 24, "training_groups": 2400}
+    fixed = {**facts, "training_rollouts": 19200, "fault_rate": Decimal("0.25"), "flip_rate": Decimal(0)}
+    runs = [Run("C2", arm, seed, fixed) for arm in ("independent", "paired") for seed in (0, 1, 2)]
+    named = case.study.manifest.registration
+    return write_rows_study(
+        folder,
+        runs,
+        [Evaluation("periodic", "validation", "faults_p025", (0, 20, 40, 60, 80, 100), 64, 2)],
+        rows=rows,
+        registration=(named.name, named.sha256),
+        amendments=named.amendments,
+    )
