@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from toolkit.errors import DamagedError
 from toolkit.registers.arrow import arrow_schema, check_columns
 from toolkit.registers.row_tables import EPISODES
+from toolkit.registers.rowhash import bytes_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from toolkit.registers.study import Study
 
@@ -20,6 +24,10 @@ Counts = dict[tuple[str, int], dict[int, "TaskCount"]]
 
 _COUNTED = ("true_success", "observed_reward")
 _READ = ("run_id", "phase", "pool", "regime", "step", "task", "schedule", "schedule_seed", *_COUNTED)
+
+
+_BITS = 16
+_DTYPES = {"int16": "<i2", "uint64": "<u8", "bool": "u1"}
 
 
 class TaskCount(NamedTuple):
@@ -61,37 +69,97 @@ def count_successes(
         DamagedError: a file is not the manifest's, or rows contradict each other.
     """
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     rows = pa.concat_tables([_rows_of(study, run) for run in runs])  # 1
-    keep = pc.is_in(rows["step"], pa.array(steps, rows["step"].type))  # 2
-    for name, value in where.items():
-        keep = pc.and_(keep, pc.equal(rows[name], value))
-    rows = rows.filter(keep)
-    rows = rows.set_column(rows.column_names.index(column), column, rows[column].cast(pa.int64()))
-    _check_once(rows, study)  # 3
-    _check_schedules(rows, study)
-    found = rows.group_by(["run_id", "step", "task"]).aggregate(  # 4
-        [([], "count_all"), ("schedule", "max"), (column, "sum")]
+    rows = _having(rows, {**{name: [value] for name, value in where.items()}, "step": steps})  # 2
+    if not rows.num_rows:
+        return {}
+    _check_schedules(rows, study)  # 3
+    return _counted(rows, column, study)
+
+
+def _counted(rows: Any, column: str, study: Study) -> Counts:
+    """Count rows by run, step and task, each episode checked to be there once."""
+    import numpy as np
+
+    runs, names = _coded(rows, "run_id")
+    step, task, schedule, success = (_numbers(rows, n) for n in ("step", "task", "schedule", column))
+    key = _joined(runs, step, task, schedule)
+    order = np.argsort(key)
+    key = key[order]
+    twice = np.flatnonzero(key[1:] == key[:-1])
+    if len(twice):
+        place = {n: rows[n][int(order[twice[0]])].as_py() for n in ("run_id", "step", "task", "schedule")}
+        raise _repeated(place, study)
+    starts = np.flatnonzero(np.append(True, key[1:] >> _BITS != key[:-1] >> _BITS))  # 4
+    first, last = order[starts], order[np.append(starts[1:], len(order)) - 1]
+    columns = (
+        runs[first],
+        step[first],
+        task[first],
+        np.diff(np.append(starts, len(order))),
+        schedule[last],
+        np.add.reduceat(success[order].astype(int), starts),
     )
-    names = ("run_id", "step", "task", "count_all", "schedule_max", f"{column}_sum")
     counts: Counts = {}
-    for run, step, task, *counted in zip(*(found[name].to_pylist() for name in names), strict=True):
-        counts.setdefault((run, step), {})[task] = TaskCount(*counted)
+    for run, at, of, *counted in zip(*(values.tolist() for values in columns), strict=True):
+        counts.setdefault((names[run], at), {})[of] = TaskCount(*counted)
     return counts
 
 
 def _rows_of(study: Study, run: str) -> Any:
     """Return a run's rows; a file is opened once, and only where it can hold some."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     parts = []
     for name, (first, last) in _ranges(study).items():
         if first <= run <= last:
             whole = study.kept(f"rows of {name}", partial(_read, study, name))
-            parts.append(whole.filter(pc.equal(whole["run_id"], run)))
-    return pa.concat_tables(parts) if parts else _nothing()
+            parts.append(_having(whole, {"run_id": [run]}))
+    return pa.concat_tables(parts) if parts else pa.Table.from_batches([], _schema())
+
+
+def _having(rows: Any, wanted: Mapping[str, Sequence[object]]) -> Any:
+    """Return the rows that have one of the wanted values in every column.
+
+    Compared as places in a dictionary, by its bytes: to turn a Python value or a numpy array into its own, or
+    back, Arrow imports pandas where it is installed, which takes longer than all the rest.
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    keep = np.ones(rows.num_rows, dtype=bool)
+    for name, values in wanted.items():
+        codes, names = _coded(rows, name)
+        keep &= np.isin(codes, [code for code, value in enumerate(names) if value in values])
+    places = np.flatnonzero(keep)
+    return rows.take(pa.Array.from_buffers(pa.int64(), len(places), [None, pa.py_buffer(places)]))
+
+
+def _coded(rows: Any, name: str) -> tuple[NDArray[np.int32], list[Any]]:
+    """Return a column as places in a list of its values."""
+    import numpy as np
+
+    encoded = rows[name].combine_chunks().dictionary_encode()
+    return np.frombuffer(bytes_of(encoded.indices), dtype="<i4"), encoded.dictionary.to_pylist()
+
+
+def _numbers(rows: Any, name: str) -> NDArray[Any]:
+    """Return a column of numbers or truth values."""
+    import numpy as np
+
+    column = rows[name].combine_chunks()
+    return np.frombuffer(bytes_of(column), dtype=_DTYPES[str(column.type)])
+
+
+def _joined(*numbers: NDArray[Any]) -> NDArray[np.uint64]:
+    """Return numbers of sixteen bits as one number, in their order."""
+    import numpy as np
+
+    whole: NDArray[Any] = np.zeros(len(numbers[0]), dtype=np.uint64)
+    for each in numbers:
+        whole = whole << _BITS | each.astype(np.uint16)
+    return whole
 
 
 def _ranges(study: Study) -> dict[str, tuple[str, str]]:
@@ -138,46 +206,43 @@ def _read(study: Study, name: str) -> Any:
     absent = [column for column in _READ if rows[column].null_count]
     if absent:
         raise DamagedError(f"{EPISODES.name}.{absent[0]} is absent", expected="a value a row", where=path)
-    return rows.cast(_nothing().schema)  # a writer may have called a full column nullable
+    return rows.cast(_schema())  # a writer may have called a full column nullable
 
 
-def _nothing() -> Any:
-    return arrow_schema(EPISODES).empty_table().select(list(_READ))
+def _schema() -> Any:
+    import pyarrow as pa
 
-
-def _check_once(rows: Any, study: Study) -> None:
-    import pyarrow.compute as pc
-
-    key = ["run_id", "phase", "pool", "regime", "step", "task", "schedule"]
-    found = rows.group_by(key).aggregate([([], "count_all")])
-    twice = found.filter(pc.greater(found["count_all"], 1))
-    if twice.num_rows:
-        first = twice.slice(0, 1).to_pylist()[0]
-        times = first.pop("count_all")
-        raise DamagedError(
-            f"{EPISODES.name} has one episode {times} times",
-            expected="an episode once",
-            found=", ".join(f"{name}={value}" for name, value in first.items()),
-            where=study.folder,
-            remedy="restore the file, or rebuild the registers",
-        )
+    whole = arrow_schema(EPISODES)
+    return pa.schema([whole.field(name) for name in _READ])
 
 
 def _check_schedules(rows: Any, study: Study) -> None:
-    import pyarrow.compute as pc
+    """Check that a schedule of a task has one seed, in all runs and at all steps."""
+    import numpy as np
 
-    found = rows.group_by(["pool", "regime", "task", "schedule"]).aggregate(
-        [("schedule_seed", "min"), ("schedule_seed", "max")]
-    )
-    apart = found.filter(pc.not_equal(found["schedule_seed_min"], found["schedule_seed_max"]))
-    if apart.num_rows:
-        first = apart.slice(0, 1).to_pylist()[0]
+    task, schedule, seed = (_numbers(rows, name) for name in ("task", "schedule", "schedule_seed"))
+    key = _joined(task, schedule)
+    order = np.argsort(key)
+    key, seeds = key[order], seed[order]
+    apart = np.flatnonzero((key[1:] == key[:-1]) & (seeds[1:] != seeds[:-1]))
+    if len(apart):
+        at = int(apart[0])
         raise DamagedError(
             "one schedule of an evaluation has two seeds: runs met different noise",
-            expected=f"schedule seed {first['schedule_seed_min']} everywhere",
-            found=f"{first['schedule_seed_max']} too, for task {first['task']}, schedule {first['schedule']}",
+            expected="one seed for all runs and steps",
+            found=f"{seeds[at]} and {seeds[at + 1]}, task {task[order[at]]}, schedule {schedule[order[at]]}",
             where=study.folder,
         )
+
+
+def _repeated(place: dict[str, object], study: Study) -> DamagedError:
+    return DamagedError(
+        f"{EPISODES.name} has an episode twice",
+        expected="an episode once",
+        found=", ".join(f"{name}={value}" for name, value in place.items()),
+        where=study.folder,
+        remedy="restore the file, or rebuild the registers",
+    )
 
 
 def _unreadable(path: Path, error: Exception) -> DamagedError:

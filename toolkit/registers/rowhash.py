@@ -35,7 +35,7 @@ def row_sha256(table: Any) -> str:
         for name in (field.name, kind):
             digest.update(struct.pack("<q", len(name.encode())) + name.encode())
         digest.update(struct.pack("<q", len(array)))
-        digest.update(_bytes_of(array.is_valid()))
+        digest.update(bytes_of(array.is_valid()))
         digest.update(_values(array))
     return digest.hexdigest()
 
@@ -51,13 +51,13 @@ def _values(array: Any) -> bytes:
         texts = [text.encode() for text in array.to_pylist()]
         return struct.pack(f"<{len(texts)}q", *map(len, texts)) + b"".join(texts)
     if pa.types.is_timestamp(kind):
-        return _bytes_of(array.cast(pa.int64()))
+        return bytes_of(array.cast(pa.int64()))
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind):
-        return _bytes_of(array)
+        return bytes_of(array)
     raise DamagedError("a column type has no canonical form", found=kind)
 
 
-def _bytes_of(array: Any) -> bytes:
+def bytes_of(array: Any) -> bytes:
     """Return the little-endian values of a fixed-width array without nulls; one byte a Boolean."""
     import pyarrow as pa
 

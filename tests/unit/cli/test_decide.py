@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.conftest import CHECKOUT
 from tests.unit.decisions.rows_study import registered_study
 from toolkit.cli.decide import notes
 from toolkit.decisions.case import Case, open_case
@@ -69,3 +72,18 @@ def test_a_close_call_is_loud(case: Case) -> None:
 def test_a_study_without_rows_recomputes_nothing(toolkit: Callable[..., Result]) -> None:
     anew = toolkit("decide", "--all", "--study", "published", "--recompute", "--json")
     assert anew.out == toolkit("decide", "--all", "--study", "published", "--json").out
+
+
+def test_computing_an_interval_imports_nothing_that_it_could_do_without(plain: Path) -> None:
+    script = (
+        "import sys\n"
+        f"sys.argv = ['toolkit', 'decide', 'H2a', '--study', {str(plain)!r}, '--json']\n"
+        "from toolkit.cli.main import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "print(*sorted(m for m in sys.modules if '.' not in m), file=sys.stderr)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=CHECKOUT
+    )
+    assert '"computed"' in done.stdout
+    assert not {"pandas", "polars", "duckdb", "scipy", "rich"} & set(done.stderr.split())

@@ -85,7 +85,7 @@ def test_a_full_column_may_be_called_nullable(tmp_path: Path) -> None:
 def test_an_episode_twice_is_damage(tmp_path: Path) -> None:
     rows = episodes_of(RUN, [VALIDATION])
     study = write_rows_study(tmp_path, episodes={RUN.id: pa.concat_tables([rows, rows.slice(3, 1)])})
-    with pytest.raises(DamagedError, match="one episode 2 times"):
+    with pytest.raises(DamagedError, match="has an episode twice"):
         counted(study)
 
 
