@@ -128,7 +128,7 @@ def write_rows_study(
             pq.write_table(part, path, compression="zstd", store_schema=False, write_statistics=statistics)
             content = path.read_bytes()
             entries[file] = FileEntry(hashlib.sha256(content).hexdigest(), len(content), part.num_rows)
-        whole = pa.concat_tables(parts.values())
+        whole = pa.concat_tables(parts.values(), promote_options="default")
         tables_of[name] = TableEntry(whole.num_rows, row_sha256(whole), tuple(parts))
     named = RegistrationRef(*registration, dict(amendments or {}))
     version = toolkit.__version__
