@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 @click.option("--all", "every", is_flag=True, help="Decide every rule of the registration.")
 @study_option
 @click.option("--fail-on-miss", is_flag=True, help="End with exit code 1 if a rule is missed.")
+@click.option("--recompute", is_flag=True, help="Compute every interval from episode rows, stored or not.")
 @json_option
 @click.pass_context
 def decide(
@@ -30,24 +31,30 @@ def decide(
     every: bool,
     studies: tuple[str, ...],
     fail_on_miss: bool,
+    recompute: bool,
     as_json: bool,
 ) -> None:
     """Execute RULES as written in the frozen registration, on the registers of a study.
 
     No threshold lives in code: change a rule and its recorded hash no longer matches.
 
+    An interval is computed from episode rows, unless the study stores it for exactly these rows and rules.
+
     \b
     Examples:
       toolkit decide H2a
       toolkit decide H2a H2b gate2 --study published --json
       toolkit decide --all
+      toolkit decide --all --study published --recompute
     """
     if bool(rules) == every:
         raise UsageError(
             "name the rules to decide, or --all" + (", not both" if rules else ""),
             remedy="toolkit decide H2a, or toolkit decide --all",
         )
-    decisions = [d for case in load_cases(studies) for d in case.engine.decide_all(rules)]
+    decisions = [
+        d for case in load_cases(studies, recompute=recompute) for d in case.engine.decide_all(rules)
+    ]
     if as_json:
         print_json([decision.as_dict() for decision in decisions])
     else:
@@ -98,9 +105,21 @@ def notes(decisions: Sequence[Decision]) -> list[str]:
             lines.append(f"{decision.rule}: rests on rules changed by amendment {names}")
         if decision.missing and decision.verdict != "not_run":
             lines.append(f"{decision.rule}: missing {'; '.join(decision.missing)}")
-    if any(d.interval and getattr(d.interval, "source", "") == "published" for d in decisions):
-        lines.append("Intervals are as published: the episode rows behind them are not available.")
-    return lines
+        lines += [f"{decision.rule}: CLOSE CALL: {call}" for call in decision.close_calls]
+    return lines + _origins(decisions)
+
+
+def _origins(decisions: Sequence[Decision]) -> list[str]:
+    """Return where the intervals come from, each way once."""
+    from toolkit.decisions.interval import Interval
+
+    origins = {d.interval.origin: d.interval.source for d in decisions if isinstance(d.interval, Interval)}
+    return [
+        "Intervals are as published: the episode rows behind them are not available."
+        if source == "published"
+        else f"Intervals are {origin}."
+        for origin, source in origins.items()
+    ]
 
 
 def estimate_text(decision: Decision) -> str:

@@ -109,12 +109,15 @@ def _criteria_lines(shown: dict[str, Any]) -> Iterator[str]:
 
 
 def _estimate_lines(decision: Decision, shown: dict[str, Any]) -> Iterator[str]:
+    from toolkit.decisions.interval import Interval
+
     if decision.estimate and estimate_text(decision):
         yield f"\nEstimate   {decision.estimate.title}: {estimate_text(decision)}"
-    if shown["interval"]:
-        interval = shown["interval"]
-        yield f"Interval   {interval_text(decision)}, {interval['source']}: {interval['method']}"
+    if isinstance(decision.interval, Interval):
+        yield f"Interval   {interval_text(decision)}, {decision.interval.origin}: {decision.interval.method}"
         yield f"Evidence   {shown['evidence'].replace('_', ' ')}"
+    for call in decision.close_calls:
+        yield f"CLOSE CALL {call}"
     for reading, verdict in shown.get("readings", {}).items():
         binds = " (binds)" if reading == shown["binding_reading"] else ""
         yield f"Reading    {reading}{binds}: {verdict}. {shown['readings_text'][reading]}"

@@ -43,8 +43,13 @@ def decidable(home: Home) -> tuple[str, ...]:
     return tuple(name for name in home.studies() if load_study(name, home).has("runs"))
 
 
-def load_cases(names: Sequence[str], home: Home | None = None) -> list[Case]:
+def load_cases(names: Sequence[str], home: Home | None = None, *, recompute: bool = False) -> list[Case]:
     """Open studies with their registrations; every shipped one where none is named.
+
+    Args:
+        names: studies by name or path.
+        home: where studies and registrations are; found where it is not given.
+        recompute: whether intervals are computed even where a study has stored them.
 
     Raises:
         UsageError: a study has no runs.
@@ -75,7 +80,7 @@ def load_cases(names: Sequence[str], home: Home | None = None) -> list[Case]:
                 remedy="put the registration's folder there",
             )
         folder = home.registration_folder(named)
-        cases.append(open_case(study, load_registration(folder)))
+        cases.append(open_case(study, load_registration(folder), recompute=recompute))
     return cases
 
 

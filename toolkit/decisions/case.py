@@ -54,8 +54,13 @@ def open_book(study: Study, registration: Registration) -> RuleBook:
     return load_rulebook(registration.rules, [amendment.rules for amendment in registration.amendments])
 
 
-def open_case(study: Study, registration: Registration) -> Case:
+def open_case(study: Study, registration: Registration, *, recompute: bool = False) -> Case:
     """Put a study and its registration together.
+
+    Args:
+        study: the study.
+        registration: the one that it names.
+        recompute: whether intervals are computed even where the study has stored them.
 
     Raises:
         DamagedError, RuleError: as `open_book`.
@@ -64,5 +69,5 @@ def open_case(study: Study, registration: Registration) -> Case:
 
     book = open_book(study, registration)
     amendments = {amendment.id: amendment.sha256 for amendment in registration.amendments}
-    engine = Engine(book, (registration.name, registration.sha256), study, amendments)
+    engine = Engine(book, (registration.name, registration.sha256), study, amendments, recompute=recompute)
     return Case(study, registration, book, engine)

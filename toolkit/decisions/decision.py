@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from toolkit.decisions.interval import Interval
 from toolkit.decisions.values import Missing, Series, Value, exact_text, rounded
 
 if TYPE_CHECKING:
     from fractions import Fraction
-
-    from toolkit.decisions.interval import Interval
 
 
 @dataclass(frozen=True)
@@ -96,6 +95,7 @@ class Decision:
         secondary: endpoints shown beside the rule that decide nothing.
         registers: (table, logical row hash) of everything read.
         endpoints: the endpoints its tests name.
+        close_calls: what other random numbers in the bootstrap could turn, in words.
     """
 
     rule: str
@@ -120,6 +120,7 @@ class Decision:
     secondary: tuple[Estimate, ...]
     registers: tuple[tuple[str, str], ...]
     endpoints: tuple[str, ...]
+    close_calls: tuple[str, ...] = ()
 
     @property
     def readings_agree(self) -> bool:
@@ -150,7 +151,7 @@ class Decision:
             "evidence": self.evidence,
             "criteria": [criterion.as_dict() for criterion in self.criteria],
             "estimate": self.estimate.as_dict() if self.estimate else None,
-            "interval": self._interval(),
+            "interval": self.interval.as_dict() if isinstance(self.interval, Interval) else None,
         }
         if self.readings:
             document |= {
@@ -162,6 +163,8 @@ class Decision:
             document |= {"original_verdict": self.original_verdict, "superseded": self.superseded}
         if self.missing:
             document["missing"] = list(self.missing)
+        if self.close_calls:
+            document["close_calls"] = list(self.close_calls)
         document["registration"] = {"name": self.registration[0], "sha256": self.registration[1]}
         if self.amendment:
             document["amended_by"] = self.amendment.id
@@ -172,17 +175,6 @@ class Decision:
             document["secondary"] = [estimate.as_dict() for estimate in self.secondary]
         document["registers"] = [{"config": name, "sha256": digest} for name, digest in self.registers]
         return document
-
-    def _interval(self) -> dict[str, Any] | None:
-        if self.interval is None or isinstance(self.interval, Missing):
-            return None
-        return {
-            "level": float(self.interval.level),
-            "low": float(self.interval.low),
-            "high": float(self.interval.high),
-            "source": self.interval.source,
-            "method": self.interval.method,
-        }
 
 
 def printed(value: Value | None) -> tuple[Any, Any]:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 UNITS_OF_ANALYSIS = ("seed", "run", "checkpoint", "pooled", "row")
 LONGEST_STEP = 9
 OVER_STEPS = ("auc", "mean", "steps_to_threshold")
+# Seeded by numpy's SeedSequence, one stream for seed pairs and one for tasks.
+GENERATORS = ("PCG64",)
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,12 @@ class IntervalSpec:
     resampled: tuple[str, ...]
     crossing: str
     rng_seed: int
+    rng: str = GENERATORS[0]
+
+    @property
+    def made(self) -> str:
+        """How it is made, in words."""
+        return f"{self.method}, {self.resamples} resamples of {'; '.join(self.resampled)}, {self.crossing}"
 
 
 def read_set(name: str, content: object) -> EvaluationSet:
@@ -209,6 +217,7 @@ def read_interval(name: str, content: object, method: dict[str, object]) -> Inte
         resampled=section.texts("resampled"),
         crossing=section.choice("crossing", ("crossed", "nested")),
         rng_seed=section.whole("rng_seed") or 0,
+        rng=section.choice("rng", GENERATORS, GENERATORS[0]),
     )
     section.done()
     if spec.resamples < 1 or spec.rng_seed < 0:

@@ -5,18 +5,23 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from toolkit.decisions.closeness import close_evidence, close_tests
+from toolkit.decisions.computed import EPISODES, Resampler
 from toolkit.decisions.curves import CurvePoint, curve_points
 from toolkit.decisions.decision import AmendmentRef, CriterionResult, Decision, Estimate
 from toolkit.decisions.endpoints import Rate
 from toolkit.decisions.evaluation import evaluate, subject
 from toolkit.decisions.interval import Interval, evidence_of, registered_interval
 from toolkit.decisions.kinds import names_in
+from toolkit.decisions.lookup import Indexed
 from toolkit.decisions.measure import measure
+from toolkit.decisions.stored import StoredDecisions, inputs_sha256
 from toolkit.decisions.values import Missing, Scalar, Series, Value, kleene_all, together
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from toolkit.decisions.endpoints import IntervalSpec
     from toolkit.decisions.measure import Registers
     from toolkit.decisions.rulebook import RuleBook
     from toolkit.decisions.rules import Criterion, Rule
@@ -30,6 +35,7 @@ class Engine:
         registration: name and digest of the frozen files they come from.
         registers: the study.
         amendments: amendment id → SHA-256 of its file.
+        recompute: whether intervals are computed even where the study has stored them.
     """
 
     def __init__(
@@ -38,13 +44,24 @@ class Engine:
         registration: tuple[str, str],
         registers: Registers,
         amendments: Mapping[str, str] | None = None,
+        *,
+        recompute: bool = False,
     ) -> None:
         self._book = book
         self._registration = registration
-        self._registers = registers
+        self._registers = Indexed(registers)
         self._amendments = dict(amendments or {})
+        self._recompute = recompute
+        self._stored = StoredDecisions(self._registers, self.inputs_sha256, book.intervals)
+        self._resampler = Resampler(self._registers, book.plan)
         self._measured: dict[str, Scalar | Series[Fraction]] = {}
+        self._intervals: dict[str, Interval | Missing] = {}
         self._decided: dict[str, Decision] = {}
+
+    @property
+    def inputs_sha256(self) -> str:
+        """The SHA-256 of what is decided on."""
+        return inputs_sha256(self._registration, self._amendments, self._registers)
 
     def decide(self, rule_id: str) -> Decision:
         """Decide one rule.
@@ -52,10 +69,12 @@ class Engine:
         1. Evaluate every criterion.
         2. Combine the criteria of each reading into a verdict; the binding reading's counts.
         3. Put the estimate and its registered interval beside the verdict.
+        4. Hold it against the decision that the study has stored on the same inputs.
 
         Raises:
             UsageError: the registration has no such rule.
-            DamagedError: rows contradict each other, or a value lies outside its declared range.
+            DamagedError: rows contradict each other, a value lies outside its declared range, or the stored
+                decision is another.
         """
         if rule_id in self._decided:
             return self._decided[rule_id]
@@ -88,7 +107,9 @@ class Engine:
             registers=self._read(rule),
             endpoints=self._endpoints(rule),
             secondary=tuple(self._estimate(name) for name in rule.secondary),
+            close_calls=self._close_calls(rule, interval),
         )
+        self._stored.check(decision)  # 4
         self._decided[rule_id] = decision
         return decision
 
@@ -157,8 +178,32 @@ class Engine:
         return present if isinstance(present, Missing) else sum(present, Fraction(0)) / len(present)
 
     def _interval(self, name: str) -> Interval | Missing:
-        spec = self._book.intervals[name]
-        return registered_interval(spec, self._mean(spec.endpoint), self._registers)
+        if name not in self._intervals:
+            self._intervals[name] = self._found_interval(self._book.intervals[name])
+        return self._intervals[name]
+
+    def _found_interval(self, spec: IntervalSpec) -> Interval | Missing:
+        """Return an interval: stored with the study, else computed from its episodes, else as published."""
+        mean = self._mean(spec.endpoint)
+        if isinstance(mean, Missing):
+            return mean
+        if not self._registers.has(EPISODES):
+            return registered_interval(spec, mean, self._registers)
+        stored = None if self._recompute else self._stored.interval(spec.id)
+        return stored or self._resampler.interval(spec, self._book.endpoints[spec.endpoint])
+
+    def _close_calls(self, rule: Rule, interval: Interval | Missing | None) -> tuple[str, ...]:
+        """Say what other random numbers could turn: tests, those of rules that they name, the evidence."""
+        calls: list[str] = []
+        for criterion in rule.criteria:
+            named = tuple(names_in(criterion.expression))
+            intervals = {name: self._interval(name) for name in named if name in self._book.intervals}
+            ends = close_tests(criterion.expression, self._resolve, intervals)
+            calls += [f"{criterion.id} could turn with {end}" for end in ends]
+            for other in (name for name in named if name in self._book.rules):
+                calls += [f"{other}: {call}" for call in self.decide(other).close_calls]
+        calls += [f"the evidence could turn with {end}" for end in close_evidence(interval, rule.threshold)]
+        return tuple(dict.fromkeys(calls))
 
     def _estimate(self, endpoint: str) -> Estimate:
         declared = self._book.endpoints[endpoint]
@@ -189,7 +234,7 @@ class Engine:
         tables = {endpoint.register for endpoint in endpoints}
         tables |= {"runs" for endpoint in endpoints if endpoint.arms}
         if rule.interval or self._book.names_of(rule) & set(self._book.intervals):
-            tables.add("intervals")
+            tables |= {"intervals", EPISODES}
         return tuple((t, self._registers.sha256(t)) for t in sorted(tables) if self._registers.has(t))
 
 

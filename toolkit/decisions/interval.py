@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from toolkit.decisions.values import Missing, Scalar, exact
 
@@ -25,8 +25,11 @@ class Interval:
         endpoint: the endpoint.
         level: confidence level.
         low, high: its ends, exactly as printed where it was published.
-        source: `published` where the rows behind it were never published.
+        source: `computed` from episode rows, or `published` where they were never published.
         method: how it was made, and from what.
+        errors: Monte Carlo standard errors of its ends, where it was computed.
+        resamples: how many it was computed from.
+        is_stored: whether it was found among the study's decisions, computed earlier on the same inputs.
     """
 
     id: str
@@ -36,6 +39,32 @@ class Interval:
     high: Fraction
     source: str
     method: str
+    errors: tuple[Fraction, Fraction] | None = None
+    resamples: int = 0
+    is_stored: bool = False
+
+    @property
+    def origin(self) -> str:
+        """Where it comes from, in words."""
+        if self.source != "computed":
+            return self.source
+        stored = ", stored with the study" if self.is_stored else ""
+        return f"computed from episode rows, {self.resamples:,} resamples{stored}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the interval as it is printed with `--json`."""
+        document: dict[str, Any] = {
+            "level": float(self.level),
+            "low": float(self.low),
+            "high": float(self.high),
+            "source": self.source,
+            "method": self.method,
+        }
+        if self.errors is not None:
+            document |= {"low_error": float(self.errors[0]), "high_error": float(self.errors[1])}
+        if self.source == "computed":
+            document |= {"resamples": self.resamples, "stored": self.is_stored}
+        return document
 
 
 def registered_interval(spec: IntervalSpec, mean: Scalar, registers: Registers) -> Interval | Missing:
@@ -55,20 +84,20 @@ def registered_interval(spec: IntervalSpec, mean: Scalar, registers: Registers) 
     if isinstance(mean, Missing):
         return mean
     if not matching:
-        return _unavailable(
+        return unavailable(
             f"no {float(spec.level):.0%} interval of {spec.endpoint} was published, and no episode rows"
         )
     row = matching[0]
     made = (row["method"], row["resamples"], row["resampled"])
     registered = (spec.method, spec.resamples, "; ".join(spec.resampled))
     if made != registered:
-        return _unavailable(
+        return unavailable(
             f"the published interval of {spec.endpoint} was made by {' / '.join(map(str, made))}, "
             f"and {' / '.join(map(str, registered))} is registered"
         )
     printed, half = exact(row["estimate"]), Fraction(1, 2 * 10 ** int(row["decimals"]))
     if abs(printed - mean) > min(half, COARSEST):
-        return _unavailable(
+        return unavailable(
             f"the published interval of {spec.endpoint} belongs to an estimate of {float(printed)}, "
             f"and the registers give {float(mean):.5f}"
         )
@@ -89,5 +118,6 @@ def evidence_of(interval: Interval | Missing | None, threshold: Fraction | None)
     return "excludes_zero"
 
 
-def _unavailable(reason: str) -> Missing:
+def unavailable(reason: str) -> Missing:
+    """Return why there is no interval."""
     return Missing(not_run=False, reasons=(reason,))

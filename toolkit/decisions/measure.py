@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol
 
 from toolkit.decisions.endpoints import Rate
+from toolkit.decisions.lookup import rows_with
 from toolkit.decisions.plan import described
 from toolkit.decisions.values import Missing, Scalar, Series, exact, together
 from toolkit.errors import DamagedError
@@ -17,6 +18,7 @@ from toolkit.estimators.threshold import steps_to_threshold
 if TYPE_CHECKING:
     from toolkit.decisions.endpoints import Endpoint
     from toolkit.decisions.plan import Plan
+    from toolkit.registers.episode_counts import Counts
 
 Row = Mapping[str, Any]
 Runs = Mapping[tuple[str, int], str | Missing]
@@ -41,6 +43,11 @@ class Registers(Protocol):
 
     def sha256(self, table: str) -> str:
         """The logical row hash of a table."""
+
+    def success_counts(
+        self, column: str, runs: Sequence[str], where: Mapping[str, str], steps: Sequence[int]
+    ) -> Counts:
+        """Successes by run and step, then by task, counted from episode rows."""
 
 
 def measure(endpoint: Endpoint, registers: Registers, plan: Plan) -> Scalar | Series[Fraction]:
@@ -98,6 +105,11 @@ def _measure(endpoint: Endpoint, registers: Registers, plan: Plan) -> Scalar | S
 def success_at(endpoint: Endpoint, table: Sequence[Row], run: str, step: int) -> Scalar:
     """Return one point of a run's learning curve on the endpoint's evaluation set."""
     return _number(endpoint, table, {"run_id": run, "step": step})
+
+
+def counted_at(endpoint: Endpoint, table: Sequence[Row], run: str, step: int) -> Row | Missing:
+    """Return the row behind one point of a run's learning curve."""
+    return _row(endpoint, table, {"run_id": run, "step": step})
 
 
 def members(endpoint: Endpoint) -> list[str]:
@@ -174,7 +186,7 @@ def _number(endpoint: Endpoint, table: Sequence[Row], place: Mapping[str, object
 
 def _row(endpoint: Endpoint, table: Sequence[Row], place: Mapping[str, object]) -> Row | Missing:
     wanted = {**endpoint.where, **place}
-    matching = [row for row in table if all(row[name] == value for name, value in wanted.items())]
+    matching = rows_with(table, wanted)
     where = ", ".join(f"{name}={value}" for name, value in wanted.items())
     if not matching:
         return Missing(not_run=False, reasons=(f"{endpoint.register} has no row with {where}",))

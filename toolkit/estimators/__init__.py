@@ -12,6 +12,7 @@ _HOMES = {
     "bca_interval": "bca",
     "bootstrap_variance": "bootstrap",
     "contrast_variance": "contrast",
+    "counted_bootstrap": "counted",
     "crossed_bootstrap": "bootstrap",
     "crossed_bootstraps": "bootstrap",
     "draw_weights": "bootstrap",

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 SMALLEST_SAMPLE = 2
 LARGEST_ENUMERATION = 8
+# An end of an interval nearer to a threshold than this many of its Monte Carlo errors could fall on the
+# other side with other random numbers: a normal deviate exceeds it about once in 370 times.
+CLOSE_ERRORS = 3
 
 
 @dataclass(frozen=True)

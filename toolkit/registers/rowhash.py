@@ -36,7 +36,7 @@ def row_sha256(table: Any) -> str:
             digest.update(struct.pack("<q", len(text.encode())) + text.encode())
         digest.update(struct.pack("<q", sum(map(len, chunks))))
         for chunk in chunks:
-            digest.update(_fixed(chunk.is_valid()))
+            digest.update(bytes_of(chunk.is_valid()))
         for part in _values([chunk.drop_null() for chunk in chunks]):
             digest.update(part)
     return digest.hexdigest()
@@ -68,15 +68,15 @@ def _values(chunks: list[Any]) -> Iterator[Any]:
         chunks = [chunk.cast(pa.string()) for chunk in chunks]
         kind = pa.string()
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        yield from (_fixed(pc.binary_length(chunk).cast(pa.int64())) for chunk in chunks)
+        yield from (bytes_of(pc.binary_length(chunk).cast(pa.int64())) for chunk in chunks)
         yield from map(_characters, chunks)
     elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        yield from (_fixed(pc.list_value_length(chunk).cast(pa.int64())) for chunk in chunks)
+        yield from (bytes_of(pc.list_value_length(chunk).cast(pa.int64())) for chunk in chunks)
         yield from _values([_elements(chunk) for chunk in chunks])
     elif pa.types.is_timestamp(kind):
-        yield from (_fixed(chunk.cast(pa.int64())) for chunk in chunks)
+        yield from (bytes_of(chunk.cast(pa.int64())) for chunk in chunks)
     elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind):
-        yield from map(_fixed, chunks)
+        yield from map(bytes_of, chunks)
     else:
         raise DamagedError("a column type has no canonical form", found=kind)
 
@@ -102,7 +102,7 @@ def _characters(array: Any) -> Any:
     return memoryview(data)[start:end]
 
 
-def _fixed(array: Any) -> Any:
+def bytes_of(array: Any) -> Any:
     """Return the little-endian values of a fixed-width array without nulls; one byte a Boolean."""
     import pyarrow as pa
 

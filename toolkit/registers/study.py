@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError, UsageError
 from toolkit.registers.arrow import Row, check_columns, shape, to_rows
+from toolkit.registers.episode_counts import count_successes
 from toolkit.registers.manifest import Manifest, check_file, read_manifest
 from toolkit.registers.parquet import open_parquet, read_parquet
 from toolkit.registers.rowhash import row_sha256
@@ -14,12 +15,13 @@ from toolkit.registers.schema import TABLES
 from toolkit.registers.validation import check_table
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from pathlib import Path
 
     import polars as pl
 
     from toolkit.registers.columns import Table
+    from toolkit.registers.episode_counts import Counts
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ class Study:
     manifest: Manifest
     _arrow: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
     _proven: dict[str, tuple[int, ...]] = field(default_factory=dict, repr=False, compare=False)
+    _kept: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -131,6 +134,18 @@ class Study:
         if table in self._arrow:
             return self._arrow[table].select(list(names))
         return self._whole(table, list(names))
+
+    def success_counts(
+        self, column: str, runs: Sequence[str], where: Mapping[str, str], steps: Sequence[int]
+    ) -> Counts:
+        """Count the episodes of some runs by task; arguments and errors as `count_successes`."""
+        return count_successes(self, column, runs, where, steps)
+
+    def kept(self, name: str, read: Callable[[], Any]) -> Any:
+        """Return what was read under a name, read now if it was not yet."""
+        if name not in self._kept:
+            self._kept[name] = read()
+        return self._kept[name]
 
     def polars(self, table: str) -> pl.LazyFrame:
         """Return a table as a polars lazy frame; errors as `paths`."""

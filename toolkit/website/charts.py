@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from toolkit.decisions.interval import Interval
 from toolkit.decisions.values import Missing, Series, rounded
 from toolkit.website.theme import ACCENT, ARM_COLOURS, FAINT, INK, LIMIT, config
 
@@ -118,7 +119,7 @@ def seed_differences(decision: Decision, arms: Sequence[str]) -> Chart | None:
         layers.append(_vertical(rounded(threshold), LIMIT, [5, 4]))
         words += f"; dashed line: registered threshold {rounded(threshold):+g}"
     interval = decision.as_dict()["interval"]
-    if interval:
+    if isinstance(decision.interval, Interval):
         span = {"row": "mean", "low": interval["low"], "high": interval["high"]}
         layers.append(
             alt.Chart(alt.Data(values=[span]))
@@ -126,7 +127,7 @@ def seed_differences(decision: Decision, arms: Sequence[str]) -> Chart | None:
             .encode(x=alt.X("low:Q"), x2="high:Q", y=y)
         )
         ends = f"[{interval['low']:+.4f}, {interval['high']:+.4f}]"
-        made = f"{interval['source']} ({interval['method']})"
+        made = f"{decision.interval.origin} ({decision.interval.method})"
         words += f"; bar: {100 * interval['level']:g}% interval {ends}, {made}"
     layers += [dots, point.encode(x=x, y=y), labels]
     title = " minus ".join(arm.replace("_", " ") for arm in arms).capitalize() + ", by seed"

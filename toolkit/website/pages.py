@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import toolkit
+from toolkit.decisions.interval import Interval
 from toolkit.decisions.provenance import rows_query
 from toolkit.decisions.values import Series
 from toolkit.prereg.verification import PROMISE
@@ -118,6 +119,8 @@ def _view(decision: Decision) -> dict[str, Any]:
         "missing": [],
         "secondary": [],
         "amendment": None,
+        "close_calls": [],
+        "origin": decision.interval.origin if isinstance(decision.interval, Interval) else "",
         **decision.as_dict(),
     }
     document["criteria"] = [{"missing": [], "reading": "", **c} for c in document["criteria"]]

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.conftest import CHECKOUT, Result
+from tests.unit.decisions.rows_study import registered_study
 from toolkit.decisions.case import Case, open_case
 from toolkit.website.build import site_content
 from toolkit.website.charts import learning_curves
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 SITE = CHECKOUT / "site"
 VOID = {"meta", "link", "br", "img", "hr", "input"}
@@ -170,3 +172,18 @@ def test_hostile_text_in_registration_and_registers_is_shown_as_text(case: Case)
             assert "script" not in page.tags
             assert "img" not in page.tags
     assert HOSTILE in "".join(Page(pages["published/H3.html"].decode()).text)
+
+
+def test_a_computed_interval_says_what_it_was_computed_from(case: Case, tmp_path: Path) -> None:
+    rows = open_case(registered_study(tmp_path, case), case.registration)
+    pages = site_content([rows], [], lambda _: None)
+    text = " ".join("".join(Page(pages["rows/H2a.html"].decode()).text).split())
+    assert "computed from episode rows, 10,000 resamples (percentile bootstrap" in text
+    assert "published" not in text.partition("Estimate")[2].partition("Rows")[0]
+
+
+def test_a_close_call_is_shown(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    close = replace(case.engine.decide("H2a"), close_calls=("a test could turn",))
+    monkeypatch.setattr(case.engine, "decide_all", lambda: (close,))
+    pages = site_content([case], [], lambda _: None)
+    assert "Close call: a test could turn." in "".join(Page(pages["published/H2a.html"].decode()).text)

@@ -1,0 +1,199 @@
+"""A study with episode rows, written to a folder: small in tests, as large as wanted in a measurement."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import toolkit
+from tests.unit.decisions.study import RULES
+from toolkit.registers.arrow import arrow_schema, to_arrow
+from toolkit.registers.manifest import FileEntry, Manifest, RegistrationRef, TableEntry, write_manifest
+from toolkit.registers.rowhash import row_sha256
+from toolkit.registers.schema import EPISODES, SCHEMA_VERSION, TABLES
+from toolkit.registers.study import Study, open_study
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from toolkit.decisions.case import Case
+
+REGISTRATION = ("small", "0" * 64)
+# The small registration, its interval resampled as studies do.
+ROW_RULES = RULES.replace(
+    'resampled = ["seed pairs"]', 'resampled = ["seed pairs", "tasks with all their schedules"]'
+)
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """An evaluation that every run has."""
+
+    phase: str
+    pool: str
+    regime: str
+    steps: tuple[int, ...]
+    tasks: int
+    schedules: int
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run, by its place in the matrix."""
+
+    condition: str
+    arm: str
+    seed: int
+    facts: Mapping[str, Any]
+
+    @property
+    def id(self) -> str:
+        return f"{self.condition}-{self.arm}-{self.seed}"
+
+
+VALIDATION = Evaluation("periodic", "validation", "clean", (0, 20), 5, 2)
+SMALL_RUNS = tuple(Run("X", arm, seed, {}) for arm in ("independent", "paired") for seed in (0, 1))
+
+
+def episodes_of(run: Run, evaluations: Sequence[Evaluation], rng_seed: int = 0) -> pa.Table:
+    """Return a run's episodes; tasks and seeds differ in difficulty, as they do in a study."""
+    parts = []
+    for e in sorted(evaluations, key=lambda e: (e.phase, e.regime)):
+        step, task, schedule = (
+            grid.ravel()
+            for grid in np.meshgrid(e.steps, np.arange(e.tasks), np.arange(e.schedules), indexing="ij")
+        )
+        shared = np.random.default_rng([rng_seed, len(e.regime), e.tasks])
+        ease, seeds = shared.uniform(0.2, 0.8, e.tasks), shared.integers(0, 2**63, (e.tasks, e.schedules))
+        own = np.random.default_rng([rng_seed, *run.id.encode(), *e.regime.encode(), e.tasks])
+        chance = ease[task] + 0.1 * own.standard_normal() + 0.002 * step
+        success = own.random(len(step)) < chance
+        facts = {"run_id": run.id, "phase": e.phase, "pool": e.pool, "regime": e.regime}
+        columns: dict[str, NDArray[Any]] = {
+            **{name: np.full(len(step), value) for name, value in facts.items()},
+            "step": step,
+            "task": task,
+            "schedule": schedule,
+            "schedule_seed": seeds[task, schedule],
+            "true_success": success,
+            "observed_reward": success,
+            "calls": np.full(len(step), 5),
+            "ended": np.full(len(step), "finished"),
+            "world_changed": success,
+        }
+        parts.append(_table(columns, len(step)))
+    return pa.concat_tables(parts)
+
+
+def write_rows_study(
+    folder: Path,
+    runs: Sequence[Run] = SMALL_RUNS,
+    evaluations: Sequence[Evaluation] = (VALIDATION,),
+    *,
+    episodes: Mapping[str, pa.Table | None] | None = None,
+    rows: Mapping[str, list[dict[str, Any]]] | None = None,
+    registration: tuple[str, str] = REGISTRATION,
+    amendments: Mapping[str, str] | None = None,
+    statistics: bool = True,
+) -> Study:
+    """Write a study with episodes, one file a run, and the tables derived from them; open it.
+
+    `episodes` replaces a run's made episodes; None leaves its file out. `rows` replaces derived tables, or
+    adds others.
+    """
+    made = {run.id: episodes_of(run, evaluations) for run in runs}
+    derived = {
+        "runs": [_run_row(run) for run in runs],
+        "evaluations": [row for run in runs for row in _evaluation_rows(run, made[run.id])],
+        **(rows or {}),
+    }
+    tables = {name: to_arrow(TABLES[name], listed) for name, listed in derived.items()}
+    files = {name: {f"{name}/train-00000-of-00001.parquet": table} for name, table in tables.items()}
+    listed = sorted({**made, **(episodes or {})}.items())
+    files["episodes"] = {f"episodes/{run}.parquet": table for run, table in listed if table is not None}
+    entries, tables_of = {}, {}
+    for name, parts in files.items():
+        for file, part in parts.items():
+            path = folder / file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            pq.write_table(part, path, compression="zstd", store_schema=False, write_statistics=statistics)
+            content = path.read_bytes()
+            entries[file] = FileEntry(hashlib.sha256(content).hexdigest(), len(content), part.num_rows)
+        whole = pa.concat_tables(parts.values(), promote_options="default")
+        tables_of[name] = TableEntry(whole.num_rows, row_sha256(whole), tuple(parts))
+    named = RegistrationRef(*registration, dict(amendments or {}))
+    version = toolkit.__version__
+    write_manifest(folder, Manifest("rows", "rows", SCHEMA_VERSION, version, named, tables_of, entries))
+    return open_study(folder)
+
+
+def evaluation_rows(runs: Sequence[Run], evaluations: Sequence[Evaluation]) -> list[dict[str, Any]]:
+    """Return the rows of `evaluations` that the made episodes give."""
+    return [row for run in runs for row in _evaluation_rows(run, episodes_of(run, evaluations))]
+
+
+def _table(columns: Mapping[str, Any], rows: int) -> pa.Table:
+    schema = arrow_schema(EPISODES)
+    zeros = np.zeros(rows, dtype=int)
+    return pa.table(
+        [pa.array(columns.get(field.name, zeros)).cast(field.type) for field in schema], schema=schema
+    )
+
+
+def _run_row(run: Run) -> dict[str, Any]:
+    texts = {"scale_rewards": "group", "loss_type": "dapo", "status": "COMPLETE", "provider": "here"}
+    row: dict[str, Any] = {}
+    for column in TABLES["runs"].columns:
+        row[column.name] = None if column.nullable else 0
+    place = {"run_id": run.id, "condition": run.condition, "arm": run.arm, "seed": run.seed}
+    return {**row, **texts, "role": "primary", **place, **run.facts}
+
+
+def _evaluation_rows(run: Run, episodes: pa.Table) -> list[dict[str, Any]]:
+    keys = ["phase", "pool", "regime", "step"]
+    counted = episodes.set_column(
+        episodes.column_names.index("true_success"), "successes", episodes["true_success"].cast(pa.int32())
+    )
+    found = counted.group_by(keys).aggregate([([], "count_all"), ("successes", "sum")]).to_pylist()
+    return [
+        {
+            **dict.fromkeys(TABLES["evaluations"].column_names, 0),
+            "run_id": run.id,
+            "condition": run.condition,
+            "arm": run.arm,
+            "seed": run.seed,
+            **{key: row[key] for key in keys},
+            "episodes": row["count_all"],
+            "successes": row["successes_sum"],
+            "observed_successes": row["successes_sum"],
+            "recovered": None,
+        }
+        for row in found
+    ]
+
+
+def registered_study(
+    folder: Path, case: Case, rows: Mapping[str, list[dict[str, Any]]] | None = None
+) -> Study:
+    """Write a study of a shipped registration that has the runs of one of its rules, and no others."""
+    facts = {"steps": 100, "group_size": 8, "prompts_per_step": 24, "training_groups": 2400}
+    fixed = {**facts, "training_rollouts": 19200, "fault_rate": Decimal("0.25"), "flip_rate": Decimal(0)}
+    runs = [Run("C2", arm, seed, fixed) for arm in ("independent", "paired") for seed in (0, 1, 2)]
+    named = case.study.manifest.registration
+    return write_rows_study(
+        folder,
+        runs,
+        [Evaluation("periodic", "validation", "faults_p025", (0, 20, 40, 60, 80, 100), 64, 2)],
+        rows=rows,
+        registration=(named.name, named.sha256),
+        amendments=named.amendments,
+    )

@@ -1,0 +1,100 @@
+"""Close calls: what other random numbers could turn is said, and only that."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.unit.decisions.rows_study import REGISTRATION, ROW_RULES, VALIDATION, write_rows_study
+from tests.unit.decisions.study import rule
+from toolkit.decisions.closeness import close_evidence
+from toolkit.decisions.engine import Engine
+from toolkit.decisions.interval import Interval
+from toolkit.decisions.rulebook import load_rulebook
+from toolkit.decisions.values import Missing
+
+if TYPE_CHECKING:
+    from toolkit.decisions.decision import Decision
+    from toolkit.registers.study import Study
+
+# With few tasks the means lie on so coarse a lattice that neighbours of an end are the end.
+RULES = ROW_RULES.replace("tasks = 5", "tasks = 64")
+ERRORS = (Fraction("0.001"), Fraction("0.001"))
+
+
+def interval(low: str, high: str, errors: tuple[Fraction, Fraction] | None = ERRORS) -> Interval:
+    ends = (Fraction(low), Fraction(high))
+    return Interval("i", "gap", Fraction("0.95"), *ends, "computed", "", errors)
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    return write_rows_study(tmp_path_factory.mktemp("rows"), evaluations=[replace(VALIDATION, tasks=64)])
+
+
+def decide(study: Study, *tests: str, more: str = "", name: str = "H", others: str = "") -> Decision:
+    book = load_rulebook(RULES + others + rule(name, *tests, more=more))
+    return Engine(book, REGISTRATION, study).decide(name)
+
+
+def low_of(study: Study) -> tuple[Fraction, Fraction]:
+    """Return the lower end of the small study's interval and its error."""
+    found = decide(study, "mean(gap) > 0", more='estimate = "gap"\ninterval = "gap_95"').interval
+    assert isinstance(found, Interval)
+    assert found.errors is not None
+    return found.low, found.errors[0]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "threshold", "ends"),
+    [
+        ("0.002", "0.1", None, ["lower"]),
+        ("-0.002", "0.1", None, ["lower"]),
+        ("-0.1", "-0.0029", None, ["upper"]),
+        ("0.0031", "0.1", None, []),
+        ("0.01", "0.032", "0.03", ["upper"]),
+        ("0.032", "0.1", "0.03", ["lower"]),
+        ("0.034", "0.1", "0.03", []),
+    ],
+)
+def test_an_end_within_three_errors_of_zero_or_the_threshold_is_close(
+    low: str, high: str, threshold: str | None, ends: list[str]
+) -> None:
+    found = close_evidence(interval(low, high), Fraction(threshold) if threshold else None)
+    assert [text.split()[1] for text in found] == ends
+
+
+@pytest.mark.parametrize("of", [None, Missing(not_run=True, reasons=("x",)), interval("0.0001", "1", None)])
+def test_without_errors_nothing_is_close(of: Interval | Missing | None) -> None:
+    assert close_evidence(of, None) == ()
+
+
+@pytest.mark.parametrize(("errors", "close"), [("-2", True), ("2", True), ("-4", False), ("4", False)])
+def test_a_test_of_an_end_is_close_within_three_errors(study: Study, errors: str, close: bool) -> None:
+    low, error = low_of(study)
+    threshold = low + Fraction(errors) * error
+    decision = decide(study, f"lower(gap_95) > {float(threshold):.12f}")
+    assert bool(decision.close_calls) == close
+    assert all(call.startswith("c0 could turn with the lower end of gap_95") for call in decision.close_calls)
+
+
+def test_what_is_lost_anyway_is_no_close_call(study: Study) -> None:
+    low, _ = low_of(study)
+    assert decide(study, f"all(mean(gap) > 1, lower(gap_95) > {float(low):.12f})").close_calls == ()
+
+
+def test_a_rule_that_rests_on_a_close_one_says_so(study: Study) -> None:
+    low, _ = low_of(study)
+    other = rule("G", f"lower(gap_95) > {float(low):.12f}")
+    (call,) = decide(study, "passes(G)", others=other).close_calls
+    assert call.startswith("G: c0 could turn")
+
+
+def test_close_calls_are_printed(study: Study) -> None:
+    low, _ = low_of(study)
+    decision = decide(study, f"lower(gap_95) > {float(low):.12f}")
+    assert decision.as_dict()["close_calls"] == list(decision.close_calls)
+    assert decide(study, "mean(gap) > 0").as_dict().get("close_calls") is None

@@ -1,0 +1,129 @@
+"""Episodes counted by task: every row once, one noise for all, from files that are the manifest's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+from tests.unit.decisions.rows_study import SMALL_RUNS, VALIDATION, Evaluation, episodes_of, write_rows_study
+from toolkit.errors import DamagedError, IncompleteError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from toolkit.registers.episode_counts import Counts
+    from toolkit.registers.study import Study
+
+WHERE = {"phase": "periodic", "pool": "validation", "regime": "clean"}
+RUN = SMALL_RUNS[0]
+
+
+def counted(study: Study, *runs: str, steps: tuple[int, ...] = (0, 20)) -> Counts:
+    return study.success_counts("true_success", runs or (RUN.id,), WHERE, steps)
+
+
+def changed(column: str, row: int, value: object) -> pa.Table:
+    """Return a run's episodes with one value changed."""
+    rows = episodes_of(RUN, [VALIDATION])
+    values = rows[column].to_pylist()
+    values[row] = value
+    field = rows.schema.field(column)
+    return rows.set_column(rows.column_names.index(column), field, pa.array(values, field.type))
+
+
+def test_successes_are_counted_as_a_loop_counts_them(tmp_path: Path) -> None:
+    study = write_rows_study(tmp_path)
+    expected: dict[tuple[str, int], dict[int, int]] = {}
+    for run in SMALL_RUNS:
+        for row in episodes_of(run, [VALIDATION]).to_pylist():
+            tasks = expected.setdefault((run.id, row["step"]), {})
+            tasks[row["task"]] = tasks.get(row["task"], 0) + row["true_success"]
+    found = counted(study, *(run.id for run in SMALL_RUNS))
+    assert {place: {t: c.successes for t, c in tasks.items()} for place, tasks in found.items()} == expected
+
+
+def test_every_task_has_its_episodes_and_schedules(tmp_path: Path) -> None:
+    found = counted(write_rows_study(tmp_path))
+    assert {(c.episodes, c.last_schedule) for tasks in found.values() for c in tasks.values()} == {(2, 1)}
+
+
+def test_other_steps_regimes_and_runs_are_not_counted(tmp_path: Path) -> None:
+    other = Evaluation("periodic", "validation", "challenge", (0, 20), 3, 2)
+    study = write_rows_study(tmp_path, evaluations=(VALIDATION, other))
+    assert counted(study, steps=(20,)) == {(RUN.id, 20): counted(study)[RUN.id, 20]}
+    assert len(counted(study)[RUN.id, 20]) == VALIDATION.tasks
+
+
+def test_a_run_without_rows_is_not_there(tmp_path: Path) -> None:
+    assert counted(write_rows_study(tmp_path), "nobody") == {}
+
+
+def test_runs_that_share_a_file_are_told_apart(tmp_path: Path) -> None:
+    first, second = SMALL_RUNS[:2]
+    both = pa.concat_tables([episodes_of(run, [VALIDATION]) for run in (first, second)])
+    study = write_rows_study(tmp_path / "shared", episodes={first.id: both, second.id: None})
+    assert counted(study, second.id) == counted(write_rows_study(tmp_path / "apart"), second.id)
+
+
+def test_a_file_without_statistics_is_read_all_the_same(tmp_path: Path) -> None:
+    study = write_rows_study(tmp_path / "a", statistics=False)
+    assert counted(study) == counted(write_rows_study(tmp_path / "b"))
+
+
+def test_a_full_column_may_be_called_nullable(tmp_path: Path) -> None:
+    rows = episodes_of(RUN, [VALIDATION])
+    loose = rows.cast(pa.schema([field.with_nullable(True) for field in rows.schema]))
+    runs = [run.id for run in SMALL_RUNS]
+    study = write_rows_study(tmp_path / "a", episodes={RUN.id: loose})
+    assert counted(study, *runs) == counted(write_rows_study(tmp_path / "b"), *runs)
+
+
+def test_an_episode_twice_is_damage(tmp_path: Path) -> None:
+    rows = episodes_of(RUN, [VALIDATION])
+    study = write_rows_study(tmp_path, episodes={RUN.id: pa.concat_tables([rows, rows.slice(3, 1)])})
+    with pytest.raises(DamagedError, match="has an episode twice"):
+        counted(study)
+
+
+def test_a_schedule_with_two_seeds_is_damage(tmp_path: Path) -> None:
+    study = write_rows_study(tmp_path, episodes={RUN.id: changed("schedule_seed", 0, 1)})
+    with pytest.raises(DamagedError, match="two seeds"):
+        counted(study, *(run.id for run in SMALL_RUNS))
+
+
+def test_an_absent_value_is_damage_and_no_failure(tmp_path: Path) -> None:
+    rows = episodes_of(RUN, [VALIDATION])
+    place = rows.column_names.index("true_success")
+    holed = pc.if_else(pa.array([True] * (rows.num_rows - 1) + [False]), rows["true_success"], None)
+    everyone = {
+        run.id: rows.set_column(place, "true_success", holed) if run is RUN else None for run in SMALL_RUNS
+    }
+    study = write_rows_study(tmp_path, episodes=everyone)
+    with pytest.raises(DamagedError, match="true_success is absent"):
+        counted(study)
+
+
+def test_a_file_that_is_not_the_manifests_is_not_read(tmp_path: Path) -> None:
+    study = write_rows_study(tmp_path)
+    path = tmp_path / f"episodes/{RUN.id}.parquet"
+    pq.write_table(changed("true_success", 0, value=True).slice(1), path)
+    with pytest.raises(DamagedError, match="not the file that the manifest names"):
+        counted(study)
+
+
+def test_a_file_that_is_gone_is_incomplete(tmp_path: Path) -> None:
+    study = write_rows_study(tmp_path)
+    (tmp_path / f"episodes/{RUN.id}.parquet").unlink()
+    with pytest.raises(IncompleteError):
+        counted(study)
+
+
+def test_a_file_with_other_columns_is_damage(tmp_path: Path) -> None:
+    rows = episodes_of(RUN, [VALIDATION]).drop_columns(["ended"])
+    everyone = {run.id: rows if run is RUN else None for run in SMALL_RUNS}
+    with pytest.raises(DamagedError, match="column 'ended'"):
+        counted(write_rows_study(tmp_path, episodes=everyone))

@@ -1,0 +1,181 @@
+"""Registered intervals computed from episode rows: seed pairs and tasks are resampled, tasks whole."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import lcm
+from typing import TYPE_CHECKING
+
+from toolkit.decisions.endpoints import Rate
+from toolkit.decisions.interval import Interval, unavailable
+from toolkit.decisions.measure import counted_at
+from toolkit.decisions.values import Missing, together
+from toolkit.errors import DamagedError
+from toolkit.estimators.area import auc_weights
+from toolkit.estimators.bootstrap import SMALLEST_SAMPLE, draw_weights, nested_bootstrap
+from toolkit.estimators.counted import counted_bootstrap
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from toolkit.decisions.endpoints import Endpoint, IntervalSpec
+    from toolkit.decisions.measure import Registers
+    from toolkit.decisions.plan import Plan
+    from toolkit.estimators.bootstrap import BootstrapInterval, BootstrapWeights
+    from toolkit.registers.episode_counts import Counts
+
+METHOD = "percentile bootstrap"
+RESAMPLED = ("seed pairs", "tasks with all their schedules")
+EPISODES = "episodes"
+# What a count of `evaluations` counts, as a column of `episodes`.
+COLUMNS = {"successes": "true_success", "observed_successes": "observed_reward"}
+_IN_EPISODES = ("phase", "pool", "regime")
+
+
+class Resampler:
+    """Computes intervals from a study's episodes; endpoints on as many seeds and tasks share resamples.
+
+    Args:
+        registers: a study with episode rows.
+        plan: the registered runs.
+    """
+
+    def __init__(self, registers: Registers, plan: Plan) -> None:
+        self._registers = registers
+        self._plan = plan
+        self._weights: dict[tuple[int, int, int, int], BootstrapWeights] = {}
+
+    def interval(self, spec: IntervalSpec, endpoint: Endpoint) -> Interval | Missing:
+        """Compute a registered interval.
+
+        1. It is made in a way known here, of an endpoint that is a weighted mean of episodes.
+        2. Every seed has its deciding runs.
+        3. At every step their episodes are as many as `evaluations` says, and those registered.
+        4. Take the difference of every seed and task, over schedules and steps.
+        5. Resample.
+
+        Args:
+            spec: the registered interval.
+            endpoint: the endpoint, whose mean the registers give.
+
+        Returns:
+            The interval with the Monte Carlo errors of its ends, or what is missing for it.
+
+        Raises:
+            DamagedError: episodes contradict each other, or `evaluations`.
+        """
+        unknown = _unknown(spec, endpoint)  # 1
+        if unknown:
+            return unavailable(unknown)
+        runs = self._plan.deciding_runs(endpoint, self._registers.rows("runs"))  # 2
+        named = {place: run for place, run in runs.items() if isinstance(run, str)}
+        if len(named) < len(runs):
+            return together(run for run in runs.values() if isinstance(run, Missing))
+        counts = self._counts(endpoint, tuple(named.values()))  # 3
+        if isinstance(counts, Missing):
+            return counts
+        numerators, denominator = _differences(endpoint, named, counts)  # 4
+        found = self._resampled(spec, numerators, denominator)  # 5
+        errors = (Fraction(found.low_error or 0), Fraction(found.high_error or 0))
+        ends = (Fraction(found.low), Fraction(found.high))
+        return Interval(
+            spec.id, spec.endpoint, spec.level, *ends, "computed", spec.made, errors, spec.resamples
+        )
+
+    def _counts(self, endpoint: Endpoint, runs: Sequence[str]) -> Counts | Missing:
+        where = {name: value for name, value in endpoint.where.items() if name in _IN_EPISODES}
+        column = COLUMNS[endpoint.outcome.columns[0]]
+        counts = self._registers.success_counts(column, runs, where, endpoint.steps)
+        gaps = [self._gap(endpoint, counts, run, step) for run in runs for step in endpoint.steps]
+        reasons = tuple(gap for gap in gaps if gap)
+        if reasons:
+            return Missing(not_run=False, reasons=reasons)
+        first = set(counts[runs[0], endpoint.steps[0]])
+        if any(set(counted) != first for counted in counts.values()):
+            return unavailable(f"the runs of {endpoint.id} did not meet the same tasks")
+        return counts
+
+    def _gap(self, endpoint: Endpoint, counts: Counts, run: str, step: int) -> str:
+        """Return what a run's evaluation lacks of the registered one."""
+        tasks = counts.get((run, step))
+        place = f"{run} at step {step}, {', '.join(f'{n}={v}' for n, v in endpoint.where.items())}"
+        if tasks is None:
+            return f"{EPISODES} has no row of {place}"
+        row = counted_at(endpoint, self._registers.rows(endpoint.register), run, step)
+        if isinstance(row, Missing):
+            return "; ".join(row.reasons)
+        count, of = endpoint.outcome.columns
+        found = (sum(t.successes for t in tasks.values()), sum(t.episodes for t in tasks.values()))
+        if found != (row[count], row[of]):
+            raise DamagedError(
+                f"{EPISODES} contradicts {endpoint.register}",
+                expected=f"{row[count]} {count} of {row[of]} {of}, as in {endpoint.register}",
+                found=f"{found[0]} of {found[1]}",
+                where=place,
+                remedy="restore the files, or rebuild the registers",
+            )
+        registered = range(endpoint.schedules)
+        whole = all(
+            (t.episodes, t.last_schedule) == (len(registered), registered[-1]) for t in tasks.values()
+        )
+        if len(tasks) != endpoint.tasks or not whole:
+            return f"{EPISODES} of {place} are not {endpoint.tasks} tasks × {endpoint.schedules} schedules"
+        return ""
+
+    def _resampled(
+        self, spec: IntervalSpec, numerators: Sequence[Sequence[int]], denominator: int
+    ) -> BootstrapInterval:
+        level = float(spec.level)
+        if spec.crossing == "nested":
+            table = [[n / denominator for n in row] for row in numerators]
+            return nested_bootstrap(table, spec.resamples, spec.rng_seed, level)
+        key = (len(numerators), len(numerators[0]), spec.resamples, spec.rng_seed)
+        if key not in self._weights:
+            self._weights[key] = draw_weights(*key)
+        return counted_bootstrap(numerators, denominator, self._weights[key], level)
+
+
+def _unknown(spec: IntervalSpec, endpoint: Endpoint) -> str:
+    """Return why an interval cannot be computed here, or nothing."""
+    made = (spec.method, spec.resampled)
+    outcome = endpoint.outcome
+    counted = isinstance(outcome, Rate) and outcome.count in COLUMNS and outcome.of == EPISODES
+    if made != (METHOD, RESAMPLED):
+        return (
+            f"{spec.id} is a {spec.method} of {'; '.join(spec.resampled)}, "
+            f"and a {METHOD} of {'; '.join(RESAMPLED)} can be computed"
+        )
+    if endpoint.by != "seed" or not counted or endpoint.threshold is not None or not endpoint.steps:
+        return f"{endpoint.id} is not a mean of episodes by seed, which is what can be resampled"
+    if not endpoint.tasks:
+        return f"the size of the evaluation set of {endpoint.id} is not registered"
+    if min(len(endpoint.seeds), endpoint.tasks) < SMALLEST_SAMPLE:
+        return (
+            f"{endpoint.id} has {len(endpoint.seeds)} seeds and {endpoint.tasks} tasks: nothing to resample"
+        )
+    return ""
+
+
+def step_weights(endpoint: Endpoint) -> tuple[Fraction, ...]:
+    """Return the weight of each step in an endpoint's value; they sum to one."""
+    if endpoint.over_steps == "auc":
+        return auc_weights(endpoint.steps)
+    return tuple(Fraction(1, len(endpoint.steps)) for _ in endpoint.steps)
+
+
+def _differences(
+    endpoint: Endpoint, runs: Mapping[tuple[str, int], str], counts: Counts
+) -> tuple[list[list[int]], int]:
+    """Return the difference of each seed and task as whole numbers over one denominator; exact."""
+    weights = step_weights(endpoint)
+    scale = lcm(*(weight.denominator for weight in weights))
+    whole = [int(weight * scale) for weight in weights]
+    tasks = sorted(counts[runs[endpoint.arms[0], endpoint.seeds[0]], endpoint.steps[0]])
+    table = [[0] * len(tasks) for _ in endpoint.seeds]
+    for sign, arm in zip((1, -1), endpoint.arms, strict=False):
+        for row, seed in zip(table, endpoint.seeds, strict=True):
+            for weight, step in zip(whole, endpoint.steps, strict=True):
+                counted = counts[runs[arm, seed], step]
+                for at, task in enumerate(tasks):
+                    row[at] += sign * weight * counted[task].successes
+    return table, scale * endpoint.schedules
