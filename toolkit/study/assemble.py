@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from toolkit.errors import DamagedError, VerificationError
+from toolkit.errors import DamagedError
 from toolkit.files import read_bytes, write_all
 from toolkit.registers.arrow import to_arrow
 from toolkit.registers.card import dataset_card
@@ -24,9 +24,8 @@ from toolkit.registers.schema import TABLES
 from toolkit.registers.writer import check_place, seal_study, split_table
 from toolkit.study.conclusion import DERIVED, derived_rows
 from toolkit.study.segments import NAMES
-from toolkit.study.task_pools import CARD, TABLE, task_row
+from toolkit.study.task_pools import CARD, TABLE, specified, task_row
 from toolkit.study.workplace import SUMMARY
-from toolkit.tasks.pools import pool_sha256, tasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -179,18 +178,7 @@ def pool_rows(specifications: Iterable[Specification]) -> list[Row]:
         VerificationError: what is generated is not what they were specified for.
     """
     named = {item for specification in specifications for item in specification.pools.items()}
-    rows = []
-    for name, sha256 in sorted(named):
-        listed = list(tasks(name))
-        if pool_sha256(listed) != sha256:
-            raise VerificationError(
-                f"pool {name} is not the one that the runs were specified for",
-                expected=f"SHA-256 {sha256}",
-                found=f"SHA-256 {pool_sha256(listed)}",
-                remedy="use the version of this package that the runs were played with",
-            )
-        rows += [task_row(task) for task in listed]
-    return rows
+    return [task_row(task) for name, sha256 in sorted(named) for task in specified(name, sha256)]
 
 
 def _content(run: RunFolder, name: str) -> bytes:

@@ -7,6 +7,8 @@ was cut off goes on from its newest checkpoint and leaves the same bytes.
 
 from __future__ import annotations
 
+import gc
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from toolkit.evaluation.diagnostic import diagnose, regime_diagnosed
@@ -14,6 +16,7 @@ from toolkit.evaluation.play import evaluate
 from toolkit.evaluation.sets import sets_at
 from toolkit.policies.loglinear import Policy, layout, untrained
 from toolkit.seeds import sampling_seed
+from toolkit.study.task_pools import specified
 from toolkit.training.adam import start
 from toolkit.training.checkpoint import checkpoint_row, read_checkpoint
 from toolkit.training.grpo import train_step
@@ -48,8 +51,10 @@ def play_segment(specification: Specification, end: int, before: Row | None) -> 
         The segment's rows.
 
     Raises:
+        VerificationError: a pool is not the one that the run was specified for.
         DamagedError: the checkpoint belongs to another run, or is damaged.
     """
+    _make_tasks(tuple(sorted(specification.pools.items())))
     weights = _taken_up(specification, before)  # 1
     segment: Segment = {"groups": [], "episodes": [], "luck_share": [], "checkpoints": []}
     while weights.step < end:  # 2
@@ -61,6 +66,16 @@ def play_segment(specification: Specification, end: int, before: Row | None) -> 
     segment["episodes"] = _evaluated(specification, weights)  # 3
     segment["checkpoints"] = [checkpoint_row(specification.run_id, weights)]
     return segment
+
+
+@lru_cache
+def _make_tasks(pools: tuple[tuple[str, str], ...]) -> None:
+    """Make the tasks of a run's pools, once a process, and check that they are the specified ones."""
+    for name, sha256 in pools:
+        specified(name, sha256)
+    # The tasks stay for good: a collector that walks them again and again takes a quarter of the time.
+    gc.collect()
+    gc.freeze()
 
 
 def _taken_up(specification: Specification, before: Row | None) -> Weights:

@@ -13,6 +13,7 @@ from toolkit.estimators.luck import luck_share, luck_share_interval, mean_luck_s
 from toolkit.noise.regimes import REGIMES
 from toolkit.registers.row_tables import FAULTS
 from toolkit.study.matrix import LOSS
+from toolkit.tasks.task import canonical
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -62,7 +63,7 @@ def run_row(specification: Specification, rows: Segment, status: str, registered
         "status": status,
         "registered": registered,
         "provider": "local",
-        "specification_sha256": specification.sha256(),
+        "specification": canonical(specification.document()),
         **dict.fromkeys(_OF_ANOTHER_STACK),
     }
 

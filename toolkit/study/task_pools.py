@@ -89,6 +89,24 @@ def digests(
     return found
 
 
+def specified(name: str, sha256: str) -> list[Task]:
+    """Return the tasks of a pool, checked to be those that a run was specified for.
+
+    Raises:
+        VerificationError: the generator gives others.
+    """
+    listed = list(tasks(name))
+    found = pool_sha256(listed)
+    if found != sha256:
+        raise VerificationError(
+            f"pool {name} is not the one that the runs were specified for",
+            expected=f"SHA-256 {sha256}",
+            found=f"SHA-256 {found}",
+            remedy="use the version of this package that the runs were specified with",
+        )
+    return listed
+
+
 def task_row(task: Task) -> Row:
     """Return a task as a row of the register."""
     document = task_document(task)

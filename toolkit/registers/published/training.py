@@ -67,7 +67,7 @@ def runs(source: Source) -> list[Row]:
             "wall_time_s": number(r, "wall_time_s"),
             "peak_memory_gb": number(r, "peak_mem_gb"),
             "estimated_cost_usd": number(r, "estimated_cost_usd"),
-            "specification_sha256": None,
+            "specification": None,
         }
         for r in source.records["runs"]
     ]
