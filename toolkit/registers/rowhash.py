@@ -46,7 +46,7 @@ def _plain(column: Any) -> list[Any]:
     """Return the arrays of a column, at least one, without dictionaries."""
     import pyarrow as pa
 
-    chunks = column.chunks or [pa.array([], column.type)]
+    chunks = column.chunks or [pa.nulls(0, column.type)]
     return [chunk.dictionary_decode() if pa.types.is_dictionary(chunk.type) else chunk for chunk in chunks]
 
 

@@ -67,14 +67,20 @@ def of_sum(arrow: Any, total: str, parts: tuple[str, ...]) -> bool:
     return not _all(pc.equal(reduce(pc.add_checked, addends), whole))
 
 
-def distinct(arrow: Any, names: tuple[str, ...]) -> Any:
-    """Return the distinct rows of some columns."""
-    import pyarrow as pa
+def changing(arrow: Any, names: tuple[str, ...]) -> Any:
+    """Return some columns of the rows in which they say something else than in the row before.
 
-    names = tuple(dict.fromkeys(names))
-    if len(names) == 1:
-        return pa.table({names[0]: arrow[names[0]].unique()})
-    return arrow.group_by(list(names)).aggregate([])
+    In a table sorted by what it refers to with, these are few. (Arrow's own grouping imports pandas where it
+    is installed.)
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    chosen = arrow.select(list(dict.fromkeys(names)))
+    first, others = chosen.slice(0, 1), chosen.slice(1)
+    before = chosen.slice(0, others.num_rows)
+    same = [_compared(before[name], others[name])[1] for name in chosen.column_names]
+    return pa.concat_tables([first, others.filter(pc.invert(reduce(pc.and_, same)))])
 
 
 def _compared(left: Any, right: Any) -> tuple[Any, Any]:

@@ -98,9 +98,9 @@ def check_parents(table: Table, arrow: Any, tables: Mapping[str, Any]) -> None:
         names = (*parent.columns, *parent.same)
         others = tables.get(parent.table)
         known = {} if others is None else _by_columns(parent, _rows(others, names))
-        distinct = suspicion.distinct(arrow, (*names, *filter(None, (parent.where_present,))))
-        if not rules.are_sound(parent, known, to_rows(distinct)):
-            wanted = (*table.key, *distinct.column_names)
+        changed = suspicion.changing(arrow, (*names, *filter(None, (parent.where_present,))))
+        if not rules.are_sound(parent, known, to_rows(changed)):
+            wanted = (*table.key, *changed.column_names)
             rules.check_parent(table, parent, known, _rows(arrow, wanted))
 
 
