@@ -152,7 +152,7 @@ def main() -> None:
     """Write or print the table."""
     made = table(open_study(find_home().registers / "embedded"))
     if "--print" in sys.argv:
-        print(made)  # noqa: T201 - a script
+        print(made)
         return
     text = CARD.read_text(encoding="utf-8")
     head, _, rest = text.partition(START)

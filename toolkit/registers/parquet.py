@@ -99,15 +99,13 @@ def _leaf(column: Column) -> str:
 
 
 def _encoding(column: Column, table: Table) -> str:
-    """Return the encoding that leaves the least to store.
+    """Return the encoding that leaves the least to store, among those that every reader knows.
 
-    Small numbers of a key rise by 0 or 1 from row to row. Other small numbers are nearly all zero in their
-    upper bytes; split by bytes, what is left compresses by the frequency of the values alone. Seeds and lists
-    of doubles hardly repeat within a dictionary's reach, and the compressor finds those that do. All else
-    repeats.
+    Small numbers of a key rise by 0 or 1 from row to row. Seeds and lists of doubles hardly repeat within a
+    dictionary's reach, and the compressor finds those that do. All else repeats.
     """
-    if column.type is Type.INT16:
-        return "DELTA_BINARY_PACKED" if column.name in table.key else "BYTE_STREAM_SPLIT"
+    if column.type is Type.INT16 and column.name in table.key:
+        return "DELTA_BINARY_PACKED"
     if column.type in (Type.UINT64, Type.UINT64S, Type.FLOAT64S):
         return "PLAIN"
     if column.type in (Type.BOOL, Type.BOOLS):
