@@ -12,7 +12,7 @@ from toolkit.decisions.values import Missing, exact
 from toolkit.errors import DamagedError, RuleError
 from toolkit.registers.columns import Type
 from toolkit.registers.schema import RUNS
-from toolkit.registers.vocabulary import ARMS, ROLES
+from toolkit.registers.vocabulary import ARMS, REGIMES, ROLES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,6 +33,8 @@ class Cell:
         noise: what they train under, in words.
         fixed: columns of `runs` and the values they must have.
         serves: the rules and curves that the runs are for.
+        regime: noise of training, by the name of its regime; empty where the runs cannot be played here.
+        at_noise: regime of the periodic evaluation at training noise; that of training where none is named.
     """
 
     tier: int
@@ -43,6 +45,8 @@ class Cell:
     scale_rewards: str
     fixed: dict[str, Fixed]
     serves: tuple[str, ...]
+    regime: str = ""
+    at_noise: str = ""
 
     def holds(self, condition: str, scale_rewards: str, arm: str, seed: int) -> bool:
         """Whether a run belongs to the cell."""
@@ -167,8 +171,17 @@ def _cell(content: object, training: dict[str, Any]) -> Cell:
         scale_rewards=section.choice("scale_rewards", ("group", "none")),
         fixed=_fixed({**training, **section.table("fixed")}),
         serves=section.texts("for"),
+        regime=section.choice("regime", REGIMES, ""),
+        at_noise=section.choice("at_noise", REGIMES, ""),
     )
     section.done()
+    if cell.at_noise and not cell.regime:
+        raise RuleError(
+            "a line of the matrix names a regime of evaluation, and none of training",
+            expected="regime",
+            found=f"at_noise = {cell.at_noise}",
+            where="matrix",
+        )
     unknown = [arm for arm in cell.arms if arm not in ARMS]
     if unknown:
         raise RuleError("the matrix has an unknown arm", expected=", ".join(ARMS), found=", ".join(unknown))

@@ -1,0 +1,135 @@
+"""The run matrix: from the registered lines to specifications."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolkit.decisions.plan import Plan, read_plan
+from toolkit.errors import IncompleteError, RuleError, UsageError
+from toolkit.evaluation.sets import final_sets, periodic_sets
+from toolkit.study.matrix import Selection, specify
+
+RULES = Path(__file__).parents[3] / "prereg/paired-rollouts/rules.toml"
+POOLS = {"train": "a" * 64}
+BY_NOISE = {
+    ("0.25", "0"): "faults_p025",
+    ("0.10", "0"): "faults_p010",
+    ("0", "0.10"): "flips_q010",
+    ("0", "0.05"): "flips_q005",
+    ("0", "0"): "clean",
+}
+
+
+def plan(**changes: Any) -> Plan:
+    """Return the registered matrix with a regime on every line but the last; changes go to the first."""
+    document = tomllib.loads(RULES.read_text())
+    for line in document["matrix"][:-1]:
+        line["regime"] = BY_NOISE[line["fixed"]["fault_rate"], line["fixed"]["flip_rate"]]
+        if line["regime"] == "clean":
+            line["at_noise"] = "faults_p025"
+    document["matrix"][0] |= changes
+    return read_plan(tuple(document["deciding_roles"]), document["training"], document["matrix"])
+
+
+def names(selection: Selection) -> list[str]:
+    return [run.run_id for run in specify(plan(), "small", POOLS, selection)]
+
+
+def test_the_registered_matrix_has_38_playable_runs() -> None:
+    assert len({run.run_id for run in specify(plan(), "small", POOLS)}) == 38
+
+
+def test_tier_1_has_14_runs() -> None:
+    assert len(names(Selection(tiers=(1,)))) == 14
+
+
+def test_runs_are_named_by_their_place() -> None:
+    assert names(Selection(rules=("H4",))) == [
+        "c4-paired-none-s0",
+        "c4-paired-none-s1",
+        "c4-independent-none-s0",
+        "c4-independent-none-s1",
+    ]
+
+
+def test_the_parts_of_a_selection_narrow_each_other() -> None:
+    assert names(Selection(tiers=(1,), rules=("H2a",), runs=("*-s2",))) == [
+        "c2-paired-s2",
+        "c2-independent-s2",
+    ]
+
+
+def test_a_specification_says_what_its_line_says() -> None:
+    (run,) = specify(plan(), "small", POOLS, Selection(runs=("c0-clean-s0",)))
+    assert (run.regime, run.at_noise, run.role, run.steps) == ("clean", "faults_p025", "reference", 100)
+    assert run.pools == POOLS
+
+
+def test_the_middle_of_training_is_diagnosed_for_seed_0_alone() -> None:
+    runs = specify(plan(), "small", POOLS, Selection(runs=("c2-paired-s?",)))
+    assert [run.diagnosed for run in runs] == [(0, 50, 100), (0, 100), (0, 100)]
+
+
+def test_evaluation_at_noise_is_that_of_training_where_none_is_named() -> None:
+    (run,) = specify(plan(), "small", POOLS, Selection(runs=("c2-paired-s0",)))
+    assert run.at_noise == "faults_p025"
+
+
+def test_a_rate_that_is_not_the_regimes_is_refused() -> None:
+    with pytest.raises(RuleError, match="fault_rate"):
+        specify(plan(regime="faults_p010"), "small", POOLS)
+
+
+def test_a_number_of_groups_that_training_does_not_give_is_refused() -> None:
+    fixed = {"fault_rate": "0.25", "flip_rate": "0", "training_groups": 2401}
+    with pytest.raises(RuleError, match="training_groups"):
+        specify(plan(fixed=fixed), "small", POOLS)
+
+
+def test_an_unknown_regime_is_refused() -> None:
+    with pytest.raises(RuleError, match="regime"):
+        plan(regime="storms")
+
+
+def test_a_regime_of_evaluation_alone_is_refused() -> None:
+    document = tomllib.loads(RULES.read_text())
+    document["matrix"][0]["at_noise"] = "clean"
+    with pytest.raises(RuleError, match="none of training"):
+        read_plan(("primary",), document["training"], document["matrix"])
+
+
+def test_a_matrix_without_regimes_cannot_be_played() -> None:
+    document = tomllib.loads(RULES.read_text())
+    frozen = read_plan(("primary",), document["training"], document["matrix"])
+    with pytest.raises(IncompleteError, match="regime"):
+        specify(frozen, "small", POOLS)
+
+
+@pytest.mark.parametrize(
+    "selection",
+    [
+        Selection(tiers=(4,)),
+        Selection(rules=("H9",)),
+        Selection(runs=("c9-*",)),
+        Selection(tiers=(3,), rules=("H2a",)),
+    ],
+    ids=["tier", "rule", "run", "nothing in common"],
+)
+def test_a_selection_of_nothing_is_wrong_usage(selection: Selection) -> None:
+    with pytest.raises(UsageError):
+        names(selection)
+
+
+def test_the_registered_sets_have_their_sizes() -> None:
+    periodic = sum(len(found.identities) for found in periodic_sets("flips_q010"))
+    final = sum(len(found.identities) for found in final_sets("flips_q010"))
+    assert (periodic, final) == (64 * 5, 200 * 21)
+
+
+def test_a_set_at_training_noise_that_is_there_already_is_not_played_twice() -> None:
+    assert len(final_sets("faults_p025")) == 5
+    assert len(periodic_sets("clean")) == 2

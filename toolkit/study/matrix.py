@@ -1,0 +1,171 @@
+"""The run matrix of a registration as specifications: which runs there are, and which of them are meant.
+
+Conditions, arms and seeds are data of the registration; the code knows none of them by name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from toolkit.errors import IncompleteError, RuleError, UsageError
+from toolkit.noise.regimes import REGIMES
+from toolkit.training.specification import Specification
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from toolkit.decisions.plan import Cell, Fixed, Plan
+
+REFERENCE_ARM = "clean"
+LOSS = "dapo"
+"""Aggregation of token losses: the sum over a step's decisions, divided by their number."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which runs of a matrix are meant; each part that says something narrows the others.
+
+    Args:
+        tiers: tiers of the matrix.
+        rules: rules and curves that a line of the matrix serves.
+        runs: names of runs, with `*` and `?` for any text and any character.
+    """
+
+    tiers: tuple[int, ...] = ()
+    rules: tuple[str, ...] = ()
+    runs: tuple[str, ...] = ()
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether nothing was left out."""
+        return not (self.tiers or self.rules or self.runs)
+
+    def takes_line(self, cell: Cell) -> bool:
+        """Whether a line of the matrix is meant, as far as its tier and what it serves say."""
+        in_tier = not self.tiers or cell.tier in self.tiers
+        return in_tier and (not self.rules or any(rule in cell.serves for rule in self.rules))
+
+    def takes_run(self, run_id: str) -> bool:
+        """Whether a run of such a line is meant."""
+        return not self.runs or any(fnmatchcase(run_id, pattern) for pattern in self.runs)
+
+
+EVERYTHING = Selection()
+
+
+def specify(
+    plan: Plan, study: str, pools: Mapping[str, str], selection: Selection = EVERYTHING
+) -> tuple[Specification, ...]:
+    """Return the selected runs of a matrix, in its order; lines without a regime cannot be played here.
+
+    Args:
+        plan: the registered matrix.
+        study: name of the study.
+        pools: pool → SHA-256 of its tasks.
+        selection: which runs are meant.
+
+    Raises:
+        IncompleteError: no line of the matrix can be played.
+        UsageError: the selection names a tier, a rule or a run that no playable line has.
+        RuleError: a line is fixed to other values than its regime's.
+    """
+    playable = [cell for cell in plan.cells if cell.regime]
+    if not playable:
+        raise IncompleteError(
+            f"no line of the matrix of {study!r} names the regime that its runs train under",
+            expected="a line with `regime`",
+            where="matrix",
+            remedy="name a registration whose runs are played by this toolkit",
+        )
+    _check_known("tier", map(str, selection.tiers), {str(cell.tier) for cell in playable})
+    _check_known("rule", selection.rules, {name for cell in playable for name in cell.serves})
+    lines = [cell for cell in playable if selection.takes_line(cell)]
+    listed = [run for cell in lines for run in _runs(cell, study, pools)]
+    for pattern in selection.runs:
+        if not any(fnmatchcase(run.run_id, pattern) for run in listed):
+            raise UsageError(
+                f"no run that can be played is called {pattern!r}",
+                expected=", ".join(run.run_id for run in listed) or "a tier and a rule with runs in common",
+            )
+    chosen = tuple(run for run in listed if selection.takes_run(run.run_id))
+    if not chosen:
+        raise UsageError("no run is in every part of the selection", remedy="leave one of its parts out")
+    return chosen
+
+
+def run_name(condition: str, arm: str, scale_rewards: str, seed: int) -> str:
+    """Return the name of a run: its place in the matrix; advantages that are not scaled are marked."""
+    scaling = () if scale_rewards == "group" else (scale_rewards,)
+    return "-".join((condition.lower(), arm, *scaling, f"s{seed}"))
+
+
+def _runs(cell: Cell, study: str, pools: Mapping[str, str]) -> Iterable[Specification]:
+    steps, prompts, group = (_whole(cell, name) for name in ("steps", "prompts_per_step", "group_size"))
+    _check_fixed(cell, steps * prompts, steps * prompts * group)
+    for arm in cell.arms:
+        for seed in cell.seeds:
+            yield Specification(
+                study=study,
+                run_id=run_name(cell.condition, arm, cell.scale_rewards, seed),
+                condition=cell.condition,
+                arm=arm,
+                seed=seed,
+                tier=cell.tier,
+                role="reference" if arm == REFERENCE_ARM else "primary",
+                regime=cell.regime,
+                at_noise=cell.at_noise or cell.regime,
+                scale_rewards=cell.scale_rewards,
+                steps=steps,
+                prompts_per_step=prompts,
+                group_size=group,
+                # The middle of training is diagnosed for one run of each cell.
+                diagnosed=(0, steps // 2, steps) if seed == 0 else (0, steps),
+                pools=dict(sorted(pools.items())),
+            )
+
+
+def _check_fixed(cell: Cell, groups: int, rollouts: int) -> None:
+    """Check that what a line fixes is what its regime and its own sizes give."""
+    regime = REGIMES[cell.regime]
+    given: dict[str, Fixed] = {
+        "fault_rate": Fraction(str(regime.fault_rate)),
+        "flip_rate": Fraction(str(regime.flip_rate)),
+        "training_groups": Fraction(groups),
+        "training_rollouts": Fraction(rollouts),
+        "loss_type": LOSS,
+    }
+    for name, value in given.items():
+        if cell.fixed.get(name, value) != value:
+            raise RuleError(
+                f"a line of the matrix fixes {name} to another value than its runs will have",
+                expected=_said(value),
+                found=_said(cell.fixed[name]),
+                where=f"matrix, {cell.condition} {cell.regime}",
+            )
+
+
+def _whole(cell: Cell, name: str) -> int:
+    value = cell.fixed.get(name)
+    if not isinstance(value, Fraction) or value.denominator != 1 or value < 1:
+        raise RuleError(
+            f"a line of the matrix does not fix {name} to a whole number",
+            found=None if value is None else _said(value),
+            where=f"matrix, {cell.condition}",
+        )
+    return int(value)
+
+
+def _said(value: Fixed) -> str:
+    return f"{float(value):g}" if isinstance(value, Fraction) else value
+
+
+def _check_known(what: str, named: Iterable[str], known: set[str]) -> None:
+    unknown = [name for name in named if name not in known]
+    if unknown:
+        raise UsageError(
+            f"no run that can be played belongs to {what} {', '.join(unknown)}",
+            expected=", ".join(sorted(known)),
+        )
