@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 
@@ -142,6 +142,81 @@ def write_all(folder: Path, contents: Mapping[str, bytes], first: Path | None = 
         for beside in staged:
             with contextlib.suppress(OSError):
                 beside.unlink()
+
+
+def write_durably(path: Path, content: bytes) -> None:
+    """Write a file as `write_bytes` does, its bytes on the disk before its name is.
+
+    For what took long to make: neither a kill nor a power cut leaves half of it.
+
+    Raises:
+        IncompleteError: the disk is full, or the folder cannot be written; in the file's place is what was
+            there before.
+    """
+    beside = _beside(path)
+    try:
+        with beside.open("wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        beside.replace(path)
+        _sync_folder(path.parent)
+    except OSError as error:
+        raise IncompleteError(
+            f"{path.name} cannot be written",
+            found=error.strerror or error,
+            where=path.parent,
+            remedy="make room on the disk or the folder writable, and give the same command again",
+        ) from None
+    finally:
+        with contextlib.suppress(OSError):
+            beside.unlink()
+
+
+def _sync_folder(folder: Path) -> None:
+    """Have a folder's names on the disk."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def hold(folder: Path, name: str, what: str) -> Iterator[None]:
+    """Hold a folder for one command alone; the hold ends with the process, however that ends.
+
+    Args:
+        folder: the folder.
+        name: of the file that is locked; it is there as long as the folder is held.
+        what: what the folder is, in words.
+
+    Raises:
+        UsageError: another command holds it.
+        IncompleteError: the folder cannot be written.
+    """
+    import fcntl  # POSIX only; nothing that merely reads needs it
+
+    path = folder / name
+    try:
+        stream = path.open("ab")
+    except OSError as error:
+        raise IncompleteError(f"the {what} cannot be written", found=error.strerror, where=folder) from None
+    with stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # The one before may have removed the file between our opening and our locking it.
+            is_held = path.exists() and os.path.samestat(os.fstat(stream.fileno()), path.stat())
+        except OSError:
+            is_held = False
+        if not is_held:
+            raise UsageError(
+                f"another command is at work on this {what}", where=folder, remedy="wait for it to end"
+            )
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
 
 
 def _beside(path: Path) -> Path:

@@ -6,11 +6,10 @@ A command that failed, or was killed, goes on from here; a registration is never
 from __future__ import annotations
 
 import contextlib
-import os
 from typing import TYPE_CHECKING
 
-from toolkit.errors import IncompleteError, ToolkitError, UsageError
-from toolkit.files import write_bytes
+from toolkit.errors import ToolkitError
+from toolkit.files import hold, write_bytes
 from toolkit.prereg.chain import parse_chain
 from toolkit.prereg.record import EVIDENCE
 
@@ -79,29 +78,7 @@ def locked(folder: Path) -> Iterator[None]:
         UsageError: another command holds it.
         IncompleteError: the folder cannot be written.
     """
-    import fcntl  # POSIX only; nothing but freezing and adding needs it
-
-    path = folder / LOCK
-    try:
-        stream = path.open("ab")
-    except OSError as error:
-        raise IncompleteError(
-            "the registration cannot be written", found=error.strerror, where=folder
-        ) from None
-    with stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # The one before may have removed the file between our opening and our locking it.
-            is_held = path.exists() and os.path.samestat(os.fstat(stream.fileno()), path.stat())
-        except OSError:
-            is_held = False
-        if not is_held:
-            raise UsageError(
-                "another command is at work on this registration", where=folder, remedy="wait for it to end"
-            )
-        try:
-            for path_left in [p for p in folder.rglob(".*.part") if p.is_file()]:
-                path_left.unlink()
-            yield
-        finally:
-            path.unlink(missing_ok=True)
+    with hold(folder, LOCK, "registration"):
+        for path_left in [p for p in folder.rglob(".*.part") if p.is_file()]:
+            path_left.unlink()
+        yield
