@@ -1,0 +1,126 @@
+"""What a process is asked to do for a run: play a segment, or conclude. It reads, and writes nothing.
+
+Whoever holds the study's folder writes the answers: a process that outlives its parent leaves no trace.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from toolkit.errors import DamagedError, IncompleteError, ToolkitError
+from toolkit.files import read_bytes
+from toolkit.study.segments import encode, link
+from toolkit.study.workplace import segment_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from toolkit.registers.arrow import Row
+    from toolkit.study.run import Segment
+    from toolkit.training.specification import Specification
+
+Play: TypeAlias = "Callable[[Specification, int, Row | None], Segment]"
+"""Plays a segment: the run, the step at which it ends, the checkpoint before it."""
+
+
+@dataclass(frozen=True)
+class PlayJob:
+    """Play a segment.
+
+    Args:
+        specification: the run.
+        number: position of the segment.
+        end: step at which it ends.
+        before: SHA-256 of the file of the segment before; empty for the first.
+        checkpoint: row of `checkpoints` that the segment before ended with.
+    """
+
+    specification: Specification
+    number: int
+    end: int
+    before: str
+    checkpoint: Row | None
+
+
+@dataclass(frozen=True)
+class ConcludeJob:
+    """Turn a run that was played into registers.
+
+    Args:
+        specification: the run.
+        segments: the files of its segments, in order.
+    """
+
+    specification: Specification
+    segments: tuple[Path, ...]
+
+
+Job = PlayJob | ConcludeJob
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came of a job.
+
+    Args:
+        contents: files for the run's folder, by name.
+        peak_memory_mb: largest memory of the process so far, in MB.
+    """
+
+    contents: Mapping[str, bytes]
+    peak_memory_mb: float
+
+
+def perform(job: Job, play: Play) -> Answer:
+    """Do a job.
+
+    Raises:
+        ToolkitError: it failed; the error says which run.
+    """
+    try:
+        return Answer(_contents(job, play), peak_memory_mb())
+    except ToolkitError as error:
+        error.where = f"{_described(job)}: {error.where}" if error.where else _described(job)
+        raise
+    except MemoryError:
+        raise IncompleteError(
+            "there is not enough memory for a run", where=_described(job), remedy="use fewer --processes"
+        ) from None
+    except Exception as error:
+        # A defect of what plays is told like any other failure: every run but this one may still be sound.
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        raise DamagedError(
+            f"{job.specification.run_id} could not be played",
+            found=f"{type(error).__name__}: {error}",
+            where=f"{_described(job)}: {place.filename}, line {place.lineno}",
+        ) from error
+
+
+def peak_memory_mb() -> float:
+    """Return the largest memory that this process has had, in MB."""
+    import resource  # POSIX only, like the lock
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    # Bytes on macOS, kilobytes elsewhere.
+    return round(peak / (1e6 if sys.platform == "darwin" else 1e3), 1)
+
+
+def _contents(job: Job, play: Play) -> Mapping[str, bytes]:
+    if isinstance(job, ConcludeJob):
+        from toolkit.study.conclusion import conclude
+
+        return conclude(job.specification, map(read_bytes, job.segments))
+    segment = play(job.specification, job.end, job.checkpoint)
+    return {
+        segment_name(job.number): encode(link(job.specification, job.number, job.end, job.before), segment)
+    }
+
+
+def _described(job: Job) -> str:
+    if isinstance(job, ConcludeJob):
+        return f"{job.specification.run_id}, its rows"
+    return f"{job.specification.run_id}, segment to step {job.end}"

@@ -1,0 +1,226 @@
+"""Playing runs: those of a matrix side by side, the segments of a run one after the other.
+
+1. What lies there already is checked: complete runs are kept, others go on from their newest checkpoint.
+2. The runs with most left to play are begun first, one a process; a process stays with its run to its end.
+3. Every segment is written down as soon as it was played; then the run's rows, and last that it is complete.
+
+What a run leaves depends on its specification alone: not on the processes, nor on where it was cut off.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import time
+from collections import deque
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import toolkit
+from toolkit.errors import UsageError
+from toolkit.study import run as runs
+from toolkit.study.conclusion import FILES
+from toolkit.study.jobs import ConcludeJob, PlayJob
+from toolkit.study.processes import executor
+from toolkit.study.segments import checkpoint_of
+from toolkit.study.workplace import Launch, segment_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from toolkit.registers.arrow import Row
+    from toolkit.study.jobs import Answer, Job, Play
+    from toolkit.study.processes import Executor
+    from toolkit.study.workplace import RunFolder, Standing, Workplace
+    from toolkit.training.specification import Specification
+
+    Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Tick:
+    """How far the playing has come.
+
+    Args:
+        done: segments that are there.
+        total: segments of all runs that were asked for.
+        doing: what has just been finished, in words.
+    """
+
+    done: int
+    total: int
+    doing: str
+
+
+@dataclass(frozen=True)
+class Played:
+    """What came of playing.
+
+    Args:
+        kept: runs that were complete before, untouched.
+        completed: runs that were completed now.
+    """
+
+    kept: tuple[str, ...]
+    completed: tuple[str, ...]
+
+
+@dataclass
+class _Course:
+    """A run on its way: what is known of it, and what is to be done next."""
+
+    folder: RunFolder
+    digests: list[str]
+    checkpoint: Row | None
+    launch: Launch | None = None
+    begun: float = 0.0
+    left: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.left = len(self.folder.segments) - len(self.digests)
+
+    def begin(self) -> Job:
+        """Record an attempt; return the first job."""
+        self.begun = time.monotonic()
+        self.launch = self.folder.launch(_facts(self.folder.specification, self.checkpoint))
+        return self.next()
+
+    def next(self) -> Job:
+        """Return what is to be done next."""
+        run, number = self.folder.specification, len(self.digests)
+        if not self.left:
+            return ConcludeJob(run, self.folder.segments)
+        end = runs.ends(run)[number]
+        return PlayJob(run, number, end, self.digests[-1] if self.digests else "", self.checkpoint)
+
+    def take(self, answer: Answer) -> bool:
+        """Write down what was done; return whether the run is complete."""
+        self.folder.keep(answer.contents)
+        if not self.left:
+            self.folder.complete(list(FILES))
+            self._end(answer.peak_memory_mb)
+            return True
+        raw = answer.contents[segment_name(len(self.digests))]
+        self.digests.append(hashlib.sha256(raw).hexdigest())
+        # Read back rather than kept: a run goes on from the same bytes whether or not it was cut off.
+        self.checkpoint = checkpoint_of(raw)
+        self.left -= 1
+        return False
+
+    def _end(self, peak_memory_mb: float) -> None:
+        assert self.launch is not None  # noqa: S101 - a course is begun before it is taken anywhere
+        self.folder.record(
+            replace(
+                self.launch,
+                ended_at=_now(),
+                wall_time_s=round(time.monotonic() - self.begun, 3),
+                peak_memory_mb=peak_memory_mb,
+            )
+        )
+
+
+def play_runs(
+    workplace: Workplace,
+    specifications: Sequence[Specification],
+    *,
+    processes: int = 1,
+    play: Play | None = None,
+    watch: Callable[[Tick], None] = lambda _: None,
+    say: Say = lambda _: None,
+) -> Played:
+    """Play runs to their end, from wherever they were left.
+
+    Args:
+        workplace: the folder, held by the caller.
+        specifications: the runs.
+        processes: processes to play in; 1 plays in this one.
+        play: plays a segment; a function that a new process can import. Normally `play_segment`.
+        watch: told whenever a segment is there, or a run complete.
+        say: told what was kept aside and played again.
+
+    Raises:
+        UsageError: a run was launched with another specification, or by another version.
+        IncompleteError: the disk is full, or a process ended; the same call goes on from there.
+        DamagedError: what lies there is not what it has to be, or a segment is not rows of a run.
+    """
+    folders = [workplace.run(specification) for specification in specifications]
+    for folder in folders:  # 1
+        _check(folder)
+    kept = tuple(folder.specification.run_id for folder in folders if folder.is_complete)
+    courses = [_course(folder, folder.resume(say)) for folder in folders if not folder.is_complete]
+    tally = _Tally(sum(len(folder.segments) for folder in folders), courses, watch)
+    tally.tell("what is there was checked")
+    if courses:
+        with executor(min(processes, len(courses)), play or runs.play_segment) as places:
+            _drive(places, courses, tally)
+    return Played(kept, tuple(course.folder.specification.run_id for course in courses))
+
+
+@dataclass
+class _Tally:
+    """What is told of the playing."""
+
+    total: int
+    courses: Sequence[_Course]
+    watch: Callable[[Tick], None]
+
+    def tell(self, doing: str) -> None:
+        """Tell how far the playing has come."""
+        self.watch(Tick(self.total - sum(course.left for course in self.courses), self.total, doing))
+
+
+def _drive(places: Executor, courses: Sequence[_Course], tally: _Tally) -> None:
+    """Take courses to their ends, as many at once as there are places."""
+    waiting = deque(sorted(courses, key=lambda course: -course.left))  # 2
+    busy: dict[int, _Course] = {}
+    free = list(range(places.places))
+    while waiting or busy:
+        while free and waiting:
+            place = free.pop(0)
+            busy[place] = waiting.popleft()
+            places.start(place, busy[place].begin())
+        for place, answer in places.wait():
+            course = busy[place]
+            if course.take(answer):  # 3
+                del busy[place]
+                free.append(place)
+            else:
+                places.start(place, course.next())
+            tally.tell(course.folder.specification.run_id)
+
+
+def _check(folder: RunFolder) -> None:
+    """Check that what is in a run's folder can be gone on with, before anything is played."""
+    folder.check_launched()
+    versions = {launch.code_version for launch in folder.launches()} - {toolkit.__version__}
+    if folder.is_complete:
+        folder.check_complete()
+    elif versions:
+        raise UsageError(
+            f"{folder.specification.run_id} was begun by another version of this package",
+            expected=", ".join(sorted(versions)),
+            found=toolkit.__version__,
+            where=folder.folder,
+            remedy="go on with that version, or move the run's folder away: a run has one version throughout",
+        )
+
+
+def _course(folder: RunFolder, standing: Standing) -> _Course:
+    return _Course(folder, list(standing.digests), standing.checkpoint)
+
+
+def _facts(specification: Specification, checkpoint: Row | None) -> Launch:
+    return Launch(
+        attempt=0,
+        launched_at=_now(),
+        from_step=0 if checkpoint is None else int(checkpoint["step"]),
+        python=platform.python_version(),
+        platform=f"{platform.system()} {platform.machine()}",
+        code_version=toolkit.__version__,
+        specification_sha256=specification.sha256(),
+    )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat().replace("+00:00", "Z")
