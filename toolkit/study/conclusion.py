@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.registers.arrow import to_arrow
 from toolkit.registers.columns import Type
+from toolkit.registers.parquet import parquet_bytes
 from toolkit.registers.schema import TABLES
 from toolkit.study.evidence import shortcomings
-from toolkit.study.sealing import parquet_bytes
 from toolkit.study.segments import NAMES, rows_of
 from toolkit.study.summaries import evaluations, groups_summary, luck_share_summary, run_row
 from toolkit.study.workplace import SUMMARY

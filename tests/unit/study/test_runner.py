@@ -100,26 +100,26 @@ def test_a_run_goes_on_from_its_newest_checkpoint_alone(cut_off: RunFolder) -> N
 
 
 @pytest.mark.parametrize("processes", [1, 2])
-def test_kills_at_ten_random_moments_leave_the_same_bytes(
-    tmp_path: Path, expected: dict[str, bytes], processes: int
-) -> None:
+def test_kills_at_random_moments_leave_the_same_bytes(tmp_path: Path, processes: int) -> None:
     moments = random.Random(processes)  # noqa: S311 - moments, not secrets
-    command = [sys.executable, "-m", "tests.unit.study.play_in_a_folder", str(tmp_path), "3", str(processes)]
-    for _ in range(5):
-        begun = snapshot(tmp_path)
+    command = [sys.executable, "-m", "tests.unit.study.play_in_a_folder", str(tmp_path), "6", str(processes)]
+    for awaited in ("attempt-*", "segment-*", "attempt-*", "segment-*", "segment-*"):
+        before = files(tmp_path, awaited)
         with subprocess.Popen(command, cwd=CHECKOUT, stderr=subprocess.DEVNULL) as runner:
-            # It has imported what it needs as soon as it leaves something; from there on any moment will do.
-            while snapshot_names(tmp_path) <= set(begun) and runner.poll() is None:
+            while files(tmp_path, awaited) == before and runner.poll() is None:
                 time.sleep(0.002)
-            time.sleep(moments.random() * 0.08)
+            time.sleep(moments.random() * 0.03)
             runner.send_signal(signal.SIGKILL)
-    play(tmp_path)
-    assert lasting(tmp_path) == expected
-    assert len(Workplace(tmp_path).run(RUNS[0]).launches()) >= 2
+        assert runner.returncode == -signal.SIGKILL
+    runs = tuple(specification(f"c2-paired-s{seed}", seed=seed) for seed in range(6))
+    play(tmp_path, runs)
+    play(tmp_path / "undisturbed", runs)
+    undisturbed = lasting(tmp_path / "undisturbed")
+    assert {name: raw for name, raw in lasting(tmp_path).items() if "undisturbed" not in name} == undisturbed
 
 
-def snapshot_names(folder: Path) -> set[str]:
-    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.name != ".lock"}
+def files(folder: Path, pattern: str) -> int:
+    return len(list(folder.glob(f"*/{pattern}")))
 
 
 def test_a_killed_runner_leaves_no_process(tmp_path: Path) -> None:
