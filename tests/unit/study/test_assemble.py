@@ -1,0 +1,304 @@
+"""From complete runs to registers: every table, exact counts, and what a run's evidence lacks."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.conftest import snapshot
+from tests.unit.study.fake_play import sparsely, specification, wholly
+from toolkit.errors import DamagedError, IncompleteError, VerificationError
+from toolkit.registers.manifest import RegistrationRef
+from toolkit.registers.study import Study, open_study
+from toolkit.registers.validation import verify_study
+from toolkit.study.assemble import Assembly, assemble, schedules, seal
+from toolkit.study.comparison import compare
+from toolkit.study.evidence import shortcomings
+from toolkit.study.run import ends
+from toolkit.study.runner import play_runs
+from toolkit.study.task_pools import summarize
+from toolkit.study.workplace import Workplace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from toolkit.training.specification import Specification
+
+POOLS = {"diagnostic": summarize("diagnostic").sha256}
+RUNS = tuple(
+    specification(f"c2-{arm}-s{seed}", arm=arm, seed=seed, pools=POOLS)
+    for arm in ("paired", "independent")
+    for seed in (0, 1)
+)
+REGISTRATION = RegistrationRef("small", "f" * 64, {})
+
+
+def played(folder: Path, runs: tuple[Specification, ...] = RUNS, play: Any = wholly) -> Workplace:
+    workplace = Workplace(folder)
+    with workplace.held():
+        play_runs(workplace, runs, play=play)
+    return workplace
+
+
+def assembled(workplace: Workplace, runs: tuple[Specification, ...] = RUNS) -> Assembly:
+    return assemble(workplace, runs, lambda _: None)
+
+
+@pytest.fixture(scope="module")
+def workplace(tmp_path_factory: pytest.TempPathFactory) -> Workplace:
+    return played(tmp_path_factory.mktemp("runs"))
+
+
+@pytest.fixture(scope="module")
+def study(workplace: Workplace, tmp_path_factory: pytest.TempPathFactory) -> Study:
+    folder = tmp_path_factory.mktemp("registers") / "small"
+    seal(folder, "small", REGISTRATION, assembled(workplace), "{{tables}}")
+    return open_study(folder)
+
+
+def test_the_registers_verify(study: Study) -> None:
+    assert verify_study(study)["runs"] == 4
+
+
+def test_every_table_of_a_study_with_rows_is_there(study: Study) -> None:
+    assert set(study.manifest.tables) == {
+        "runs",
+        "launches",
+        "schedules",
+        "groups",
+        "episodes",
+        "luck_share",
+        "checkpoints",
+        "evaluations",
+        "groups_summary",
+        "luck_share_summary",
+        "task_pools",
+    }
+
+
+def test_episodes_are_one_file_a_run(study: Study) -> None:
+    names = study.manifest.tables["episodes"].files
+    assert names == tuple(f"episodes/{run}.parquet" for run in sorted(run.run_id for run in RUNS))
+
+
+def test_a_complete_run_is_marked_as_such(study: Study) -> None:
+    assert {row["status"] for row in study.rows("runs")} == {"COMPLETE"}
+
+
+def test_the_episodes_of_a_run_are_those_of_training_evaluation_and_diagnostics(study: Study) -> None:
+    run = study.rows("runs")[0]
+    # 3 checkpoints × (2 × 64 × 2 + 64), the final sets 4 × 800 + 200, and 2 tables of 16 × 8 × 8.
+    assert run["training_rollouts"] == 4 * 2 * 8
+    assert run["episodes"] == 64 + 3 * 320 + 3400 + 2 * 1024
+
+
+def test_evaluations_count_their_episodes(study: Study) -> None:
+    found = [
+        row
+        for row in study.rows("evaluations")
+        if (row["run_id"], row["phase"], row["regime"], row["step"]) == ("c2-paired-s0", "final", "clean", 4)
+    ]
+    episodes = [
+        row
+        for row in study.rows("episodes")
+        if (row["run_id"], row["phase"], row["regime"], row["step"]) == ("c2-paired-s0", "final", "clean", 4)
+    ]
+    (evaluation,) = found
+    assert evaluation["episodes"] == len(episodes) == 800
+    assert evaluation["successes"] == sum(row["true_success"] for row in episodes)
+    assert evaluation["exposed"] == 400
+    assert evaluation["recovered"] == sum(row["true_success"] for row in episodes if row["transient"])
+    assert evaluation["calls"] == sum(row["calls"] for row in episodes)
+
+
+def test_schedules_are_listed_once(study: Study) -> None:
+    assert study.manifest.tables["schedules"].rows == 64 * 2 + 200 * 4 + 16 * 8
+
+
+def test_two_seeds_in_one_place_are_damage() -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    def file(seed: int) -> bytes:
+        sink = io.BytesIO()
+        columns = {"pool": ["test"], "task": [0], "schedule": [1], "schedule_seed": [seed]}
+        pq.write_table(pa.table(columns), sink)
+        return sink.getvalue()
+
+    with pytest.raises(DamagedError, match="different schedules"):
+        schedules([file(1), file(1), file(2)])
+
+
+def test_luck_shares_have_their_interval(study: Study) -> None:
+    rows = study.rows("luck_share_summary")
+    assert len(rows) == 4 * 2 * 2
+    assert all(row["interval_low"] <= row["luck_share"] <= row["interval_high"] for row in rows)
+
+
+def test_attempts_are_launches_with_times(study: Study) -> None:
+    row = study.rows("launches")[0]
+    assert row["launched_at"] <= row["ended_at"]
+    assert row["attempt"] == 1
+
+
+def test_a_rerun_has_the_same_logical_hash(study: Study, tmp_path: Path) -> None:
+    workplace = played(tmp_path / "again")
+    again = seal(tmp_path / "small", "small", REGISTRATION, assembled(workplace))
+    assert again.logical_sha256 == study.manifest.logical_sha256
+    assert again.tables["launches"].row_sha256 != study.manifest.tables["launches"].row_sha256
+
+
+def test_a_run_that_is_not_complete_is_not_assembled(tmp_path: Path) -> None:
+    workplace = played(tmp_path, RUNS[:1])
+    with pytest.raises(IncompleteError, match="c2-independent-s0 is not complete"):
+        assembled(workplace)
+
+
+def test_runs_that_do_not_count_say_why(tmp_path: Path) -> None:
+    assembly = assembled(played(tmp_path, RUNS[:1], sparsely), RUNS[:1])
+    assert "has 0 episodes, not its 128" in assembly.shortcomings["c2-paired-s0"][0]
+
+
+def test_attempts_of_two_versions_do_not_count(tmp_path: Path) -> None:
+    workplace = played(tmp_path, RUNS[:1])
+    run = workplace.run(RUNS[0])
+    (launch,) = run.launches()
+    run.record(replace(launch, attempt=2, code_version="9.9.9"))
+    assert "its attempts have versions" in assembled(workplace, RUNS[:1]).shortcomings["c2-paired-s0"][0]
+
+
+def test_a_pool_that_is_not_the_specified_one_is_named(tmp_path: Path) -> None:
+    runs = (specification(pools={"diagnostic": "0" * 64}),)
+    workplace = played(tmp_path, runs)
+    with pytest.raises(VerificationError, match="pool diagnostic"):
+        assembled(workplace, runs)
+
+
+def test_registers_on_a_full_disk_stay_as_they_were(
+    study: Study, workplace: Workplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pathlib import Path
+
+    before = snapshot(study.folder)
+    whole = Path.write_bytes
+
+    def full(path: Path, content: bytes) -> int:
+        if "luck_share" in path.name or "luck_share" in str(path.parent):
+            raise OSError(28, "No space left on device")
+        return whole(path, content)
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(IncompleteError, match="cannot be written"):
+        seal(study.folder, "small", REGISTRATION, assembled(workplace), "{{tables}}")
+    monkeypatch.undo()
+    assert snapshot(study.folder) == before
+
+
+def test_a_rerun_compares_equal(study: Study) -> None:
+    assert "episodes" in compare(study, study)
+
+
+def test_the_first_table_and_run_that_differ_are_named(study: Study, tmp_path: Path) -> None:
+    def otherwise(run: Specification, end: int, before: Any) -> Any:
+        segment = wholly(run, end, before)
+        if run.run_id == "c2-paired-s1" and end:
+            segment["groups"][0]["decisions"] += 1
+        return segment
+
+    seal(tmp_path / "small", "small", REGISTRATION, assembled(played(tmp_path / "runs", play=otherwise)))
+    with pytest.raises(VerificationError, match="in groups, run c2-paired-s1"):
+        compare(study, open_study(tmp_path / "small"))
+
+
+def test_a_part_of_the_runs_is_compared_with_its_part(study: Study, tmp_path: Path) -> None:
+    part = RUNS[:1]
+    seal(tmp_path / "small", "small", REGISTRATION, assembled(played(tmp_path / "runs", part), part))
+    again = open_study(tmp_path / "small")
+    assert "schedules" not in compare(study, again, ["c2-paired-s0"])
+    with pytest.raises(VerificationError, match="run c2-independent-s0"):
+        compare(study, again)
+
+
+def rows_of(run: Specification) -> dict[str, list[Any]]:
+    rows: dict[str, list[Any]] = {"groups": [], "episodes": [], "luck_share": [], "checkpoints": []}
+    before = None
+    for end in ends(run):
+        segment = wholly(run, end, before)
+        (before,) = segment["checkpoints"]
+        for name, listed in segment.items():
+            rows[name] += listed
+    return rows
+
+
+def drop_episode(rows: dict[str, list[Any]]) -> None:
+    del rows["episodes"][5]
+
+
+def repeat_episode(rows: dict[str, list[Any]]) -> None:
+    rows["episodes"].append(dict(rows["episodes"][5]))
+
+
+def exchange_task(rows: dict[str, list[Any]]) -> None:
+    rows["episodes"][5]["task"] = 64
+
+
+def add_evaluation(rows: dict[str, list[Any]]) -> None:
+    rows["episodes"][5]["regime"] = "flips_q005"
+
+
+def swap_groups(rows: dict[str, list[Any]]) -> None:
+    rows["groups"][0], rows["groups"][1] = rows["groups"][1], rows["groups"][0]
+
+
+def drop_group(rows: dict[str, list[Any]]) -> None:
+    rows["groups"].pop()
+
+
+def shorten_group(rows: dict[str, list[Any]]) -> None:
+    rows["groups"][0]["observed_rewards"] = [True]
+
+
+def drop_diagnostic(rows: dict[str, list[Any]]) -> None:
+    rows["luck_share"] = [row for row in rows["luck_share"] if row["step"]]
+
+
+def drop_schedule(rows: dict[str, list[Any]]) -> None:
+    rows["luck_share"].pop()
+
+
+def drop_checkpoint(rows: dict[str, list[Any]]) -> None:
+    rows["checkpoints"].pop()
+
+
+def foreign_row(rows: dict[str, list[Any]]) -> None:
+    rows["episodes"][0]["run_id"] = "c9"
+
+
+DEFECTS = {
+    drop_episode: "has 127 episodes, not its 128: 1 missing",
+    repeat_episode: "1 played twice",
+    exchange_task: "2 missing or unknown",
+    add_evaluation: "an evaluation that is not registered: periodic validation flips_q005 step 0",
+    swap_groups: "the training groups are not the 8",
+    drop_group: "the training groups are not the 8",
+    shorten_group: "1 training groups do not have 8 rollouts",
+    drop_diagnostic: "the luck share was diagnosed at 4, not at 0, 4",
+    drop_schedule: "the luck-share tables at step 4 have 127 rows",
+    drop_checkpoint: "there are checkpoints at 0, 2 alone",
+    foreign_row: "episodes has rows of c9",
+}
+
+
+def test_evidence_as_registered_lacks_nothing() -> None:
+    assert shortcomings(RUNS[0], rows_of(RUNS[0])) == ()
+
+
+@pytest.mark.parametrize(("defect", "said"), DEFECTS.items(), ids=[defect.__name__ for defect in DEFECTS])
+def test_what_evidence_lacks_is_said(defect: Callable[[dict[str, list[Any]]], None], said: str) -> None:
+    rows = rows_of(RUNS[0])
+    defect(rows)
+    assert said in " ".join(shortcomings(RUNS[0], rows))

@@ -1,0 +1,90 @@
+"""Is a re-run the study that is registered? Table by table, run by run, however Parquet holds the rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from toolkit.errors import VerificationError
+from toolkit.registers.rowhash import row_sha256
+from toolkit.registers.schema import TABLES
+from toolkit.study.segments import NAMES
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from toolkit.registers.study import Study
+
+OF_RUNS = ("checkpoints", *(name for name in NAMES if name != "checkpoints"))
+"""Tables in which a difference begins: what others say follows from them."""
+
+
+def compare(registered: Study, played: Study, runs: Collection[str] | None = None) -> tuple[str, ...]:
+    """Check that what was played again is what is registered.
+
+    Args:
+        registered: the study.
+        played: the same runs, played anew.
+        runs: the runs to compare; None for all of both, and for the tables that say nothing of one run.
+
+    Returns:
+        The tables that were compared. Those that no run leaves, and the launches, are not.
+
+    Raises:
+        VerificationError: a table differs; the first one is named, with the first run in it.
+    """
+    from toolkit.registers.row_tables import OF_LAUNCHES
+
+    others = [name for name in TABLES if played.has(name) and name not in {*OF_RUNS, *OF_LAUNCHES}]
+    compared = []
+    for name in (*OF_RUNS, *others):
+        whole = TABLES[name].column("run_id") is None
+        if not played.has(name) or (whole and runs is not None):
+            continue
+        if runs is None and registered.has(name) and registered.sha256(name) == played.sha256(name):
+            compared.append(name)
+            continue
+        _compare_table(
+            registered, played, name, None if whole else _concerned(registered, played, name, runs)
+        )
+        compared.append(name)
+    return tuple(compared)
+
+
+def _concerned(registered: Study, played: Study, name: str, runs: Collection[str] | None) -> list[str]:
+    if runs is not None:
+        return sorted(runs)
+    found = {run for study in (registered, played) if study.has(name) for run in _runs_of(study.arrow(name))}
+    return sorted(found)
+
+
+def _compare_table(registered: Study, played: Study, name: str, runs: Sequence[str] | None) -> None:
+    """Raise where a table differs: in one of the runs, or as a whole where it says nothing of runs."""
+    sides = [study.arrow(name) if study.has(name) else None for study in (registered, played)]
+    for run in [None] if runs is None else runs:
+        expected, found = (_digest(side, run) for side in sides)
+        if expected != found:
+            place = f"run {run}" if run else "all of it"
+            raise VerificationError(
+                f"what was played again differs from study {registered.name!r} in {name}, {place}",
+                expected=f"rows with SHA-256 {expected}",
+                found=f"rows with SHA-256 {found}",
+                where=registered.folder,
+                remedy="compare the versions in `launches` and the specifications in `runs`",
+            )
+
+
+def _digest(table: Any, run: str | None) -> str:
+    if table is None:
+        return "of no row"
+    if run is None:
+        return row_sha256(table)
+    import pyarrow.compute as pc
+
+    of_run = table.filter(pc.equal(table["run_id"], run))
+    return row_sha256(of_run) if of_run.num_rows else "of no row"
+
+
+def _runs_of(table: Any) -> list[str]:
+    import pyarrow.compute as pc
+
+    return pc.unique(table["run_id"]).to_pylist()  # type: ignore[no-any-return]
