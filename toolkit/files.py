@@ -219,6 +219,20 @@ def hold(folder: Path, name: str, what: str) -> Iterator[None]:
             path.unlink(missing_ok=True)
 
 
+def is_held(folder: Path, name: str) -> bool:
+    """Whether a command holds a folder, as `hold` does, at this moment."""
+    import fcntl
+
+    try:
+        with (folder / name).open("rb") as stream:
+            fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
 def _beside(path: Path) -> Path:
     return path.with_name(f".{path.name}.{os.getpid()}.part")
 

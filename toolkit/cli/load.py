@@ -82,10 +82,15 @@ def load_cases(names: Sequence[str], home: Home | None = None) -> list[Case]:
 def registration_ref(home: Home) -> RegistrationRef:
     """Return the shipped registration as the manifests of its registers name it."""
     from toolkit.prereg.registration import load_registration
-    from toolkit.registers.manifest import RegistrationRef
     from toolkit.registers.published.build import REGISTRATION
 
-    registration = load_registration(home.registration_folder(REGISTRATION))
+    return reference(load_registration(home.registration_folder(REGISTRATION)))
+
+
+def reference(registration: Registration) -> RegistrationRef:
+    """Return a registration as the manifests of its registers name it."""
+    from toolkit.registers.manifest import RegistrationRef
+
     amendments = {amendment.id: amendment.sha256 for amendment in registration.amendments}
     return RegistrationRef(registration.name, registration.sha256, amendments)
 

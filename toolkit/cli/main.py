@@ -44,6 +44,7 @@ COMMANDS = {
     "theory": "theory",
     "power": "power",
     "findings": "findings",
+    "study": "study",
     "site": "site",
     "reproduce": "reproduce",
 }

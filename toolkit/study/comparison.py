@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import VerificationError
+from toolkit.registers.row_tables import OF_LAUNCHES
 from toolkit.registers.rowhash import row_sha256
 from toolkit.registers.schema import TABLES
+from toolkit.registers.study import open_study
+from toolkit.study.assemble import assemble, seal
+from toolkit.study.runner import play_runs
 from toolkit.study.segments import NAMES
+from toolkit.study.workplace import Workplace
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
+    from toolkit.registers.manifest import RegistrationRef
     from toolkit.registers.study import Study
+    from toolkit.study.runner import Tick
+    from toolkit.training.specification import Specification
 
 OF_RUNS = ("checkpoints", *(name for name in NAMES if name != "checkpoints"))
 """Tables in which a difference begins: what others say follows from them."""
@@ -32,8 +42,6 @@ def compare(registered: Study, played: Study, runs: Collection[str] | None = Non
     Raises:
         VerificationError: a table differs; the first one is named, with the first run in it.
     """
-    from toolkit.registers.row_tables import OF_LAUNCHES
-
     others = [name for name in TABLES if played.has(name) and name not in {*OF_RUNS, *OF_LAUNCHES}]
     compared = []
     for name in (*OF_RUNS, *others):
@@ -48,6 +56,42 @@ def compare(registered: Study, played: Study, runs: Collection[str] | None = Non
         )
         compared.append(name)
     return tuple(compared)
+
+
+def play_again(
+    registered: Study,
+    specifications: Sequence[Specification],
+    reference: RegistrationRef,
+    *,
+    is_everything: bool,
+    processes: int,
+    watch: Callable[[Tick], None],
+) -> tuple[str, ...]:
+    """Play runs again in a folder of their own, and compare what they leave with what is registered.
+
+    Args:
+        registered: the study.
+        specifications: the runs.
+        reference: the registration.
+        is_everything: whether they are all of the study.
+        processes: processes to play in.
+        watch: told how far the playing has come.
+
+    Returns:
+        The tables that were compared.
+
+    Raises:
+        VerificationError: what was played differs.
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        workplace = Workplace(Path(scratch) / "runs")
+        with workplace.held():
+            play_runs(workplace, specifications, processes=processes, watch=watch)
+        assembly = assemble(workplace, specifications, lambda _: None)
+        seal(Path(scratch) / registered.name, registered.name, reference, assembly)
+        played = open_study(Path(scratch) / registered.name)
+        names = None if is_everything else [run.run_id for run in specifications]
+        return compare(registered, played, names)
 
 
 def _concerned(registered: Study, played: Study, name: str, runs: Collection[str] | None) -> list[str]:

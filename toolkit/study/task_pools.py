@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import toolkit
 from toolkit.errors import DamagedError, VerificationError
 from toolkit.registers.card import dataset_card
 from toolkit.registers.writer import check_place, compare_built, parquet_name, write_study
-from toolkit.tasks.pools import POOLS, pool_sha256, tasks
+from toolkit.tasks.pools import POOLS, digests_sha256, pool_sha256, tasks
 from toolkit.tasks.task import canonical, task_document, task_sha256
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from toolkit.registers.arrow import Row
     from toolkit.registers.manifest import Manifest, RegistrationRef
@@ -55,6 +56,37 @@ def summarize(name: str) -> PoolSummary:
         sum(len(task.plan) for task in listed) / len(listed),
         sum(task.writes for task in listed) / len(listed),
     )
+
+
+def digests(
+    names: Iterable[str], registered: Study | None, progress: Callable[[str], None]
+) -> dict[str, str]:
+    """Generate pools and return their SHA-256, checked against the register of them where it is at hand.
+
+    Args:
+        names: the pools.
+        registered: the register of the task pools, or None.
+        progress: told which pool is being made.
+
+    Raises:
+        VerificationError: the generator gives another pool than the registered one.
+    """
+    known: dict[str, list[str]] = {}
+    for row in registered.rows(TABLE) if registered else ():
+        known.setdefault(row["pool"], []).append(row["sha256"])
+    found = {}
+    for name in names:
+        progress(f"generating {name}")
+        listed = [task_sha256(task) for task in tasks(name)]
+        if registered and known.get(name) != listed:
+            raise VerificationError(
+                f"pool {name} is not the registered one",
+                expected=f"the tasks of pool {name} in {registered.folder}",
+                found=f"other tasks from the generator of version {toolkit.__version__}",
+                remedy="`toolkit pools verify` names the task; use the version that built the pools",
+            )
+        found[name] = digests_sha256(listed)
+    return found
 
 
 def task_row(task: Task) -> Row:

@@ -100,7 +100,12 @@ def load_task(task_id: str) -> Task:
 
 def pool_sha256(listed: Iterable[Task]) -> str:
     """Return the SHA-256 of a pool: of its tasks' hexadecimal digests, each on a line, in order."""
-    lines = "".join(f"{task_sha256(task)}\n" for task in listed)
+    return digests_sha256(map(task_sha256, listed))
+
+
+def digests_sha256(digests: Iterable[str]) -> str:
+    """Return the SHA-256 of a pool whose tasks have these digests, in order."""
+    lines = "".join(f"{digest}\n" for digest in digests)
     return hashlib.sha256(lines.encode()).hexdigest()
 
 

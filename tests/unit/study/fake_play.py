@@ -62,6 +62,14 @@ def wholly(run: Specification, end: int, before: Row | None) -> Segment:
     return _segment(run, end, before, sets)
 
 
+def otherwise(run: Specification, end: int, before: Row | None) -> Segment:
+    """Play as `wholly`, but for one number of one group of one run."""
+    segment = wholly(run, end, before)
+    if run.arm == "independent" and run.seed == 0 and end:
+        segment["groups"][0]["decisions"] += 1
+    return segment
+
+
 def sparsely(run: Specification, end: int, before: Row | None) -> Segment:
     """Play a segment with one small evaluation alone."""
     return _segment(run, end, before, periodic_sets(run.at_noise)[-1:])
@@ -100,7 +108,7 @@ def _segment(run: Specification, end: int, before: Row | None, sets: tuple[Evalu
             _group(run, step, position) for step, position in product(steps, range(run.prompts_per_step))
         ],
         "episodes": [row for found in sets for row in _episodes(run, end, found, mixed)],
-        "luck_share": list(_tables(run, end)) if end in run.diagnosed else [],
+        "luck_share": [row for step in run.diagnosed if start < step <= end for row in _tables(run, step)],
         "checkpoints": [checkpoint | {"sha256": checkpoint_sha256(checkpoint)}],
     }
 

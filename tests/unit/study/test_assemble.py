@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.conftest import snapshot
-from tests.unit.study.fake_play import sparsely, specification, wholly
+from tests.unit.study.fake_play import otherwise, sparsely, specification, wholly
 from toolkit.errors import DamagedError, IncompleteError, VerificationError
 from toolkit.registers.manifest import RegistrationRef
 from toolkit.registers.study import Study, open_study
@@ -203,14 +203,8 @@ def test_a_rerun_compares_equal(study: Study) -> None:
 
 
 def test_the_first_table_and_run_that_differ_are_named(study: Study, tmp_path: Path) -> None:
-    def otherwise(run: Specification, end: int, before: Any) -> Any:
-        segment = wholly(run, end, before)
-        if run.run_id == "c2-paired-s1" and end:
-            segment["groups"][0]["decisions"] += 1
-        return segment
-
     seal(tmp_path / "small", "small", REGISTRATION, assembled(played(tmp_path / "runs", play=otherwise)))
-    with pytest.raises(VerificationError, match="in groups, run c2-paired-s1"):
+    with pytest.raises(VerificationError, match="in groups, run c2-independent-s0"):
         compare(study, open_study(tmp_path / "small"))
 
 

@@ -1,0 +1,324 @@
+"""`toolkit study`: the registered runs, played on this machine."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from toolkit.cli.load import load_study, reference
+from toolkit.cli.output import console, json_option, print_json, say_line
+from toolkit.cli.progress import counted, steps
+from toolkit.errors import IncompleteError, UsageError
+from toolkit.places import find_home
+
+if TYPE_CHECKING:
+    from toolkit.places import Home
+    from toolkit.prereg.registration import Registration
+    from toolkit.registers.study import Study
+    from toolkit.study.matrix import Selection
+    from toolkit.study.runner import Played
+    from toolkit.study.workplace import Workplace
+    from toolkit.training.specification import Specification
+
+MOST_PROCESSES = 256
+POOLS = ("diagnostic", "test", "train", "validation")
+"""Pools whose tasks a run may meet."""
+TASK_POOLS = "task-pools"
+
+folder_option = click.option(
+    "--folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Where runs are played and kept; `runs/STUDY` of the project if left out.",
+)
+
+
+@click.group()
+def study() -> None:
+    """Play the runs of a registration on this machine, and see how far they are."""
+
+
+@study.command("run")
+@click.argument("name", metavar="STUDY")
+@click.option("--tier", "tiers", type=int, multiple=True, help="Only runs of this tier; may be repeated.")
+@click.option("--rule", "rules", multiple=True, help="Only runs that serve this rule; may be repeated.")
+@click.option("--run", "runs", multiple=True, metavar="GLOB", help="Only runs of this name; may be repeated.")
+@click.option(
+    "--processes",
+    type=click.IntRange(1, MOST_PROCESSES),
+    help="Processes to play in; as many as there are processors if left out.",
+)
+@folder_option
+@click.option(
+    "--into",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="REGISTERS",
+    help="Write registers of the chosen runs to REGISTERS/STUDY; those of all go to the project's own.",
+)
+@click.option("--with-incomplete", is_flag=True, help="Write registers although a run's evidence is lacking.")
+@click.option("--check", is_flag=True, help="Play again from nothing, and compare with the registers.")
+@json_option
+def run_study(
+    *,
+    name: str,
+    tiers: tuple[int, ...],
+    rules: tuple[str, ...],
+    runs: tuple[str, ...],
+    processes: int | None,
+    folder: Path | None,
+    into: Path | None,
+    with_incomplete: bool,
+    check: bool,
+    as_json: bool,
+) -> None:
+    """Play the registered runs of STUDY, and write its registers once all are complete.
+
+    What was stopped or killed goes on from where it was with the same command, and leaves the same bytes.
+    STUDY is a frozen registration whose matrix names the regimes that its runs train under.
+
+    \b
+    Examples:
+      toolkit study run embedded
+      toolkit study run embedded --tier 1 --processes 4
+      toolkit study run embedded --rule H2a
+      toolkit study run embedded --run 'c2-paired-*' --into elsewhere
+      toolkit study run embedded --check --json
+    """
+    from toolkit.study.matrix import Selection
+
+    selection = Selection(tiers, rules, runs)
+    home = find_home()
+    registration = _registration(name, home)
+    _check_asked(home, selection, folder=folder, into=into, check=check)
+    registered = load_study(registration.name, home) if check else None
+    specifications = _specify(registration, selection, _pool_digests(home))
+    number = processes or os.cpu_count() or 1
+    if registered is not None:
+        tables = _play_again(registered, registration, specifications, number, is_all=selection.is_everything)
+        _report_check(registered.name, specifications, tables, as_json=as_json)
+        return
+    into = home.registers if into is None and selection.is_everything else into
+    workplace = _workplace(home, registration.name, folder)
+    document: dict[str, Any] = {"study": registration.name, "folder": str(workplace.folder)}
+    with workplace.held():
+        _refuse_complete(workplace, specifications, runs)
+        played = _play(workplace, specifications, number)
+        lacking = _lacking(workplace, specifications)
+        document |= {"completed": list(played.completed), "kept": list(played.kept), "incomplete": lacking}
+        _check_evidence(workplace, lacking, with_incomplete=with_incomplete)
+        document["registers"] = into and _seal(
+            into / registration.name, home, registration, workplace, specifications
+        )
+    _report(document, as_json=as_json)
+
+
+@study.command()
+@click.argument("name", metavar="STUDY")
+@folder_option
+@json_option
+def status(*, name: str, folder: Path | None, as_json: bool) -> None:
+    """Show how far each run of STUDY has come; nothing is changed or examined.
+
+    \b
+    Examples:
+      toolkit study status embedded
+      toolkit study status embedded --json
+    """
+    from dataclasses import asdict
+
+    from toolkit.files import is_held
+    from toolkit.study.matrix import EVERYTHING
+    from toolkit.study.status import COMPLETE, statuses
+    from toolkit.study.workplace import LOCK
+
+    home = find_home()
+    registration = _registration(name, home)
+    workplace = _workplace(home, registration.name, folder)
+    found = statuses(workplace, _specify(registration, EVERYTHING, {}))
+    complete = sum(run.state == COMPLETE for run in found)
+    at_work = is_held(workplace.folder, LOCK)
+    if as_json:
+        print_json(
+            {
+                "study": registration.name,
+                "folder": str(workplace.folder),
+                "at_work": at_work,
+                "complete": complete,
+                "runs": [asdict(run) for run in found],
+            }
+        )
+        return
+    from rich.table import Table
+
+    table = Table()
+    for heading in ("run", "tier", "state", "segments", "attempts", "what is lacking"):
+        table.add_column(heading, no_wrap=heading == "run")
+    for run in found:
+        segments = f"{run.segments} of {run.of}"
+        lacking = "; ".join(run.shortcomings)
+        table.add_row(run.run_id, str(run.tier), run.state, segments, str(run.attempts), lacking)
+    console().print(table)
+    say_line(
+        f"{registration.name}: {complete} of {len(found)} runs complete in {workplace.folder}"
+        + (", a command is at work" if at_work else "")
+    )
+
+
+def _registration(name: str, home: Home) -> Registration:
+    from toolkit.prereg.registration import load_registration
+
+    return load_registration(home.registration_folder(name))
+
+
+def _specify(
+    registration: Registration, selection: Selection, pools: dict[str, str]
+) -> tuple[Specification, ...]:
+    from toolkit.decisions.rulebook import load_rulebook
+    from toolkit.study.matrix import specify
+
+    book = load_rulebook(registration.rules, [amendment.rules for amendment in registration.amendments])
+    return specify(book.plan, registration.name, pools, selection)
+
+
+def _pool_digests(home: Home) -> dict[str, str]:
+    from toolkit.study.task_pools import digests
+
+    registered = load_study(TASK_POOLS, home) if (home.registers / TASK_POOLS).is_dir() else None
+    with steps("pools") as progress:
+        return digests(POOLS, registered, progress)
+
+
+def _check_asked(
+    home: Home, selection: Selection, *, folder: Path | None, into: Path | None, check: bool
+) -> None:
+    if check and (folder or into):
+        raise UsageError(
+            "--check plays in a folder of its own and writes nothing", remedy="leave the folder out"
+        )
+    if not check and home.is_shipped and selection.is_everything and into is None:
+        raise UsageError(
+            "the registers that came with the package are not written",
+            remedy="give a folder to write: --into FOLDER",
+        )
+
+
+def _workplace(home: Home, name: str, folder: Path | None) -> Workplace:
+    from toolkit.study.workplace import Workplace
+
+    root = Path.cwd() if home.is_shipped else home.root
+    return Workplace((folder or root / "runs" / name).absolute())
+
+
+def _refuse_complete(
+    workplace: Workplace, specifications: tuple[Specification, ...], runs: tuple[str, ...]
+) -> None:
+    """Refuse to launch a complete run that was named; a pattern, or a whole study, merely keeps it."""
+    for specification in specifications:
+        run = workplace.run(specification)
+        if specification.run_id in runs and run.is_complete:
+            raise UsageError(
+                f"{specification.run_id} is complete, and a complete run is not launched again",
+                where=run.folder,
+                remedy="give another --folder to play it there, or --check to compare it with the registers",
+            )
+
+
+def _play(workplace: Workplace, specifications: tuple[Specification, ...], processes: int) -> Played:
+    from toolkit.study.runner import play_runs
+
+    try:
+        with counted("playing") as (watch, say):
+            return play_runs(
+                workplace,
+                specifications,
+                processes=processes,
+                watch=lambda tick: watch(tick.done, tick.total, tick.doing),
+                say=say,
+            )
+    except KeyboardInterrupt:
+        click.echo("every finished segment is kept; the same command goes on from there", err=True)
+        raise
+
+
+def _lacking(workplace: Workplace, specifications: tuple[Specification, ...]) -> dict[str, list[str]]:
+    from toolkit.study.status import shortcomings_of
+
+    found = {run.run_id: list(shortcomings_of(workplace.run(run))) for run in specifications}
+    return {run: reasons for run, reasons in found.items() if reasons}
+
+
+def _check_evidence(workplace: Workplace, lacking: dict[str, list[str]], *, with_incomplete: bool) -> None:
+    if lacking and not with_incomplete:
+        raise IncompleteError(
+            "the evidence of a run is not what is registered, and it does not count",
+            found="; ".join(f"{run}: {reasons[0]}" for run, reasons in lacking.items()),
+            where=workplace.folder,
+            remedy="`toolkit study status` says everything; --with-incomplete writes registers anyway",
+        )
+
+
+def _seal(
+    folder: Path,
+    home: Home,
+    registration: Registration,
+    workplace: Workplace,
+    specifications: tuple[Specification, ...],
+) -> dict[str, str]:
+    from toolkit.files import read_text
+    from toolkit.study.assemble import assemble, seal
+
+    card = home.cards / f"{registration.name}.md"
+    with steps("registers") as progress:
+        assembly = assemble(workplace, specifications, progress)
+        progress("writing")
+        source = read_text(card) if card.is_file() else None
+        manifest = seal(folder, registration.name, reference(registration), assembly, source)
+    return {"folder": str(folder), "logical_sha256": manifest.logical_sha256}
+
+
+def _play_again(
+    registered: Study,
+    registration: Registration,
+    specifications: tuple[Specification, ...],
+    processes: int,
+    *,
+    is_all: bool,
+) -> tuple[str, ...]:
+    from toolkit.study.comparison import play_again
+
+    with counted("playing again") as (watch, _):
+        return play_again(
+            registered,
+            specifications,
+            reference(registration),
+            is_everything=is_all,
+            processes=processes,
+            watch=lambda tick: watch(tick.done, tick.total, tick.doing),
+        )
+
+
+def _report_check(
+    name: str, specifications: tuple[Specification, ...], tables: tuple[str, ...], *, as_json: bool
+) -> None:
+    names = [run.run_id for run in specifications]
+    if as_json:
+        print_json({"verdict": "verified", "study": name, "runs": names, "tables": list(tables)})
+    else:
+        said = "1 run played again is" if len(names) == 1 else f"{len(names)} runs played again are"
+        say_line(f"{name}: {said} what is registered ({', '.join(tables)})")
+
+
+def _report(document: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print_json(document)
+        return
+    completed, kept = len(document["completed"]), len(document["kept"])
+    before = f", {kept} complete before and kept" if kept else ""
+    say_line(f"{document['study']}: {completed} runs played{before}, in {document['folder']}")
+    registers = document["registers"]
+    if registers:
+        say_line(f"registers written to {registers['folder']}, logical hash {registers['logical_sha256']}")
+    else:
+        say_line("registers are written with all runs, or with --into FOLDER for the chosen ones")
