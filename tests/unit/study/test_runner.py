@@ -125,7 +125,7 @@ def files(folder: Path, pattern: str) -> int:
 def test_a_killed_runner_leaves_no_process(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.unit.study.play_in_a_folder", str(tmp_path), "3", "2"]
     with subprocess.Popen(command, cwd=CHECKOUT, stderr=subprocess.PIPE) as runner:
-        while not list(tmp_path.glob("*/segment-000")):
+        while not files(tmp_path, "segment-000") and runner.poll() is None:
             time.sleep(0.005)
         runner.send_signal(signal.SIGKILL)
         # Its processes share the pipe, which ends when the last of them does.
@@ -137,7 +137,7 @@ def test_an_interrupt_at_the_keyboard_ends_all_processes_and_loses_nothing(tmp_p
     with subprocess.Popen(
         command, cwd=CHECKOUT, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as runner:
-        while not files(tmp_path, "segment-000"):
+        while not files(tmp_path, "segment-000") and runner.poll() is None:
             time.sleep(0.005)
         os.killpg(runner.pid, signal.SIGINT)
         _, said = runner.communicate(timeout=10)
