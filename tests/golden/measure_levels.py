@@ -29,7 +29,8 @@ _FINAL = """SELECT successes / episodes FROM evaluations JOIN runs USING (run_id
 _GROUPS = """SELECT {figure} FROM groups_summary JOIN runs USING (run_id) WHERE tier_1
  AND runs.condition = '{condition}' AND runs.arm = '{arm}'"""
 _LUCK = """SELECT luck_share FROM luck_share_summary JOIN runs USING (run_id) WHERE tier_1
- AND target = 'observed_reward' AND pool = 'diagnostic' AND step = {step} AND runs.condition = '{condition}'"""
+ AND target = 'observed_reward' AND pool = 'diagnostic' AND step = {step}
+ AND runs.condition = '{condition}'"""
 _EXPOSED = """SELECT exposed / evaluations.episodes FROM evaluations JOIN runs USING (run_id)
  WHERE phase = 'final' AND tier_1 AND runs.condition = 'C2' AND regime = 'faults_p025'"""
 # The runs of tier 1: the companion's seeds and other arms stand in other tiers.

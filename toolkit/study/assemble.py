@@ -156,7 +156,7 @@ def schedules(files: Iterable[bytes]) -> list[Row]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    parts = [pq.read_table(io.BytesIO(content), columns=list(_SCHEDULE)) for content in files]
+    parts = [pq.ParquetFile(io.BytesIO(content)).read(list(_SCHEDULE)) for content in files]
     met = pa.concat_tables(parts).group_by(list(_SCHEDULE)).aggregate([]).to_pylist()
     seeds: dict[tuple[str, int, int], int] = {}
     for row in met:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 RUN = "c4-paired-none-s0"
+BOTH = ("--run", RUN, "--run", "c4-independent-none-s0")
 WHERE = {"faults_p025": ("0.25", "0"), "flips_q010": ("0", "0.10"), "clean": ("0", "0")}
 
 
@@ -63,7 +64,7 @@ def test_a_run_is_played_and_reported(toolkit: Callable[..., Result], small: Hom
 def test_the_registers_of_chosen_runs_go_where_they_are_asked(
     toolkit: Callable[..., Result], small: Home
 ) -> None:
-    result = run(toolkit, "--rule", "H4", "--into", small.root / "elsewhere")
+    result = run(toolkit, *BOTH, "--into", small.root / "elsewhere")
     assert result.code == 0, result.err
     verified = toolkit("registers", "verify", "--study", small.root / "elsewhere" / "small")
     assert verified.code == 0, verified.err
@@ -80,9 +81,9 @@ def test_a_complete_run_that_is_named_is_refused(toolkit: Callable[..., Result],
 @pytest.mark.usefixtures("small")
 def test_a_complete_run_among_others_is_kept(toolkit: Callable[..., Result]) -> None:
     run(toolkit, "--run", RUN)
-    document = run(toolkit, "--rule", "H4", "--json").json()
+    document = run(toolkit, "--run", "c4-*-none-s0", "--json").json()
     assert document["kept"] == [RUN]
-    assert len(document["completed"]) == 3
+    assert document["completed"] == ["c4-independent-none-s0"]
 
 
 @pytest.mark.usefixtures("small")
@@ -121,13 +122,13 @@ def test_two_commands_in_one_folder_are_refused(toolkit: Callable[..., Result], 
 
 
 def registered(toolkit: Callable[..., Result], home: Home) -> None:
-    result = run(toolkit, "--rule", "H4", "--into", home.registers)
+    result = run(toolkit, *BOTH, "--into", home.registers)
     assert result.code == 0, result.err
 
 
 def test_a_check_of_a_part_compares_it(toolkit: Callable[..., Result], small: Home) -> None:
     registered(toolkit, small)
-    document = run(toolkit, "--rule", "H4", "--check", "--json").json()
+    document = run(toolkit, *BOTH, "--check", "--json").json()
     assert document["verdict"] == "verified"
     assert "checkpoints" in document["tables"]
 
@@ -137,7 +138,7 @@ def test_a_check_names_what_differs(
 ) -> None:
     registered(toolkit, small)
     monkeypatch.setattr("toolkit.study.run.play_segment", fake_play.otherwise)
-    result = run(toolkit, "--rule", "H4", "--check")
+    result = run(toolkit, *BOTH, "--check")
     assert result.code == 1
     assert "in groups, run c4-independent-none-s0" in result.err
 
@@ -162,7 +163,17 @@ def test_evidence_that_lacks_something_is_told(
     result = run(toolkit, "--run", RUN)
     assert result.code == 3
     assert "does not count" in result.err
-    assert run(toolkit, "--rule", "H4", "--with-incomplete").code == 0
+
+
+def test_evidence_that_lacks_something_is_registered_where_that_is_asked(
+    toolkit: Callable[..., Result], small: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("toolkit.study.run.play_segment", fake_play.sparsely)
+    into = small.root / "elsewhere"
+    document = run(toolkit, "--run", RUN, "--into", into, "--with-incomplete", "--json").json()
+    assert RUN in document["incomplete"]
+    rows = toolkit("sql", "SELECT status FROM runs", "--study", into / "small", "--json")
+    assert "INCOMPLETE" in rows.out
 
 
 def test_a_pool_that_is_not_the_registered_one_is_told(

@@ -125,11 +125,26 @@ def files(folder: Path, pattern: str) -> int:
 def test_a_killed_runner_leaves_no_process(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.unit.study.play_in_a_folder", str(tmp_path), "3", "2"]
     with subprocess.Popen(command, cwd=CHECKOUT, stderr=subprocess.PIPE) as runner:
-        while not list(tmp_path.glob("*/segment-000")):
+        while not files(tmp_path, "segment-000") and runner.poll() is None:
             time.sleep(0.005)
         runner.send_signal(signal.SIGKILL)
         # Its processes share the pipe, which ends when the last of them does.
         runner.communicate(timeout=10)
+
+
+def test_an_interrupt_at_the_keyboard_ends_all_processes_and_loses_nothing(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tests.unit.study.play_in_a_folder", str(tmp_path), "3", "2"]
+    with subprocess.Popen(
+        command, cwd=CHECKOUT, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as runner:
+        while not files(tmp_path, "segment-000") and runner.poll() is None:
+            time.sleep(0.005)
+        os.killpg(runner.pid, signal.SIGINT)
+        _, said = runner.communicate(timeout=10)
+    # One traceback: that of the runner, which a command turns into a word. Its processes say nothing.
+    assert said.count("KeyboardInterrupt") == 1
+    assert not list(tmp_path.rglob("*.part"))
+    play(tmp_path)
 
 
 def test_two_runners_in_one_folder_are_refused(tmp_path: Path) -> None:
