@@ -27,18 +27,21 @@ four words of 8 bytes, in order. A number below n is word · n / 2^64, rounded d
 from __future__ import annotations
 
 from hashlib import sha256
+from itertools import count
 from struct import Struct
 from typing import TYPE_CHECKING, TypeVar
 from unicodedata import normalize
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 Field = int | str
 T = TypeVar("T")
 
 BITS = 64
 _WORDS = Struct(">4Q")
+_UNIT = 2.0**-53
+_DROPPED_BITS = 11
 LIMIT = 1 << BITS
 
 
@@ -128,6 +131,14 @@ def sample_seed(sampling: int, step: int, name: str, episode: tuple[str, int, in
         episode: the task, the index of the schedule, and which of several samples under it.
     """
     return derive("sample/v1", sampling, step, name, *episode)
+
+
+def units(seed: int) -> Iterator[float]:
+    """Yield numbers in [0, 1) without end: the first 53 bits of each word of the seed's stream."""
+    start = prefix("stream/v1", seed)
+    for number in count():
+        for word in _WORDS.unpack(sha256(start + number.to_bytes(8, "big")).digest()):
+            yield (word >> _DROPPED_BITS) * _UNIT
 
 
 class Stream:

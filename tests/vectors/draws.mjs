@@ -39,6 +39,12 @@ const SEEDS = {
   row_seed: ({ run, step, position }) => derived("row/v1", run, step, position),
   slot_seed: ({ row, slot }) => derived("slot/v1", row, slot),
   evaluation_seed: ({ task_id, schedule }) => derived("evaluation/v1", schedule, task_id),
+  order_seed: ({ run, epoch }) => derived("order/v1", run, epoch),
+  sampling_seed: ({ study, run_id, seed }) => derived("sampling/v1", seed, study, run_id),
+  rollout_seed: ({ sampling, step, position, slot }) =>
+    derived("rollout/v1", sampling, step, position, slot),
+  sample_seed: ({ sampling, step, name, episode }) =>
+    derived("sample/v1", sampling, step, name, ...episode),
   world_seed: ({ pool, candidate }) => derived("world/v1", candidate, pool),
 };
 

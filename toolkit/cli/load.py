@@ -124,13 +124,14 @@ def verify_named(
     from toolkit.prereg.chronology import StudyRuns
     from toolkit.prereg.trust import known_authorities, known_restatements
     from toolkit.prereg.verification import verify_registration
+    from toolkit.registers.launches import launched_runs
 
     def studies_of(registration: Registration) -> list[StudyRuns]:
         # Before its runs, a registration's home need not have a study yet.
         names = decidable(home) if home.has_studies else ()
         opened = [load_study(study_name, home) for study_name in names]
         return [
-            StudyRuns(study.name, study.rows("runs"), open_book(study, registration).plan.roles)
+            StudyRuns(study.name, launched_runs(study), open_book(study, registration).plan.roles)
             for study in opened
             if study.manifest.registration.name == registration.name
         ]

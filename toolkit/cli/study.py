@@ -179,7 +179,7 @@ def _specify(
     from toolkit.study.matrix import specify
 
     book = load_rulebook(registration.rules, [amendment.rules for amendment in registration.amendments])
-    return specify(book.plan, registration.name, pools, selection)
+    return specify(book.plan, (registration.name, registration.sha256), pools, selection)
 
 
 def _pool_digests(home: Home) -> dict[str, str]:
@@ -267,14 +267,15 @@ def _seal(
     specifications: tuple[Specification, ...],
 ) -> dict[str, str]:
     from toolkit.files import read_text
-    from toolkit.study.assemble import assemble, seal
+    from toolkit.study.assemble import assemble
+    from toolkit.study.decided import seal_decided
 
     card = home.cards / f"{registration.name}.md"
     with steps("registers") as progress:
         assembly = assemble(workplace, specifications, progress)
-        progress("writing")
+        progress("deciding and writing")
         source = read_text(card) if card.is_file() else None
-        manifest = seal(folder, registration.name, reference(registration), assembly, source)
+        manifest = seal_decided(folder, registration, reference(registration), assembly, source)
     return {"folder": str(folder), "logical_sha256": manifest.logical_sha256}
 
 

@@ -14,14 +14,14 @@ from toolkit.episodes.brief import read_prompt
 from toolkit.episodes.workflow import Abandoned, Knowledge, errand_steps
 from toolkit.policies.situations import ACTIONS, REPEATS, Situation
 from toolkit.policies.slips import slip
-from toolkit.seeds import Stream
+from toolkit.seeds import units
 from toolkit.tasks.task import BUDGET_BASE, BUDGET_PER_WRITE, Call
 
 if TYPE_CHECKING:
     from toolkit.episodes.brief import Errand
     from toolkit.episodes.desk import MakeCall
     from toolkit.episodes.workflow import Steps
-    from toolkit.policies.loglinear import Policy
+    from toolkit.policies.loglinear import Choice, Policy
     from toolkit.policies.situations import Action, Kind
 
 Answer = dict[str, Any]
@@ -35,8 +35,6 @@ ERRORS: dict[str, Kind] = {
     "timeout": "timeout",
 }
 SHORT_WAIT = 1
-_UNIT = 2.0**-53
-_DROPPED_BITS = 11
 _WHOLE = {name: len(tool.fields) for name, tool in TOOLS.items()}
 
 
@@ -52,8 +50,8 @@ class Rollout:
         seed: of what the policy samples.
 
     Attributes:
-        decisions: (situation, position of the chosen action), in order.
-        tokens: (tool, surface token), one a call.
+        decisions: the choice of every decision, and the position of the action that was chosen, in order.
+        tokens: likewise for the surface token of every call.
     """
 
     __slots__ = (
@@ -67,9 +65,8 @@ class Rollout:
         "_orders",
         "_policy",
         "_revision",
-        "_sampled",
-        "_stream",
         "_surface",
+        "_unit",
         "decisions",
         "tokens",
     )
@@ -77,13 +74,13 @@ class Rollout:
     def __init__(self, policy: Policy, seed: int) -> None:
         self._policy = policy
         self._surface = policy.layout.surface_tokens
-        self._stream = Stream(seed)
+        self._unit = units(seed).__next__
         self._calls = self._revision = 0
         self._orders: list[Answer] = []
         self._customers: list[Answer] = []
         self._order: Answer = {}
-        self.decisions: list[tuple[Situation, int]] = []
-        self.tokens: list[tuple[str, int]] = []
+        self.decisions: list[tuple[Choice, int]] = []
+        self.tokens: list[tuple[Choice, int]] = []
 
     def __call__(self, prompt: str, call: MakeCall) -> None:
         """Play the episode: an agent as `toolkit.episodes.episode.play` wants it."""
@@ -156,8 +153,9 @@ class Rollout:
 
     def _decide(self, kind: Kind, level: int, repeat: int, *, is_write: bool) -> Action:
         situation = Situation(kind, self._errand.template, level, repeat, is_write, self._calls >= self._late)
-        at = self._policy.action(situation).pick((self._stream.word() >> _DROPPED_BITS) * _UNIT)
-        self.decisions.append((situation, at))
+        choice = self._policy.action(situation)
+        at = choice.pick(self._unit())
+        self.decisions.append((choice, at))
         action = ACTIONS[kind][at]
         if action == "skip":
             raise Abandoned
@@ -168,8 +166,8 @@ class Rollout:
 
     def _make(self, call: Call) -> Answer:
         if self._surface:
-            at = self._policy.token(call.tool).pick((self._stream.word() >> _DROPPED_BITS) * _UNIT)
-            self.tokens.append((call.tool, at))
+            choice = self._policy.token(call.tool)
+            self.tokens.append((choice, choice.pick(self._unit())))
         self._calls += 1
         answer = self._call(call.tool, call.arguments)
         error = answer.get("error")

@@ -12,6 +12,7 @@ Source:
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import accumulate
@@ -67,6 +68,7 @@ class Choice:
     """A softmax, ready to be sampled from.
 
     Args:
+        on: what it is a choice on: a situation, or the tool of a call.
         positions: for each option, the positions of the parameters that make its logit.
         probabilities: of the options.
 
@@ -74,21 +76,19 @@ class Choice:
         bounds: cumulated probabilities of all options but the last.
     """
 
-    __slots__ = ("bounds", "positions", "probabilities")
+    __slots__ = ("bounds", "on", "positions", "probabilities")
 
-    def __init__(self, positions: Sequence[Sequence[int]], probabilities: list[float]) -> None:
+    def __init__(
+        self, on: Situation | str, positions: Sequence[Sequence[int]], probabilities: list[float]
+    ) -> None:
+        self.on = on
         self.positions = positions
         self.probabilities = probabilities
         self.bounds = list(accumulate(probabilities))[:-1]
 
     def pick(self, unit: float) -> int:
         """Return the option that a number in [0, 1) falls on."""
-        at = 0
-        for bound in self.bounds:
-            if unit < bound:
-                return at
-            at += 1
-        return at
+        return bisect_right(self.bounds, unit)
 
 
 class Policy:
@@ -126,7 +126,7 @@ class Policy:
             for place in places:
                 logit += self.parameters[place]
             logits.append(logit)
-        choice = self._choices[key] = Choice(positions, softmax(logits))
+        choice = self._choices[key] = Choice(key, positions, softmax(logits))
         return choice
 
 

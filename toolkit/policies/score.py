@@ -36,10 +36,12 @@ def weighted_scores(policy: Policy, weighted: Iterable[tuple[Rollout, float]]) -
     """
     weights: dict[Choice, list[float]] = {}
     for rollout, weight in weighted:
-        for situation, at in rollout.decisions:
-            _add(weights, policy.action(situation), at, weight)
-        for tool, at in rollout.tokens:
-            _add(weights, policy.token(tool), at, weight)
+        for listed in (rollout.decisions, rollout.tokens):
+            for choice, at in listed:
+                chosen = weights.get(choice)
+                if chosen is None:
+                    chosen = weights[choice] = [0.0] * len(choice.probabilities)
+                chosen[at] += weight
     total = [0.0] * policy.layout.size
     for choice, chosen in weights.items():
         whole = 0.0
@@ -50,10 +52,3 @@ def weighted_scores(policy: Policy, weighted: Iterable[tuple[Rollout, float]]) -
             for place in places:
                 total[place] += part
     return total
-
-
-def _add(weights: dict[Choice, list[float]], choice: Choice, at: int, weight: float) -> None:
-    chosen = weights.get(choice)
-    if chosen is None:
-        chosen = weights[choice] = [0.0] * len(choice.probabilities)
-    chosen[at] += weight

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from toolkit.decisions.plan import Cell, Fixed, Plan
 
 REFERENCE_ARM = "clean"
+PILOT = "pilot"
 LOSS = "dapo"
 """Aggregation of token losses: the sum over a step's decisions, divided by their number."""
 
@@ -57,13 +58,13 @@ EVERYTHING = Selection()
 
 
 def specify(
-    plan: Plan, study: str, pools: Mapping[str, str], selection: Selection = EVERYTHING
+    plan: Plan, registration: tuple[str, str], pools: Mapping[str, str], selection: Selection = EVERYTHING
 ) -> tuple[Specification, ...]:
     """Return the selected runs of a matrix, in its order; lines without a regime cannot be played here.
 
     Args:
         plan: the registered matrix.
-        study: name of the study.
+        registration: its name, which is the study's, and its digest.
         pools: pool → SHA-256 of its tasks.
         selection: which runs are meant.
 
@@ -75,15 +76,17 @@ def specify(
     playable = [cell for cell in plan.cells if cell.regime]
     if not playable:
         raise IncompleteError(
-            f"no line of the matrix of {study!r} names the regime that its runs train under",
+            f"no line of the matrix of {registration[0]!r} names the regime that its runs train under",
             expected="a line with `regime`",
             where="matrix",
             remedy="name a registration whose runs are played by this toolkit",
         )
     _check_known("tier", map(str, selection.tiers), {str(cell.tier) for cell in playable})
     _check_known("rule", selection.rules, {name for cell in playable for name in cell.serves})
-    lines = [cell for cell in playable if selection.takes_line(cell)]
-    listed = [run for cell in lines for run in _runs(cell, study, pools)]
+    meant = [cell for cell in playable if selection.takes_line(cell)]
+    # What enters no decision, like a pilot, is played where its tier is asked for.
+    lines = [cell for cell in meant if selection.tiers or not cell.role or cell.role in plan.roles]
+    listed = [run for cell in lines for run in _runs(cell, registration, pools)]
     for pattern in selection.runs:
         if not any(fnmatchcase(run.run_id, pattern) for run in listed):
             raise UsageError(
@@ -102,13 +105,15 @@ def run_name(condition: str, arm: str, scale_rewards: str, seed: int) -> str:
     return "-".join((condition.lower(), arm, *scaling, f"s{seed}"))
 
 
-def _runs(cell: Cell, study: str, pools: Mapping[str, str]) -> Iterable[Specification]:
+def _runs(cell: Cell, registration: tuple[str, str], pools: Mapping[str, str]) -> Iterable[Specification]:
+    study, digest = registration
     steps, prompts, group = (_whole(cell, name) for name in ("steps", "prompts_per_step", "group_size"))
     _check_fixed(cell, steps * prompts, steps * prompts * group)
     for arm in cell.arms:
         for seed in cell.seeds:
             yield Specification(
                 study=study,
+                root=study if cell.role == PILOT else f"{study} {digest}",
                 run_id=run_name(cell.condition, arm, cell.scale_rewards, seed),
                 condition=cell.condition,
                 arm=arm,

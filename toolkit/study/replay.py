@@ -54,7 +54,7 @@ class Replayer:
         self.run_id = run_id
         self._checkpoints = {row["step"]: row for row in rows_of_run(study, "checkpoints", run_id)}  # 1
         self.specification: Specification = specification_of(study, run_id)
-        self._sampling = sampling_seed(self.specification.study, run_id, self.specification.seed)
+        self._sampling = sampling_seed(self.specification.root, run_id, self.specification.seed)
         self._weights_before = lru_cache(maxsize=2)(self._trained_to)
         self._groups: dict[int, list[Row]] | None = None
 

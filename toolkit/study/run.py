@@ -85,7 +85,7 @@ def _taken_up(specification: Specification, before: Row | None) -> Weights:
 
 
 def _sampling(specification: Specification) -> int:
-    return sampling_seed(specification.study, specification.run_id, specification.seed)
+    return sampling_seed(specification.root, specification.run_id, specification.seed)
 
 
 def _diagnosed(specification: Specification, weights: Weights) -> list[Row]:

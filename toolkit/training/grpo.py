@@ -79,7 +79,7 @@ def play_rollout(
     traced: bool = False,
 ) -> Played:
     """Play one rollout of a group and return what the policy chose and what became of it."""
-    sampling = sampling_seed(specification.study, specification.run_id, specification.seed)
+    sampling = sampling_seed(specification.root, specification.run_id, specification.seed)
     rollout = Rollout(policy, rollout_seed(sampling, step, group.position, slot))
     task = load_task(f"{POOL}:{group.task}")
     return rollout, play(task, REGIMES[group.regime], group.schedule_seeds[slot], rollout, traced=traced)

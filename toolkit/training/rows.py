@@ -52,7 +52,7 @@ def groups_at(specification: Specification, step: int) -> tuple[GroupPlan, ...]:
     Under blocking every task of a step has two groups, a clean one and a noisy one; there are half as many
     tasks, so that the rollout budget is the same.
     """
-    run = run_seed(specification.study, specification.seed)
+    run = run_seed(specification.root, specification.seed)
     doubled = specification.arm in BLOCKING
     tasks = specification.prompts_per_step // 2 if doubled else specification.prompts_per_step
     design, size = DESIGN_OF[specification.arm], specification.group_size

@@ -17,7 +17,9 @@ class Specification:
     """The specification of a run.
 
     Args:
-        study: name of the study; with the seed it gives the run's seed.
+        study: name of the study.
+        root: what every seed of the run derives from. It holds the registration's digest, so that no
+            registered run can have been played before the freeze; a pilot's, which comes before it, does not.
         run_id: name of the run.
         condition, arm, seed: its place in the matrix.
         tier: tier of the matrix.
@@ -38,6 +40,7 @@ class Specification:
     """
 
     study: str
+    root: str
     run_id: str
     condition: str
     arm: str

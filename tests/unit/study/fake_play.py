@@ -34,6 +34,7 @@ def specification(run_id: str = "c2-paired-s0", **changes: Any) -> Specification
     """Return a small run: three segments of two steps."""
     given: dict[str, Any] = {
         "study": "small",
+        "root": "small",
         "run_id": run_id,
         "condition": "C2",
         "arm": "paired",

@@ -35,12 +35,20 @@ def plan(**changes: Any) -> Plan:
     return read_plan(tuple(document["deciding_roles"]), document["training"], document["matrix"])
 
 
+def piloted() -> Plan:
+    """Return a matrix of one line, and a pilot of it that enters no decision."""
+    document = tomllib.loads(RULES.read_text())
+    line = {**document["matrix"][0], "regime": "faults_p025"}
+    pilot = {**line, "tier": 0, "seeds": [900], "role": "pilot", "battery": "learning"}
+    return read_plan(("primary", "reference"), document["training"], [line, pilot])
+
+
 def names(selection: Selection) -> list[str]:
-    return [run.run_id for run in specify(plan(), "small", POOLS, selection)]
+    return [run.run_id for run in specify(plan(), ("small", "0" * 64), POOLS, selection)]
 
 
 def test_the_registered_matrix_has_38_playable_runs() -> None:
-    assert len({run.run_id for run in specify(plan(), "small", POOLS)}) == 38
+    assert len({run.run_id for run in specify(plan(), ("small", "0" * 64), POOLS)}) == 38
 
 
 def test_tier_1_has_14_runs() -> None:
@@ -64,30 +72,46 @@ def test_the_parts_of_a_selection_narrow_each_other() -> None:
 
 
 def test_a_specification_says_what_its_line_says() -> None:
-    (run,) = specify(plan(), "small", POOLS, Selection(runs=("c0-clean-s0",)))
+    (run,) = specify(plan(), ("small", "0" * 64), POOLS, Selection(runs=("c0-clean-s0",)))
     assert (run.regime, run.at_noise, run.role, run.steps) == ("clean", "faults_p025", "reference", 100)
     assert run.pools == POOLS
 
 
+def test_seeds_derive_from_the_digest_of_the_registration() -> None:
+    (run,) = specify(plan(), ("small", "0" * 64), POOLS, Selection(runs=("c0-clean-s0",)))
+    (other,) = specify(plan(), ("small", "1" * 64), POOLS, Selection(runs=("c0-clean-s0",)))
+    assert (run.root, other.root) == ("small " + "0" * 64, "small " + "1" * 64)
+
+
+def test_a_pilots_seeds_do_not() -> None:
+    (run,) = specify(piloted(), ("small", "0" * 64), POOLS, Selection(tiers=(0,), runs=("c2-paired-s900",)))
+    assert (run.root, run.role, run.diagnosed) == ("small", "pilot", ())
+
+
+def test_a_pilot_is_played_only_where_its_tier_is_asked_for() -> None:
+    everything = {run.run_id for run in specify(piloted(), ("small", "0" * 64), POOLS)}
+    assert "c2-paired-s900" not in everything
+
+
 def test_the_middle_of_training_is_diagnosed_for_seed_0_alone() -> None:
-    runs = specify(plan(), "small", POOLS, Selection(runs=("c2-paired-s?",)))
+    runs = specify(plan(), ("small", "0" * 64), POOLS, Selection(runs=("c2-paired-s?",)))
     assert [run.diagnosed for run in runs] == [(0, 50, 100), (0, 100), (0, 100)]
 
 
 def test_evaluation_at_noise_is_that_of_training_where_none_is_named() -> None:
-    (run,) = specify(plan(), "small", POOLS, Selection(runs=("c2-paired-s0",)))
+    (run,) = specify(plan(), ("small", "0" * 64), POOLS, Selection(runs=("c2-paired-s0",)))
     assert run.at_noise == "faults_p025"
 
 
 def test_a_rate_that_is_not_the_regimes_is_refused() -> None:
     with pytest.raises(RuleError, match="fault_rate"):
-        specify(plan(regime="faults_p010"), "small", POOLS)
+        specify(plan(regime="faults_p010"), ("small", "0" * 64), POOLS)
 
 
 def test_a_number_of_groups_that_training_does_not_give_is_refused() -> None:
     fixed = {"fault_rate": "0.25", "flip_rate": "0", "training_groups": 2401}
     with pytest.raises(RuleError, match="training_groups"):
-        specify(plan(fixed=fixed), "small", POOLS)
+        specify(plan(fixed=fixed), ("small", "0" * 64), POOLS)
 
 
 def test_an_unknown_regime_is_refused() -> None:
@@ -106,7 +130,7 @@ def test_a_matrix_without_regimes_cannot_be_played() -> None:
     document = tomllib.loads(RULES.read_text())
     frozen = read_plan(("primary",), document["training"], document["matrix"])
     with pytest.raises(IncompleteError, match="regime"):
-        specify(frozen, "small", POOLS)
+        specify(frozen, ("small", "0" * 64), POOLS)
 
 
 @pytest.mark.parametrize(

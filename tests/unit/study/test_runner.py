@@ -157,7 +157,7 @@ def test_another_specification_is_refused(cut_off: RunFolder) -> None:
     before = snapshot(cut_off.folder)
     with pytest.raises(UsageError, match="another specification") as error:
         play(cut_off.folder.parent, other)
-    assert "learning_rate 0.002" in str(error.value)
+    assert "learning_rate 0.0035" in str(error.value)
     assert snapshot(cut_off.folder) == before
 
 

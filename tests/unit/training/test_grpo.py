@@ -22,6 +22,7 @@ from toolkit.training.specification import Specification
 
 SMALL = Specification(
     study="test",
+    root="test",
     run_id="c4-paired-s0",
     condition="C4",
     arm="paired",
