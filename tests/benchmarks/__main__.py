@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 ROUNDS = 7
 TOOLKIT = [sys.executable, "-m", "toolkit"]
+EMBEDDED = [*TOOLKIT, "decide", "--all", "--study", "embedded"]
 BASE = "interpreter + pyarrow"
 
 
@@ -53,6 +54,8 @@ def main() -> None:
             Case(BASE, [sys.executable, "-c", "import pyarrow.parquet"]),
             Case("toolkit decide H2a", [*TOOLKIT, "decide", "H2a", "--json"], goal=0.5),
             Case("toolkit decide --all", [*TOOLKIT, "decide", "--all", "--json"]),
+            Case("decide, stored intervals", [*EMBEDDED, "--json"], goal=0.5),
+            Case("decide, computed intervals", [*EMBEDDED, "--recompute", "--json"], goal=2),
             Case("toolkit registers verify", [*TOOLKIT, "registers", "verify"]),
             Case("toolkit sql", [*TOOLKIT, "sql", "FROM runs", "--json"]),
             Case("toolkit reproduce", [*TOOLKIT, "reproduce", "--site", f"{folder}/site"], goal=20, rounds=3),
@@ -77,6 +80,7 @@ def main() -> None:
     subprocess.run([sys.executable, "-m", "tests.benchmarks.episodes"], check=True)
     subprocess.run([sys.executable, "-m", "tests.benchmarks.tokens"], check=True)
     subprocess.run([sys.executable, "-m", "tests.benchmarks.rows"], check=True)
+    subprocess.run([sys.executable, "-m", "tests.benchmarks.study"], check=True)
 
 
 if __name__ == "__main__":

@@ -68,8 +68,10 @@ def audit(*, study: str | None, sample: int, seed: int, as_json: bool) -> None:
 
 
 def _with_rows() -> str:
+    from toolkit.study.audit import PLAYED_WITH
+
     home = find_home()
-    found = [name for name in home.studies() if load_study(name, home).has("checkpoints")]
+    found = [name for name in home.studies() if load_study(name, home).has(PLAYED_WITH)]
     if len(found) != 1:
         raise UsageError(
             "name the study to audit", expected=", ".join(found) or "a study that ships its rows"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolkit.cli.load import load_cases
+from toolkit.cli.load import load_cases, rules_asked
 from toolkit.cli.output import console, json_option, marked, print_json, study_option
 from toolkit.errors import UsageError
 
@@ -36,7 +36,8 @@ def decide(
 ) -> None:
     """Execute RULES as written in the frozen registration, on the registers of a study.
 
-    No threshold lives in code: change a rule and its recorded hash no longer matches.
+    No threshold lives in code: change a rule and its recorded hash no longer matches. Without a named study,
+    every shipped one decides the rules that its registration has.
 
     An interval is computed from episode rows, unless the study stores it for exactly these rows and rules.
 
@@ -52,9 +53,8 @@ def decide(
             "name the rules to decide, or --all" + (", not both" if rules else ""),
             remedy="toolkit decide H2a, or toolkit decide --all",
         )
-    decisions = [
-        d for case in load_cases(studies, recompute=recompute) for d in case.engine.decide_all(rules)
-    ]
+    asked = rules_asked(load_cases(studies, recompute=recompute), rules, everywhere=bool(studies))
+    decisions = [decision for case, mine in asked for decision in case.engine.decide_all(mine)]
     if as_json:
         print_json([decision.as_dict() for decision in decisions])
     else:

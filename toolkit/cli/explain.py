@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolkit.cli.decide import estimate_text, interval_text
-from toolkit.cli.load import load_cases
+from toolkit.cli.load import load_cases, rules_asked
 from toolkit.cli.output import console, headline, json_option, marked, print_json, study_option
 from toolkit.errors import UsageError
 
@@ -39,14 +39,14 @@ def explain(*, rules: tuple[str, ...], studies: tuple[str, ...], language: bool,
     if language:
         _explain_language(as_json=as_json)
         return
-    cases = load_cases(studies)
-    explanations = [explanation(case, rule) for case in cases for rule in rules]
+    asked = rules_asked(load_cases(studies), rules, everywhere=bool(studies))
+    explanations = [explanation(case, rule) for case, mine in asked for rule in mine]
     if as_json:
         print_json(explanations)
         return
     out = console()
-    for case in cases:
-        for rule in rules:
+    for case, mine in asked:
+        for rule in mine:
             _print(out, case, explanation(case, rule))
 
 

@@ -84,6 +84,29 @@ def load_cases(names: Sequence[str], home: Home | None = None, *, recompute: boo
     return cases
 
 
+def rules_asked(
+    cases: Sequence[Case], rules: Sequence[str], *, everywhere: bool
+) -> list[tuple[Case, tuple[str, ...]]]:
+    """Return which rules to look at in which study.
+
+    Args:
+        cases: the studies.
+        rules: names of rules; none for all.
+        everywhere: whether every study has to have every rule, as where the studies were named.
+
+    Raises:
+        UsageError: no study has a rule, or one that was named has not.
+    """
+    if not rules:
+        return [(case, ()) for case in cases]
+    for rule in rules:
+        having = [case for case in cases if rule in case.book.rules]
+        if not having or (everywhere and len(having) < len(cases)):
+            next(case for case in cases if case not in having).book.rule(rule)
+    found = [(case, tuple(rule for rule in rules if rule in case.book.rules)) for case in cases]
+    return [(case, mine) for case, mine in found if mine]
+
+
 def registration_ref(home: Home) -> RegistrationRef:
     """Return the shipped registration as the manifests of its registers name it."""
     from toolkit.prereg.registration import load_registration

@@ -1,4 +1,4 @@
-"""`toolkit reproduce`: verify, decide, render, and say what came of it."""
+"""`toolkit reproduce`: verify, play a sample again, decide, render, and say what came of it."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from toolkit.cli.verify_prereg import as_document, print_verification
 from toolkit.errors import VerificationError
 from toolkit.places import find_home
 
+SAMPLE = 8
+
 
 @click.command()
 @click.option(
@@ -21,7 +23,9 @@ from toolkit.places import find_home
 )
 @json_option
 def reproduce(*, folder: Path | None, as_json: bool) -> None:
-    """Verify registrations and registers, decide everything registered, rebuild the site.
+    """Verify registrations and registers, play a sample of rows again, decide everything, rebuild the site.
+
+    `toolkit study run embedded --check` plays every row again.
 
     \b
     Examples:
@@ -30,6 +34,7 @@ def reproduce(*, folder: Path | None, as_json: bool) -> None:
       toolkit reproduce --site /tmp/site
     """
     from toolkit.registers.validation import verify_study
+    from toolkit.study.audit import PLAYED_WITH, audit
     from toolkit.website.build import check_place, site_content, write_site
 
     home = find_home()
@@ -48,6 +53,11 @@ def reproduce(*, folder: Path | None, as_json: bool) -> None:
                 f"registration {', '.join(refused)} does not verify",
                 remedy=f"toolkit verify-prereg {refused[0]}",
             )
+        audits = {
+            study.name: audit(study, SAMPLE, 0, lambda _, run: progress(f"playing rows of {run} again"))
+            for study in studies
+            if study.has(PLAYED_WITH)
+        }
         progress("deciding")
         decisions = [decision for case in cases for decision in case.engine.decide_all()]
         built = write_site(place, site_content(cases, verifications, progress))
@@ -55,6 +65,10 @@ def reproduce(*, folder: Path | None, as_json: bool) -> None:
         print_json(
             {
                 "registers": [{"study": name, "verdict": "verified", "rows": n} for name, n in rows.items()],
+                "audits": [
+                    {"study": name, "verdict": "verified", "sample": sum(done.sampled.values())}
+                    for name, done in audits.items()
+                ],
                 "registrations": [as_document(verification) for verification in verifications],
                 "decisions": [decision.as_dict() for decision in decisions],
                 "site": {
@@ -67,6 +81,10 @@ def reproduce(*, folder: Path | None, as_json: bool) -> None:
         return
     for name, count in rows.items():
         click.echo(f"registers of {name}: verified, {count} rows")
+    for name, done in audits.items():
+        click.echo(
+            f"audit of {name}: {sum(done.sampled.values())} random rows played again, all as registered"
+        )
     for verification in verifications:
         print_verification(verification)
     print_decisions(decisions)

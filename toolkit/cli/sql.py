@@ -19,9 +19,12 @@ if TYPE_CHECKING:
     from toolkit.registers.query import Answer
 
 
+PUBLISHED = "published"
+
+
 @click.command()
 @click.argument("query")
-@click.option("--study", metavar="NAME|PATH", help="Study to read; may be left out where there is only one.")
+@click.option("--study", metavar="NAME|PATH", help="Study to ask; the only one, or `published`, if left out.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values.")
 @json_option
 def sql(*, query: str, study: str | None, as_csv: bool, as_json: bool) -> None:
@@ -30,7 +33,7 @@ def sql(*, query: str, study: str | None, as_csv: bool, as_json: bool) -> None:
     \b
     Examples:
       toolkit sql "SELECT arm, seed, sum(spurious), sum(all_correct) FROM groups_summary GROUP BY ALL"
-      toolkit sql "DESCRIBE evaluations"
+      toolkit sql "DESCRIBE episodes" --study embedded
       toolkit sql "FROM runs" --csv > runs.csv
     """
     from toolkit.registers.query import ask
@@ -39,9 +42,9 @@ def sql(*, query: str, study: str | None, as_csv: bool, as_json: bool) -> None:
         raise UsageError("--csv and --json exclude each other")
     if study is None:
         shipped = decidable(find_home())
-        if len(shipped) != 1:
+        if len(shipped) != 1 and PUBLISHED not in shipped:
             raise UsageError("say which study to ask", expected=f"--study {' or '.join(shipped)}")
-        study = shipped[0]
+        study = PUBLISHED if PUBLISHED in shipped else shipped[0]
     answer = ask(load_study(study), query)
     if as_json:
         print_json(documents(answer))

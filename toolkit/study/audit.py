@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
     from toolkit.registers.study import Study
 
+PLAYED_WITH = "checkpoints"
+"""The table without which nothing can be played again."""
+
 PLAYABLE = ("episodes", "groups", "luck_share")
 
 
