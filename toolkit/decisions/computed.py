@@ -43,6 +43,7 @@ class Resampler:
     def __init__(self, registers: Registers, plan: Plan) -> None:
         self._registers = registers
         self._plan = plan
+        self._counted: dict[str, Counts | Missing] = {}
         self._weights: dict[tuple[int, int, int, int], BootstrapWeights] = {}
 
     def interval(self, spec: IntervalSpec, endpoint: Endpoint) -> Interval | Missing:
@@ -71,7 +72,9 @@ class Resampler:
         named = {place: run for place, run in runs.items() if isinstance(run, str)}
         if len(named) < len(runs):
             return together(run for run in runs.values() if isinstance(run, Missing))
-        counts = self._counts(endpoint, tuple(named.values()))  # 3
+        if endpoint.id not in self._counted:
+            self._counted[endpoint.id] = self._counts(endpoint, tuple(named.values()))
+        counts = self._counted[endpoint.id]  # 3
         if isinstance(counts, Missing):
             return counts
         numerators, denominator = _differences(endpoint, named, counts)  # 4
