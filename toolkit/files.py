@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import shutil
 from errno import EISDIR
 from typing import TYPE_CHECKING
 
@@ -142,6 +143,34 @@ def write_all(folder: Path, contents: Mapping[str, bytes], first: Path | None = 
         for beside in staged:
             with contextlib.suppress(OSError):
                 beside.unlink()
+
+
+@contextlib.contextmanager
+def replacing(folder: Path) -> Iterator[Path]:
+    """Give a new folder beside another, and put it in the other's place if nothing failed.
+
+    Raises:
+        IncompleteError: it cannot be made, or cannot take the other's place; the other is left.
+    """
+    new, old = (folder.with_name(f".{folder.name}.{which}") for which in ("new", "old"))
+    try:
+        for left in (new, old) if folder.exists() else (new,):
+            if left.exists():
+                shutil.rmtree(left)
+        new.mkdir(parents=True)
+        yield new
+        if folder.exists():
+            folder.rename(old)
+        new.rename(folder)
+        shutil.rmtree(old, ignore_errors=True)
+    except OSError as error:
+        if old.exists() and not folder.exists():
+            old.rename(folder)
+        raise IncompleteError(
+            f"{folder.name} cannot be written", found=error.strerror or error, where=error.filename or folder
+        ) from None
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
 
 
 def write_durably(path: Path, content: bytes) -> None:

@@ -24,8 +24,9 @@ from toolkit.registers.schema import TABLES
 from toolkit.registers.writer import check_place, seal_study, split_table
 from toolkit.study.conclusion import DERIVED, derived_rows
 from toolkit.study.segments import NAMES
-from toolkit.study.task_pools import CARD, TABLE, specified, task_row
+from toolkit.study.task_pools import CARD, TABLE, check_specified, task_row
 from toolkit.study.workplace import SUMMARY
+from toolkit.tasks.pools import digests_sha256, tasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -178,7 +179,12 @@ def pool_rows(specifications: Iterable[Specification]) -> list[Row]:
         VerificationError: what is generated is not what they were specified for.
     """
     named = {item for specification in specifications for item in specification.pools.items()}
-    return [task_row(task) for name, sha256 in sorted(named) for task in specified(name, sha256)]
+    rows: list[Row] = []
+    for name, sha256 in sorted(named):
+        listed = [task_row(task) for task in tasks(name)]
+        check_specified(name, digests_sha256([row["sha256"] for row in listed]), sha256)
+        rows += listed
+    return rows
 
 
 def _content(run: RunFolder, name: str) -> bytes:

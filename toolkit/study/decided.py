@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 from toolkit.decisions.case import open_case
 from toolkit.decisions.stored import decision_rows
+from toolkit.files import replacing
 from toolkit.registers.arrow import to_arrow
 from toolkit.registers.parquet import parquet_bytes
 from toolkit.registers.row_tables import DECISIONS
 from toolkit.registers.study import open_study
-from toolkit.registers.writer import parquet_name
+from toolkit.registers.writer import check_place, parquet_name
 from toolkit.study.assemble import seal
+from toolkit.study.task_pools import CARD
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +27,12 @@ if TYPE_CHECKING:
 def seal_decided(
     folder: Path, registration: Registration, named: RegistrationRef, assembly: Assembly, card: str | None
 ) -> Manifest:
-    """Write a study's registers, decide everything registered on them, and store what was decided.
+    """Write a study's registers with what is decided on them.
+
+    1. What is there is nothing, or an earlier build of the study.
+    2. The registers are written beside it, and everything registered is decided on them.
+    3. They are written again with the decisions and the card.
+    4. They take the place of what was there, all at once.
 
     Args:
         folder: the repository to write; the study has the registration's name.
@@ -35,17 +42,20 @@ def seal_decided(
         card: source of the dataset card; none is written where there is none.
 
     Raises:
-        IncompleteError, DamagedError: as `seal`.
+        IncompleteError: something else is in the folder, or it cannot be written; what was there is left.
+        DamagedError: a row contradicts the schema; what was there is left.
     """
-    seal(folder, registration.name, named, assembly)
-    engine = open_case(open_study(folder), registration, recompute=True).engine
-    rows = decision_rows(engine.decide_all(), engine.inputs_sha256)
-    name = DECISIONS.name
-    file = parquet_name(name)
-    decided = replace(
-        assembly,
-        contents={**assembly.contents, file: parquet_bytes(name, to_arrow(DECISIONS, rows))},
-        tables={**assembly.tables, name: (file,)},
-        rows={**assembly.rows, name: len(rows)},
-    )
-    return seal(folder, registration.name, named, decided, card)
+    study = registration.name
+    check_place(folder, study, [*assembly.contents, CARD])  # 1
+    with replacing(folder) as new:
+        seal(new, study, named, assembly)  # 2
+        engine = open_case(open_study(new), registration, recompute=True).engine
+        rows = decision_rows(engine.decide_all(), engine.inputs_sha256)
+        name, file = DECISIONS.name, parquet_name(DECISIONS.name)
+        decided = replace(  # 3
+            assembly,
+            contents={**assembly.contents, file: parquet_bytes(name, to_arrow(DECISIONS, rows))},
+            tables={**assembly.tables, name: (file,)},
+            rows={**assembly.rows, name: len(rows)},
+        )
+        return seal(new, study, named, decided, card)  # 4

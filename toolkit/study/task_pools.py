@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import toolkit
-from toolkit.errors import DamagedError, VerificationError
+from toolkit.errors import DamagedError, IncompleteError, VerificationError
 from toolkit.registers.card import dataset_card
 from toolkit.registers.writer import check_place, compare_built, parquet_name, write_study
 from toolkit.tasks.pools import POOLS, digests_sha256, pool_sha256, tasks
-from toolkit.tasks.task import canonical, task_document, task_sha256
+from toolkit.tasks.task import canonical, document_sha256, task_document
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -61,7 +60,9 @@ def summarize(name: str) -> PoolSummary:
 def digests(
     names: Iterable[str], registered: Study | None, progress: Callable[[str], None]
 ) -> dict[str, str]:
-    """Generate pools and return their SHA-256, checked against the register of them where it is at hand.
+    """Return the SHA-256 of pools: the registered ones where their register is at hand, or the generator's.
+
+    Whoever plays a pool's tasks checks that the generator gives them (`specified`).
 
     Args:
         names: the pools.
@@ -69,24 +70,27 @@ def digests(
         progress: told which pool is being made.
 
     Raises:
-        VerificationError: the generator gives another pool than the registered one.
+        IncompleteError: the register lacks a pool.
+        DamagedError: its file is damaged.
     """
-    known: dict[str, list[str]] = {}
-    for row in registered.rows(TABLE) if registered else ():
-        known.setdefault(row["pool"], []).append(row["sha256"])
-    found = {}
-    for name in names:
-        progress(f"generating {name}")
-        listed = [task_sha256(task) for task in tasks(name)]
-        if registered and known.get(name) != listed:
-            raise VerificationError(
-                f"pool {name} is not the registered one",
-                expected=f"the tasks of pool {name} in {registered.folder}",
-                found=f"other tasks from the generator of version {toolkit.__version__}",
-                remedy="`toolkit pools verify` names the task; use the version that built the pools",
-            )
-        found[name] = digests_sha256(listed)
-    return found
+    if registered is None:
+        found = {}
+        for name in names:
+            progress(f"generating {name}")
+            found[name] = pool_sha256(tasks(name))
+        return found
+    listed: dict[str, list[str]] = {}
+    columns = registered.columns(TABLE, ("pool", "sha256"))
+    for pool, sha256 in zip(columns["pool"].to_pylist(), columns["sha256"].to_pylist(), strict=True):
+        listed.setdefault(pool, []).append(sha256)
+    absent = [name for name in names if name not in listed]
+    if absent:
+        raise IncompleteError(
+            f"the register of the task pools lacks {', '.join(absent)}",
+            where=registered.folder,
+            remedy="toolkit pools build",
+        )
+    return {name: digests_sha256(listed[name]) for name in names}
 
 
 def specified(name: str, sha256: str) -> list[Task]:
@@ -96,7 +100,16 @@ def specified(name: str, sha256: str) -> list[Task]:
         VerificationError: the generator gives others.
     """
     listed = list(tasks(name))
-    found = pool_sha256(listed)
+    check_specified(name, pool_sha256(listed), sha256)
+    return listed
+
+
+def check_specified(name: str, found: str, sha256: str) -> None:
+    """Check that a pool is the one that a run was specified for.
+
+    Raises:
+        VerificationError: it is another.
+    """
     if found != sha256:
         raise VerificationError(
             f"pool {name} is not the one that the runs were specified for",
@@ -104,7 +117,6 @@ def specified(name: str, sha256: str) -> list[Task]:
             found=f"SHA-256 {found}",
             remedy="use the version of this package that the runs were specified with",
         )
-    return listed
 
 
 def task_row(task: Task) -> Row:
@@ -125,7 +137,7 @@ def task_row(task: Task) -> Row:
         "plan": canonical(document["plan"]),
         "expected": canonical(document["expected"]),
         "world": canonical(document["world"]),
-        "sha256": task_sha256(task),
+        "sha256": document_sha256(document),
     }
 
 

@@ -105,4 +105,9 @@ def canonical(document: Any) -> str:
 
 def task_sha256(task: Task) -> str:
     """Return the SHA-256 of a task's canonical document."""
-    return hashlib.sha256(canonical(task_document(task)).encode()).hexdigest()
+    return document_sha256(task_document(task))
+
+
+def document_sha256(document: dict[str, Any]) -> str:
+    """Return the SHA-256 of a task's document, in canonical form."""
+    return hashlib.sha256(canonical(document).encode()).hexdigest()

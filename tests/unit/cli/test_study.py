@@ -176,15 +176,24 @@ def test_evidence_that_lacks_something_is_registered_where_that_is_asked(
     assert "INCOMPLETE" in rows.out
 
 
-def test_a_pool_that_is_not_the_registered_one_is_told(
+def test_a_register_that_lacks_a_pool_is_told(
     toolkit: Callable[..., Result], small: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree(CHECKOUT / "registers" / "task-pools", small.registers / "task-pools")
-    assert run(toolkit, "--run", RUN).code == 0
-    monkeypatch.setattr("toolkit.study.task_pools.task_sha256", lambda _: "0" * 64)
-    result = run(toolkit, "--run", "c4-*")
-    assert result.code == 1
-    assert "pool diagnostic is not the registered one" in result.err
+    monkeypatch.setattr("toolkit.cli.study.POOLS", ("diagnostic", "another"))
+    result = run(toolkit, "--run", RUN)
+    assert result.code == 3
+    assert "lacks another" in result.err
+
+
+@pytest.mark.usefixtures("small")
+def test_registers_take_the_place_of_those_of_more_runs(
+    toolkit: Callable[..., Result], tmp_path: Path
+) -> None:
+    assert run(toolkit, *BOTH, "--into", tmp_path / "out").code == 0
+    assert run(toolkit, "--run", f"{RUN}*", "--into", tmp_path / "out").code == 0
+    files = {path.stem for path in (tmp_path / "out" / "small" / "groups").iterdir()}
+    assert files == {RUN}
 
 
 def test_a_matrix_without_regimes_is_incomplete(toolkit: Callable[..., Result]) -> None:
