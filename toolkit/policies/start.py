@@ -18,26 +18,26 @@ if TYPE_CHECKING:
     from toolkit.policies.situations import Action, Feature, Kind
 
 START: Mapping[Kind, Mapping[Action, float]] = {
-    "read": {"go": 0.996, "slip": 0.002, "skip": 0.001, "finish": 0.001},
-    "write": {"go": 0.990, "slip": 0.007, "skip": 0.002, "finish": 0.001},
-    "transient": {"retry": 0.84, "wait": 0.06, "skip": 0.06, "finish": 0.04},
-    "rate_limit": {"retry": 0.12, "wait": 0.12, "wait_as_told": 0.70, "skip": 0.04, "finish": 0.02},
+    "read": {"go": 0.9970, "slip": 0.0015, "skip": 0.0010, "finish": 0.0005},
+    "write": {"go": 0.9925, "slip": 0.0045, "skip": 0.0020, "finish": 0.0010},
+    "transient": {"retry": 0.885, "wait": 0.030, "skip": 0.050, "finish": 0.035},
+    "rate_limit": {"retry": 0.05, "wait": 0.03, "wait_as_told": 0.88, "skip": 0.025, "finish": 0.015},
     "outage": {"retry": 0.40, "wait": 0.10, "skip": 0.40, "finish": 0.10},
     "timeout": {"go": 0.78, "retry": 0.13, "reread": 0.07, "skip": 0.02},
     "refused": {"go": 0.05, "skip": 0.85, "finish": 0.10},
-    "truncated": {"go": 0.22, "paginate": 0.64, "reread": 0.12, "skip": 0.02},
-    "stale": {"go": 0.36, "reread": 0.62, "skip": 0.02},
+    "truncated": {"go": 0.09, "paginate": 0.82, "reread": 0.07, "skip": 0.02},
+    "stale": {"go": 0.11, "reread": 0.87, "skip": 0.02},
     "dropout": {"go": 0.06, "reread": 0.92, "skip": 0.02},
 }
 """Kind of situation → action → probability where no other feature speaks."""
 
 SHIFTS: Mapping[tuple[Feature, Action], float] = {
     (("read", "indirect"), "slip"): 0.5,
-    (("read", "ambiguous"), "slip"): 5.9,
+    (("read", "ambiguous"), "slip"): 6.4,
     (("write", "indirect"), "slip"): 0.5,
-    (("write", "ambiguous"), "slip"): 4.8,
-    (("transient", "write"), "skip"): 0.6,
-    (("transient", "write"), "finish"): 0.6,
+    (("write", "ambiguous"), "slip"): 5.45,
+    (("transient", "write"), "skip"): 0.75,
+    (("transient", "write"), "finish"): 0.75,
 }
 """Feature and action → what is added to the logit."""
 
