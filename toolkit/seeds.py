@@ -10,15 +10,18 @@ The message that is hashed can be written down in any language:
 with whole numbers as 8 bytes, big endian, and text as UTF-8 in normal form C. A derived seed is the first 8
 bytes of the message's SHA-256, big endian:
 
-    run          domain run/v1         parent: the run's number       fields: name of the study
-    row          domain row/v1         parent: the run's seed         fields: step, position
+    run          domain run/v1         parent: the run's number       fields: root
+    row          domain row/v1         parent: the run's seed         fields: step, position of the task
     slot         domain slot/v1        parent: the row's seed         fields: slot
     evaluation   domain evaluation/v1  parent: index of the schedule  fields: identifier of the task
     world        domain world/v1       parent: number of the candidate  fields: name of the pool
     order        domain order/v1       parent: the run's seed         fields: epoch
-    sampling     domain sampling/v1    parent: the run's number       fields: name of the study, of the run
+    sampling     domain sampling/v1    parent: the run's number       fields: root, name of the run
     rollout      domain rollout/v1     parent: the sampling seed      fields: step, position, slot
     sample       domain sample/v1      parent: the sampling seed      fields: step, set, task, schedule, slot
+
+The root of a run is the name of its study and, after a space, the anchor of its registration. A task that a
+step meets twice (blocking) has one position.
 
 A stream hashes domain stream/v1, its seed and a bare counter of 8 bytes that starts at 0; each hash gives
 four words of 8 bytes, in order. A number below n is word · n / 2^64, rounded down.

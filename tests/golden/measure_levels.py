@@ -22,9 +22,11 @@ if TYPE_CHECKING:
 CARD = Path(__file__).parents[2] / "cards" / "embedded.md"
 START, END = "<!-- levels -->\n", "<!-- /levels -->"
 
-_CURVE = """SELECT successes / evaluations.episodes FROM evaluations JOIN runs USING (run_id) WHERE phase = 'periodic'
+_CURVE = """SELECT successes / evaluations.episodes FROM evaluations JOIN runs USING (run_id)
+ WHERE phase = 'periodic'
  AND tier_1 AND runs.condition = '{condition}' AND regime = '{regime}' AND step = {step}"""
-_FINAL = """SELECT successes / evaluations.episodes FROM evaluations JOIN runs USING (run_id) WHERE phase = 'final'
+_FINAL = """SELECT successes / evaluations.episodes FROM evaluations JOIN runs USING (run_id)
+ WHERE phase = 'final'
  AND tier_1 AND runs.condition = '{condition}' AND regime = '{regime}'"""
 _GROUPS = """SELECT {figure} FROM groups_summary JOIN runs USING (run_id) WHERE tier_1
  AND runs.condition = '{condition}' AND runs.arm = '{arm}'"""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from toolkit.cli.load import load_study
+from toolkit.cli.load import load_study, registered_runs
 from toolkit.cli.output import json_option, print_json
 from toolkit.cli.progress import steps
-from toolkit.errors import UsageError
+from toolkit.errors import IncompleteError, UsageError
 from toolkit.places import find_home
 
 DEFAULT_SAMPLE = 16
@@ -42,12 +42,24 @@ def audit(*, study: str | None, sample: int, seed: int, as_json: bool) -> None:
       toolkit registers audit --study embedded --sample 4
       toolkit registers audit --study embedded --sample 2 --seed 7 --json
     """
+    from toolkit.study.audit import PLAYED_WITH
     from toolkit.study.audit import audit as audit_study
 
     opened = load_study(study or _with_rows())
+    if not opened.has(PLAYED_WITH):
+        raise IncompleteError(
+            f"study {opened.name!r} holds no rows that can be played again",
+            where=opened.folder,
+            remedy="audit a study that ships its rows: --study embedded",
+        )
+    registered = registered_runs(opened)
     with steps("audit") as progress:
         done = audit_study(
-            opened, sample, seed, lambda played, run: progress(f"{played} of {sample} rows, now {run}")
+            opened,
+            sample,
+            seed,
+            registered,
+            lambda played, run: progress(f"{played} of {sample} rows, now {run}"),
         )
     if as_json:
         print_json(

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from toolkit.prereg.verification import Verification
     from toolkit.registers.manifest import RegistrationRef
     from toolkit.registers.study import Study
+    from toolkit.training.specification import Specification
+
+STUDY_POOLS = ("train", "validation", "test", "diagnostic")
+"""The pools that a study's runs meet."""
 
 
 def load_study(name: str, home: Home | None = None) -> Study:
@@ -105,6 +109,22 @@ def rules_asked(
             next(case for case in cases if case not in having).book.rule(rule)
     found = [(case, tuple(rule for rule in rules if rule in case.book.rules)) for case in cases]
     return [(case, mine) for case, mine in found if mine]
+
+
+def registered_runs(study: Study, home: Home | None = None) -> dict[str, Specification]:
+    """Return the specification of every run that a study's registration has, by name.
+
+    Raises:
+        IncompleteError: the registration or one of its tokens is not here.
+    """
+    from toolkit.prereg.anchor import anchor
+    from toolkit.study.matrix import specify
+    from toolkit.study.task_pools import digests
+
+    (case,) = load_cases((str(study.folder),), home)
+    named = (case.registration.name, anchor(case.registration))
+    pools = digests(STUDY_POOLS, study, lambda _: None)
+    return {run.run_id: run for run in specify(case.book.plan, named, pools)}
 
 
 def registration_ref(home: Home) -> RegistrationRef:

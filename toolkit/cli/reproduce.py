@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from toolkit.cli.decide import print_decisions
-from toolkit.cli.load import load_cases, load_study, verify_frozen
+from toolkit.cli.load import load_cases, load_study, registered_runs, verify_frozen
 from toolkit.cli.output import json_option, print_json
 from toolkit.cli.progress import steps
 from toolkit.cli.verify_prereg import as_document, print_verification
@@ -54,7 +54,13 @@ def reproduce(*, folder: Path | None, as_json: bool) -> None:
                 remedy=f"toolkit verify-prereg {refused[0]}",
             )
         audits = {
-            study.name: audit(study, SAMPLE, 0, lambda _, run: progress(f"playing rows of {run} again"))
+            study.name: audit(
+                study,
+                SAMPLE,
+                0,
+                registered_runs(study, home),
+                lambda _, run: progress(f"playing rows of {run} again"),
+            )
             for study in studies
             if study.has(PLAYED_WITH)
         }

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from toolkit.cli.load import STUDY_POOLS as POOLS
 from toolkit.cli.load import load_study, reference
 from toolkit.cli.output import console, json_option, print_json, say_line
 from toolkit.cli.progress import counted, steps
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from toolkit.training.specification import Specification
 
 MOST_PROCESSES = 256
-POOLS = ("diagnostic", "test", "train", "validation")
 """Pools whose tasks a run may meet."""
 TASK_POOLS = "task-pools"
 
@@ -176,10 +176,11 @@ def _specify(
     registration: Registration, selection: Selection, pools: dict[str, str]
 ) -> tuple[Specification, ...]:
     from toolkit.decisions.rulebook import load_rulebook
+    from toolkit.prereg.anchor import anchor
     from toolkit.study.matrix import specify
 
     book = load_rulebook(registration.rules, [amendment.rules for amendment in registration.amendments])
-    return specify(book.plan, (registration.name, registration.sha256), pools, selection)
+    return specify(book.plan, (registration.name, anchor(registration)), pools, selection)
 
 
 def _pool_digests(home: Home) -> dict[str, str]:

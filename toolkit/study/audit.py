@@ -1,7 +1,8 @@
 """Auditing a study: rows drawn at random and played again, each from its run's checkpoint.
 
-Rows are drawn uniformly over the tables that can be played: episodes, training groups, and rows of the
-luck-share tables. The audit fails on the first difference.
+Rows are drawn uniformly over the tables that can be played: episodes, training groups, rows of the luck-share
+tables, checkpoints. Before any row of a run, its specification is compared with the registered one. The audit
+fails on the first difference.
 """
 
 from __future__ import annotations
@@ -10,19 +11,20 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from toolkit.errors import IncompleteError
+from toolkit.errors import IncompleteError, VerificationError
 from toolkit.seeds import Stream, derive
-from toolkit.study.replay import Replayer
+from toolkit.study.replay import Replayer, same
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from toolkit.registers.study import Study
+    from toolkit.training.specification import Specification
 
 PLAYED_WITH = "checkpoints"
 """The table without which nothing can be played again."""
 
-PLAYABLE = ("episodes", "groups", "luck_share")
+PLAYABLE = ("episodes", "groups", "luck_share", "checkpoints")
 
 
 @dataclass(frozen=True)
@@ -40,13 +42,20 @@ class Audited:
     runs: tuple[str, ...]
 
 
-def audit(study: Study, sample: int, seed: int, progress: Callable[[int, str], None]) -> Audited:
+def audit(
+    study: Study,
+    sample: int,
+    seed: int,
+    registered: Mapping[str, Specification],
+    progress: Callable[[int, str], None],
+) -> Audited:
     """Play random rows of a study again.
 
     Args:
         study: the study.
         sample: how many rows.
         seed: of the draw.
+        registered: run → specification that the registration gives it.
         progress: told how many rows were played, and which run's are being played.
 
     Returns:
@@ -54,19 +63,29 @@ def audit(study: Study, sample: int, seed: int, progress: Callable[[int, str], N
 
     Raises:
         IncompleteError: the study holds no rows that can be played.
-        VerificationError: a row comes out otherwise.
+        VerificationError: a row comes out otherwise, or a run has another specification than registered.
         DamagedError: a file is damaged.
     """
     chosen, total = _draw(study, sample, seed)
     played = 0
     for run_id in sorted(chosen):
         replayer = Replayer(study, run_id)
+        _check_specification(replayer, registered)
         for table, position in sorted(chosen[run_id]):
             progress(played, run_id)
             replayer.check(table, replayer.rows(table)[position])
             played += 1
     counts = {table: sum(t == table for places in chosen.values() for t, _ in places) for table in PLAYABLE}
     return Audited(total, counts, tuple(sorted(chosen)))
+
+
+def _check_specification(replayer: Replayer, registered: Mapping[str, Specification]) -> None:
+    expected = registered.get(replayer.run_id)
+    if expected is None:
+        raise VerificationError(
+            f"{replayer.run_id} is no run of the registered matrix", expected=", ".join(list(registered)[:5])
+        )
+    same(f"the specification of {replayer.run_id}", expected.document(), replayer.specification.document())
 
 
 def _draw(study: Study, sample: int, seed: int) -> tuple[dict[str, list[tuple[str, int]]], int]:

@@ -11,7 +11,7 @@ from collections import Counter
 from itertools import product
 from typing import TYPE_CHECKING
 
-from toolkit.evaluation.diagnostic import POOL, SAMPLES, SCHEDULES
+from toolkit.evaluation.diagnostic import POOL, SAMPLES, SCHEDULES, regime_diagnosed
 from toolkit.evaluation.sets import sets_at
 from toolkit.study.run import ends
 from toolkit.tasks.pools import POOLS
@@ -106,6 +106,9 @@ def _of_diagnostics(specification: Specification, rows: Sequence[Row]) -> Iterat
         found = sorted((row["task"], row["schedule"]) for row in rows if row["step"] == step)
         if found != expected:
             yield f"the luck-share tables at step {step} have {len(found)} rows, not their {len(expected)}"
+    regime = regime_diagnosed(specification.regime)
+    if any((row["pool"], row["regime"]) != (POOL, regime) for row in rows):
+        yield f"a luck-share table is not one of pool {POOL} under {regime}"
     if any(len(row["true_successes"]) != SAMPLES for row in rows):
         yield f"a luck-share table does not have {SAMPLES} rollouts a row"
 

@@ -64,7 +64,7 @@ def specify(
 
     Args:
         plan: the registered matrix.
-        registration: its name, which is the study's, and its digest.
+        registration: its name, which is the study's, and its anchor.
         pools: pool → SHA-256 of its tasks.
         selection: which runs are meant.
 
@@ -106,14 +106,14 @@ def run_name(condition: str, arm: str, scale_rewards: str, seed: int) -> str:
 
 
 def _runs(cell: Cell, registration: tuple[str, str], pools: Mapping[str, str]) -> Iterable[Specification]:
-    study, digest = registration
+    study, anchored = registration
     steps, prompts, group = (_whole(cell, name) for name in ("steps", "prompts_per_step", "group_size"))
     _check_fixed(cell, steps * prompts, steps * prompts * group)
     for arm in cell.arms:
         for seed in cell.seeds:
             yield Specification(
                 study=study,
-                root=study if cell.role == PILOT else f"{study} {digest}",
+                root=study if cell.role == PILOT else f"{study} {anchored}",
                 run_id=run_name(cell.condition, arm, cell.scale_rewards, seed),
                 condition=cell.condition,
                 arm=arm,

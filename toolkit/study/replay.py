@@ -15,13 +15,15 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError, UsageError, VerificationError
-from toolkit.evaluation.diagnostic import diagnosed_row
+from toolkit.evaluation.diagnostic import POOL as DIAGNOSTIC
+from toolkit.evaluation.diagnostic import diagnosed_row, regime_diagnosed
 from toolkit.evaluation.play import episode_row, play_episode
 from toolkit.evaluation.sets import sets_at
-from toolkit.policies.loglinear import Policy, layout
+from toolkit.policies.loglinear import Policy, layout, untrained
 from toolkit.seeds import sampling_seed
 from toolkit.study.rows import rows_of_run, specification_of
-from toolkit.training.checkpoint import read_checkpoint
+from toolkit.training.adam import start
+from toolkit.training.checkpoint import checkpoint_row, read_checkpoint
 from toolkit.training.grpo import play_rollout, train_step
 from toolkit.training.rows import groups_at
 
@@ -66,7 +68,7 @@ class Replayer:
         """Play a row again and compare.
 
         Args:
-            table: `episodes`, `groups` or `luck_share`.
+            table: `episodes`, `groups`, `luck_share` or `checkpoints`.
             row: the row.
 
         Raises:
@@ -78,8 +80,22 @@ class Replayer:
                 same(f"{table} of {self.run_id}", row, {**found, "schedule": row["schedule"]})
             case "luck_share":
                 policy = self._policy(self._weights_before(row["step"]))
-                found = diagnosed_row(policy, row, self._sampling)
+                place = {
+                    "run_id": self.run_id,
+                    "pool": DIAGNOSTIC,
+                    "regime": regime_diagnosed(self.specification.regime),
+                    **{name: row[name] for name in ("step", "task", "schedule")},
+                }
+                if row["step"] not in self.specification.diagnosed:
+                    raise VerificationError(
+                        f"{self.run_id} has a luck-share table that is not registered",
+                        expected=f"steps {', '.join(map(str, self.specification.diagnosed))}",
+                        found=row["step"],
+                    )
+                found = diagnosed_row(policy, place, self._sampling)
                 same(f"{table} of {self.run_id}", row, found)
+            case "checkpoints":
+                self._check_checkpoint(self._played_to(row["step"]))
             case _:
                 self._trained(self._weights_before(row["step"] - 1))
 
@@ -160,9 +176,15 @@ class Replayer:
         size = layout(self.specification.surface_tokens).size
         return read_checkpoint(self._checkpoints[step], self.run_id, size)
 
+    def _played_to(self, step: int) -> Weights:
+        """Return the weights that training gives at a step, from the checkpoint before it."""
+        return self._trained(self._weights_before(step - 1)) if step else self._weights_before(0)
+
     def _trained_to(self, step: int) -> Weights:
         """Return the weights after a step: training goes on from the newest checkpoint up to it."""
         weights = self._at_checkpoint(max(known for known in self._checkpoints if known <= step))  # 2
+        if not weights.step:
+            self._check_checkpoint(start(untrained(self.specification.surface_tokens)))
         while weights.step < step:
             weights = self._trained(weights)
         return weights
@@ -178,7 +200,15 @@ class Replayer:
             )
         for row, found in zip(registered, rows, strict=True):
             same(f"group {row['position']} at step {row['step']} of {self.run_id}", row, found)  # 3
+        self._check_checkpoint(after)
         return after
+
+    def _check_checkpoint(self, weights: Weights) -> None:
+        """Compare weights with the checkpoint of their step, where there is one."""
+        row = self._checkpoints.get(weights.step)
+        if row is not None:
+            place = f"the checkpoint at step {weights.step} of {self.run_id}"
+            same(place, row, checkpoint_row(self.run_id, weights))
 
     def _registered(self, step: int) -> list[Row]:
         if self._groups is None:

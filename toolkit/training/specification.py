@@ -18,7 +18,7 @@ class Specification:
 
     Args:
         study: name of the study.
-        root: what every seed of the run derives from. It holds the registration's digest, so that no
+        root: what every seed of the run derives from. It holds the registration's anchor, so that no
             registered run can have been played before the freeze; a pilot's, which comes before it, does not.
         run_id: name of the run.
         condition, arm, seed: its place in the matrix.
