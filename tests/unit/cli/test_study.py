@@ -44,6 +44,9 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
         head = head.replace(old, new, 1)
     (folder / "rules.toml").write_text(head + tail)
     rehash(folder)
+    (folder / "evidence").mkdir()
+    for token in ("freetsa.tsr", "digicert.tsr"):
+        (folder / "evidence" / token).write_bytes(token.encode())
     monkeypatch.setenv(HOME_VARIABLE, str(home))
     monkeypatch.setattr("toolkit.study.run.play_segment", fake_play.wholly)
     monkeypatch.setattr("toolkit.cli.study.POOLS", ("diagnostic",))

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 import pytest
 
 from tests.conftest import CHECKOUT, Result
+from toolkit.cli.load import registered_runs
 from toolkit.errors import IncompleteError, UsageError, VerificationError
+from toolkit.places import Home
 from toolkit.registers.arrow import to_arrow
 from toolkit.registers.manifest import FileEntry, Manifest
 from toolkit.registers.parquet import parquet_bytes
@@ -19,10 +22,13 @@ from toolkit.registers.study import Study, open_study
 from toolkit.study.audit import audit
 from toolkit.study.replay import Replayer
 from toolkit.study.rows import rows_of_run
+from toolkit.training.checkpoint import checkpoint_row, read_checkpoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from toolkit.training.specification import Specification
 
 RUN = "c4-independent-s1"
 KEPT = ("runs", "episodes", "groups", "luck_share", "checkpoints")
@@ -31,6 +37,11 @@ KEPT = ("runs", "episodes", "groups", "luck_share", "checkpoints")
 @pytest.fixture(scope="module")
 def embedded() -> Study:
     return open_study(CHECKOUT / "registers" / "embedded")
+
+
+@pytest.fixture(scope="module")
+def registered(embedded: Study) -> dict[str, Specification]:
+    return registered_runs(embedded, Home(CHECKOUT))
 
 
 @pytest.fixture(scope="module")
@@ -125,6 +136,52 @@ def test_a_changed_table_is_noticed(embedded: Study, tmp_path: Path) -> None:
     assert error.value.where == "true_successes"
 
 
+def test_a_checkpoint_that_training_does_not_give_is_noticed(embedded: Study, tmp_path: Path) -> None:
+    def nudge(rows: list[dict[str, Any]]) -> None:
+        weights = read_checkpoint(rows[1], RUN, len(rows[1]["parameters"]))
+        nudged = (weights.parameters[0] + 1e-15, *weights.parameters[1:])
+        rows[1] = checkpoint_row(RUN, replace(weights, parameters=nudged))
+
+    forged = Replayer(changed(embedded, tmp_path, "checkpoints", nudge), RUN)
+    with pytest.raises(VerificationError, match="the checkpoint at step 20"):
+        forged.check("checkpoints", forged.rows("checkpoints")[1])
+
+
+def test_a_start_that_is_not_the_untrained_policys_is_noticed(embedded: Study, tmp_path: Path) -> None:
+    def nudge(rows: list[dict[str, Any]]) -> None:
+        weights = read_checkpoint(rows[0], RUN, len(rows[0]["parameters"]))
+        rows[0] = checkpoint_row(RUN, replace(weights, parameters=(9.0, *weights.parameters[1:])))
+
+    forged = Replayer(changed(embedded, tmp_path, "checkpoints", nudge), RUN)
+    with pytest.raises(VerificationError, match="the checkpoint at step 0"):
+        forged.rollout(1, 0, 0)
+
+
+def test_every_checkpoint_is_what_training_gives(replayer: Replayer) -> None:
+    for row in replayer.rows("checkpoints")[:3]:
+        replayer.check("checkpoints", row)
+
+
+@pytest.mark.parametrize(("column", "value"), [("regime", "faults_p010"), ("pool", "validation")])
+def test_a_table_of_another_regime_or_pool_is_noticed(
+    embedded: Study, tmp_path: Path, column: str, value: str
+) -> None:
+    def rename(rows: list[dict[str, Any]]) -> None:
+        for row in rows:
+            row[column] = value
+
+    forged = Replayer(changed(embedded, tmp_path, "luck_share", rename), RUN)
+    with pytest.raises(VerificationError) as error:
+        forged.check("luck_share", forged.rows("luck_share")[0])
+    assert error.value.where == column
+
+
+def test_a_table_at_a_step_that_is_not_diagnosed_is_noticed(replayer: Replayer) -> None:
+    row = {**replayer.rows("luck_share")[0], "step": 20}
+    with pytest.raises(VerificationError, match="not registered"):
+        replayer.check("luck_share", row)
+
+
 def test_a_changed_checkpoint_is_noticed(embedded: Study, tmp_path: Path) -> None:
     def nudge(rows: list[dict[str, Any]]) -> None:
         rows[1]["parameters"][0] += 1e-15
@@ -134,22 +191,44 @@ def test_a_changed_checkpoint_is_noticed(embedded: Study, tmp_path: Path) -> Non
         forged.rollout(21, 0, 0)
 
 
-def test_an_audit_draws_the_same_rows_for_the_same_seed(embedded: Study) -> None:
-    first, again = (audit(embedded, 3, 5, lambda *_: None) for _ in range(2))
+def test_an_audit_draws_the_same_rows_for_the_same_seed(
+    embedded: Study, registered: dict[str, Specification]
+) -> None:
+    first, again = (audit(embedded, 3, 5, registered, lambda *_: None) for _ in range(2))
     assert first == again
     assert sum(first.sampled.values()) == 3
 
 
-def test_an_audit_knows_how_many_rows_there_are(embedded: Study) -> None:
-    tables = ("episodes", "groups", "luck_share")
+def test_an_audit_knows_how_many_rows_there_are(
+    embedded: Study, registered: dict[str, Specification]
+) -> None:
+    tables = ("episodes", "groups", "luck_share", "checkpoints")
     files = [embedded.folder / f for t in tables for f in embedded.manifest.tables[t].files]
     rows = sum(pq.read_metadata(file).num_rows for file in files)
-    assert audit(embedded, 1, 0, lambda *_: None).rows == rows
+    assert audit(embedded, 1, 0, registered, lambda *_: None).rows == rows
 
 
 def test_an_audit_of_summary_figures_is_incomplete(published: Study) -> None:
     with pytest.raises(IncompleteError, match="no rows that can be played"):
-        audit(published, 1, 0, lambda *_: None)
+        audit(published, 1, 0, {}, lambda *_: None)
+
+
+def test_a_run_of_another_specification_than_registered_is_noticed(
+    embedded: Study, registered: dict[str, Specification]
+) -> None:
+    others = {name: replace(one, learning_rate="0.004") for name, one in registered.items()}
+    with pytest.raises(VerificationError, match="the specification of") as error:
+        audit(embedded, 1, 0, others, lambda *_: None)
+    assert error.value.where == "learning_rate"
+
+
+def test_a_run_that_was_not_registered_is_noticed(embedded: Study) -> None:
+    with pytest.raises(VerificationError, match="no run of the registered matrix"):
+        audit(embedded, 1, 0, {}, lambda *_: None)
+
+
+def test_the_command_refuses_summary_figures(toolkit: Callable[..., Result]) -> None:
+    assert toolkit("registers", "audit", "--study", "published").code == 3
 
 
 def test_the_command_replays_an_evaluation(toolkit: Callable[..., Result]) -> None:
