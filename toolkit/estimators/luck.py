@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import fsum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -94,9 +95,9 @@ def mean_luck_share(tables: ArrayLike) -> MeanLuckShare:
         raise ValueError(f"expected tasks × schedules × rollouts, found shape {r.shape}")
     tasks = [luck_share(table) for table in r]
     shares = [task.share for task in tasks if task.share is not None]
-    between, within = sum(task.between for task in tasks), sum(task.within for task in tasks)
+    between, within = fsum(task.between for task in tasks), fsum(task.within for task in tasks)
     return MeanLuckShare(
-        mean=sum(shares) / len(shares) if shares else None,
+        mean=fsum(shares) / len(shares) if shares else None,
         pooled=between / (between + within) if between + within > 0 else None,
         tasks=len(tasks),
         defined=len(shares),

@@ -1,6 +1,6 @@
 """Auditing a study: rows drawn at random and played again, each from its run's checkpoint.
 
-Rows are drawn uniformly over the tables that can be played: episodes, training groups, rows of the luck-share
+As many rows are drawn of each table that can be played: episodes, training groups, rows of the luck-share
 tables, checkpoints. Before any row of a run, its specification is compared with the registered one. The audit
 fails on the first difference.
 """
@@ -89,27 +89,35 @@ def _check_specification(replayer: Replayer, registered: Mapping[str, Specificat
 
 
 def _draw(study: Study, sample: int, seed: int) -> tuple[dict[str, list[tuple[str, int]]], int]:
-    """Draw rows; return run → (table, position in the run's file), and how many rows there are."""
-    files = [
-        (table, PurePosixPath(name).stem, study.manifest.files[name].rows or 0)
-        for table in PLAYABLE
-        if study.has(table)
-        for name in study.manifest.tables[table].files
-    ]
-    total = sum(rows for _, _, rows in files)
-    if not total:
+    """Draw rows of every table; return run → (table, position in its file), and how many there are."""
+    files = {table: _files(study, table) for table in PLAYABLE if study.has(table)}
+    totals = {table: sum(rows for _, rows in listed) for table, listed in files.items()}
+    if not files:
         raise IncompleteError(
             f"study {study.name!r} holds no rows that can be played again",
             where=study.folder,
             remedy="audit a study that ships its rows: --study embedded",
         )
-    stream = Stream(derive("audit/v1", seed, study.name))
     chosen: dict[str, list[tuple[str, int]]] = {}
-    for number in sorted(stream.sample(range(total), min(sample, total))):
-        at = number
-        for table, run_id, rows in files:
-            if at < rows:
-                chosen.setdefault(run_id, []).append((table, at))
-                break
-            at -= rows
-    return chosen, total
+    for place, (table, listed) in enumerate(files.items()):
+        share = sample // len(files) + (place < sample % len(files))
+        stream = Stream(derive("audit/v1", seed, study.name, table))
+        for number in stream.sample(range(totals[table]), min(share, totals[table])):
+            run_id, at = _found(listed, number)
+            chosen.setdefault(run_id, []).append((table, at))
+    return chosen, sum(totals.values())
+
+
+def _files(study: Study, table: str) -> list[tuple[str, int]]:
+    """Return the run and the number of rows of each of a table's files."""
+    names = study.manifest.tables[table].files
+    return [(PurePosixPath(name).stem, study.manifest.files[name].rows or 0) for name in names]
+
+
+def _found(files: list[tuple[str, int]], number: int) -> tuple[str, int]:
+    """Return the run of a table's row, and the row's position in the run's file."""
+    for run_id, rows in files:
+        if number < rows:
+            return run_id, number
+        number -= rows
+    raise IndexError(number)

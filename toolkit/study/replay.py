@@ -155,7 +155,8 @@ class Replayer:
         return episode
 
     def _set(self, row: Row) -> EvaluationSet:
-        sets = sets_at(self.specification.battery, self.specification.at_noise, is_last=True)
+        is_last = row["step"] == self.specification.steps
+        sets = sets_at(self.specification.battery, self.specification.at_noise, is_last=is_last)
         wanted = (row["phase"], row["regime"])
         found = next((one for one in sets if (one.phase, one.regime) == wanted), None)
         if found is None or row["task"] >= found.tasks or row["schedule"] >= found.schedules:
