@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -99,6 +101,7 @@ def run_study(
         tables = _play_again(registered, registration, specifications, number, is_all=selection.is_everything)
         _report_check(registered.name, specifications, tables, as_json=as_json)
         return
+    _wait_for_freeze(registration)
     into = home.registers if into is None and selection.is_everything else into
     workplace = _workplace(home, registration.name, folder)
     document: dict[str, Any] = {"study": registration.name, "folder": str(workplace.folder)}
@@ -180,7 +183,10 @@ def _specify(
     from toolkit.study.matrix import specify
 
     book = load_rulebook(registration.rules, [amendment.rules for amendment in registration.amendments])
-    return specify(book.plan, (registration.name, anchor(registration)), pools, selection)
+    # A registration whose runs are played elsewhere need not have its tokens here.
+    playable = any(cell.regime for cell in book.plan.cells)
+    named = (registration.name, anchor(registration) if playable else "")
+    return specify(book.plan, named, pools, selection)
 
 
 def _pool_digests(home: Home) -> dict[str, str]:
@@ -189,6 +195,15 @@ def _pool_digests(home: Home) -> dict[str, str]:
     registered = load_study(TASK_POOLS, home) if (home.registers / TASK_POOLS).is_dir() else None
     with steps("pools") as progress:
         return digests(POOLS, registered, progress)
+
+
+def _wait_for_freeze(registration: Registration) -> None:
+    from toolkit.prereg.settling import seconds_to_settle
+
+    left = seconds_to_settle(registration, datetime.now(UTC))
+    if left:
+        click.echo(f"the freeze is only just over: waiting {left:.0f} s before the first launch", err=True)
+        time.sleep(left)
 
 
 def _check_asked(

@@ -75,7 +75,23 @@ def test_explain_shows_rule_numbers_and_rows(toolkit: Callable[..., Result]) -> 
 def test_a_miss_fails_only_when_asked_to(toolkit: Callable[..., Result]) -> None:
     assert toolkit("decide", "H2a").code == 0
     assert toolkit("decide", "H2a", "--fail-on-miss").code == 1
-    assert toolkit("decide", "H1a", "H4", "--fail-on-miss").code == 0
+    assert toolkit("decide", "H1a", "H4", "--study", "published", "--fail-on-miss").code == 0
+
+
+def test_every_study_that_has_a_rule_decides_it(toolkit: Callable[..., Result]) -> None:
+    found = [(d["rule"], d["study"]) for d in toolkit("decide", "H2a", "H1b", "E1", "--json").json()]
+    assert found == [("H2a", "embedded"), ("E1", "embedded"), ("H2a", "published"), ("H1b", "published")]
+
+
+def test_a_rule_that_no_study_has_is_wrong_usage(toolkit: Callable[..., Result]) -> None:
+    assert toolkit("decide", "H2a", "H99").code == 2
+
+
+@pytest.mark.parametrize("command", ["decide", "explain"])
+def test_a_study_that_was_named_needs_the_rule(toolkit: Callable[..., Result], command: str) -> None:
+    result = toolkit(command, "H1b", "--study", "embedded")
+    assert result.code == 2
+    assert "has no rule 'H1b'" in result.err
 
 
 def test_verify_prereg_names_the_disclosed_exception(toolkit: Callable[..., Result]) -> None:
@@ -104,12 +120,13 @@ def test_reproduce_builds_the_site_and_ends_with_the_table(
     assert "gate2" in result.out
     document = toolkit("reproduce", "--site", tmp_path / "site", "--json").json()
     assert document["site"]["changed"] == []
-    assert len(document["decisions"]) == 21
+    assert len(document["decisions"]) == 21 + 23
+    assert document["audits"] == [{"study": "embedded", "verdict": "verified", "sample": 8}]
 
 
 def test_a_study_can_be_named_by_its_folder(toolkit: Callable[..., Result], home: Home) -> None:
     by_path = toolkit("decide", "H2a", "--study", home.registers / "published", "--json")
-    assert by_path.json() == toolkit("decide", "H2a", "--json").json()
+    assert by_path.json() == toolkit("decide", "H2a", "--study", "published", "--json").json()
 
 
 def break_parquet(home: Home) -> None:
@@ -440,7 +457,7 @@ def test_a_later_amendment_is_applied_and_named(toolkit: Callable[..., Result], 
     (folder / "amendments" / "A2.toml").write_text(text)
     digest = hashlib.sha256(text.encode()).hexdigest()
     rehash(folder, [*chained(folder), "amendments/A2.toml"])
-    (decision,) = toolkit("decide", "H3", "--json").json()
+    (decision,) = toolkit("decide", "H3", "--study", "published", "--json").json()
     assert decision["verdict"] == "miss"
     verified = toolkit("verify-prereg")
     assert verified.code == 1

@@ -153,7 +153,8 @@ def test_a_repository_of_tasks_is_not_decided(
 def test_where_no_study_has_runs_nothing_is_decided_silently(
     toolkit: Callable[..., Result], copy: Home, command: tuple[str, ...]
 ) -> None:
-    shutil.rmtree(copy.registers / "published")
+    for name in ("embedded", "published"):
+        shutil.rmtree(copy.registers / name)
     done = toolkit(*command)
     assert (done.code, done.out) == (3, "")
     assert "no study here has runs" in done.err

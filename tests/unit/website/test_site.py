@@ -13,6 +13,7 @@ import pytest
 
 from tests.conftest import CHECKOUT, Result
 from tests.unit.decisions.rows_study import registered_study
+from toolkit.cli.load import load_cases
 from toolkit.decisions.case import Case, open_case
 from toolkit.website.build import site_content
 from toolkit.website.charts import learning_curves
@@ -20,6 +21,8 @@ from toolkit.website.charts import learning_curves
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from toolkit.places import Home
 
 SITE = CHECKOUT / "site"
 VOID = {"meta", "link", "br", "img", "hr", "input"}
@@ -69,8 +72,11 @@ def test_the_shipped_site_is_what_the_registers_give(toolkit: Callable[..., Resu
     assert result.code == 0, result.err
 
 
-def test_every_rule_has_a_page(case: Case) -> None:
-    assert set(PAGES) == {"index.html"} | {f"published/{rule}.html" for rule in case.book.rules}
+def test_every_rule_of_every_study_has_a_page(home: Home) -> None:
+    cases = load_cases((), home)
+    assert set(PAGES) == {"index.html"} | {
+        f"{case.study.name}/{rule}.html" for case in cases for rule in case.book.rules
+    }
 
 
 @pytest.mark.parametrize("name", PAGES)
