@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from toolkit.decisions.decision import Decision
 
 WIDTH = 620
+COARSE = 0.05  # below it, ticks lie closer than two digits can tell apart
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,8 @@ class Chart:
     caption: str
 
 
-def learning_curves(points: Sequence[CurvePoint], title: str) -> Chart | None:
+@lru_cache(maxsize=256)  # several rules show one curve
+def learning_curves(points: tuple[CurvePoint, ...], title: str) -> Chart | None:
     """Draw true success over training steps: a thin line a seed, a bold one an arm's mean.
 
     Args:
@@ -104,8 +108,11 @@ def seed_differences(decision: Decision, arms: Sequence[str]) -> Chart | None:
     mean = {"row": "mean", "value": rounded(estimate.mean), "label": f"{rounded(estimate.mean):+.4f}"}
     order = [str(seed["row"]) for seed in seeds] + ["mean"]
     y = alt.Y("row:N", sort=order, title=None, axis=alt.Axis(ticks=False, domain=False))
+    shown = (value for value in (*estimate.members.values, estimate.mean) if not isinstance(value, Missing))
+    widest = max(map(abs, shown))
+    digits = "+.2f" if widest >= COARSE else "+.3f"
     x = alt.X(
-        "value:Q", title=f"{estimate.title} ({estimate.unit})", axis=alt.Axis(format="+.2f", tickCount=8)
+        "value:Q", title=f"{estimate.title} ({estimate.unit})", axis=alt.Axis(format=digits, tickCount=8)
     )
     dots = alt.Chart(alt.Data(values=seeds)).mark_circle(size=90, color=FAINT, opacity=1).encode(x=x, y=y)
     point = alt.Chart(alt.Data(values=[mean])).mark_point(
@@ -166,11 +173,16 @@ def _vertical(at: float, colour: str, dash: list[int]) -> Any:
 
 
 def _draw(chart: Any, title: str, caption: str, height: int) -> Chart:
+    specification = chart.properties(width=WIDTH, height=height, title=title).configure(**config()).to_dict()
+    return Chart(_accessible(_svg(json.dumps(specification)), title, caption), caption)
+
+
+@lru_cache(maxsize=256)
+def _svg(specification: str) -> str:
     import vl_convert
 
-    specification = chart.properties(width=WIDTH, height=height, title=title).configure(**config()).to_dict()
-    svg = vl_convert.vegalite_to_svg(specification, vl_version="6.4")
-    return Chart(_accessible(svg, title, caption), caption)
+    svg: str = vl_convert.vegalite_to_svg(specification, vl_version="6.4")
+    return svg
 
 
 def _accessible(svg: str, title: str, caption: str) -> str:
