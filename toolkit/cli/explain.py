@@ -132,7 +132,7 @@ def _estimate_lines(decision: Decision, shown: dict[str, Any]) -> Iterator[str]:
 
 
 def _provenance_lines(case: Case, shown: dict[str, Any]) -> Iterator[str]:
-    yield "\nRows (paste into toolkit sql)"
+    yield f"\nRows (paste into toolkit sql --study {shown['study']})"
     for endpoint in shown["endpoints"]:
         yield f"  {endpoint['id']}: {endpoint['title']}"
         yield f"    {endpoint['rows']}"
