@@ -7,7 +7,7 @@ import click
 from toolkit.cli.load import load_study, registered_runs
 from toolkit.cli.output import json_option, print_json
 from toolkit.cli.progress import steps
-from toolkit.errors import IncompleteError, UsageError
+from toolkit.errors import UsageError
 from toolkit.places import find_home
 
 DEFAULT_SAMPLE = 16
@@ -42,16 +42,11 @@ def audit(*, study: str | None, sample: int, seed: int, as_json: bool) -> None:
       toolkit registers audit --study embedded --sample 4
       toolkit registers audit --study embedded --sample 2 --seed 7 --json
     """
-    from toolkit.study.audit import PLAYED_WITH
     from toolkit.study.audit import audit as audit_study
+    from toolkit.study.audit import check_playable
 
     opened = load_study(study or _with_rows())
-    if not opened.has(PLAYED_WITH):
-        raise IncompleteError(
-            f"study {opened.name!r} holds no rows that can be played again",
-            where=opened.folder,
-            remedy="audit a study that ships its rows: --study embedded",
-        )
+    check_playable(opened)
     registered = registered_runs(opened)
     with steps("audit") as progress:
         done = audit_study(

@@ -117,14 +117,12 @@ def registered_runs(study: Study, home: Home | None = None) -> dict[str, Specifi
     Raises:
         IncompleteError: the registration or one of its tokens is not here.
     """
-    from toolkit.prereg.anchor import anchor
-    from toolkit.study.matrix import specify
+    from toolkit.study.matrix import specify_registered
     from toolkit.study.task_pools import digests
 
     (case,) = load_cases((str(study.folder),), home)
-    named = (case.registration.name, anchor(case.registration))
     pools = digests(STUDY_POOLS, study, lambda _: None)
-    return {run.run_id: run for run in specify(case.book.plan, named, pools)}
+    return {run.run_id: run for run in specify_registered(case.registration, pools)}
 
 
 def registration_ref(home: Home) -> RegistrationRef:

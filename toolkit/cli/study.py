@@ -178,15 +178,9 @@ def _registration(name: str, home: Home) -> Registration:
 def _specify(
     registration: Registration, selection: Selection, pools: dict[str, str]
 ) -> tuple[Specification, ...]:
-    from toolkit.decisions.rulebook import load_rulebook
-    from toolkit.prereg.anchor import anchor
-    from toolkit.study.matrix import specify
+    from toolkit.study.matrix import specify_registered
 
-    book = load_rulebook(registration.rules, [amendment.rules for amendment in registration.amendments])
-    # A registration whose runs are played elsewhere need not have its tokens here.
-    playable = any(cell.regime for cell in book.plan.cells)
-    named = (registration.name, anchor(registration) if playable else "")
-    return specify(book.plan, named, pools, selection)
+    return specify_registered(registration, pools, selection)
 
 
 def _pool_digests(home: Home) -> dict[str, str]:

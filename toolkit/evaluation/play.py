@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from toolkit.registers.arrow import Row
 
 NO_FAULTS = dict.fromkeys(FAULTS, 0)
-NO_RECOVERY = dict.fromkeys(f"{code}_{part}" for code in RECOVERIES for part in ("due", "made"))
 
 
 def evaluate(policy: Policy, evaluation: EvaluationSet, run_id: str, step: int, sampling: int) -> list[Row]:

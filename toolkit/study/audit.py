@@ -66,6 +66,7 @@ def audit(
         VerificationError: a row comes out otherwise, or a run has another specification than registered.
         DamagedError: a file is damaged.
     """
+    check_playable(study)
     chosen, total = _draw(study, sample, seed)
     played = 0
     for run_id in sorted(chosen):
@@ -77,6 +78,20 @@ def audit(
             played += 1
     counts = {table: sum(t == table for places in chosen.values() for t, _ in places) for table in PLAYABLE}
     return Audited(total, counts, tuple(sorted(chosen)))
+
+
+def check_playable(study: Study) -> None:
+    """Check that a study holds rows that can be played again.
+
+    Raises:
+        IncompleteError: it does not.
+    """
+    if not study.has(PLAYED_WITH):
+        raise IncompleteError(
+            f"study {study.name!r} holds no rows that can be played again",
+            where=study.folder,
+            remedy="audit a study that ships its rows: --study embedded",
+        )
 
 
 def _check_specification(replayer: Replayer, registered: Mapping[str, Specification]) -> None:
@@ -92,12 +107,6 @@ def _draw(study: Study, sample: int, seed: int) -> tuple[dict[str, list[tuple[st
     """Draw rows of every table; return run → (table, position in its file), and how many there are."""
     files = {table: _files(study, table) for table in PLAYABLE if study.has(table)}
     totals = {table: sum(rows for _, rows in listed) for table, listed in files.items()}
-    if not files:
-        raise IncompleteError(
-            f"study {study.name!r} holds no rows that can be played again",
-            where=study.folder,
-            remedy="audit a study that ships its rows: --study embedded",
-        )
     chosen: dict[str, list[tuple[str, int]]] = {}
     for place, (table, listed) in enumerate(files.items()):
         share = sample // len(files) + (place < sample % len(files))

@@ -10,14 +10,17 @@ from fnmatch import fnmatchcase
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from toolkit.decisions.rulebook import load_rulebook
 from toolkit.errors import IncompleteError, RuleError, UsageError
 from toolkit.noise.regimes import REGIMES
+from toolkit.prereg.anchor import anchor
 from toolkit.training.specification import Specification
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from toolkit.decisions.plan import Cell, Fixed, Plan
+    from toolkit.prereg.registration import Registration
 
 REFERENCE_ARM = "clean"
 PILOT = "pilot"
@@ -97,6 +100,20 @@ def specify(
     if not chosen:
         raise UsageError("no run is in every part of the selection", remedy="leave one of its parts out")
     return chosen
+
+
+def specify_registered(
+    registration: Registration, pools: Mapping[str, str], selection: Selection = EVERYTHING
+) -> tuple[Specification, ...]:
+    """Return the selected runs of a registration, with every amendment applied; errors as `specify`.
+
+    Raises:
+        IncompleteError: a token of the registration is not here.
+    """
+    book = load_rulebook(registration.rules, [amendment.rules for amendment in registration.amendments])
+    # A registration whose runs are played elsewhere need not have its tokens here.
+    playable = any(cell.regime for cell in book.plan.cells)
+    return specify(book.plan, (registration.name, anchor(registration) if playable else ""), pools, selection)
 
 
 def run_name(condition: str, arm: str, scale_rewards: str, seed: int) -> str:

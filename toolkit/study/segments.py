@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import struct
 import zlib
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from toolkit.errors import DamagedError
 from toolkit.registers.schema import TABLES
 from toolkit.tasks.task import canonical
+from toolkit.training.checkpoint import checkpoint_sha256
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 NAMES = ("groups", "episodes", "luck_share", "checkpoints")
 """Tables that a segment has rows of."""
-STATE = ("parameters", "first_moment", "second_moment")
 
 _QUICK = 1
 """Level of compression: a fifth of the size, and no wait."""
@@ -133,12 +132,6 @@ def rows_of(raw: bytes, where: object) -> Segment:
         name: [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
         for name, table in tables.items()
     }
-
-
-def checkpoint_sha256(row: Row) -> str:
-    """Return the SHA-256 of a checkpoint: parameters and both moments, as little-endian doubles."""
-    values = [value for name in STATE for value in row[name]]
-    return hashlib.sha256(struct.pack(f"<{len(values)}d", *values)).hexdigest()
 
 
 _IN_WORDS = {

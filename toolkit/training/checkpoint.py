@@ -21,7 +21,7 @@ PARTS = ("parameters", "first_moment", "second_moment")
 def checkpoint_row(run_id: str, weights: Weights) -> Row:
     """Return weights as a row of `checkpoints`."""
     parts = {name: list(getattr(weights, name)) for name in PARTS}
-    return {"run_id": run_id, "step": weights.step, **parts, "sha256": _sha256(parts)}
+    return {"run_id": run_id, "step": weights.step, **parts, "sha256": checkpoint_sha256(parts)}
 
 
 def read_checkpoint(row: Mapping[str, Any], run_id: str, size: int) -> Weights:
@@ -46,17 +46,18 @@ def read_checkpoint(row: Mapping[str, Any], run_id: str, size: int) -> Weights:
             found=", ".join(map(str, sorted(lengths))),
             where=f"{run_id} at step {row['step']}",
         )
-    if _sha256(parts) != row["sha256"]:
+    if checkpoint_sha256(parts) != row["sha256"]:
         raise DamagedError(
             "the checkpoint's numbers are not those that were written",
             expected=row["sha256"],
-            found=_sha256(parts),
+            found=checkpoint_sha256(parts),
             where=f"{run_id} at step {row['step']}",
         )
     return Weights(row["step"], *(tuple(parts[name]) for name in PARTS))
 
 
-def _sha256(parts: Mapping[str, Any]) -> str:
+def checkpoint_sha256(parts: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of a checkpoint: parameters and both moments, as little-endian doubles."""
     digest = hashlib.sha256()
     for name in PARTS:
         digest.update(struct.pack(f"<{len(parts[name])}d", *parts[name]))

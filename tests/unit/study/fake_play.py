@@ -15,8 +15,8 @@ from toolkit.evaluation.diagnostic import POOL, SAMPLES, SCHEDULES
 from toolkit.evaluation.sets import final_sets, periodic_sets
 from toolkit.registers.row_tables import FAULTS, RECOVERIES
 from toolkit.seeds import derive, evaluation_seed
-from toolkit.study.segments import checkpoint_sha256
 from toolkit.tasks.pools import POOLS
+from toolkit.training.checkpoint import checkpoint_sha256
 from toolkit.training.specification import Specification
 
 if TYPE_CHECKING:
