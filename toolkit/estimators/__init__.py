@@ -15,8 +15,11 @@ _HOMES = {
     "counted_bootstrap": "counted",
     "crossed_bootstrap": "bootstrap",
     "crossed_bootstraps": "bootstrap",
+    "debiased_between_share": "pooled",
     "draw_weights": "bootstrap",
+    "enumerated_outcome_moments": "outcome",
     "exact_condition": "condition",
+    "exact_conditions": "condition",
     "group_gradient": "advantages",
     "leave_one_out": "advantages",
     "leave_one_out_means": "secondary",
@@ -27,7 +30,12 @@ _HOMES = {
     "mean_luck_share": "luck",
     "minimal_detectable_effect": "secondary",
     "nested_bootstrap": "bootstrap",
+    "noise_within_share": "pooled",
+    "norm_over_floor": "pooled",
     "orthogonal_condition": "condition",
+    "outcome_moments": "outcome",
+    "pooled_trace": "pooled",
+    "regrouped_moments": "regrouping",
     "reward_contrast": "contrast",
     "seed_enumerated_bootstrap": "bootstrap",
     "sign_flip": "secondary",
@@ -38,6 +46,7 @@ _HOMES = {
     "t_interval": "secondary",
     "t_quantile": "secondary",
     "task_differences": "differences",
+    "task_uncertainties": "taskwise",
 }
 
 __all__ = [  # noqa: PLE0604 - the names are the keys above

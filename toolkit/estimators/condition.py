@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from toolkit.estimators.spurious import check_rate
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
 
 Number: TypeAlias = float | Fraction
 
@@ -61,13 +62,40 @@ def exact_condition(outcomes: ArrayLike, gram: ArrayLike) -> Condition:
     import numpy as np
 
     r, k = np.asarray(outcomes, dtype=float), np.asarray(gram, dtype=float)
-    if r.ndim != 1 or len(r) < 1 or k.shape != (len(r), len(r)):
+    if r.ndim != 1 or k.ndim != 2:  # noqa: PLR2004 - a matrix
+        raise ValueError(f"expected outcomes (G,) and a Gram matrix (G, G), found {r.shape} and {k.shape}")
+    left, right = exact_conditions(r[None], k[None])
+    return Condition(float(left[0]), float(right[0]))
+
+
+def exact_conditions(outcomes: ArrayLike, gram: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Both sides of the exact condition, clean group by clean group.
+
+    Args:
+        outcomes: true outcomes r in {0, 1}, shape (T, G).
+        gram: inner products of the scores, shape (T, G, G); symmetric.
+
+    Returns:
+        Left and right sides, shape (T,) each, in score².
+
+    Raises:
+        ValueError: as `exact_condition`.
+
+    Source:
+        As `exact_condition`.
+    """
+    import numpy as np
+
+    r, k = np.asarray(outcomes, dtype=float), np.asarray(gram, dtype=float)
+    if r.ndim != 2 or not r.size or k.shape != (*r.shape, r.shape[1]):  # noqa: PLR2004 - a table
         raise ValueError(f"expected outcomes (G,) and a Gram matrix (G, G), found {r.shape} and {k.shape}")
     if not (np.isin(r, (0.0, 1.0)).all() and np.isfinite(k).all()):
         raise ValueError("outcomes are 0 or 1 and inner products are finite")
-    centred = k - k.mean(axis=0) - k.mean(axis=1, keepdims=True) + k.mean()
-    size = len(r) ** 2
-    return Condition(float(r @ centred @ r) / size, float(r @ np.diag(centred)) / size)
+    rows, columns = k.mean(axis=2, keepdims=True), k.mean(axis=1, keepdims=True)
+    centred = k - rows - columns + rows.mean(axis=1, keepdims=True)
+    size = r.shape[1] ** 2
+    left = (centred * r[:, :, None] * r[:, None, :]).sum(axis=(1, 2)) / size
+    return left, (r * np.diagonal(centred, axis1=1, axis2=2)).sum(axis=1) / size
 
 
 def orthogonal_condition(successes: int, group_size: int, squared_norm: Number = 1) -> Condition:

@@ -10,7 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.estimators import exact_condition, group_gradient, mean_centred, orthogonal_condition
+from toolkit.estimators import (
+    exact_condition,
+    exact_conditions,
+    group_gradient,
+    mean_centred,
+    orthogonal_condition,
+)
 
 
 def traces(outcomes: np.ndarray, scores: np.ndarray, q: float) -> tuple[float, float]:
@@ -80,3 +86,50 @@ def test_what_is_no_group_is_refused(outcomes: object, gram: object) -> None:
 def test_what_is_no_count_is_refused(successes: int, size: int) -> None:
     with pytest.raises(ValueError, match="expected 0 <= k <= G"):
         orthogonal_condition(successes, size)
+
+
+@given(st.integers(0, 2**31), st.integers(1, 4), st.integers(1, 6))
+def test_many_groups_are_one_group_after_the_other(seed: int, groups: int, size: int) -> None:
+    rng = np.random.default_rng(seed)
+    outcomes, scores = rng.integers(0, 2, (groups, size)), rng.normal(size=(groups, size, 3))
+    left, right = exact_conditions(outcomes, scores @ scores.swapaxes(1, 2))
+    for at in range(groups):
+        one = exact_condition(outcomes[at], scores[at] @ scores[at].T)
+        assert (left[at], right[at]) == pytest.approx((one.left, one.right), abs=1e-12)
+        # eq:condition, from the vectors.
+        centred = scores[at] - scores[at].mean(axis=0)
+        gradient = ((outcomes[at] - outcomes[at].mean())[:, None] * scores[at]).mean(axis=0)
+        assert left[at] == pytest.approx(gradient @ gradient, abs=1e-12)
+        assert right[at] == pytest.approx(
+            (outcomes[at] * (centred**2).sum(axis=1)).sum() / size**2, abs=1e-12
+        )
+
+
+def test_both_sides_agree_with_at_most_one_success() -> None:
+    """With one success the clean gradient is that rollout's centred score over G; with none, nothing."""
+    rng = np.random.default_rng(8)
+    scores = rng.normal(size=(2, 5, 4))
+    outcomes = np.array([[0, 0, 1, 0, 0], [0] * 5])
+    left, right = exact_conditions(outcomes, scores @ scores.swapaxes(1, 2))
+    assert left == pytest.approx(right, abs=1e-14)
+    assert left[0] > 0
+    assert (left[1], right[1]) == (0, 0)
+
+
+def test_two_clusters_of_scores_have_their_closed_form() -> None:
+    """Two clusters of scores: L = (k(G-k)/G²)² d², R = k (G-k)²/G⁴ d², equal only where k = 1."""
+    for k in range(1, 6):
+        outcomes = (np.arange(6) < k).astype(float)
+        scores = outcomes[:, None] * np.array([3.0, 4.0])
+        left, right = exact_conditions([outcomes], [scores @ scores.T])
+        assert left[0] == pytest.approx((k * (6 - k) / 36) ** 2 * 25, abs=1e-12)
+        assert right[0] == pytest.approx(k * (6 - k) ** 2 / 6**4 * 25, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "gram"),
+    [([1, 0], np.eye(2)), ([[1, 0]], np.eye(2)), ([[1, 2]], np.eye(2)[None]), (np.zeros((0, 2)), np.eye(2))],
+)
+def test_what_are_no_groups_is_refused(outcomes: object, gram: object) -> None:
+    with pytest.raises(ValueError, match=r"expected outcomes|outcomes are"):
+        exact_conditions(outcomes, gram)

@@ -1,0 +1,255 @@
+"""Moments under outcome noise: the closed form, every mask listed, and both from the definition."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from fractions import Fraction
+from itertools import permutations, product
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from toolkit.estimators import enumerated_outcome_moments, outcome_moments
+from toolkit.estimators.outcome import LARGEST_ENUMERATION, LARGEST_GROUP
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from toolkit.estimators.outcome import GroupMoments, OutcomeMoments
+    from toolkit.registers.study import Study
+
+DESIGNS = ("paired", "independent")
+EPSILON = 1e-4
+RATES = st.one_of(st.sampled_from([0.0, 0.1, 1.0]), st.floats(0, 1))
+WEIGHTS = st.sampled_from([None, 0.0, 0.5])
+"""None: left out; else the share of rollouts whose weight is zero."""
+
+
+def drawn(seed: int, tasks: int, size: int, zeros: float | None) -> tuple[np.ndarray, ...]:
+    """Return outcomes (T, G), scores (T, G, 3) and weights (T, G) or None."""
+    rng = np.random.default_rng(seed)
+    outcomes = rng.integers(0, 2, (tasks, size)).astype(float)
+    scores = rng.normal(size=(tasks, size, 3))
+    weights = (
+        None if zeros is None else rng.uniform(0, 2, (tasks, size)) * (rng.random((tasks, size)) > zeros)
+    )
+    return outcomes, scores, weights
+
+
+def masks(size: int, q: float, design: str) -> Iterator[tuple[tuple[int, ...], float]]:
+    """Yield what the grader lets stand, Z in {0, 1}^G, and how likely it is."""
+    if design == "paired":
+        yield (1,) * size, 1 - q
+        yield (0,) * size, q
+        return
+    for kept in product((0, 1), repeat=size):
+        yield kept, math.prod(1 - q if z else q for z in kept)
+
+
+def by_definition(
+    outcomes: Sequence[float], scores: np.ndarray, q: float, design: str, *, weights: object, scaled: bool
+) -> tuple[float, np.ndarray, np.ndarray, float]:
+    """Return E‖g‖², E g, E[A w] and the variance of a contrast, from R = Z r and g = Σ A w S."""
+    size = len(outcomes)
+    w = [1 / size] * size if weights is None else list(weights)
+    second, contrast = 0.0, 0.0
+    mean, advantages = np.zeros(scores.shape[1]), np.zeros(size)
+    for mask, chance in masks(size, q, design):
+        observed = [z * r for z, r in zip(mask, outcomes, strict=True)]
+        average = sum(observed) / size
+        spread = (
+            math.sqrt(sum((r - average) ** 2 for r in observed) / (size - 1)) + EPSILON if scaled else 1.0
+        )
+        weighted = [(r - average) / spread * one for r, one in zip(observed, w, strict=True)]
+        gradient = sum(a * s for a, s in zip(weighted, scores, strict=True))
+        second += chance * float(gradient @ gradient)
+        mean += chance * gradient
+        advantages += chance * np.array(weighted)
+        pairs = [(one - other) ** 2 for one, other in permutations(observed, 2)]
+        contrast += chance * sum(pairs) / len(pairs)
+    return second, mean, advantages, contrast
+
+
+def of(found: OutcomeMoments, design: str) -> GroupMoments:
+    return getattr(found, design)
+
+
+def gram(scores: np.ndarray) -> np.ndarray:
+    return np.einsum("tip,tjp->tij", scores, scores)
+
+
+@settings(max_examples=80)
+@given(st.integers(0, 2**31), st.integers(1, 3), st.integers(2, 7), RATES, WEIGHTS, st.booleans())
+def test_the_closed_form_is_what_listing_every_mask_gives(
+    seed: int, tasks: int, size: int, q: float, zeros: float | None, scaled: bool
+) -> None:
+    outcomes, scores, weights = drawn(seed, tasks, size, zeros)
+    closed = outcome_moments(outcomes, gram(scores), q, weights=weights, standardized=scaled)
+    listed = enumerated_outcome_moments(outcomes, gram(scores), q, weights=weights, standardized=scaled)
+    for design in DESIGNS:
+        one, other = of(closed, design), of(listed, design)
+        np.testing.assert_allclose(one.second, other.second, rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(one.coefficients, other.coefficients, rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(one.contrast, other.contrast, rtol=1e-10, atol=1e-14)
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 2**31), st.integers(2, 5), RATES, WEIGHTS, st.booleans())
+def test_both_are_what_the_definition_gives(
+    seed: int, size: int, q: float, zeros: float | None, scaled: bool
+) -> None:
+    outcomes, scores, weights = drawn(seed, 2, size, zeros)
+    for function in (outcome_moments, enumerated_outcome_moments):
+        found = function(outcomes, gram(scores), q, weights=weights, standardized=scaled)
+        for design in DESIGNS:
+            one = of(found, design)
+            for task in range(2):
+                mine = None if weights is None else weights[task]
+                second, mean, advantages, contrast = by_definition(
+                    outcomes[task], scores[task], q, design, weights=mine, scaled=scaled
+                )
+                assert one.second[task] == pytest.approx(second, rel=1e-10, abs=1e-12)
+                assert one.coefficients[task] == pytest.approx(advantages, rel=1e-10, abs=1e-12)
+                assert one.coefficients[task] @ scores[task] == pytest.approx(mean, rel=1e-10, abs=1e-12)
+                assert one.contrast[task] == pytest.approx(contrast, rel=1e-10, abs=1e-14)
+
+
+# ---------------------------------------------------------------------------------------- the largest group
+
+
+def largest(seed: int = 3) -> tuple[np.ndarray, np.ndarray]:
+    """Return 64 outcomes, 40 of them successes, and scores of whole numbers."""
+    rng = np.random.default_rng(seed)
+    outcomes = rng.permutation(np.arange(64) < 40).astype(int)
+    return outcomes, rng.integers(-3, 4, (64, 4))
+
+
+def exact_second(outcomes: np.ndarray, scores: np.ndarray, q: Fraction, design: str) -> Fraction:
+    """Return E‖(1/G) Σ (R_i - mean R) S_i‖² from E[R_i R_j] alone, in exact arithmetic.
+
+    With C the matrix of E[R_i R_j] and Sc the centred scores, it is Σ_ij C_ij Sc_i·Sc_j / G².
+    """
+    size, keep = len(outcomes), 1 - q
+    lengths = [[Fraction(int(value)) for value in row] for row in scores]
+    middle = [sum(column) / size for column in zip(*lengths, strict=True)]
+    centred = [[value - m for value, m in zip(row, middle, strict=True)] for row in lengths]
+    total = Fraction(0)
+    at = np.flatnonzero(outcomes)
+    for i in at:
+        for j in at:
+            both = keep if i == j or design == "paired" else keep * keep
+            total += both * sum(a * b for a, b in zip(centred[i], centred[j], strict=True))
+    return total / size**2
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_a_group_of_64_has_its_exact_second_moment(design: str) -> None:
+    outcomes, scores = largest()
+    found = outcome_moments([outcomes], [scores @ scores.T], 0.1)
+    expected = exact_second(outcomes, scores, Fraction(1, 10), design)
+    assert of(found, design).second[0] == pytest.approx(float(expected), rel=1e-12)
+
+
+def test_a_standardized_group_of_64_is_the_sum_over_what_is_kept() -> None:
+    """Given m of k kept, E[R_i R_j] is m/k on the diagonal of successes and m(m-1)/(k(k-1)) beside it."""
+    outcomes, scores = largest()
+    weights = np.random.default_rng(5).uniform(0, 1, 64)
+    size, k, q = 64, int(outcomes.sum()), Fraction(1, 10)
+    weighted = scores * weights[:, None]
+    products = weighted @ weighted.T
+    parts = []
+    for m in range(1, k + 1):
+        chance = math.comb(k, m) * (1 - q) ** m * q ** (k - m)
+        alone, both = m / k, m * (m - 1) / (k * (k - 1))
+        joint = np.outer(outcomes, outcomes) * both
+        joint[np.diag_indices(size)] = outcomes * alone
+        single = outcomes * alone
+        centred = joint - (single[:, None] + single[None, :]) * m / size + (m / size) ** 2
+        deviation = math.sqrt(Fraction(m * (size - m), size * (size - 1))) + EPSILON
+        parts.append(float(chance) * float((centred * products).sum()) / deviation**2)
+    found = outcome_moments([outcomes], [scores @ scores.T], 0.1, weights=[weights], standardized=True)
+    assert found.independent.second[0] == pytest.approx(math.fsum(parts), rel=1e-11)
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_a_group_of_64_is_what_drawn_masks_give_on_average(scaled: bool) -> None:
+    outcomes, scores = largest()
+    rng, number = np.random.default_rng(11), 20_000
+    observed = outcomes * (rng.random((number, 64)) < 0.9)
+    advantages = observed - observed.mean(axis=1, keepdims=True)
+    if scaled:
+        advantages /= observed.std(axis=1, ddof=1, keepdims=True) + EPSILON
+    gradients = advantages @ scores / 64
+    found = outcome_moments([outcomes], [scores @ scores.T], 0.1, standardized=scaled).independent
+    squares = (gradients**2).sum(axis=1)
+    assert abs(squares.mean() - found.second[0]) < 5 * squares.std() / math.sqrt(number)
+    gap = gradients.mean(axis=0) - found.coefficients[0] @ scores
+    assert (abs(gap) < 5 * gradients.std(axis=0) / math.sqrt(number)).all()
+
+
+# ------------------------------------------------------------------------- the published reward contrasts
+
+
+def test_published_reward_contrasts_follow_from_the_counts_of_successes(published: Study) -> None:
+    """Contrasts need no score: 64 groups of 8 with their numbers of successes, q = 0.10."""
+    counts: dict[tuple[str, int], list[int]] = {}
+    for row in published.rows("probe_clean_tasks"):
+        counts.setdefault((row["trajectory"], row["step"]), []).append(row["successes"])
+    rows = [row for row in published.rows("probe") if row["noise"] == "outcome"]
+    assert Counter((row["trajectory"], row["step"]) for row in rows) == dict.fromkeys(counts, 2)
+    assert len(counts) == 8
+    for row in rows:
+        successes = np.array(counts[row["trajectory"], row["step"]])
+        outcomes = np.arange(8) < successes[:, None]
+        found = outcome_moments(
+            outcomes,
+            np.zeros((64, 8, 8)),
+            0.1,
+            standardized=row["estimator"] == "SW",
+            weights=np.ones((64, 8)),
+        )
+        for design in DESIGNS:
+            assert of(found, design).contrast.mean() == pytest.approx(
+                row[f"reward_contrast_{design}"], abs=1e-12
+            )
+
+
+# ---------------------------------------------------------------------------------------- what is refused
+
+EYE = np.eye(2)[None]
+
+
+@pytest.mark.parametrize("function", [outcome_moments, enumerated_outcome_moments])
+@pytest.mark.parametrize(
+    ("outcomes", "products", "q", "weights", "reason"),
+    [
+        ([1, 0], np.eye(2), 0.1, None, "expected outcomes"),
+        (np.zeros((0, 2)), np.zeros((0, 2, 2)), 0.1, None, "expected outcomes"),
+        ([[1]], [[[1]]], 0.1, None, "2 <= G <= 64"),
+        (np.zeros((1, LARGEST_GROUP + 1)), np.eye(LARGEST_GROUP + 1)[None], 0.1, None, "2 <= G <= 64"),
+        ([[1, 0]], np.eye(3)[None], 0.1, None, "a Gram matrix a group"),
+        ([[1, 0]], EYE, 0.1, [[1, 1, 1]], "a weight a rollout"),
+        ([[1, 0.5]], EYE, 0.1, None, "outcomes are 0 or 1"),
+        ([[1, math.nan]], EYE, 0.1, None, "outcomes are 0 or 1"),
+        ([[1, 0]], EYE * math.nan, 0.1, None, "not finite"),
+        ([[1, 0]], EYE, 0.1, [[1, math.inf]], "not finite"),
+        ([[1, 0]], EYE, 1.1, None, "rate"),
+        ([[1, 0]], EYE, -0.1, None, "rate"),
+        ([[1, 0]], EYE, math.nan, None, "rate"),
+    ],
+)
+def test_what_is_no_group_is_refused(
+    function: object, outcomes: object, products: object, q: float, weights: object, reason: str
+) -> None:
+    with pytest.raises(ValueError, match=reason):
+        function(outcomes, products, q, weights=weights)
+
+
+def test_more_masks_than_can_be_listed_are_refused() -> None:
+    size = LARGEST_ENUMERATION + 1
+    with pytest.raises(ValueError, match="at most 16"):
+        enumerated_outcome_moments(np.ones((1, size)), np.eye(size)[None], 0.1)

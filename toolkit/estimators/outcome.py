@@ -1,0 +1,232 @@
+"""Moments of a group's gradient under one-sided outcome noise, exactly over every mask of the grader.
+
+A clean group's rollouts are fixed. A mask keeps or flips each true success: each on its own under the
+independent design, all of them at once under the paired one. Advantages are made anew for every mask.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from toolkit.estimators.advantages import EPSILON, SMALLEST_GROUP
+from toolkit.estimators.spurious import check_rate
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+LARGEST_GROUP = 64
+"""Beyond it the binomial weights of masks come near the rounding of a double."""
+LARGEST_ENUMERATION = 16
+
+
+@dataclass(frozen=True)
+class GroupMoments:
+    """First and second moment of each group's gradient g.
+
+    Args:
+        second: E‖g‖², shape (T,), in score² times squared weight.
+        coefficients: c with E[g] = Σ_i c_i S_i, shape (T, G), in the unit of the weights.
+        contrast: variance of a reward contrast within the group, shape (T,), in reward².
+    """
+
+    second: NDArray[np.float64]
+    coefficients: NDArray[np.float64]
+    contrast: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class OutcomeMoments:
+    """The moments under both designs."""
+
+    paired: GroupMoments
+    independent: GroupMoments
+
+
+@dataclass(frozen=True)
+class _Table:
+    """What a mask does on average, by the number k of successes; each shape (G + 1,).
+
+    Args:
+        kept: E[1/den²], of the diagonal of the successes' weighted inner products.
+        both: of their off-diagonal sum.
+        crossed: of the sum between the successes and all.
+        whole: of the sum over all.
+        success: mean advantage of a success.
+        failure: mean advantage of a failure.
+        contrast: mean of twice the sample variance of the observed rewards.
+    """
+
+    kept: NDArray[np.float64]
+    both: NDArray[np.float64]
+    crossed: NDArray[np.float64]
+    whole: NDArray[np.float64]
+    success: NDArray[np.float64]
+    failure: NDArray[np.float64]
+    contrast: NDArray[np.float64]
+
+
+def outcome_moments(
+    outcomes: ArrayLike,
+    gram: ArrayLike,
+    flip_rate: float,
+    *,
+    weights: ArrayLike | None = None,
+    standardized: bool = False,
+) -> OutcomeMoments:
+    """Moments of group gradients g = Σ_i A_i w_i S_i under grader flips, in closed form.
+
+    Given how many of its k successes a mask keeps, every choice of them is equally likely: an expectation
+    over 2^k masks becomes a sum over k + 1 numbers.
+
+    Args:
+        outcomes: true outcomes in {0, 1}, shape (T, G): clean group, rollout; 2 <= G <= 64.
+        gram: inner products of the scores, shape (T, G, G), in score².
+        flip_rate: probability q that a success is reported as a failure, in [0, 1].
+        weights: w of each rollout, shape (T, G); 1/G where they are left out (paper eq:g).
+        standardized: whether advantages are divided by the group's standard deviation plus ε.
+
+    Raises:
+        ValueError: shapes that do not fit, an outcome that is not 0 or 1, a value that is not finite, or a
+            rate outside [0, 1].
+
+    Source:
+        Paper sec:condition and app:probe, "Outcome noise". With s the successes and W = K∘ww',
+        E‖g‖² = Σ_m P(m) [P1 tr W_ss + P2 (Σ W_ss - tr W_ss) - 2 (m/G) P1 Σ W_s. + (m/G)² Σ W] / den_m²,
+        P1 = m/k, P2 = m(m - 1)/(k(k - 1)).
+    """
+    import numpy as np
+
+    r, k, w = _checked(outcomes, gram, weights)
+    check_rate(flip_rate)
+    successes = r.sum(axis=1).astype(int)
+    weighted = k * w[:, :, None] * w[:, None, :]
+    of_success = weighted * r[:, :, None]
+    trace = np.diagonal(of_success, axis1=1, axis2=2).sum(axis=1)
+    inner = (of_success * r[:, None, :]).sum(axis=(1, 2)) - trace
+    crossed, whole = of_success.sum(axis=(1, 2)), weighted.sum(axis=(1, 2))
+
+    def moments(table: _Table) -> GroupMoments:
+        t = successes
+        second = (
+            table.kept[t] * trace
+            + table.both[t] * inner
+            - table.crossed[t] * crossed
+            + table.whole[t] * whole
+        )
+        advantages = np.where(r == 1, table.success[t][:, None], table.failure[t][:, None])
+        return GroupMoments(second, advantages * w, table.contrast[t])
+
+    size = r.shape[1]
+    return OutcomeMoments(
+        moments(_table(size, flip_rate, standardized, True)),  # noqa: FBT003 - cached by position
+        moments(_table(size, flip_rate, standardized, False)),  # noqa: FBT003
+    )
+
+
+def enumerated_outcome_moments(
+    outcomes: ArrayLike,
+    gram: ArrayLike,
+    flip_rate: float,
+    *,
+    weights: ArrayLike | None = None,
+    standardized: bool = False,
+) -> OutcomeMoments:
+    """The moments of `outcome_moments`, mask by mask: its check, for groups of at most 16.
+
+    Raises:
+        ValueError: as `outcome_moments`, or a larger group.
+
+    Source:
+        Paper app:probe: independent masks have probability (1 - q)^kept q^flipped, paired ones keep or flip
+        all successes.
+    """
+    import numpy as np
+
+    from toolkit.estimators import advantages
+
+    r, k, w = _checked(outcomes, gram, weights)
+    check_rate(flip_rate)
+    size = r.shape[1]
+    if size > LARGEST_ENUMERATION:
+        raise ValueError(f"2^{size} masks are too many: at most {LARGEST_ENUMERATION} rollouts a group")
+    advantage = advantages.standardized if standardized else advantages.mean_centred
+    masks = (np.arange(2**size)[:, None] >> np.arange(size)) & 1
+    seconds: list[list[float]] = [[], []]
+    means: list[list[NDArray[np.float64]]] = [[], []]
+    contrasts: list[list[float]] = [[], []]
+    for outcome, products, weight in zip(r, k, w, strict=True):
+        # A mask over failures does nothing: each set of kept successes is listed once.
+        listed = masks[(masks <= outcome).all(axis=1)]
+        kept, successes = listed.sum(axis=1), int(outcome.sum())
+        alone = (1 - flip_rate) ** kept * flip_rate ** (successes - kept)
+        together = np.where(kept == successes, 1 - flip_rate, 0.0) + np.where(kept == 0, flip_rate, 0.0)
+        if not successes:
+            together = np.ones(1)
+        coefficients = advantage(listed) * weight
+        squares = ((coefficients @ products) * coefficients).sum(axis=1)
+        for at, chances in enumerate((together, alone)):
+            seconds[at].append(float(chances @ squares))
+            means[at].append(chances @ coefficients)
+            contrasts[at].append(float(chances @ (2 * listed.var(axis=1, ddof=1))))
+    paired, independent = (
+        GroupMoments(np.array(second), np.array(mean), np.array(contrast))
+        for second, mean, contrast in zip(seconds, means, contrasts, strict=True)
+    )
+    return OutcomeMoments(paired, independent)
+
+
+@lru_cache(maxsize=64)
+def _table(size: int, flip_rate: float, standardized: bool, paired: bool) -> _Table:  # noqa: FBT001
+    """Sum over the numbers of kept successes, once for a group size and rate."""
+    import numpy as np
+
+    columns = np.zeros((7, size + 1))
+    for k in range(1, size + 1):
+        for m, chance in _kept(k, flip_rate, paired=paired):
+            if m in (0, size):  # a constant group has no gradient
+                continue
+            spread = math.sqrt(m * (size - m) / (size * (size - 1))) + EPSILON if standardized else 1.0
+            one, two, share = m / k, m * (m - 1) / (k * (k - 1)) if k > 1 else 0.0, m / size
+            columns[:4, k] += np.array([one, two, 2 * share * one, share * share]) * (
+                chance / (spread * spread)
+            )
+            columns[4:6, k] += np.array([one - share, -share]) * (chance / spread)
+            columns[6, k] += 2 * m * (size - m) / (size * (size - 1)) * chance
+    return _Table(*columns)
+
+
+def _kept(successes: int, flip_rate: float, *, paired: bool) -> list[tuple[int, float]]:
+    """Return how many successes are kept, with what probability: exact, then rounded once.
+
+    Powers of doubles differ between machines in the last bit; those of fractions do not.
+    """
+    q = Fraction(flip_rate)
+    if paired:
+        return [(successes, float(1 - q)), (0, float(q))]
+    return [
+        (m, float(math.comb(successes, m) * (1 - q) ** m * q ** (successes - m)))
+        for m in range(successes + 1)
+    ]
+
+
+def _checked(
+    outcomes: ArrayLike, gram: ArrayLike, weights: ArrayLike | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    import numpy as np
+
+    r, k = np.asarray(outcomes, dtype=float), np.asarray(gram, dtype=float)
+    if r.ndim != 2 or not len(r) or not SMALLEST_GROUP <= r.shape[1] <= LARGEST_GROUP:  # noqa: PLR2004
+        raise ValueError(f"expected outcomes (T, G) with 2 <= G <= {LARGEST_GROUP}, found shape {r.shape}")
+    w = np.full(r.shape, 1 / r.shape[1]) if weights is None else np.asarray(weights, dtype=float)
+    if k.shape != (*r.shape, r.shape[1]) or w.shape != r.shape:
+        raise ValueError(f"expected a Gram matrix a group and a weight a rollout, found {k.shape}, {w.shape}")
+    if not np.isin(r, (0.0, 1.0)).all():
+        raise ValueError("outcomes are 0 or 1")
+    if not (np.isfinite(k).all() and np.isfinite(w).all()):
+        raise ValueError("an inner product or a weight is not finite")
+    return r, k, w
