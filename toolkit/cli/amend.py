@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 def amend(*, template: bool, **options: Any) -> None:
     """Add FILE to REGISTRATION: an amendment, which changes rules before the data that it concerns.
 
-    It names the rules that it replaces, why, and what had been seen, and is frozen like the registration.
+    It names the rules that it replaces, restates or adds, why, and what had been seen, and is frozen like the
+    registration.
 
     \b
     Examples:
@@ -151,6 +152,6 @@ def check_entry(registration: Registration, entry: Amendment | Deviation) -> Non
             book.rule(name)
         return
     book = load_rulebook(registration.rules, [*texts, entry.rules])
-    changed = {*entry.replaces, *entry.restates}
+    changed = {*entry.replaces, *entry.restates, *entry.adds}
     resting = {rule.id for rule in book.rules.values() if changed & book.names_of(rule)}
     check_not_vacuous(book, changed | resting)

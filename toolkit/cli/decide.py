@@ -13,7 +13,7 @@ from toolkit.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolkit.decisions.decision import Decision
+    from toolkit.decisions.decision import AmendmentRef, Decision
 
 
 @click.command()
@@ -97,16 +97,24 @@ def notes(decisions: Sequence[Decision]) -> list[str]:
             lines.append(f"{decision.rule}: READINGS DISAGREE ({readings}); {decision.binding} binds")
         if decision.original_verdict:
             lines.append(f"{decision.rule}: {decision.original_verdict} originally. {decision.superseded}")
-        if decision.amendment:
+        if decision.added_by:
+            lines.append(f"{decision.rule}: added by amendment {decision.added_by.id}")
+        if decision.amendment and decision.amendment.relation != "adds":
             done = "amended by" if decision.amendment.relation == "replaces" else "restated after amendment"
             lines.append(f"{decision.rule}: {done} {decision.amendment.id}")
-        if decision.rests_on:
-            names = ", ".join(ref.id for ref in decision.rests_on)
-            lines.append(f"{decision.rule}: rests on rules changed by amendment {names}")
+        for done, refs in _by_deed(decision.rests_on).items():
+            lines.append(f"{decision.rule}: rests on rules {done} by amendment {', '.join(refs)}")
         if decision.missing and decision.verdict != "not_run":
             lines.append(f"{decision.rule}: missing {'; '.join(decision.missing)}")
         lines += [f"{decision.rule}: CLOSE CALL: {call}" for call in decision.close_calls]
     return lines + _origins(decisions)
+
+
+def _by_deed(refs: Sequence[AmendmentRef]) -> dict[str, list[str]]:
+    """Return the amendments that changed rules, and those that added some, each once."""
+    deeds = {"changed": [ref for ref in refs if ref.relation != "adds"]}
+    deeds["added"] = [ref for ref in refs if ref.relation == "adds"]
+    return {deed: list(dict.fromkeys(ref.id for ref in done)) for deed, done in deeds.items() if done}
 
 
 def _origins(decisions: Sequence[Decision]) -> list[str]:

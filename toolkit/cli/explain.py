@@ -73,12 +73,20 @@ def explanation(case: Case, rule: str) -> dict[str, Any]:
             }
             for endpoint in endpoints
         ],
+        **_addition(case, decision),
         "deviations": [
             {"id": d.id, "title": d.title, "text": d.text}
             for d in case.registration.deviations
             if rule in d.concerns
         ],
     }
+
+
+def _addition(case: Case, decision: Decision) -> dict[str, Any]:
+    """Return which amendment added the rule, and what had been seen; nothing where it was frozen."""
+    by = decision.added_by
+    added = next(a for a in case.registration.amendments if a.id == by.id) if by else None
+    return {"addition": {"id": added.id, "dated": str(added.dated), "seen": added.seen}} if added else {}
 
 
 def _print(out: Console, case: Case, shown: dict[str, Any]) -> None:
@@ -139,11 +147,16 @@ def _provenance_lines(case: Case, shown: dict[str, Any]) -> Iterator[str]:
     for deviation in shown["deviations"]:
         yield f"\n{deviation['id']} {deviation['title']}: {deviation['text']}"
     amendment = next((a for a in case.registration.amendments if a.id == shown.get("amended_by")), None)
+    if "addition" in shown:
+        added = shown["addition"]
+        origin = f"added by amendment {added['id']} ({added['dated']})"
+        yield f"\nOrigin     {origin}, what had been seen: {added['seen']}"
     if amendment:
-        frozen = case.book.changes[shown["rule"]].frozen
-        yield f"\nAmendment  {amendment.id} {shown['amendment']['relation']} this rule. {amendment.reason}"
-        yield f"           What had been seen: {amendment.seen}"
-        yield f"As frozen  {frozen.text}"
+        change = case.book.changes[shown["rule"]]
+        yield f"\nAmendment  {amendment.id} {change.relation} this rule. {amendment.reason}"
+        if change.relation != "adds":
+            yield f"           What had been seen: {amendment.seen}"
+            yield f"{'As frozen' if change.frozen else 'As added '}  {change.first.text}"
     yield f"\nRule       {case.registration.folder / (amendment.file if amendment else 'rules.toml')}"
     yield f"Frozen     {shown['registration']['name']} {shown['registration']['sha256']}"
     for register in shown["registers"]:

@@ -72,7 +72,9 @@ title = "FILL IN: what it is about, in a few words"
 seen = "FILL IN: what had been seen of the data when this was written."
 reason = "FILL IN: why the frozen text cannot stand."
 changes = ["FILL IN: what is different now."]
-replaces = ["H1"]
+replaces = ["H1"]        # each rule below is named in exactly one of these lists
+# restates = ["H2"]      # unchanged in text and numbers, and reads what is new here
+# adds = ["H3"]          # there was no such rule
 
 [rules.H1]
 kind = "hypothesis"

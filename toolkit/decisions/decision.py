@@ -65,7 +65,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class AmendmentRef:
-    """What an amendment did to a rule: it `replaces` it, or `restates` it on what it changed."""
+    """What an amendment did to a rule: it `replaces` it, `restates` it on what it changed, or `adds` it."""
 
     id: str
     relation: str
@@ -90,12 +90,13 @@ class Decision:
         readings: verdict by reading, where there are several; `binding` is the one that decides.
         original_verdict: of a superseded prediction, and why it is superseded.
         registration: name and digest of the frozen files.
-        amendment: what an amendment did to the rule.
+        amendment: what the last amendment that names the rule did to it.
         rests_on: amendments of the rules that it rests on.
         secondary: endpoints shown beside the rule that decide nothing.
         registers: (table, logical row hash) of everything read.
         endpoints: the endpoints its tests name.
         close_calls: what other random numbers in the bootstrap could turn, in words.
+        added_by: the amendment that added the rule; None where it was frozen.
     """
 
     rule: str
@@ -121,6 +122,7 @@ class Decision:
     registers: tuple[tuple[str, str], ...]
     endpoints: tuple[str, ...]
     close_calls: tuple[str, ...] = ()
+    added_by: AmendmentRef | None = None
 
     @property
     def readings_agree(self) -> bool:
@@ -169,6 +171,8 @@ class Decision:
         if self.amendment:
             document["amended_by"] = self.amendment.id
             document["amendment"] = asdict(self.amendment)
+        if self.added_by:
+            document["added_by"] = asdict(self.added_by)
         if self.rests_on:
             document["rests_on_amendments"] = [asdict(ref) for ref in self.rests_on]
         if self.secondary:

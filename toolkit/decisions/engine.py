@@ -108,6 +108,7 @@ class Engine:
             endpoints=self._endpoints(rule),
             secondary=tuple(self._estimate(name) for name in rule.secondary),
             close_calls=self._close_calls(rule, interval),
+            added_by=self._added_by(rule.id),
         )
         self._stored.check(decision)  # 4
         self._decided[rule_id] = decision
@@ -215,13 +216,19 @@ class Engine:
         change = self._book.changes.get(rule_id)
         if change is None:
             return None
-        return AmendmentRef(change.amendment, change.relation, self._amendments.get(change.amendment, ""))
+        return self._reference(change.amendment, change.relation)
+
+    def _added_by(self, rule_id: str) -> AmendmentRef | None:
+        change = self._book.changes.get(rule_id)
+        return self._reference(change.added_by, "adds") if change and change.added_by else None
+
+    def _reference(self, amendment: str, relation: str) -> AmendmentRef:
+        return AmendmentRef(amendment, relation, self._amendments.get(amendment, ""))
 
     def _rests_on(self, rule: Rule) -> tuple[AmendmentRef, ...]:
         """Return the amendments of the rules that a rule rests on."""
         below = sorted(self._book.names_of(rule) & set(self._book.changes))
-        found = {ref.id: ref for ref in map(self._amendment, below) if ref}
-        return tuple(found.values())
+        return tuple(dict.fromkeys(ref for ref in map(self._amendment, below) if ref))
 
     def _endpoints(self, rule: Rule) -> tuple[str, ...]:
         """Return the endpoints that a rule reads: its tests', its estimate's, and those of rules it names."""

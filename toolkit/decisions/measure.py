@@ -11,9 +11,10 @@ from toolkit.decisions.endpoints import Rate
 from toolkit.decisions.lookup import rows_with
 from toolkit.decisions.plan import described
 from toolkit.decisions.values import Missing, Scalar, Series, exact, together
-from toolkit.errors import DamagedError
+from toolkit.errors import DamagedError, RuleError
 from toolkit.estimators.area import auc
 from toolkit.estimators.threshold import steps_to_threshold
+from toolkit.registers.schema import TABLES
 
 if TYPE_CHECKING:
     from toolkit.decisions.endpoints import Endpoint
@@ -63,6 +64,7 @@ def measure(endpoint: Endpoint, registers: Registers, plan: Plan) -> Scalar | Se
 
     Raises:
         DamagedError: rows that contradict each other, or a value outside the endpoint's declared range.
+        RuleError: the endpoint does not say which of several rows it reads.
     """
     value = _measure(endpoint, registers, plan)
     for one in value.values if isinstance(value, Series) else (value,):
@@ -191,18 +193,32 @@ def _row(endpoint: Endpoint, table: Sequence[Row], place: Mapping[str, object]) 
     if not matching:
         return Missing(not_run=False, reasons=(f"{endpoint.register} has no row with {where}",))
     if len(matching) > 1:
-        raise DamagedError(
-            f"{endpoint.register} has {len(matching)} rows where the endpoint needs one",
-            expected="one row",
-            found=where,
-            where=f"endpoint {endpoint.id}",
-        )
+        raise _several(endpoint, matching, where)
     short = [
         f"expected {expected} {column}, found {matching[0][column]} at {where}"
         for column, expected in endpoint.expect.items()
         if matching[0][column] != expected
     ]
     return Missing(not_run=False, reasons=tuple(short)) if short else matching[0]
+
+
+def _several(endpoint: Endpoint, rows: Sequence[Row], place: str) -> DamagedError:
+    """Return the error of several rows: the endpoint leaves a column of the key open, or they are damaged."""
+    problem = f"{endpoint.register} has {len(rows)} rows where the endpoint needs one"
+    values = {name: {str(row.get(name)): None for row in rows} for name in TABLES[endpoint.register].key}
+    left_open = {name: list(found) for name, found in values.items() if len(found) > 1}
+    where = f"endpoint {endpoint.id}"
+    if not left_open:
+        return DamagedError(problem, expected="one row", found=place, where=where)
+    names = " and ".join(left_open)
+    differing = "; ".join(f"{name}={' or '.join(found)}" for name, found in left_open.items())
+    return RuleError(
+        f"{problem}: it does not say which {names}",
+        expected=f"one row: `where` fixes {names}, too",
+        found=f"{place}, with {differing}",
+        where=where,
+        remedy=f"declare the endpoint with {names} in its `where`; a frozen one anew, in an amendment",
+    )
 
 
 def _single_step(endpoint: Endpoint) -> dict[str, int]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from toolkit.decisions.change import Change, change_rules
 from toolkit.decisions.endpoints import Endpoint, IntervalSpec, read_endpoint, read_interval, read_set
 from toolkit.decisions.expressions import Kind
 from toolkit.decisions.kinds import check_test, names_in
 from toolkit.decisions.plan import Plan, read_plan
+from toolkit.decisions.probe_plan import ProbePlan, read_probe
 from toolkit.decisions.rules import Rule, read_rule
-from toolkit.decisions.section import Section, identifier
+from toolkit.decisions.section import Section
 from toolkit.decisions.units import check_units
 from toolkit.errors import RuleError, UsageError
 
@@ -22,29 +24,15 @@ LANGUAGE = 1
 
 
 @dataclass(frozen=True)
-class Change:
-    """What an amendment did to a rule.
-
-    Args:
-        amendment: its id.
-        relation: `replaces`, or `restates` where the rule is unchanged and reads what the amendment changed.
-        frozen: the rule as frozen.
-    """
-
-    amendment: str
-    relation: str
-    frozen: Rule
-
-
-@dataclass(frozen=True)
 class RuleBook:
-    """Everything that decides: the registered runs, endpoints, intervals and rules, amendments applied.
+    """Everything that is registered: runs, endpoints, intervals, rules and the probe, amendments applied.
 
     Args:
         name: the registration.
         plan: the registered runs.
         endpoints, intervals, rules: by id.
-        changes: rule id → what an amendment did to it.
+        changes: rule id → what amendments did to it.
+        probe: the gradient probe, where one is registered.
     """
 
     name: str
@@ -53,6 +41,7 @@ class RuleBook:
     intervals: dict[str, IntervalSpec]
     rules: dict[str, Rule]
     changes: dict[str, Change]
+    probe: ProbePlan | None = None
 
     def rule(self, name: str) -> Rule:
         """Return a rule by name.
@@ -108,6 +97,7 @@ def load_rulebook(rules: str, amendments: Sequence[str] = ()) -> RuleBook:
         intervals={k: read_interval(k, c, method) for k, c in section.table("intervals").items()},
         rules={k: read_rule(k, c) for k, c in section.table("rules").items()},
         changes={},
+        probe=read_probe(section.table("probe"), plan) if section.has("probe") else None,
     )
     section.done()
     for text in amendments:
@@ -124,9 +114,10 @@ def load_rulebook(rules: str, amendments: Sequence[str] = ()) -> RuleBook:
             {k: read_interval(k, c, method) for k, c in change.table("intervals").items()},
             change,
         )
+        book = _with_probe(book, change)
         new = {k: read_rule(k, c) for k, c in change.table("rules").items()}
         change.done()
-        _replace(book, head, new, change.where)
+        change_rules(book.rules, book.changes, head, new, change.where)
     _check(book)
     return book
 
@@ -144,34 +135,17 @@ def _declare(declared: dict[str, Any], new: dict[str, Any], change: Section) -> 
     declared |= new
 
 
-def _replace(book: RuleBook, head: dict[str, Any], new: dict[str, Rule], where: str) -> None:
-    section = Section(head, where)
-    label = identifier(section.text("id"), where)
-    for key in ("dated", "title", "seen", "reason"):
-        section.text(key)
-    section.texts("changes")
-    section.text("note", "")
-    relations = {
-        rule: relation for relation in ("replaces", "restates") for rule in section.texts(relation, ())
-    }
-    section.done()
-    if set(new) != set(relations) or not set(new) <= set(book.rules):
+def _with_probe(book: RuleBook, change: Section) -> RuleBook:
+    """Return the book with the probe that an amendment registers, if it does."""
+    if not change.has("probe"):
+        return book
+    if book.probe is not None:
         raise RuleError(
-            "an amendment's rules are not those it says it replaces or restates",
-            expected=", ".join(relations),
-            found=", ".join(new),
-            where=where,
+            "an amendment registers a probe, and there is one already",
+            expected="one probe in a registration and its amendments",
+            where=change.where,
         )
-    for name, rule in new.items():
-        if relations[name] == "restates" and not rule.says_the_same(book.rules[name]):
-            raise RuleError(
-                f"an amendment restates {name} and changes its text or one of its numbers",
-                expected="the same text and numbers, or `replaces`",
-                where=where,
-            )
-        frozen = book.changes[name].frozen if name in book.changes else book.rules[name]
-        book.changes[name] = Change(label, relations[name], frozen)
-        book.rules[name] = rule
+    return replace(book, probe=read_probe(change.table("probe"), book.plan, f"{change.where}, probe"))
 
 
 def _toml(text: str, where: str) -> dict[str, Any]:

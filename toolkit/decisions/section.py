@@ -30,6 +30,10 @@ class Section:
         self._left: dict[str, Any] = dict(content)
         self.where = where
 
+    def has(self, key: str) -> bool:
+        """Whether a key is there and was not taken yet."""
+        return key in self._left
+
     def text(self, key: str, default: str | None = _REQUIRED) -> str:
         """Take a string that says something; an optional one that is absent is empty."""
         present = key in self._left

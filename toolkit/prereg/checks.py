@@ -187,6 +187,8 @@ def _is_being_added(registration: Registration, orphans: Sequence[str]) -> bool:
 def _orphans(registration: Registration, added: Sequence[Entry]) -> list[str]:
     """Return tokens that belong to nothing: a sign that the end of the chain was cut off."""
     known = {authority.token_place for authority in registration.record.authorities}
-    ids = {entry.id for entry in added}
+    from toolkit.prereg.evidence import places
+
+    known |= {places(entry.id, a)[0] for entry in added for a in registration.trust_in(entry)}
     names = sorted(path.name for path in (registration.folder / EVIDENCE).glob("*.tsr"))
-    return [n for n in names if f"{EVIDENCE}/{n}" not in known and n.partition(".")[0] not in ids]
+    return [name for name in names if f"{EVIDENCE}/{name}" not in known]

@@ -24,11 +24,16 @@ class StudyRuns:
         study: its name.
         runs: rows of its `runs` register.
         roles: roles of the runs that enter decisions.
+        own_data: amendments that only add rules, on data of their own.
+        is_anchored: whether the study says that these data were made with seeds that hold the amendment's
+            tokens: then they cannot have been there before it, however early the runs were.
     """
 
     study: str
     runs: Sequence[Mapping[str, object]]
     roles: Sequence[str]
+    own_data: frozenset[str] = frozenset()
+    is_anchored: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,9 @@ class Chronology:
         unknown: runs without a launch time, or with one that has not come yet.
         late_amendments: amendments made after the first of `runs_after` was launched: proven ones by their
             time, others by the day that they name.
+        anchored_amendments: amendments made after it, too, on data of their own whose seeds hold the
+            amendment's tokens.
+        unplaced_amendments: amendments on data of their own, of which a token is missing.
     """
 
     study: str
@@ -71,6 +79,8 @@ class Chronology:
     undisclosed: tuple[str, ...]
     unknown: tuple[str, ...]
     late_amendments: tuple[str, ...]
+    anchored_amendments: tuple[str, ...] = ()
+    unplaced_amendments: tuple[str, ...] = ()
 
 
 def chronology(
@@ -105,6 +115,10 @@ def chronology(
     incomplete = bool(unknown) or not (after or excepted)
     # A document that excepts every run there is was frozen after all of them.
     is_late = bool(undisclosed) or not (after or incomplete)
+    after_runs = _late(registration, freeze, min(after.values(), default=None))
+    own = [name for name in after_runs if name in study.own_data]
+    anchored = tuple(name for name in own if study.is_anchored and name in freeze.entries)
+    unplaced = tuple(name for name in own if name not in freeze.entries)
     return Chronology(
         study=study.study,
         verdict="run_before_freeze" if is_late else "incomplete" if incomplete else "runs_after_freeze",
@@ -113,7 +127,9 @@ def chronology(
         disclosed_exceptions=tuple(excepted),
         undisclosed=tuple(undisclosed),
         unknown=tuple(unknown),
-        late_amendments=_late(registration, freeze, min(after.values(), default=None)),
+        late_amendments=tuple(name for name in after_runs if name not in {*anchored, *unplaced}),
+        anchored_amendments=anchored,
+        unplaced_amendments=unplaced,
     )
 
 

@@ -23,6 +23,7 @@ class Amendment:
         seen: what had been seen when it was made.
         replaces: the rules it changes.
         restates: rules that it leaves unchanged and that read what it changed.
+        adds: rules that there were not before it.
         file: its file, relative to the registration.
         sha256: of that file.
         rules: its text.
@@ -36,6 +37,7 @@ class Amendment:
     changes: tuple[str, ...]
     replaces: tuple[str, ...]
     restates: tuple[str, ...]
+    adds: tuple[str, ...]
     note: str
     file: str
     sha256: str
@@ -81,8 +83,9 @@ def read_amendment(name: str, content: bytes) -> Amendment:
         seen=text(head["seen"]),
         reason=text(head["reason"]),
         changes=texts(head["changes"]),
-        replaces=texts(head["replaces"]),
+        replaces=texts(head.get("replaces", [])),
         restates=texts(head.get("restates", [])),
+        adds=texts(head.get("adds", [])),
         note=text(head["note"]) if "note" in head else "",
         file=name,
         sha256=hashlib.sha256(content).hexdigest(),

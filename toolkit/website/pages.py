@@ -95,7 +95,8 @@ def _verdict_class(verdict: str) -> str:
 
 def _rule_page(case: Case, decision: Decision, ask: Ask) -> dict[str, Any]:
     endpoints = [case.book.endpoints[name] for name in decision.endpoints]
-    amended = decision.amendment.id if decision.amendment else ""
+    amendments = {amendment.id: amendment for amendment in case.registration.amendments}
+    change = case.book.changes.get(decision.rule)
     secondary = zip(decision.secondary, _view(decision)["secondary"], strict=True)
     return {
         "d": _view(decision),
@@ -104,8 +105,9 @@ def _rule_page(case: Case, decision: Decision, ask: Ask) -> dict[str, Any]:
         "secondary": [{"title": estimate.title, **document} for estimate, document in secondary],
         "charts": _charts(case, decision, endpoints),
         "endpoints": [_rows(case, endpoint, ask) for endpoint in endpoints],
-        "amendment": next((a for a in case.registration.amendments if a.id == amended), None),
-        "frozen": case.book.changes[decision.rule].frozen if amended else None,
+        "amendment": amendments[change.amendment] if change else None,
+        "added": amendments[change.added_by] if change and change.added_by else None,
+        "first": change.first if change else None,
         "deviations": [d for d in case.registration.deviations if decision.rule in d.concerns],
     }
 
@@ -119,6 +121,7 @@ def _view(decision: Decision) -> dict[str, Any]:
         "missing": [],
         "secondary": [],
         "amendment": None,
+        "added_by": None,
         "close_calls": [],
         "origin": decision.interval.origin if isinstance(decision.interval, Interval) else "",
         **decision.as_dict(),

@@ -249,7 +249,42 @@ def test_a_demonstration_is_amended(toolkit: Callable[..., Result], tmp_path: Pa
     assert toolkit("verify-prereg", "small").code == 0
 
 
+def adding(*tests: str, name: str = "N") -> bytes:
+    return amendment(replaces=[], adds=[name], body=rule(name, *tests))
+
+
+def test_an_amendment_adds_a_rule(toolkit: Callable[..., Result], tmp_path: Path, place: Path) -> None:
+    toolkit("freeze", "small", "--demonstration")
+    (tmp_path / "A1.toml").write_bytes(adding("mean(gap) >= 0.05"))
+    added = toolkit("amend", "small", tmp_path / "A1.toml", "--json")
+    assert (added.code, added.json()["file"]) == (0, "amendments/A1.toml"), added.err
+    (entry,) = load_registration(place).amendments
+    assert (entry.adds, entry.replaces, entry.restates) == (("N",), (), ())
+    assert toolkit("verify-prereg", "small").code == 0
+
+
+def test_a_later_amendment_replaces_what_an_earlier_one_added(
+    toolkit: Callable[..., Result], tmp_path: Path
+) -> None:
+    toolkit("freeze", "small", "--demonstration")
+    (tmp_path / "A1.toml").write_bytes(adding("mean(gap) >= 0.05"))
+    (tmp_path / "A2.toml").write_bytes(amendment("A2", replaces=["N"], body=rule("N", "mean(gap) >= 0.06")))
+    early = toolkit("amend", "small", tmp_path / "A2.toml")
+    assert (early.code, "which there is not yet" in early.err) == (4, True)
+    assert toolkit("amend", "small", tmp_path / "A1.toml").code == 0
+    assert toolkit("amend", "small", tmp_path / "A2.toml").code == 0
+
+
 REFUSED = {
+    "an added rule that cannot pass": (adding("mean(gap) > 1"), 4, "can never pass"),
+    "an added rule that cannot miss": (adding("mean(gap) >= -1"), 4, "can never miss"),
+    "an added rule that there is": (adding("mean(gap) >= 0.05", name="H"), 4, "which there is already"),
+    "an added rule that is no list": (amendment(adds="H"), 4, "expected a list of texts"),
+    "a probe of no tier": (
+        amendment(body=rule("H", "mean(gap) > 0") + "[probe]\ntiers = []\n"),
+        4,
+        "'tiers'",
+    ),
     "a rule that cannot pass": (amendment(body=rule("H", "mean(gap) > 1")), 4, "can never pass"),
     "a rule that cannot miss": (amendment(body=rule("H", "mean(gap) >= -1")), 4, "can never miss"),
     "an endpoint not declared": (amendment(body=rule("H", "mean(gaps) >= 0.03")), 4, "gaps"),

@@ -55,6 +55,14 @@ def test_an_addition_is_refused_until_its_template_is_filled_in(
     assert toolkit("verify-prereg", draft.name).code == 0
 
 
+def test_the_amendment_template_names_every_relation(toolkit: Callable[..., Result]) -> None:
+    from toolkit.decisions.change import RELATIONS
+
+    lines = toolkit("amend", "--template").out.splitlines()
+    for relation in RELATIONS:
+        assert any(line.removeprefix("# ").startswith(f"{relation} = ") for line in lines), relation
+
+
 @pytest.mark.parametrize("command", [("freeze", "mine"), ("amend",), ("deviate",)])
 def test_a_template_is_a_document_with_json(toolkit: Callable[..., Result], command: tuple[str, ...]) -> None:
     assert toolkit(*command, "--template", "--json").json()["template"] == toolkit(*command, "--template").out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -10,7 +11,8 @@ from tests.unit.decisions.study import RULES, SmallStudy, evaluation_row, rule, 
 from toolkit.decisions.measure import measure
 from toolkit.decisions.rulebook import RuleBook, load_rulebook
 from toolkit.decisions.values import Missing, Series, exact
-from toolkit.errors import DamagedError
+from toolkit.errors import DamagedError, RuleError
+from toolkit.registers.schema import PROBE, TABLES
 
 BOOK = load_rulebook(RULES + rule("H", "mean(gap) > 0"))
 
@@ -193,3 +195,69 @@ def test_text_in_place_of_a_number_is_refused() -> None:
     study.tables["evaluations"][0]["successes"] = "six"
     with pytest.raises(DamagedError, match="is no number"):
         members(study)
+
+
+PROBED = """
+[endpoints.ratio]
+title = "Trace ratio"
+register = "probe"
+outcome = { figure = "trace_paired", over = "trace_independent" }
+where = { noise = "outcome", estimator = "MC" }
+by = "checkpoint"
+checkpoints = ["base@0", "t@20"]
+unit = "ratio"
+range = ["0", "1000000"]
+"""
+
+
+def probe_row(trajectory: str, step: int, paired: float, **facts: object) -> dict[str, object]:
+    place = {"trajectory": trajectory, "step": step, "noise": "outcome", "estimator": "MC"}
+    return {**place, "trace_paired": paired, "trace_independent": 4.0, **facts}
+
+
+def probed(*rows: dict[str, object], rules: str = PROBED) -> object:
+    book = load_rulebook(RULES + rules)
+    return measure(book.endpoints["ratio"], SmallStudy({"probe": list(rows)}), book.plan)
+
+
+def test_a_series_by_checkpoint_has_the_row_of_each() -> None:
+    other = probe_row("base", 0, 9.0, estimator="SW"), probe_row("t", 20, 9.0, noise="transition")
+    measured = probed(probe_row("base", 0, 2.0), probe_row("t", 20, 3.0), *other)
+    assert isinstance(measured, Series)
+    assert measured.items == (("base@0", Fraction(1, 2)), ("t@20", Fraction(3, 4)))
+
+
+def test_an_endpoint_that_leaves_a_column_of_the_key_open_is_told_which() -> None:
+    rows = probe_row("base", 0, 2.0), probe_row("base", 0, 3.0, estimator="SW"), probe_row("t", 20, 3.0)
+    with pytest.raises(
+        RuleError, match="2 rows where the endpoint needs one: it does not say which estimator"
+    ) as e:
+        probed(*rows, rules=PROBED.replace(', estimator = "MC"', ""))
+    assert e.value.where == "endpoint ratio"
+    assert e.value.found == "noise=outcome, trajectory=base, step=0, with estimator=MC or SW"
+    assert "estimator in its `where`" in str(e.value.remedy)
+
+
+def test_a_key_with_a_further_column_leaves_that_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    key = (*(name for name in PROBE.key if name != "scored"), "scored")
+    monkeypatch.setitem(TABLES, "probe", replace(PROBE, key=key))
+    rows = [probe_row("base", 0, 2.0, scored=scored) for scored in ("all", "actions")]
+    with pytest.raises(RuleError, match="does not say which scored") as caught:
+        probed(*rows)
+    assert str(caught.value.found).endswith("with scored=all or actions")
+
+
+def test_two_open_columns_are_both_named() -> None:
+    rows = [
+        probe_row("base", 0, 2.0, estimator=e, noise=n)
+        for e in ("MC", "SW")
+        for n in ("outcome", "transition")
+    ]
+    with pytest.raises(RuleError, match=r"4 rows .* which noise and estimator"):
+        probed(*rows, rules=PROBED.replace('where = { noise = "outcome", estimator = "MC" }\n', ""))
+
+
+def test_rows_with_one_key_are_damage_and_not_the_endpoints_fault() -> None:
+    with pytest.raises(DamagedError, match="2 rows where the endpoint needs one") as caught:
+        probed(probe_row("base", 0, 2.0), probe_row("base", 0, 3.0))
+    assert not isinstance(caught.value, RuleError)

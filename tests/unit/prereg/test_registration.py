@@ -48,7 +48,9 @@ def test_the_record_is_the_original_freeze(home: Home) -> None:
 
 def test_amendment_and_exception_are_there(home: Home) -> None:
     registration = load_registration(folder(home))
-    assert [(a.id, a.replaces, a.restates) for a in registration.amendments] == [("A1", ("H1b",), ("P13",))]
+    (amendment,) = registration.amendments
+    relations = amendment.replaces, amendment.restates, amendment.adds
+    assert (amendment.id, *relations) == ("A1", ("H1b",), ("P13",), ())
     assert [e.run for e in registration.exceptions] == ["gate1-c2-paired-s0"]
 
 

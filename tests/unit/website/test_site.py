@@ -15,6 +15,7 @@ from tests.conftest import CHECKOUT, Result
 from tests.unit.decisions.rows_study import registered_study
 from toolkit.cli.load import load_cases
 from toolkit.decisions.case import Case, open_case
+from toolkit.prereg.later import read_amendment
 from toolkit.website.build import site_content
 from toolkit.website.charts import learning_curves
 
@@ -157,6 +158,46 @@ def test_an_amended_rule_shows_what_was_frozen() -> None:
     text = "".join(Page((SITE / "published" / "H1b.html").read_text(encoding="utf-8")).text)
     assert "As frozen, before amendment A1" in text
     assert "each(probe_outcome_gate1 < 1)" in text
+
+
+def amended_pages(case: Case, *texts: tuple[str, str]) -> dict[str, str]:
+    """Return the words of every page once amendments were recorded."""
+    new = tuple(read_amendment(f"amendments/{label}.toml", text.encode()) for label, text in texts)
+    registration = replace(case.registration, amendments=(*case.registration.amendments, *new))
+    pages = site_content([open_case(case.study, registration)], [], lambda _: None)
+    return {
+        name: " ".join("".join(Page(content.decode()).text).split())
+        for name, content in pages.items()
+        if name.endswith(".html")
+    }
+
+
+def an_amendment(label: str, relation: str, bar: str) -> tuple[str, str]:
+    return label, (
+        f'[amendment]\nid = "{label}"\ndated = "2027-01-0{label[1]}"\ntitle = "t"\n'
+        f'seen = "Seen {label}."\nreason = "Why."\nchanges = ["c"]\n{relation} = ["N1"]\n'
+        f'[rules.N1]\nkind = "prediction"\ntitle = "New"\ntext = "At least {bar}."\n'
+        f'[[rules.N1.criteria]]\nid = "a"\ntext = "It is."\ntest = "mean(c2_auc) >= {bar}"\n'
+    )
+
+
+def test_an_added_rule_is_shown_as_added_and_never_as_frozen(case: Case) -> None:
+    pages = amended_pages(case, an_amendment("A2", "adds", "0.02"))
+    page = pages["published/N1.html"]
+    assert "Added by amendment A2 (2027-01-02), what had been seen: Seen A2." in page
+    assert "The amendment adds this rule. Why." in page
+    for text in ("As frozen", "As added", "riginally", "unchanged"):
+        assert text not in page
+    assert pages["index.html"].count("added by amendment A2") == pages["index.html"].count("added by") == 1
+
+
+def test_an_added_rule_that_was_replaced_shows_what_was_added(case: Case) -> None:
+    both = an_amendment("A2", "adds", "0.02"), an_amendment("A3", "replaces", "0.04")
+    page = amended_pages(case, *both)["published/N1.html"]
+    assert "Added by amendment A2 (2027-01-02), what had been seen: Seen A2." in page
+    assert "As added by amendment A2, before amendment A3 At least 0.02." in page
+    assert "What had been seen: Seen A3." in page
+    assert "As frozen" not in page
 
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&{{ 7*7 }}"

@@ -1,0 +1,154 @@
+"""The registered gradient probe: which policies it scores, on which tasks, and how."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from toolkit.decisions.section import Section
+from toolkit.errors import RuleError
+from toolkit.estimators.outcome import LARGEST_GROUP
+from toolkit.registers.probe_tables import SCORED
+from toolkit.registers.task_tables import POOLS
+from toolkit.registers.vocabulary import REGIMES
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from toolkit.decisions.plan import Plan
+
+_SMALLEST_GROUP = 2  # one rollout has nothing to be compared with
+_FEWEST_TASKS = 2  # tasks are resampled
+
+
+@dataclass(frozen=True)
+class ProbeSet:
+    """Episodes that the probe scores at every checkpoint.
+
+    Args:
+        pool: task pool; its first tasks are played.
+        regime: noise that they are played under.
+        tasks: how many tasks.
+        schedules: schedules a task; the stratified design takes one rollout under each of some of them.
+        groups: groups resampled for each task and design; 0 where nothing is resampled.
+    """
+
+    pool: str
+    regime: str
+    tasks: int
+    schedules: int = 1
+    groups: int = 0
+
+
+@dataclass(frozen=True)
+class ProbePlan:
+    """The design of the probe.
+
+    Args:
+        tiers: every run of these tiers is probed at every checkpoint; the untrained policy once.
+        scored: coordinates of the scores, `all`, `actions`: those of the actions alone.
+        group_size: rollouts a group, G.
+        flip_rate: of the grader, q, in (0, 1).
+        outcome: episodes whose successes the grader's flips are enumerated over.
+        transition: episodes under tool faults.
+        level: confidence level of the intervals, in (0, 1).
+        resamples: bootstrap resamples of tasks.
+        rng_seed: seed of the bootstrap; what the probe plays and regroups derives from its anchor.
+    """
+
+    tiers: tuple[int, ...]
+    scored: tuple[str, ...]
+    group_size: int
+    flip_rate: Fraction
+    outcome: ProbeSet
+    transition: ProbeSet
+    level: Fraction
+    resamples: int
+    rng_seed: int
+
+
+def read_probe(content: object, plan: Plan, where: str = "probe") -> ProbePlan:
+    """Read the table `[probe]`.
+
+    Args:
+        content: the table.
+        plan: the registered runs, whose tiers it names.
+        where: its name, for messages.
+
+    Raises:
+        RuleError: malformed, an unknown pool, regime, tier or set of coordinates, or numbers that do not fit.
+    """
+    section = Section(content, where)
+    tiers = section.wholes("tiers")
+    _check_listed("tiers", tiers, sorted({cell.tier for cell in plan.cells}), where)
+    scored = section.texts("scored")
+    _check_listed("scored", scored, SCORED, where)
+    group_size = _whole(section, "group_size", _SMALLEST_GROUP)
+    if group_size > LARGEST_GROUP:
+        raise RuleError(
+            "'group_size' is too large", expected=f"at most {LARGEST_GROUP}", found=group_size, where=where
+        )
+    probe = ProbePlan(
+        tiers=tiers,
+        scored=scored,
+        group_size=group_size,
+        flip_rate=_inside(section, "flip_rate"),
+        outcome=_outcome(section.table("outcome"), f"{where}.outcome"),
+        transition=_transition(section.table("transition"), f"{where}.transition", group_size),
+        level=_inside(section, "level"),
+        resamples=_whole(section, "resamples", 1),
+        rng_seed=_whole(section, "rng_seed", 0),
+    )
+    section.done()
+    return probe
+
+
+def _outcome(content: object, where: str) -> ProbeSet:
+    section = Section(content, where)
+    played = ProbeSet(
+        section.choice("pool", POOLS),
+        section.choice("regime", REGIMES),
+        _whole(section, "tasks", _FEWEST_TASKS),
+    )
+    section.done()
+    return played
+
+
+def _transition(content: object, where: str, group_size: int) -> ProbeSet:
+    section = Section(content, where)
+    played = ProbeSet(
+        section.choice("pool", POOLS),
+        section.choice("regime", REGIMES),
+        _whole(section, "tasks", _FEWEST_TASKS),
+        # A stratified group has its rollouts under as many schedules: one under each.
+        schedules=_whole(section, "schedules", group_size),
+        groups=_whole(section, "groups", 1),
+    )
+    section.done()
+    return played
+
+
+def _whole(section: Section, key: str, low: int) -> int:
+    value = section.whole(key)
+    if value is None or value < low:
+        raise RuleError(f"{key!r} is too small", expected=f"at least {low}", found=value, where=section.where)
+    return value
+
+
+def _inside(section: Section, key: str) -> Fraction:
+    value = section.exact(key)
+    if value is None or not 0 < value < 1:
+        raise RuleError(f"{key!r} lies between 0 and 1, ends excluded", found=value, where=section.where)
+    return value
+
+
+def _check_listed(
+    key: str, found: tuple[object, ...], allowed: tuple[object, ...] | list[int], where: str
+) -> None:
+    if not found or len(set(found)) != len(found) or not set(found) <= set(allowed):
+        raise RuleError(
+            f"{key!r} names something twice, something unknown, or nothing",
+            expected=", ".join(map(str, allowed)),
+            found=", ".join(map(str, found)) or "nothing",
+            where=where,
+        )
