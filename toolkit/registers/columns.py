@@ -20,6 +20,7 @@ class Type(Enum):
     DECIMAL = "decimal128(9, 6)"
     TIMESTAMP = "timestamp[us, tz=UTC]"
     BOOLS = "list<bool>"
+    INT32S = "list<int32>"
     UINT64S = "list<uint64>"
     FLOAT64S = "list<double>"
 
@@ -31,7 +32,12 @@ class Type(Enum):
     @property
     def element(self) -> Type | None:
         """Type of the elements of a list, which may have any length; None for a type that is none."""
-        return {Type.BOOLS: Type.BOOL, Type.UINT64S: Type.UINT64, Type.FLOAT64S: Type.FLOAT64}.get(self)
+        return {
+            Type.BOOLS: Type.BOOL,
+            Type.INT32S: Type.INT32,
+            Type.UINT64S: Type.UINT64,
+            Type.FLOAT64S: Type.FLOAT64,
+        }.get(self)
 
     @property
     def is_list(self) -> bool:
@@ -125,6 +131,8 @@ seed = partial(Column, type=Type.UINT64)
 """Declare a column of seeds in [0, 2^64)."""
 bits = partial(Column, type=Type.BOOLS)
 """Declare a column of lists of truth values."""
+wholes = partial(Column, type=Type.INT32S)
+"""Declare a column of lists of whole numbers."""
 seeds = partial(Column, type=Type.UINT64S)
 """Declare a column of lists of seeds."""
 numbers = partial(Column, type=Type.FLOAT64S)

@@ -6,7 +6,16 @@ derive from here. A change of meaning is a new major version, and its registers 
 
 from __future__ import annotations
 
-from toolkit.registers.columns import Column, Parent, Table, count, exact, moment, real, text
+from toolkit.registers.columns import Parent, Table, count, exact, moment, real, text
+from toolkit.registers.probe_tables import (
+    PROBE,
+    PROBE_CHECKPOINTS,
+    PROBE_CLEAN_TASKS,
+    PROBE_DIAGNOSTIC_TASKS,
+    PROBE_GRAM,
+    PROBE_INDICES,
+    PROBE_INTERVALS,
+)
 from toolkit.registers.row_tables import (
     CHECKPOINTS,
     DECISIONS,
@@ -19,12 +28,7 @@ from toolkit.registers.row_tables import (
 from toolkit.registers.task_tables import TASK_POOLS
 from toolkit.registers.vocabulary import ARMS, CELL, OF_RUN, REGIMES, ROLES, RUN
 
-SCHEMA_VERSION = "1.2.0"
-
-_CHECKPOINT = (
-    text("trajectory", "Training trajectory the checkpoint lies on; `base` is the untrained policy."),
-    count("step", "Training step of the checkpoint."),
-)
+SCHEMA_VERSION = "1.3.0"
 
 RUNS = Table(
     "runs",
@@ -199,126 +203,6 @@ LUCK_SHARE_SUMMARY = Table(
     parents=(Parent("runs", ("run_id",), same=("condition", "arm", "seed"), where_present="condition"),),
 )
 
-_OF_CHECKPOINT = Parent("probe_checkpoints", ("trajectory", "step"))
-
-
-def _by_design(stem: str, meaning: str, unit: str | None = "score²") -> tuple[Column, ...]:
-    return (
-        real(f"{stem}_paired", f"{meaning}, paired design.", unit=unit, low=0),
-        real(
-            f"{stem}_independent",
-            f"{meaning}, independent design (transition noise: labels drawn with replacement).",
-            unit=unit,
-            low=0,
-        ),
-        real(
-            f"{stem}_stratified",
-            f"{meaning}, one rollout a schedule; null for outcome noise.",
-            unit=unit,
-            nullable=True,
-            low=0,
-        ),
-    )
-
-
-PROBE = Table(
-    "probe",
-    "One row a checkpoint × noise × estimator: covariance traces of the group gradient by design.",
-    (
-        *_CHECKPOINT,
-        text(
-            "noise",
-            "Outcome noise at q = 0.10 or transition noise at p = 0.25.",
-            choices=("outcome", "transition"),
-        ),
-        text(
-            "estimator",
-            "MC: mean-centred advantages. SW: standardized and importance-weighted, divided by T_ref: its "
-            "traces are in score²/token², its norms in score/token.",
-            choices=("MC", "SW"),
-        ),
-        real(
-            "condition_left",
-            "L: mean squared norm of the clean group gradient.",
-            unit="score²",
-            nullable=True,
-            low=0,
-        ),
-        real(
-            "condition_right", "R: score spread of the true successes.", unit="score²", nullable=True, low=0
-        ),
-        real("identity_residual", "Residual of the exact identity.", unit="score²", nullable=True),
-        *_by_design("trace", "Trace of the covariance of the group gradient"),
-        *_by_design("trace_within", "Within part of the trace"),
-        *_by_design("trace_between", "Between part of the trace"),
-        *_by_design("mean_norm", "Norm of the mean gradient", unit="score"),
-        *_by_design("reward_contrast", "Variance of a reward contrast", unit="reward²"),
-        real(
-            "cosine", "Cosine between the two designs' mean gradients (paired, independent).", low=-1, high=1
-        ),
-    ),
-    key=("trajectory", "step", "noise", "estimator"),
-    parents=(_OF_CHECKPOINT,),
-)
-
-PROBE_CHECKPOINTS = Table(
-    "probe_checkpoints",
-    "One row a probed checkpoint: what was scored, and the importance weights met.",
-    (
-        *_CHECKPOINT,
-        text("adapter_sha256", "SHA-256 of the adapter; null for the untrained policy.", nullable=True),
-        text("adapter_fingerprint", "Fingerprint of the parameters that were scored."),
-        text("coordinate_names_sha256", "SHA-256 of the names of the scored coordinates."),
-        text("spec_sha256", "SHA-256 of the probe's specification."),
-        text("code_commit", "Commit of the probe's code."),
-        count("coordinates", "Scored coordinates.", unit="coordinates"),
-        count("clean_rollouts", "Clean rollouts scored.", unit="rollouts"),
-        count(
-            "clean_successes", "Clean rollouts that succeeded.", unit="rollouts", at_most=("clean_rollouts",)
-        ),
-        count("diagnostic_rollouts", "Rollouts scored for transition noise.", unit="rollouts"),
-        count(
-            "masked_rollouts",
-            "Clean rollouts with importance weight 0.",
-            unit="rollouts",
-            at_most=("clean_rollouts",),
-        ),
-        real("weight_mean", "Mean nonzero importance weight of the clean rollouts.", low=0),
-        real("weight_min", "Smallest nonzero importance weight.", low=0),
-        real("weight_max", "Largest importance weight.", low=0),
-        real("reference_tokens", "T_ref: the fixed token normalizer of SW.", unit="tokens", low=0),
-    ),
-    key=("trajectory", "step"),
-)
-
-PROBE_CLEAN_TASKS = Table(
-    "probe_clean_tasks",
-    "One row a checkpoint × task: both sides of the exact condition on one clean group.",
-    (
-        *_CHECKPOINT,
-        text("task_id", "Validation task."),
-        count("successes", "True successes in the clean group of eight.", unit="rollouts", high=8),
-        real("condition_left", "‖g_c‖² of the group.", unit="score²", low=0),
-        real("condition_right", "Score spread of the group's successes, over G².", unit="score²", low=0),
-    ),
-    key=("trajectory", "step", "task_id"),
-    parents=(_OF_CHECKPOINT,),
-)
-
-PROBE_DIAGNOSTIC_TASKS = Table(
-    "probe_diagnostic_tasks",
-    "One row a checkpoint × task: summed squared norms of the MC group gradients under tool faults.",
-    (
-        *_CHECKPOINT,
-        text("task_id", "Diagnostic task."),
-        real("squared_norms_paired", "Sum over the task's 8 paired groups.", unit="score²", low=0),
-        real("squared_norms_independent", "Sum over the task's 64 resampled groups.", unit="score²", low=0),
-        real("squared_norms_stratified", "Sum over the task's 64 stratified groups.", unit="score²", low=0),
-    ),
-    key=("trajectory", "step", "task_id"),
-    parents=(_OF_CHECKPOINT,),
-)
-
 INTERVALS = Table(
     "intervals",
     "One row an interval that the study published and that its summary figures cannot give again.",
@@ -378,6 +262,9 @@ TABLES: dict[str, Table] = {
         PROBE_CHECKPOINTS,
         PROBE_CLEAN_TASKS,
         PROBE_DIAGNOSTIC_TASKS,
+        PROBE_GRAM,
+        PROBE_INDICES,
+        PROBE_INTERVALS,
         INTERVALS,
         EVENTS,
         LAUNCHES,

@@ -79,7 +79,6 @@ FIRST = {
     "evaluations": "2ef7f1eafb660e8ac513eec9871255f850b3f126d88990ba2bec522c1368ac03",
     "events": "8c1c97c9382b5cfd6e37851c7caa0c14251aa67bc84dde8e218206ec31460a18",
     "intervals": "207bfb6ad91b9ac0f7ae1cdbae3defdef0bfb2c0a1d58bbe392a078b1238772b",
-    "probe": "c35bc9893aa38259c17244a2aad9ce6b7ec1ae9a455d8bc9ac09b29d1c388b7a",
 }
 
 

@@ -9,6 +9,9 @@ from toolkit.registers.published.source import Record, Source, maybe_number, num
 if TYPE_CHECKING:
     from toolkit.registers.arrow import Row
 
+SCORED = "all"
+"""The authors scored every coordinate of the adapter."""
+
 _Figures = dict[tuple[str, int], dict[tuple[str, str], Record]]
 
 # Schema stem → the transcription's figure.
@@ -41,6 +44,7 @@ def probe_checkpoints(source: Source) -> list[Row]:
             {
                 "trajectory": trajectory,
                 "step": step,
+                "scored": SCORED,
                 "adapter_sha256": both.get("adapter_sha256"),
                 "adapter_fingerprint": both["lora_fingerprint"],
                 "coordinate_names_sha256": both["coordinate_names_sha256"],
@@ -66,6 +70,7 @@ def probe_clean_tasks(source: Source) -> list[Row]:
         {
             "trajectory": r["trajectory"],
             "step": whole(r, "step"),
+            "scored": SCORED,
             "task_id": r["task_id"],
             "successes": whole(r, "k_success"),
             "condition_left": number(r, "lhs"),
@@ -81,6 +86,7 @@ def probe_diagnostic_tasks(source: Source) -> list[Row]:
         {
             "trajectory": r["trajectory"],
             "step": whole(r, "step"),
+            "scored": SCORED,
             "task_id": r["task_id"],
             "squared_norms_paired": number(r, "paired_sum_sq_norm"),
             "squared_norms_independent": number(r, "independent_resampled_sum_sq_norm"),
@@ -103,7 +109,8 @@ def _figures(source: Source) -> _Figures:
 def _summary(trajectory: str, step: int, noise: str, estimator: str, f: Record) -> Row:
     independent = "independent" if noise == "outcome" else "independent_resampled"
     designs = {"paired": "paired", "independent": independent, "stratified": "stratified"}
-    row: Row = {"trajectory": trajectory, "step": step, "noise": noise, "estimator": estimator}
+    row: Row = {"trajectory": trajectory, "step": step, "scored": SCORED}
+    row |= {"noise": noise, "estimator": estimator}
     optional = {"lhs_mean": "", "rhs_mean": "", "identity_residual": "", **f}
     row["condition_left"] = maybe_number(optional, "lhs_mean")
     row["condition_right"] = maybe_number(optional, "rhs_mean")

@@ -1,0 +1,257 @@
+"""The columns of the gradient probe: its evidence, and the figures that follow from it."""
+
+from __future__ import annotations
+
+from toolkit.registers.columns import (
+    Column,
+    Parent,
+    Table,
+    bits,
+    count,
+    numbers,
+    real,
+    short,
+    text,
+    wholes,
+)
+from toolkit.registers.task_tables import POOLS
+from toolkit.registers.vocabulary import REGIMES
+
+NOISES = ("outcome", "transition")
+SCORED = ("all", "actions")
+COMPARATORS = ("independent", "stratified")
+FIGURES = (
+    "condition_ratio",
+    "trace_ratio",
+    "trace_ratio_stratified",
+    "within_ratio",
+    "within_share_paired",
+    "within_share_independent",
+    "within_share_stratified",
+    "norm_over_floor_paired",
+    "norm_over_floor_independent",
+    "norm_over_floor_stratified",
+)
+
+_CHECKPOINT = (
+    text("trajectory", "Training trajectory the checkpoint lies on; `base` is the untrained policy."),
+    count("step", "Training step of the checkpoint."),
+    text(
+        "scored",
+        "Coordinates that were scored: all of them, or those of the actions alone, as if the policy had no "
+        "surface tokens.",
+        choices=SCORED,
+    ),
+)
+_NOISE = text(
+    "noise",
+    "Outcome noise (grader flips, exactly over masks) or transition noise (tool faults).",
+    choices=NOISES,
+)
+_ESTIMATOR = (
+    _NOISE,
+    text(
+        "estimator",
+        "MC: mean-centred advantages. SW: standardized and importance-weighted, divided by T_ref: its "
+        "traces are in score²/token², its norms in score/token.",
+        choices=("MC", "SW"),
+    ),
+)
+
+OF_CHECKPOINT = Parent("probe_checkpoints", ("trajectory", "step", "scored"))
+
+
+def _by_design(stem: str, meaning: str, unit: str | None = "score²") -> tuple[Column, ...]:
+    return (
+        real(f"{stem}_paired", f"{meaning}, paired design.", unit=unit, low=0),
+        real(
+            f"{stem}_independent",
+            f"{meaning}, independent design (transition noise: labels drawn with replacement).",
+            unit=unit,
+            low=0,
+        ),
+        real(
+            f"{stem}_stratified",
+            f"{meaning}, one rollout a schedule; null for outcome noise.",
+            unit=unit,
+            nullable=True,
+            low=0,
+        ),
+    )
+
+
+PROBE = Table(
+    "probe",
+    "One row a checkpoint × noise × estimator: covariance traces of the group gradient by design.",
+    (
+        *_CHECKPOINT,
+        *_ESTIMATOR,
+        real(
+            "condition_left",
+            "L: mean squared norm of the clean group gradient.",
+            unit="score²",
+            nullable=True,
+            low=0,
+        ),
+        real(
+            "condition_right", "R: score spread of the true successes.", unit="score²", nullable=True, low=0
+        ),
+        real("identity_residual", "Residual of the exact identity.", unit="score²", nullable=True),
+        *_by_design("trace", "Trace of the covariance of the group gradient"),
+        *_by_design("trace_within", "Within part of the trace"),
+        *_by_design("trace_between", "Between part of the trace"),
+        *_by_design("mean_norm", "Norm of the mean gradient", unit="score"),
+        *_by_design("reward_contrast", "Variance of a reward contrast", unit="reward²"),
+        real(
+            "cosine",
+            "Cosine between the two designs' mean gradients (paired, independent); null where one is zero.",
+            nullable=True,
+            low=-1,
+            high=1,
+        ),
+    ),
+    key=("trajectory", "step", "scored", "noise", "estimator"),
+    parents=(OF_CHECKPOINT,),
+)
+
+PROBE_CHECKPOINTS = Table(
+    "probe_checkpoints",
+    "One row a probed checkpoint: what was scored, and the importance weights met.",
+    (
+        *_CHECKPOINT,
+        text(
+            "adapter_sha256",
+            "SHA-256 of the adapter, or of the row of `checkpoints`; null for a fresh adapter.",
+            nullable=True,
+        ),
+        text("adapter_fingerprint", "Fingerprint of the parameters that were scored."),
+        text("coordinate_names_sha256", "SHA-256 of the names of the scored coordinates."),
+        text("spec_sha256", "SHA-256 of the probe's specification."),
+        text("code_commit", "Commit of the probe's code; null where a release made it.", nullable=True),
+        count("coordinates", "Scored coordinates.", unit="coordinates"),
+        count("clean_rollouts", "Clean rollouts scored.", unit="rollouts"),
+        count(
+            "clean_successes", "Clean rollouts that succeeded.", unit="rollouts", at_most=("clean_rollouts",)
+        ),
+        count("diagnostic_rollouts", "Rollouts scored for transition noise.", unit="rollouts"),
+        count(
+            "masked_rollouts",
+            "Clean rollouts with importance weight 0.",
+            unit="rollouts",
+            at_most=("clean_rollouts",),
+        ),
+        real("weight_mean", "Mean nonzero importance weight of the clean rollouts.", low=0),
+        real("weight_min", "Smallest nonzero importance weight.", low=0),
+        real("weight_max", "Largest importance weight.", low=0),
+        real("reference_tokens", "T_ref: the fixed token normalizer of SW.", unit="tokens", low=0),
+    ),
+    key=("trajectory", "step", "scored"),
+)
+
+PROBE_CLEAN_TASKS = Table(
+    "probe_clean_tasks",
+    "One row a checkpoint × task: both sides of the exact condition on one clean group.",
+    (
+        *_CHECKPOINT,
+        text("task_id", "Validation task."),
+        count("successes", "True successes in the clean group.", unit="rollouts"),
+        real("condition_left", "‖g_c‖² of the group.", unit="score²", low=0),
+        real("condition_right", "Score spread of the group's successes, over G².", unit="score²", low=0),
+    ),
+    key=("trajectory", "step", "scored", "task_id"),
+    parents=(OF_CHECKPOINT,),
+)
+
+PROBE_DIAGNOSTIC_TASKS = Table(
+    "probe_diagnostic_tasks",
+    "One row a checkpoint × task: summed squared norms of the MC group gradients under tool faults.",
+    (
+        *_CHECKPOINT,
+        text("task_id", "Diagnostic task."),
+        real(
+            "squared_norms_paired", "Sum over the task's paired groups, one a schedule.", unit="score²", low=0
+        ),
+        real("squared_norms_independent", "Sum over the task's resampled groups.", unit="score²", low=0),
+        real("squared_norms_stratified", "Sum over the task's stratified groups.", unit="score²", low=0),
+    ),
+    key=("trajectory", "step", "scored", "task_id"),
+    parents=(OF_CHECKPOINT,),
+)
+
+_PRODUCTS = (
+    "Inner products of the task's mean gradients with those of the tasks up to it, estimator {}: task by "
+    "task, and for each of its designs by the other task's."
+)
+
+PROBE_GRAM = Table(
+    "probe_gram",
+    "One row a checkpoint × noise × task: the evidence from which every figure of the probe follows; one "
+    "file a trajectory.",
+    (
+        *_CHECKPOINT,
+        _NOISE,
+        text("pool", "Pool of the task.", choices=POOLS),
+        text(
+            "regime", "Noise of the episodes; outcome noise is put on afterwards, exactly.", choices=REGIMES
+        ),
+        short("task", "Position of the task in its pool."),
+        bits("rewards", "True outcome of each rollout, schedule by schedule."),
+        wholes("tokens", "Decisions and tokens of each rollout that the loss counts.", unit="tokens"),
+        numbers("weights", "Importance weight of each rollout; 1 where sampled from the scored policy."),
+        numbers("gram", "Inner products of the rollouts' scores: upper triangle, row by row.", unit="score²"),
+        numbers("products_mc", _PRODUCTS.format("MC"), unit="score²"),
+        numbers("products_sw", _PRODUCTS.format("SW") + " Not yet divided by T_ref².", unit="score²"),
+    ),
+    key=("trajectory", "step", "scored", "noise", "task"),
+    parents=(OF_CHECKPOINT,),
+)
+
+PROBE_INDICES = Table(
+    "probe_indices",
+    "One row a resampled group of a diagnostic task: the rollouts that it is put together from at every "
+    "checkpoint.",
+    (
+        text(
+            "design",
+            "Independent: schedules drawn with replacement, distinct rollouts within each. Stratified: one "
+            "rollout a schedule.",
+            choices=COMPARATORS,
+        ),
+        short("task", "Position of the task in its pool."),
+        short("group", "Number of the group."),
+        wholes("rollouts", "Positions of the rollouts in `probe_gram.rewards`."),
+    ),
+    key=("design", "task", "group"),
+)
+
+PROBE_INTERVALS = Table(
+    "probe_intervals",
+    "One row a checkpoint × noise × estimator × figure: how far other tasks would move the figure, and what "
+    "stands beside it. Six significant digits.",
+    (
+        *_CHECKPOINT,
+        *_ESTIMATOR,
+        text("figure", "The figure.", choices=FIGURES),
+        count("tasks", "Tasks, the unit that is resampled.", unit="tasks", low=2),
+        real("level", "Confidence level of the interval.", low=0, high=1),
+        real(
+            "value",
+            "The plain figure. Ratios are paired over comparator; shares within tasks over total; a norm is "
+            "squared, over the spread of the tasks' mean gradients divided by their number. Null where it is "
+            "not defined on every resample.",
+            nullable=True,
+        ),
+        real("low", "Lower end of the task-bootstrap interval.", nullable=True, at_most=("high",)),
+        real("high", "Its upper end.", nullable=True),
+        real("standard_error", "Jackknife over tasks.", nullable=True, low=0),
+        real("corrected", "The figure, its bias of order 1/T taken off by the jackknife.", nullable=True),
+        real("pure_noise", "What noise alone gives, without tasks that differ or a gradient.", nullable=True),
+        real(
+            "debiased",
+            "A share without the bias of few groups a task; of a squared norm, the share beyond noise.",
+            nullable=True,
+        ),
+    ),
+    key=("trajectory", "step", "scored", "noise", "estimator", "figure"),
+    parents=(OF_CHECKPOINT,),
+)
