@@ -19,6 +19,7 @@ bytes of the message's SHA-256, big endian:
     sampling     domain sampling/v1    parent: the run's number       fields: root, name of the run
     rollout      domain rollout/v1     parent: the sampling seed      fields: step, position, slot
     sample       domain sample/v1      parent: the sampling seed      fields: step, set, task, schedule, slot
+    regroup      domain regroup/v1     parent: position of the task   fields: root, design
 
 The root of a run is the name of its study and, after a space, the anchor of its registration. A task that a
 step meets twice (blocking) has one position.
@@ -134,6 +135,11 @@ def sample_seed(sampling: int, step: int, name: str, episode: tuple[str, int, in
         episode: the task, the index of the schedule, and which of several samples under it.
     """
     return derive("sample/v1", sampling, step, name, *episode)
+
+
+def regroup_seed(root: str, design: str, task: int) -> int:
+    """Return the seed of the groups that a probe puts together from a task's rollouts, for a design."""
+    return derive("regroup/v1", task, root, design)
 
 
 def units(seed: int) -> Iterator[float]:

@@ -43,6 +43,7 @@ const SEEDS = {
   sampling_seed: ({ study, run_id, seed }) => derived("sampling/v1", seed, study, run_id),
   rollout_seed: ({ sampling, step, position, slot }) =>
     derived("rollout/v1", sampling, step, position, slot),
+  regroup_seed: ({ root, design, task }) => derived("regroup/v1", task, root, design),
   sample_seed: ({ sampling, step, name, episode }) =>
     derived("sample/v1", sampling, step, name, ...episode),
   world_seed: ({ pool, candidate }) => derived("world/v1", candidate, pool),

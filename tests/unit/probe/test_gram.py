@@ -1,0 +1,183 @@
+"""Gram matrices: products of score vectors, by block."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tracemalloc
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.unit.probe.scores import draw
+from toolkit.probe.gram import blocks, cross, gram
+from toolkit.probe.slot import SMALLEST_WIDTH, default_width
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+MACHINES = [
+    {},
+    {"OPENBLAS_CORETYPE": "Prescott"},
+    {"OPENBLAS_CORETYPE": "Haswell"},
+    {"OPENBLAS_CORETYPE": "Zen"},
+    {"OPENBLAS_CORETYPE": "Nehalem", "NPY_DISABLE_CPU_FEATURES": "X86_V3", "OPENBLAS_NUM_THREADS": "1"},
+]
+PRINT_BYTES = """
+import numpy as np
+from toolkit.probe.gram import blocks, cross, gram
+scores = np.random.default_rng(1).standard_normal((9, 300), dtype=np.float32)
+print(gram(blocks(scores, 1)).tobytes().hex())
+print(gram(blocks(scores, 1)).tobytes().hex())
+print(cross(blocks(scores, 1), blocks(scores[:4], 1)).tobytes().hex())
+"""
+
+
+def plain(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return the products by an einsum over doubles, which calls no BLAS."""
+    return np.einsum("...ip,...jp->...ij", a.astype(float), b.astype(float), optimize=False)
+
+
+def in_order(a: np.ndarray, b: np.ndarray) -> list[list[float]]:
+    """Return the products by a loop that multiplies and adds one coordinate after the other."""
+    table = []
+    for row in a.tolist():
+        table.append([])
+        for other in b.tolist():
+            total = 0.0
+            for x, y in zip(row, other, strict=True):
+                total += x * y
+            table[-1].append(total)
+    return table
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(1, 6), st.integers(1, 40), st.integers(1, 41), st.integers(0, 99))
+def test_any_blocking_gives_the_same_matrix(rows: int, coordinates: int, width: int, seed: int) -> None:
+    scores = draw(rows, coordinates, seed=seed)
+    found = gram(blocks(scores, width), count=coordinates)
+    assert found.dtype == np.float64
+    np.testing.assert_allclose(found, plain(scores, scores), rtol=1e-12, atol=1e-12)
+
+
+@settings(deadline=None)
+@given(st.integers(1, 4), st.integers(1, 30), st.integers(1, 31), st.data())
+def test_products_of_small_whole_numbers_are_exact(
+    rows: int, coordinates: int, width: int, data: st.DataObject
+) -> None:
+    row = st.lists(st.integers(-100, 100), min_size=coordinates, max_size=coordinates)
+    table = data.draw(st.lists(row, min_size=rows, max_size=rows))
+    scores = np.array(table, dtype=np.float32) / 8
+    exact = [
+        [sum((Fraction(x, 8) * Fraction(y, 8) for x, y in zip(a, b, strict=True)), Fraction()) for b in table]
+        for a in table
+    ]
+    assert [[Fraction(x) for x in line] for line in gram(blocks(scores, width)).tolist()] == exact
+    assert cross(blocks(scores, width), blocks(scores, width)).tolist() == exact
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(1, 9), st.randoms(use_true_random=False))
+def test_the_order_of_coordinates_does_not_matter(width: int, random: object) -> None:
+    scores, order = draw(5, 60), list(range(60))
+    random.shuffle(order)
+    np.testing.assert_allclose(
+        gram(blocks(scores[:, order], width)), gram(blocks(scores, width)), rtol=1e-12, atol=1e-12
+    )
+
+
+def test_stacked_vectors_are_multiplied_stack_by_stack() -> None:
+    scores = draw(2, 3, 4, 50)
+    found = gram(blocks(scores, 7))
+    assert found.shape == (2, 3, 4, 4)
+    np.testing.assert_allclose(found, plain(scores, scores), rtol=1e-12, atol=1e-12)
+    other = draw(2, 3, 5, 50, seed=2)
+    np.testing.assert_allclose(
+        cross(blocks(scores, 7), blocks(other, 7)), plain(scores, other), rtol=1e-12, atol=1e-12
+    )
+
+
+def test_vectors_in_a_mapped_file_are_multiplied_where_they_lie(tmp_path: Path) -> None:
+    scores = draw(3, 5000)
+    scores.tofile(tmp_path / "scores")
+    mapped = np.memmap(tmp_path / "scores", dtype=np.float32, mode="r", shape=scores.shape)
+    assert all(np.shares_memory(block, mapped) for block in blocks(mapped, 999))
+    assert np.array_equal(gram(blocks(mapped, 999)), gram(blocks(scores, 999)))
+
+
+@pytest.mark.parametrize("width", [1, 13, None])
+def test_the_matrix_is_exactly_symmetric(width: int | None) -> None:
+    found = gram(blocks(draw(2, 33, 5000), width))
+    assert np.array_equal(found, found.swapaxes(-1, -2))
+
+
+def test_both_triangles_are_the_lower_one_even_where_a_product_is_not_symmetric(monkeypatch) -> None:
+    multiply = np.matmul
+
+    def skewed(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
+        multiply(a, b, out=out)
+        out += np.triu(np.ones(out.shape), 1)
+
+    monkeypatch.setattr(np, "matmul", skewed)
+    found = gram([draw(5, 20)])
+    np.testing.assert_allclose(found, plain(draw(5, 20), draw(5, 20)), rtol=1e-12, atol=1e-12)
+    assert np.array_equal(found, found.T)
+
+
+def test_blocks_of_one_coordinate_are_added_in_their_order() -> None:
+    a, b = draw(4, 300), draw(3, 300, seed=2)
+    assert gram(blocks(a, 1)).tolist() == in_order(a, a)
+    assert cross(blocks(a, 1), blocks(b, 1)).tolist() == in_order(a, b)
+
+
+def test_blocks_of_one_coordinate_give_the_same_bytes_on_every_machine() -> None:
+    texts = {
+        subprocess.run(
+            [sys.executable, "-c", PRINT_BYTES],
+            env=os.environ | machine,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for machine in MACHINES
+    }
+    scores = draw(9, 300)
+    square = np.array(in_order(scores, scores)).tobytes().hex()
+    assert texts == {f"{square}\n{square}\n{np.array(in_order(scores, scores[:4])).tobytes().hex()}\n"}
+
+
+def test_a_block_may_be_overwritten_when_the_next_is_asked_for() -> None:
+    scores, memory = draw(3, 500), np.empty((3, 10), np.float32)
+
+    def overwritten() -> Iterator[np.ndarray]:
+        for block in blocks(scores, 10):
+            memory[...] = block
+            yield memory
+
+    assert np.array_equal(gram(overwritten()), gram(blocks(scores, 10)))
+
+
+def test_a_block_may_be_wider_than_the_caches() -> None:
+    wide = default_width(200) + 5
+    scores = draw(200, wide)
+    assert default_width(200) == SMALLEST_WIDTH
+    np.testing.assert_allclose(gram([scores]), plain(scores, scores), rtol=1e-11, atol=1e-11)
+
+
+def test_memory_does_not_grow_with_the_coordinates() -> None:
+    def peak(number: int) -> int:
+        tracemalloc.start()
+        gram(draw(8, 2000) for _ in range(number))
+        try:
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    peak(2)
+    assert peak(300) < 1.05 * peak(20)

@@ -1,0 +1,199 @@
+"""The identities of a probe: each holds, and each fails when what it ties is moved by one millionth."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from tests.unit.probe import small
+from tests.unit.probe.small import DESIGN
+from toolkit.errors import VerificationError
+from toolkit.probe.checkpoint import reference_tokens
+from toolkit.probe.design import DESIGNS, OUTCOME, TRANSITION
+from toolkit.probe.identities import TOLERANCE, Identity, check_identities, identities
+from toolkit.probe.moments import moments
+from toolkit.probe.summary import estimates
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from toolkit.probe.evidence import Evidence
+    from toolkit.probe.moments import Moments
+    from toolkit.probe.summary import Estimate
+
+    Change = Callable[["Parts"], None]
+
+MORE = 1 + 1e-6
+
+
+class Parts:
+    """What the identities tie, to be changed part by part.
+
+    Args:
+        noise: `outcome` or `transition`.
+    """
+
+    def __init__(self, noise: str) -> None:
+        both = small.measured()
+        self.evidence: Evidence = both[noise]
+        self.moments: dict[str, dict[str, Moments]] = moments(
+            noise,
+            self.evidence.rewards,
+            self.evidence.weights,
+            self.evidence.gram,
+            flip_rate=DESIGN.flip_rate,
+            groups=None if noise == OUTCOME else small.groups(),
+        )
+        self.found: dict[str, Estimate] = estimates(
+            self.evidence, self.moments, reference_tokens(both, DESIGN)
+        )
+
+    def residuals(self) -> dict[str, float]:
+        """Return name → largest residual."""
+        largest: dict[str, float] = {}
+        for one in identities(self.evidence, self.moments, self.found, DESIGN.flip_rate):
+            largest[one.name] = max(largest.get(one.name, 0.0), one.residual)
+        return largest
+
+
+def second(design: str) -> Change:
+    """Move the figure E‖g‖² of MC under a design."""
+
+    def change(parts: Parts) -> None:
+        parts.found["MC"].second[design] *= MORE
+
+    return change
+
+
+def products(one: str, other: str) -> Change:
+    """Move the figures' products of the mean gradients of two designs, MC."""
+
+    def change(parts: Parts) -> None:
+        parts.found["MC"].products[one, other] *= MORE
+
+    return change
+
+
+def closed(estimator: str, design: str) -> Change:
+    """Move the closed form of E‖g_t‖²."""
+
+    def change(parts: Parts) -> None:
+        by_design = parts.moments[estimator]
+        by_design[design] = replace(by_design[design], second=by_design[design].second * MORE)
+
+    return change
+
+
+def stored(noise: str, estimator: str, design: str, tasks: slice) -> Change:
+    """Move the stored squared lengths of tasks' mean gradients."""
+
+    def change(parts: Parts) -> None:
+        at = DESIGNS[noise].index(design)
+        diagonal = np.einsum("tt->t", parts.evidence.products[estimator][at, :, at, :])
+        diagonal[tasks] *= MORE
+
+    return change
+
+
+MEANS = "mean gradients agree across designs"
+CHANGES: list[tuple[str, str, Change]] = [
+    (OUTCOME, "trace_P = (1-q) L - (1-q)² M", second("paired")),
+    (OUTCOME, "trace_I = trace_P + q(1-q)(R - L)", second("independent")),
+    (OUTCOME, "within_P = q(1-q) L", second("paired")),
+    (OUTCOME, "within_P = q(1-q) L", products("paired", "paired")),
+    (OUTCOME, "within_I = q(1-q) R", second("independent")),
+    (OUTCOME, "within_I = q(1-q) R", products("independent", "independent")),
+    (OUTCOME, "between_P = between_I", products("paired", "paired")),
+    (OUTCOME, "between_P = between_I", products("independent", "independent")),
+    (OUTCOME, MEANS, products("paired", "paired")),
+    (OUTCOME, MEANS, products("paired", "independent")),
+    (OUTCOME, MEANS, products("independent", "independent")),
+]
+CHANGES += [
+    (OUTCOME, f"closed form = all masks, {estimator} {design}", closed(estimator, design))
+    for estimator in ("MC", "SW")
+    for design in DESIGNS[OUTCOME]
+]
+CHANGES += [
+    (noise, f"‖E g_t‖² = c'Kc{part}, {estimator} {design}", stored(noise, estimator, design, tasks))
+    for estimator in ("MC", "SW")
+    for noise in (OUTCOME, TRANSITION)
+    for design in DESIGNS[noise]
+    for part, tasks in (("", slice(None)), (" task by task", slice(0, 1)))
+]
+
+
+@pytest.mark.parametrize("noise", [OUTCOME, TRANSITION])
+def test_every_identity_holds_and_has_a_change_that_breaks_it(noise: str) -> None:
+    found = Parts(noise).residuals()
+    assert set(found) == {name for where, name, _ in CHANGES if where == noise}
+    assert max(found.values()) <= TOLERANCE / 100
+
+
+@pytest.mark.parametrize(
+    ("noise", "name", "change"), CHANGES, ids=[f"{noise}: {name}" for noise, name, _ in CHANGES]
+)
+def test_an_identity_fails_when_what_it_ties_is_moved(noise: str, name: str, change: Change) -> None:
+    parts = Parts(noise)
+    change(parts)
+    found = parts.residuals()[name]
+    assert found > TOLERANCE * 10
+    with pytest.raises(VerificationError) as caught:
+        check_identities((Identity(name, found),), "base@0, all")
+    assert name in str(caught.value)
+    assert "base@0, all" in str(caught.value)
+
+
+@pytest.mark.parametrize("noise", [OUTCOME, TRANSITION])
+@pytest.mark.parametrize("part", ["gram", "MC", "SW"])
+def test_changed_evidence_is_found_by_what_is_computed_from_it(noise: str, part: str) -> None:
+    """The whole way: one task's Gram matrix, or the products of one estimator, moved in the register."""
+    evidence = small.measured()
+    if part == "gram":
+        evidence[noise].gram[0] *= MORE
+    else:
+        evidence[noise].products[part] *= MORE
+    with pytest.raises(VerificationError, match="not tied"):
+        check_identities(small.derived(evidence)[1], "here")
+
+
+def test_changed_rewards_are_found() -> None:
+    evidence = small.measured()
+    evidence[TRANSITION].rewards[0, 0] = 1 - evidence[TRANSITION].rewards[0, 0]
+    with pytest.raises(VerificationError, match="not tied"):
+        check_identities(small.derived(evidence)[1], "here")
+
+
+def test_products_of_different_tasks_are_tied_across_the_designs_of_outcome_noise() -> None:
+    """A task's own Gram matrix does not hold them; both designs' mean gradients are one another's."""
+    evidence = small.measured()
+    evidence[OUTCOME].products["MC"][0, 0, 0, 1:] *= 1 + 1e-4
+    tied = small.derived(evidence)[1]
+    with pytest.raises(VerificationError, match="not tied"):
+        check_identities(tied, "here")
+
+
+def test_a_residual_that_is_not_a_number_does_not_pass() -> None:
+    with pytest.raises(VerificationError, match="not tied"):
+        check_identities((Identity("one", float("nan")),), "here")
+
+
+def test_the_largest_residual_is_returned() -> None:
+    assert check_identities((Identity("a", 1e-12), Identity("b", 3e-11), Identity("c", 0.0)), "here") == 3e-11
+
+
+def test_where_nothing_was_sampled_but_failures_all_identities_hold() -> None:
+    """Zero on both sides is a tie, not a division by zero."""
+    evidence = small.measured()
+    clean = evidence[OUTCOME]
+    products = {name: found * 0 for name, found in clean.products.items()}
+    evidence[OUTCOME] = replace(clean, rewards=clean.rewards * 0, products=products)
+    rows, tied = small.derived(evidence)
+    assert check_identities(tied, "here") < TOLERANCE
+    (row,) = (r for r in rows["probe"] if (r["noise"], r["estimator"]) == (OUTCOME, "MC"))
+    assert (row["trace_paired"], row["condition_right"], row["cosine"]) == (0, 0, None)
+    undefined = [r for r in rows["probe_intervals"] if r["noise"] == OUTCOME]
+    assert all(r["value"] is None and r["low"] is None for r in undefined)

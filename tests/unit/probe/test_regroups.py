@@ -1,0 +1,246 @@
+"""Index lists: which rollouts make a group, by what law, and what no list can be."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from functools import cache
+from itertools import permutations, product
+from math import comb
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tests.unit.probe import small
+from tests.unit.probe.small import DESIGN, FAULTY
+from toolkit.errors import DamagedError, IncompleteError, UsageError
+from toolkit.probe.design import Design
+from toolkit.probe.regroups import draw_groups, index_rows, paired_groups, read_groups
+
+if TYPE_CHECKING:
+    from toolkit.registers.arrow import Row
+
+SIZE = FAULTY.per_schedule
+DRAWS = 8000
+LEAST = 1e-3
+"""A p-value below it is refused; the seed is fixed, so that a test passes or fails for good."""
+
+
+@cache
+def many(comparator: str) -> tuple[tuple[int, ...], ...]:
+    """Return many groups of one comparator, over several tasks."""
+    design = replace(DESIGN, groups=DRAWS // 4)
+    return tuple(group for task in range(4) for group in draw_groups(design, comparator, task))
+
+
+def labels(group: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(at // SIZE for at in group)
+
+
+def fits(counted: Counter[object], chances: dict[object, float]) -> bool:
+    """Say whether counts fit a law, by a chi-square test; what has no chance must not occur."""
+    assert set(counted) <= set(chances)
+    total = sum(counted.values())
+    observed = [counted[key] for key in chances]
+    return stats.chisquare(observed, [chance * total for chance in chances.values()]).pvalue > LEAST
+
+
+# -------------------------------------------------------------------------------------- what lists are
+
+
+def test_paired_groups_are_the_schedules() -> None:
+    found = paired_groups(FAULTY)
+    assert sorted(at for group in found for at in group) == list(range(FAULTY.rollouts))
+    assert [set(labels(group)) for group in found] == [{k} for k in range(FAULTY.schedules)]
+
+
+@pytest.mark.parametrize("comparator", ["independent", "stratified"])
+def test_drawn_groups_have_distinct_rollouts_of_the_pool(comparator: str) -> None:
+    for group in many(comparator):
+        assert len(set(group)) == len(group) == SIZE
+        assert all(0 <= at < FAULTY.rollouts for at in group)
+
+
+def test_a_stratified_group_has_one_rollout_a_schedule() -> None:
+    assert all(len(set(labels(group))) == SIZE for group in many("stratified"))
+
+
+def test_more_schedules_than_places_are_drawn_without_replacement() -> None:
+    design = replace(DESIGN, transition=FAULTY._replace(schedules=9), groups=900)
+    found = [labels(group) for task in range(4) for group in draw_groups(design, "stratified", task)]
+    assert all(len(set(one)) == SIZE for one in found)
+    counted = Counter(label for one in found for label in one)
+    assert fits(counted, dict.fromkeys(range(9), 1 / 9))
+
+
+def test_lists_follow_from_the_seed_alone() -> None:
+    assert index_rows(DESIGN) == index_rows(replace(DESIGN, level=0.5, rng_seed=1))
+    assert index_rows(DESIGN) != index_rows(replace(DESIGN, root="another"))
+
+
+def test_tasks_and_comparators_have_lists_of_their_own() -> None:
+    drawn = {
+        (name, task): draw_groups(DESIGN, name, task)
+        for name in ("independent", "stratified")
+        for task in (0, 1)
+    }
+    assert len(set(drawn.values())) == 4
+
+
+def test_more_groups_go_on_where_fewer_ended() -> None:
+    longer = draw_groups(replace(DESIGN, groups=10), "independent", 2)
+    assert longer[: DESIGN.groups] == draw_groups(DESIGN, "independent", 2)
+
+
+# -------------------------------------------------------------------------------- by what law they are drawn
+
+
+def test_labels_collide_as_often_as_the_law_says() -> None:
+    """Two places share a label with probability 1/K: so often do their rollouts have one schedule."""
+    pairs = [
+        one == other
+        for group in many("independent")
+        for at, one in enumerate(labels(group))
+        for other in labels(group)[at + 1 :]
+    ]
+    share, chance = np.mean(pairs), 1 / FAULTY.schedules
+    # Pairs of one group are uncorrelated: their covariance is exactly zero.
+    assert abs(share - chance) < 4 * (chance * (1 - chance) / len(pairs)) ** 0.5
+
+
+def test_labels_are_drawn_with_replacement_place_by_place() -> None:
+    counted = Counter(labels(group) for group in many("independent"))
+    every = list(product(range(FAULTY.schedules), repeat=SIZE))
+    assert len(every) == 256
+    assert fits(counted, dict.fromkeys(every, 1 / len(every)))
+
+
+def test_rollouts_within_a_label_are_equally_likely_and_distinct() -> None:
+    """Where a label fills n places, each of the C(G, n) sets of its rollouts is as likely."""
+    by_number: dict[int, Counter[object]] = {n: Counter() for n in range(1, SIZE + 1)}
+    for group in many("independent"):
+        for label in set(labels(group)):
+            inside = frozenset(at % SIZE for at in group if at // SIZE == label)
+            by_number[labels(group).count(label)][inside] += 1
+    for number in (1, 2, 3):
+        assert len(by_number[number]) == comb(SIZE, number)
+        assert fits(by_number[number], dict.fromkeys(by_number[number], 1 / comb(SIZE, number)))
+
+
+def test_the_place_of_a_rollout_does_not_depend_on_its_label() -> None:
+    counted = Counter((at, group[at]) for group in many("independent") for at in range(SIZE))
+    cells = list(product(range(SIZE), range(FAULTY.rollouts)))
+    assert fits(counted, dict.fromkeys(cells, 1 / len(cells)))
+
+
+def test_stratified_labels_come_in_every_order() -> None:
+    counted = Counter(labels(group) for group in many("stratified"))
+    every = list(permutations(range(FAULTY.schedules), SIZE))
+    assert fits(counted, dict.fromkeys(every, 1 / len(every)))
+
+
+def test_stratified_rollouts_are_drawn_within_their_schedule() -> None:
+    counted = Counter(tuple(at % SIZE for at in group) for group in many("stratified"))
+    every = list(product(range(SIZE), repeat=SIZE))
+    assert fits(counted, dict.fromkeys(every, 1 / len(every)))
+
+
+# --------------------------------------------------------------------------------------- what is refused
+
+
+def rows_with(change: object, design: str = "independent") -> list[Row]:
+    """Return the index rows with one list changed."""
+    rows = index_rows(DESIGN)
+    at = next(i for i, row in enumerate(rows) if (row["design"], row["task"], row["group"]) == (design, 1, 2))
+    rows[at] = rows[at] | {"rollouts": change(rows[at]["rollouts"])}
+    return rows
+
+
+def test_lists_are_read_as_they_were_drawn() -> None:
+    found = read_groups(index_rows(DESIGN), FAULTY)
+    assert list(found) == ["paired", "independent", "stratified"]
+    for task in range(FAULTY.tasks):
+        assert found["paired"][task] == paired_groups(FAULTY)
+        for name in ("independent", "stratified"):
+            assert found[name][task] == draw_groups(DESIGN, name, task)
+    assert found == small.groups()
+
+
+@pytest.mark.parametrize(
+    ("design", "change", "reason"),
+    [
+        ("independent", lambda _: [0, 1, 2, FAULTY.rollouts], "does not have"),
+        ("independent", lambda _: [0, 1, 2, -1], "does not have"),
+        ("independent", lambda listed: [*listed[:3], listed[0]], "names a rollout twice"),
+        ("independent", lambda listed: listed[:3], "another number of rollouts"),
+        ("stratified", lambda listed: [*listed, 0], "another number of rollouts"),
+        ("stratified", lambda _: [0, 1, 5, 9], "two rollouts of one schedule"),
+    ],
+)
+def test_a_list_that_no_comparator_draws_is_named(design: str, change: object, reason: str) -> None:
+    with pytest.raises(DamagedError, match=reason) as caught:
+        read_groups(rows_with(change, design), FAULTY)
+    assert f"probe_indices, {design}, task 1, group 2" in str(caught.value)
+
+
+def test_an_independent_group_may_have_two_rollouts_of_one_schedule() -> None:
+    found = read_groups(rows_with(lambda _: [0, 1, 5, 9]), FAULTY)
+    assert found["independent"][1][2] == (0, 1, 5, 9)
+
+
+@pytest.mark.parametrize("comparator", ["independent", "stratified"])
+def test_a_task_without_groups_is_named(comparator: str) -> None:
+    rows = [row for row in index_rows(DESIGN) if (row["design"], row["task"]) != (comparator, 2)]
+    with pytest.raises(IncompleteError, match=f"no {comparator} group of a task") as caught:
+        read_groups(rows, FAULTY)
+    assert "task 2" in str(caught.value)
+
+
+def test_a_task_with_fewer_groups_than_others_is_named() -> None:
+    rows = [
+        row
+        for row in index_rows(DESIGN)
+        if (row["design"], row["task"], row["group"]) != ("stratified", 1, 5)
+    ]
+    with pytest.raises(IncompleteError, match="fewer stratified groups") as caught:
+        read_groups(rows, FAULTY)
+    assert "5 of task 1" in str(caught.value)
+
+
+# ------------------------------------------------------------------------------------------- the design
+
+
+def test_a_clean_group_of_one_is_refused() -> None:
+    with pytest.raises(UsageError, match="fewer than two rollouts"):
+        replace(DESIGN, outcome=DESIGN.outcome._replace(per_schedule=1))
+
+
+def test_fewer_schedules_than_a_group_has_places_are_refused() -> None:
+    with pytest.raises(UsageError, match="fewer schedules than rollouts") as caught:
+        replace(DESIGN, transition=FAULTY._replace(schedules=SIZE - 1))
+    assert f"at least {SIZE} schedules" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"root": "b"},
+        {"scored": ("all",)},
+        {"flip_rate": 0.2},
+        {"groups": 7},
+        {"outcome": DESIGN.outcome._replace(tasks=6)},
+        {"transition": FAULTY._replace(regime="clean")},
+        {"rollouts_per_step": 95},
+        {"level": 0.9},
+        {"resamples": 201},
+        {"rng_seed": 14},
+    ],
+)
+def test_every_part_of_a_design_is_in_its_digest(changed: dict[str, object]) -> None:
+    assert replace(DESIGN, **changed).sha256() != DESIGN.sha256()
+    assert (
+        Design(**{name: getattr(DESIGN, name) for name in DESIGN.__dataclass_fields__}).sha256()
+        == DESIGN.sha256()
+    )

@@ -1,0 +1,206 @@
+"""The evidence of a probe: what every summary follows from, without any score vector.
+
+Within a task, the inner products of all scores: any estimator on any regrouping has its second moment there.
+Across tasks, the inner products of the tasks' mean gradients, by estimator and design: the pooled mean needs
+them, and a task's own Gram matrix does not hold them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from toolkit.errors import DamagedError, IncompleteError, UsageError
+from toolkit.probe.design import DESIGNS
+from toolkit.probe.gram import blocks, gram
+from toolkit.probe.moments import moments
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from toolkit.probe.moments import Moments
+    from toolkit.probe.regroups import Groups
+    from toolkit.probe.rollouts import Scored
+
+    Array = NDArray[np.float64]
+
+ONE_BY_ONE = 1
+"""Width of the blocks where every bit counts: each sum over coordinates then has one order."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The evidence of one checkpoint under one noise.
+
+    Args:
+        noise: `outcome` or `transition`.
+        rewards: reward of each rollout, shape (T, N).
+        tokens: tokens of each rollout that the loss counts, shape (T, N).
+        weights: importance weights, shape (T, N).
+        gram: inner products of each task's scores, shape (T, N, N), in score².
+        products: estimator → inner products of the tasks' mean gradients, shape (D, T, D, T): design, task.
+    """
+
+    noise: str
+    rewards: Array
+    tokens: NDArray[np.int64]
+    weights: Array
+    gram: Array
+    products: dict[str, Array]
+
+    def __post_init__(self) -> None:
+        shape, designs = self.rewards.shape, len(DESIGNS[self.noise])
+        _check("token counts", self.tokens.shape, shape)
+        _check("importance weights", self.weights.shape, shape)
+        _check("Gram matrices", self.gram.shape, (*shape, shape[1]))
+        for found in self.products.values():
+            _check("products of mean gradients", found.shape, (designs, shape[0]) * 2)
+        named = {"rewards": self.rewards, "weights": self.weights, "gram": self.gram, **self.products}
+        for name, values in named.items():
+            if not np.isfinite(values).all():
+                raise DamagedError(f"the evidence under {self.noise} noise is not finite", found=name)
+
+
+def gather(
+    noise: str,
+    scored: Scored,
+    parts: Mapping[str, slice],
+    wanted: Sequence[str],
+    *,
+    flip_rate: float,
+    groups: Mapping[str, Mapping[int, Groups]] | None,
+) -> dict[str, Evidence]:
+    """Gather the evidence of a policy's rollouts.
+
+    Args:
+        noise: `outcome` or `transition`.
+        scored: the rollouts, scored.
+        parts: scored coordinates → the block that they add to those before it.
+        wanted: which of them are wanted.
+        flip_rate: q, for outcome noise.
+        groups: design → task → groups, for transition noise.
+
+    Returns:
+        Scored coordinates → evidence.
+
+    Raises:
+        IncompleteError: groups draw on a task or a rollout that was not played.
+        UsageError: the parts are not those of the scores.
+    """
+    check_groups(groups, *scored.rewards.shape)
+    covered = sum(part.stop - part.start for part in parts.values())
+    if covered != scored.scores.shape[-1]:
+        raise UsageError(
+            "the coordinate sets are not those of the scores",
+            expected=f"{scored.scores.shape[-1]} coordinates",
+            found=covered,
+        )
+    tasks, rollouts = scored.rewards.shape
+    # The coefficients of mean gradients follow from rewards and weights: any Gram matrix will do.
+    by_design = moments(
+        noise,
+        scored.rewards,
+        scored.weights,
+        np.zeros((tasks, rollouts, rollouts)),
+        flip_rate=flip_rate,
+        groups=groups,
+    )
+    found: dict[str, Evidence] = {}
+    matrix = np.zeros((tasks, rollouts, rollouts))
+    products = {name: np.zeros((len(designs) * tasks,) * 2) for name, designs in by_design.items()}
+    for name, part in parts.items():
+        block = scored.scores[..., part]
+        if block.shape[-1]:
+            matrix = matrix + inner_products(block)
+            for estimator, designs in by_design.items():
+                products[estimator] = products[estimator] + inner_products(mean_gradients(block, designs))
+        if name in wanted:
+            found[name] = Evidence(
+                noise,
+                scored.rewards,
+                scored.tokens[name],
+                scored.weights,
+                matrix,
+                {e: _by_design(p, noise, tasks) for e, p in products.items()},
+            )
+    return found
+
+
+def check_groups(groups: Mapping[str, Mapping[int, Groups]] | None, tasks: int, rollouts: int) -> None:
+    """Refuse groups that draw on what was not played.
+
+    Args:
+        groups: design → task → groups; None where there are none.
+        tasks: tasks that were played, T.
+        rollouts: rollouts of each, N.
+
+    Raises:
+        IncompleteError: a task or a rollout is missing.
+    """
+    for design, listed in (groups or {}).items():
+        if set(listed) != set(range(tasks)):
+            raise IncompleteError(
+                f"the {design} groups are not of the tasks that were played",
+                expected=f"{tasks} tasks",
+                found=f"{len(listed)} tasks",
+                remedy="play every task of the probe's set",
+            )
+        largest = max(at for task in listed.values() for group in task for at in group)
+        if largest >= rollouts:
+            raise IncompleteError(
+                f"the {design} groups draw on rollouts that were not played: a schedule is missing",
+                expected=f"{largest + 1} rollouts a task at least",
+                found=rollouts,
+                remedy="play every schedule of the probe's set",
+            )
+
+
+def mean_gradients(scores: NDArray[np.float32], designs: Mapping[str, Moments]) -> Array:
+    """Return the tasks' mean gradients, design by design, in double precision.
+
+    Args:
+        scores: shape (T, N, P), of all coordinates or a block of them.
+        designs: design → moments, whose coefficients are of shape (T, N).
+
+    Returns:
+        Shape (D·T, P).
+    """
+    tasks, rollouts, size = scores.shape
+    coefficients = np.stack([one.coefficients for one in designs.values()])
+    means = np.zeros((len(coefficients), tasks, size))
+    for at in range(rollouts):
+        means += coefficients[:, :, at, None] * scores[None, :, at, :]
+    return means.reshape(-1, size)
+
+
+def inner_products(vectors: NDArray[np.float32] | Array) -> Array:
+    """Return inner products, coordinate by coordinate: the same bits on every machine.
+
+    Args:
+        vectors: shape (..., N, P).
+
+    Returns:
+        Shape (..., N, N).
+    """
+    # What is taken together lies together in memory.
+    by_coordinate: Array = np.ascontiguousarray(np.moveaxis(vectors, -1, 0))
+    vectors = np.moveaxis(by_coordinate, 0, -1)
+    return gram(blocks(vectors, ONE_BY_ONE))
+
+
+def _by_design(products: Array, noise: str, tasks: int) -> Array:
+    designs = len(DESIGNS[noise])
+    return products.reshape(designs, tasks, designs, tasks)
+
+
+def _check(what: str, found: tuple[int, ...], expected: tuple[int, ...]) -> None:
+    if found != expected:
+        raise DamagedError(
+            f"the evidence's {what} have another shape than its rewards ask for",
+            expected=expected,
+            found=found,
+        )

@@ -1,0 +1,134 @@
+"""The identities that tie a probe's figures together, each with its residual.
+
+Under outcome noise the mean-centred estimator is tied exactly, whatever was sampled: a figure that breaks one
+of these was not computed from the evidence beside it.
+
+Source:
+    Paper prop:condition and app:probe; M = ‖mean clean gradient‖².
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from toolkit.errors import VerificationError
+from toolkit.estimators.outcome import LARGEST_ENUMERATION, enumerated_outcome_moments
+from toolkit.probe.design import DESIGNS, INDEPENDENT, OUTCOME, PAIRED
+from toolkit.probe.moments import MC, SW
+from toolkit.probe.summary import sides
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from toolkit.probe.evidence import Evidence
+    from toolkit.probe.moments import Moments
+    from toolkit.probe.summary import Estimate
+
+TOLERANCE = 1e-9
+
+
+class Identity(NamedTuple):
+    """An identity and how far it is from holding.
+
+    Args:
+        name: the identity.
+        residual: |left - right| over the larger side; 0 where both are zero.
+    """
+
+    name: str
+    residual: float
+
+
+def identities(
+    evidence: Evidence,
+    by_design: Mapping[str, Mapping[str, Moments]],
+    found: Mapping[str, Estimate],
+    flip_rate: float,
+) -> tuple[Identity, ...]:
+    """Return the identities of one checkpoint's evidence under one noise.
+
+    Args:
+        evidence: the evidence.
+        by_design: estimator → design → its moments.
+        found: estimator → what it gives.
+        flip_rate: q, for outcome noise.
+    """
+    listed = list(_of_means(evidence, by_design))
+    if evidence.noise == OUTCOME:
+        listed += [*_of_outcome(evidence, found[MC], flip_rate), *_of_masks(evidence, by_design, flip_rate)]
+    return tuple(listed)
+
+
+def check_identities(listed: tuple[Identity, ...], where: str) -> float:
+    """Check that all identities hold to a relative 1e-9, and return the largest residual.
+
+    Raises:
+        VerificationError: one does not.
+    """
+    for identity in listed:
+        if not identity.residual <= TOLERANCE:
+            raise VerificationError(
+                f"the probe's figures are not tied: {identity.name}",
+                expected=f"a relative residual of at most {TOLERANCE:g}",
+                found=f"{identity.residual:.3g}",
+                where=where,
+                remedy="the evidence was changed, or the code that computes from it",
+            )
+    return max(identity.residual for identity in listed)
+
+
+def _of_outcome(evidence: Evidence, found: Estimate, q: float) -> Iterator[Identity]:
+    both = sides(evidence)
+    left, right = both.left.mean(), both.right.mean()
+    paired, independent = found.trace(PAIRED), found.trace(INDEPENDENT)
+    # Both designs' mean gradients are (1 - q) times the clean one.
+    clean = found.products[PAIRED, PAIRED].sum() / len(both.left) ** 2 / (1 - q) ** 2
+    yield _tied("trace_P = (1-q) L - (1-q)² M", paired.total, (1 - q) * left - (1 - q) ** 2 * clean)
+    removed = q * (1 - q) * (right - left)
+    yield _tied("trace_I = trace_P + q(1-q)(R - L)", independent.total, paired.total + removed)
+    yield _tied("within_P = q(1-q) L", paired.within, q * (1 - q) * left)
+    yield _tied("within_I = q(1-q) R", independent.within, q * (1 - q) * right)
+    yield _tied("between_P = between_I", paired.between, independent.between)
+    for name in ((PAIRED, INDEPENDENT), (INDEPENDENT, INDEPENDENT)):
+        yield _tied(
+            "mean gradients agree across designs",
+            found.products[name].sum(),
+            found.products[PAIRED, PAIRED].sum(),
+        )
+
+
+def _of_masks(
+    evidence: Evidence, by_design: Mapping[str, Mapping[str, Moments]], q: float
+) -> Iterator[Identity]:
+    """Compare the closed form with every mask listed."""
+    if evidence.rewards.shape[1] > LARGEST_ENUMERATION:
+        return
+    for estimator, closed in by_design.items():
+        weights = evidence.weights if estimator == SW else None
+        listed = enumerated_outcome_moments(
+            evidence.rewards, evidence.gram, q, weights=weights, standardized=estimator == SW
+        )
+        for name, other in ((PAIRED, listed.paired), (INDEPENDENT, listed.independent)):
+            one = closed[name].second
+            yield _tied(f"closed form = all masks, {estimator} {name}", one.mean(), other.second.mean())
+
+
+def _of_means(evidence: Evidence, by_design: Mapping[str, Mapping[str, Moments]]) -> Iterator[Identity]:
+    """Compare each task's squared mean gradient with what its own Gram matrix gives."""
+    for estimator, designs in by_design.items():
+        for at, design in enumerate(DESIGNS[evidence.noise]):
+            c = designs[design].coefficients
+            own = (c[:, :, None] * evidence.gram * c[:, None, :]).sum(axis=(1, 2))
+            stored = np.diagonal(evidence.products[estimator][at, :, at, :])
+            yield _tied(f"‖E g_t‖² = c'Kc, {estimator} {design}", own.sum(), stored.sum())
+            scale = max(float(np.abs(own).max()), float(np.abs(stored).max()))
+            worst = float(np.abs(own - stored).max())
+            yield Identity(f"‖E g_t‖² = c'Kc task by task, {estimator} {design}", worst and worst / scale)
+
+
+def _tied(name: str, left: object, right: object) -> Identity:
+    one, other = float(left), float(right)  # type: ignore[arg-type]
+    largest = max(abs(one), abs(other))
+    return Identity(name, abs(one - other) / largest if largest else 0.0)

@@ -1,0 +1,114 @@
+"""Moments of the group gradient task by task: by estimator and design, from rewards and Gram matrices.
+
+MC is the mean-centred estimator, weighted 1/G. SW is standardized and importance-weighted; its fixed
+normalizer T_ref is a constant of the checkpoint and divides its traces and norms later.
+
+Source:
+    Paper sec:probe and app:probe, "Estimators".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from toolkit.estimators.outcome import outcome_moments
+from toolkit.estimators.regrouping import regrouped_moments
+from toolkit.probe.design import INDEPENDENT, OUTCOME, PAIRED
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from toolkit.probe.regroups import Groups
+
+MC, SW = "MC", "SW"
+ESTIMATORS = (MC, SW)
+
+
+@dataclass(frozen=True)
+class Moments:
+    """The moments of one estimator under one design.
+
+    Args:
+        second: E‖g_t‖², shape (T,), in score².
+        coefficients: c with E[g_t] = Σ_i c_ti S_ti, shape (T, N).
+        contrast: variance of a reward contrast within a group, shape (T,), in reward².
+    """
+
+    second: NDArray[np.float64]
+    coefficients: NDArray[np.float64]
+    contrast: NDArray[np.float64]
+
+
+def moments(
+    noise: str,
+    rewards: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    gram: NDArray[np.float64],
+    *,
+    flip_rate: float,
+    groups: Mapping[str, Mapping[int, Groups]] | None,
+) -> dict[str, dict[str, Moments]]:
+    """Return estimator → design → moments.
+
+    Args:
+        noise: `outcome` or `transition`.
+        rewards: reward of each rollout, shape (T, N); the true outcomes for outcome noise.
+        weights: importance weight of each rollout, shape (T, N).
+        gram: inner products of each task's scores, shape (T, N, N).
+        flip_rate: q, for outcome noise.
+        groups: design → task → groups, for transition noise.
+
+    Raises:
+        ValueError: what the estimators refuse.
+    """
+    return {
+        estimator: (
+            _outcome(rewards, weights, gram, flip_rate, estimator)
+            if noise == OUTCOME
+            else _transition(rewards, weights, gram, groups or {}, estimator)
+        )
+        for estimator in ESTIMATORS
+    }
+
+
+def _outcome(
+    rewards: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    gram: NDArray[np.float64],
+    flip_rate: float,
+    estimator: str,
+) -> dict[str, Moments]:
+    weighted = weights if estimator == SW else None
+    found = outcome_moments(rewards, gram, flip_rate, weights=weighted, standardized=estimator == SW)
+    return {
+        name: Moments(one.second, one.coefficients, one.contrast)
+        for name, one in ((PAIRED, found.paired), (INDEPENDENT, found.independent))
+    }
+
+
+def _transition(
+    rewards: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    gram: NDArray[np.float64],
+    groups: Mapping[str, Mapping[int, Groups]],
+    estimator: str,
+) -> dict[str, Moments]:
+    import numpy as np
+
+    return {
+        design: Moments(found.second, found.coefficients, found.contrast)
+        for design, listed in groups.items()
+        for found in (
+            regrouped_moments(
+                rewards,
+                gram,
+                np.array([listed[task] for task in range(len(rewards))]),
+                weights=weights if estimator == SW else None,
+                standardized=estimator == SW,
+            ),
+        )
+    }
