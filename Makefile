@@ -17,7 +17,7 @@ help:
 reproduce: $(VENV)/.reproduce
 	@$(BIN)/toolkit reproduce
 
-test: $(VENV)/.develop
+test: $(VENV)/.language-model
 	@$(BIN)/python -m pytest --numprocesses 2
 
 check: $(VENV)/.develop
@@ -46,6 +46,11 @@ $(VENV)/.develop: $(VENV)/bin/python requirements-dev.lock pyproject.toml
 	@$(PIP) --require-hashes --requirement requirements-dev.lock
 	@$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@ $(VENV)/.reproduce
+
+# Only the tests need it; its packages have no hashes, see there.
+$(VENV)/.language-model: $(VENV)/.develop requirements-language-model.txt
+	@$(PIP) --requirement requirements-language-model.txt
+	@touch $@
 
 $(VENV)/.bench: $(VENV)/.develop requirements-bench.lock
 	@$(PIP) --require-hashes --requirement requirements-bench.lock

@@ -1,0 +1,370 @@
+"""From back-office episodes through a language model's scores and evidence to every figure of the probe."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from tests.unit.probe.backoffice_episodes import played, without
+from tests.unit.probe.designs import FLIP_RATE, design, groups_of
+from tests.unit.probe.published import COORDINATES, published_model
+from tests.unit.probe.stack import require_stack
+from tests.unit.probe.tiny import draw, tiny_model
+from toolkit.errors import DamagedError, IncompleteError, UsageError, VerificationError
+from toolkit.probe.checkpoint import (
+    EVIDENCE,
+    ScoredPolicy,
+    checkpoint_row,
+    derive,
+    evidence_rows,
+    weight_figures,
+)
+from toolkit.probe.coordinates import Coordinates
+from toolkit.probe.design import ACTIONS, ALL, DESIGNS, OUTCOME, TRANSITION
+from toolkit.probe.evidence import gather
+from toolkit.probe.identities import check_identities
+from toolkit.probe.language_model import probe_language_model
+from toolkit.probe.lora import Scorer
+from toolkit.probe.rollouts import Scored
+from toolkit.probe.rows import Place, read_evidence
+from toolkit.registers.arrow import to_arrow, to_rows
+from toolkit.registers.schema import TABLES
+from toolkit.registers.validation import check_table
+
+require_stack()
+
+import torch  # noqa: E402
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from toolkit.probe.evidence import Evidence
+    from toolkit.probe.recorded import Recorded
+
+DESIGN = design(outcome_tasks=6, transition_tasks=3, size=4)
+GROUPS = groups_of(DESIGN)
+PLACE = Place("tiny", 20, ALL)
+BY_NOISE = {one.noise: one for one in DESIGN.sets}
+SINGLE = 1e-4
+
+
+@pytest.fixture(scope="module")
+def shared() -> Any:
+    return tiny_model()
+
+
+@pytest.fixture
+def model(shared: Any) -> Any:
+    return copy.deepcopy(shared)
+
+
+@pytest.fixture(scope="module")
+def recorded() -> dict[str, list[Recorded]]:
+    return {one.noise: played(one) for one in DESIGN.sets}
+
+
+def probe(scorer: Any, recorded: dict, folder: Path, **given: Any) -> dict[str, Evidence]:
+    sets = recorded[OUTCOME], recorded[TRANSITION]
+    return probe_language_model(
+        scorer, given.pop("design", DESIGN), *sets, given.pop("groups", GROUPS), folder=folder, **given
+    )
+
+
+@pytest.fixture(scope="module")
+def evidence(
+    shared: Any, recorded: dict[str, list[Recorded]], tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Evidence]:
+    folder = tmp_path_factory.mktemp("scores")
+    found = probe(Scorer(shared), recorded, folder)
+    assert not list(folder.iterdir())
+    return found
+
+
+def log_likelihood(model: Any, one: Any) -> Any:
+    """Return Σ_t m_t log π of a transcript, written down anew."""
+    logits = model(input_ids=torch.tensor([one.tokens])).logits[0, :-1]
+    picked = logits.log_softmax(-1)[range(len(one.tokens) - 1), list(one.tokens[1:])]
+    return (picked * torch.tensor(one.chosen[1:])).sum()
+
+
+def group_gradient(model: Any, task: Recorded, group: list[int]) -> Any:
+    """Return Σ_i A_i ∇ log π_i / G of a group, from one backward pass over their weighted sum."""
+    rewards = np.array(task.rewards)[group]
+    advantages = (rewards - rewards.mean()) / len(group)
+    model.zero_grad()
+    pairs = zip(advantages.tolist(), group, strict=True)
+    sum(weight * log_likelihood(model, task.transcripts[at]) for weight, at in pairs).backward()
+    gradients = [tensor.grad for tensor in model.parameters() if tensor.requires_grad]
+    return torch.cat([gradient.double().flatten() for gradient in gradients]).numpy()
+
+
+def mixed(task: Recorded, groups: Any) -> list[int]:
+    return next(list(one) for one in groups if len({task.rewards[at] for at in one}) == 2)
+
+
+def test_the_episodes_are_worth_probing(recorded: dict[str, list[Recorded]]) -> None:
+    rewards = [set(task.rewards) for task in recorded[OUTCOME]]
+    assert {0.0, 1.0} in rewards
+    weights = np.array([task.weights for task in recorded[OUTCOME]])
+    assert 0 < (weights == 0).mean() < 0.5
+    some = recorded[TRANSITION][0].transcripts
+    assert len(set(some)) > 8
+    assert all(0.1 < np.mean(one.chosen) < 0.9 for one in some)
+
+
+def test_the_evidence_is_that_of_scores_in_memory(
+    model: Any, recorded: dict[str, list[Recorded]], evidence: dict[str, Evidence]
+) -> None:
+    tasks = recorded[OUTCOME]
+    with Scorer(model) as scorer:
+        scores = np.array([list(scorer.scores(task.transcripts)) for task in tasks])
+    rewards, weights = (np.array([getattr(task, name) for task in tasks]) for name in ("rewards", "weights"))
+    tokens = np.array([[sum(one.chosen) for one in task.transcripts] for task in tasks])
+    whole = {ALL: slice(0, scores.shape[-1])}
+    scored = Scored(rewards, {ALL: tokens}, weights, scores)
+    expected = gather(OUTCOME, scored, whole, [ALL], flip_rate=FLIP_RATE, groups=None)[ALL]
+    found = evidence[OUTCOME]
+    assert np.array_equal(found.tokens, expected.tokens)
+    assert np.array_equal(found.rewards, rewards)
+    assert np.array_equal(found.weights, weights)
+    assert np.abs(found.gram - expected.gram).max() < 1e-12 * expected.gram.max()
+    for name, products in expected.products.items():
+        assert np.abs(found.products[name] - products).max() < 1e-12 * products.max()
+
+
+def test_all_identities_hold(evidence: dict[str, Evidence]) -> None:
+    _, tied = derive(PLACE, evidence, DESIGN, GROUPS)
+    assert check_identities(tied, "test") < 1e-9
+    assert len(tied) > 20
+
+
+def test_every_row_obeys_the_schema_and_the_evidence_is_read_back(evidence: dict[str, Evidence]) -> None:
+    rows, _ = derive(PLACE, evidence, DESIGN, GROUPS)
+    policy = ScoredPolicy("0" * 64, "1" * 64, "2" * 64, 4096)
+    checkpoints = [checkpoint_row(PLACE, evidence, DESIGN, policy)]
+    tables = {
+        EVIDENCE: evidence_rows(PLACE, evidence, DESIGN),
+        **rows,
+        "probe_checkpoints": checkpoints,
+    }
+    assert {name: len(listed) for name, listed in tables.items()} == {
+        "probe_gram": 9,
+        "probe": 4,
+        "probe_intervals": 31,
+        "probe_clean_tasks": 6,
+        "probe_diagnostic_tasks": 3,
+        "probe_checkpoints": 1,
+    }
+    stored = {name: to_arrow(TABLES[name], listed) for name, listed in tables.items()}
+    for name, arrow in stored.items():
+        check_table(TABLES[name], arrow)
+    read = {
+        noise: read_evidence([r for r in to_rows(stored[EVIDENCE]) if r["noise"] == noise], one)
+        for noise, one in BY_NOISE.items()
+    }
+    assert derive(PLACE, read, DESIGN, GROUPS)[0] == rows
+
+
+def test_traces_are_numbers_and_masked_weights_are_counted(evidence: dict[str, Evidence]) -> None:
+    rows, _ = derive(PLACE, evidence, DESIGN, GROUPS)
+    for row in rows["probe"]:
+        designs = DESIGNS[row["noise"]]
+        assert all(row[f"trace_{one}"] > 0 and row[f"mean_norm_{one}"] > 0 for one in designs)
+    assert weight_figures(evidence[OUTCOME].weights)["masked_rollouts"] > 0
+
+
+@pytest.mark.parametrize("kind", [OUTCOME, *DESIGNS[TRANSITION]])
+def test_a_groups_squared_norm_is_that_of_its_own_gradient(
+    model: Any, recorded: dict[str, list[Recorded]], evidence: dict[str, Evidence], kind: str
+) -> None:
+    noise = OUTCOME if kind == OUTCOME else TRANSITION
+    at, task = next((n, t) for n, t in enumerate(recorded[noise]) if len(set(t.rewards)) == 2)
+    group = mixed(task, [range(4)] if noise == OUTCOME else GROUPS[kind][at])
+    expected = (group_gradient(model, task, group) ** 2).sum()
+    weights = np.zeros(len(task.rewards))
+    rewards = np.array(task.rewards)[group]
+    weights[group] = (rewards - rewards.mean()) / len(group)
+    assert weights @ evidence[noise].gram[at] @ weights == pytest.approx(expected, rel=SINGLE)
+
+
+def test_products_across_tasks_are_those_of_their_own_gradients(
+    model: Any, recorded: dict[str, list[Recorded]], evidence: dict[str, Evidence]
+) -> None:
+    tasks = [(n, t) for n, t in enumerate(recorded[OUTCOME]) if len(set(t.rewards)) == 2][:2]
+    one, other = ((1 - FLIP_RATE) * group_gradient(model, task, [0, 1, 2, 3]) for _, task in tasks)
+    scale = np.linalg.norm(one) * np.linalg.norm(other)
+    (i, _), (j, _) = tasks
+    found = evidence[OUTCOME].products["MC"][0, i, 1, j]
+    assert found == pytest.approx(one @ other, abs=SINGLE * scale)
+
+
+def test_scores_are_of_what_the_agent_wrote(model: Any, recorded: dict[str, list[Recorded]]) -> None:
+    one = recorded[TRANSITION][0].transcripts[0]
+    answer = one.chosen.index(False, one.chosen.index(True))
+    unmasked = replace(one, chosen=(*one.chosen[:answer], True, *one.chosen[answer + 1 :]))
+    with Scorer(model) as scorer:
+        found, other = scorer.scores([one, unmasked])
+    assert np.linalg.norm(found - other) > 0.01 * np.linalg.norm(found)
+
+
+def test_progress_counts_every_rollout(
+    model: Any, recorded: dict[str, list[Recorded]], tmp_path: Path
+) -> None:
+    told: dict[str, tuple[int, int]] = {}
+    small, groups = _one_task()
+    some = {noise: tasks[: _tasks(small)[noise]] for noise, tasks in recorded.items()}
+    probe(
+        Scorer(model),
+        some,
+        tmp_path,
+        design=small,
+        groups=groups,
+        progress=lambda done, total, what: told.__setitem__(what, (done, total)),
+    )
+    assert told["outcome noise: scores"] == (4, 4)
+    assert told["transition noise: scores"] == (16, 16)
+    assert len(told) == 4
+
+
+def _one_task() -> tuple[Any, Any]:
+    small = design(outcome_tasks=1, transition_tasks=1, size=4)
+    return small, groups_of(small)
+
+
+def _tasks(one: Any) -> dict[str, int]:
+    return {each.noise: each.tasks for each in one.sets}
+
+
+def changing(tasks: list[Recorded], change: Callable[[], None]) -> Iterator[Recorded]:
+    yield tasks[0]
+    change()
+    yield from tasks[1:]
+
+
+def test_an_adapter_that_changes_between_two_tasks_is_refused(
+    model: Any, recorded: dict[str, list[Recorded]], tmp_path: Path
+) -> None:
+    tasks = changing(recorded[OUTCOME], lambda: draw(model, 2))
+    with pytest.raises(VerificationError, match="adapter changed"):
+        probe(Scorer(model), {**recorded, OUTCOME: tasks}, tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+def test_a_weight_that_is_no_number_is_refused(
+    model: Any, recorded: dict[str, list[Recorded]], tmp_path: Path
+) -> None:
+    name, weight = next((n, t) for n, t in model.named_parameters() if t.requires_grad)
+    weight.data.view(-1)[3] = float("nan")
+    with pytest.raises(DamagedError, match="not finite"):
+        probe(Scorer(model), recorded, tmp_path)
+    assert not list(tmp_path.iterdir()), name
+
+
+class Stub:
+    """A scorer without a model: every score is the rollout's number, in coordinates of one's choice."""
+
+    def __init__(self, names: list[str] | None = None, bad: int | None = None) -> None:
+        self.names, self.bad, self.finished = names or ["a"], bad, False
+        self.passes = 0
+
+    def identify(self, _: Any) -> Coordinates:
+        name = self.names.pop(0) if len(self.names) > 1 else self.names[0]
+        return Coordinates((name,), ((3, 2),))
+
+    def scores(self, transcripts: Any, batch: int) -> Iterator[np.ndarray]:
+        assert batch > 0
+        for at, one in enumerate(transcripts):
+            self.passes += 1
+            value = np.nan if self.passes == self.bad else at + len(one.tokens) / 100
+            yield np.full(6, value, dtype=np.float32)
+
+    def finish(self) -> str:
+        self.finished = True
+        return ""
+
+
+def drop(recorded: dict, noise: str, task: int, kept: list[bool]) -> dict:
+    changed = list(recorded[noise])
+    changed[task] = without(changed[task], kept)
+    return {**recorded, noise: changed}
+
+
+@pytest.mark.parametrize(
+    ("change", "text", "error"),
+    [
+        (lambda r: drop(r, OUTCOME, 2, [True] * 3 + [False]), "fewer rollouts than a group", IncompleteError),
+        (lambda r: drop(r, TRANSITION, 2, [True] * 12 + [False] * 4), "lacks 1 of its", IncompleteError),
+        (lambda r: drop(r, TRANSITION, 0, [True] * 13 + [False] * 3), "lacks rollouts", IncompleteError),
+        (lambda r: {**r, OUTCOME: r[OUTCOME][:5]}, "tasks are missing", IncompleteError),
+        (lambda r: {**r, TRANSITION: []}, "tasks are missing", IncompleteError),
+        (lambda r: {**r, OUTCOME: r[OUTCOME] * 2}, "more tasks", UsageError),
+        (lambda r: {**r, OUTCOME: r[TRANSITION]}, "more rollouts", UsageError),
+    ],
+    ids=["rollout", "schedule", "part", "task", "none", "more tasks", "more rollouts"],
+)
+def test_rollouts_that_are_not_those_of_the_set_are_refused(
+    recorded: dict[str, list[Recorded]], tmp_path: Path, change: Callable, text: str, error: type
+) -> None:
+    scorer = Stub()
+    with pytest.raises(error, match=text):
+        probe(scorer, change(recorded), tmp_path)
+    assert not list(tmp_path.iterdir())
+    assert not scorer.finished
+
+
+def test_the_same_rollouts_whole_are_accepted(recorded: dict[str, list[Recorded]], tmp_path: Path) -> None:
+    scorer = Stub()
+    assert set(probe(scorer, recorded, tmp_path)) == {OUTCOME, TRANSITION}
+    assert scorer.finished
+
+
+def test_a_score_that_is_no_number_leaves_no_file(
+    recorded: dict[str, list[Recorded]], tmp_path: Path
+) -> None:
+    with pytest.raises(DamagedError, match="not finite") as caught:
+        probe(Stub(bad=24 + 16 + 6), recorded, tmp_path)
+    assert caught.value.where == "transition noise, task 1, row 5, coordinate 0"
+    assert not list(tmp_path.iterdir())
+
+
+def test_groups_that_draw_on_a_missing_schedule_are_refused_before_a_pass(
+    recorded: dict[str, list[Recorded]], tmp_path: Path
+) -> None:
+    scorer = Stub()
+    fewer = replace(DESIGN, transition=DESIGN.transition._replace(schedules=5))
+    with pytest.raises(IncompleteError, match="a schedule is missing"):
+        probe(scorer, recorded, tmp_path, groups=groups_of(replace(fewer, groups=64)))
+    assert not scorer.passes
+
+
+def test_both_sets_have_the_same_coordinates(recorded: dict[str, list[Recorded]], tmp_path: Path) -> None:
+    with pytest.raises(DamagedError, match="mismatched coordinate sets") as caught:
+        probe(Stub(["a", "b"]), recorded, tmp_path)
+    assert caught.value.where == "transition noise"
+
+
+def test_so_have_two_checkpoints(model: Any, recorded: dict[str, list[Recorded]], tmp_path: Path) -> None:
+    with Scorer(tiny_model(target_modules=["q_proj", "in_proj_qkv"])) as other:
+        known = other.identify(recorded[OUTCOME][0].transcripts[0]).names_sha256
+    scorer = Scorer(model)
+    with pytest.raises(DamagedError, match="mismatched coordinate sets") as caught:
+        probe(scorer, recorded, tmp_path, names_sha256=known)
+    assert caught.value.expected == f"names_sha256 {known}"
+    assert caught.value.found == f"names_sha256 {scorer.coordinates.names_sha256}"
+
+
+def test_the_published_architecture_has_the_papers_coordinates() -> None:
+    trainable = [tensor for tensor in published_model("meta").parameters() if tensor.requires_grad]
+    assert sum(tensor.numel() for tensor in trainable) == COORDINATES
+
+
+def test_a_model_has_no_coordinates_of_actions(recorded: dict[str, list[Recorded]], tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no coordinates of actions"):
+        probe(SimpleNamespace(), recorded, tmp_path, design=replace(DESIGN, scored=(ALL, ACTIONS)))

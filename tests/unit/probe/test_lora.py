@@ -1,0 +1,482 @@
+"""Scores of a language model: hooks against a loop, torch.func and differences; and what is refused."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from tests.unit.probe.stack import require_stack
+from tests.unit.probe.tiny import draw, tiny_model, transcripts
+from toolkit.errors import DamagedError, UsageError, VerificationError
+from toolkit.probe.lora import Scorer
+from toolkit.probe.transcript import Transcript
+
+require_stack()
+
+import torch  # noqa: E402
+from peft import LoraConfig  # noqa: E402
+from torch.func import functional_call, grad, vmap  # noqa: E402
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+# Longer and shorter than a chunk of linear attention (64), and than its convolution (4).
+LENGTHS = (40, 7, 90, 21, 5)
+SOME = transcripts(LENGTHS)
+# Single precision; 3e-7 was measured, relative to a score's norm.
+NEAR = 1e-6
+
+
+@pytest.fixture(scope="module")
+def shared() -> Any:
+    return tiny_model()
+
+
+@pytest.fixture
+def model(shared: Any) -> Any:
+    return copy.deepcopy(shared)
+
+
+def stacked(scorer: Scorer, some: list[Transcript], batch: int = 8) -> np.ndarray:
+    return np.stack(list(scorer.scores(some, batch)))
+
+
+def relative(found: np.ndarray, expected: np.ndarray) -> float:
+    return float(np.max(np.linalg.norm(found - expected, axis=-1) / np.linalg.norm(expected, axis=-1)))
+
+
+def log_likelihood(model: Any, one: Transcript, temperature: float = 1.0) -> Any:
+    """Return Σ_t m_t log π of a transcript, written down anew."""
+    logits = model(input_ids=torch.tensor([one.tokens])).logits[0, :-1].double() / temperature
+    picked = logits.log_softmax(-1)[range(len(one.tokens) - 1), list(one.tokens[1:])]
+    return (picked * torch.tensor(one.chosen[1:])).sum()
+
+
+@pytest.mark.parametrize("vision", [False, True], ids=["text", "with-vision"])
+@pytest.mark.parametrize("temperature", [1.0, 0.7])
+def test_hooks_on_padded_batches_equal_the_loop(*, vision: bool, temperature: float) -> None:
+    with Scorer(tiny_model(vision=vision), temperature) as scorer:
+        expected = np.stack(list(scorer.reference(SOME)))
+        for batch in (1, 2, 5):
+            assert relative(stacked(scorer, SOME, batch), expected) < NEAR
+
+
+@pytest.mark.parametrize("layer", ["layers.0.linear_attn", "layers.1.self_attn"])
+def test_hooks_equal_the_loop_in_either_kind_of_layer(model: Any, layer: str) -> None:
+    with Scorer(model) as scorer:
+        expected, found = np.stack(list(scorer.reference(SOME))), stacked(scorer, SOME)
+        places = [place for name, place in scorer.coordinates.places.items() if layer in name]
+    assert len(places) >= 8
+    columns = np.concatenate([np.arange(place.start, place.stop) for place in places])
+    assert relative(found[:, columns], expected[:, columns]) < NEAR
+
+
+def test_in_a_model_of_doubles_only_the_rounding_of_the_result_is_left(model: Any) -> None:
+    scorer = Scorer(model.double())
+    assert relative(stacked(scorer, SOME), np.stack(list(scorer.reference(SOME)))) < 3e-7
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop:UserWarning")
+def test_scores_equal_those_of_torch_func(model: Any) -> None:
+    some = transcripts((30, 30, 30))
+    scorer = Scorer(model)
+    coordinates = scorer.identify(some[0])
+    weights = {name: tensor.detach() for name, tensor in scorer.adapter.tensors.items()}
+
+    def summed(weights: dict[str, Any], tokens: Any, chosen: Any) -> Any:
+        logits = functional_call(
+            model, weights, kwargs={"input_ids": tokens[None], "use_cache": False}
+        ).logits
+        picked = logits[0, :-1].log_softmax(-1).gather(1, tokens[1:, None])[:, 0]
+        return (picked * chosen[1:]).sum()
+
+    tokens, chosen = torch.tensor([t.tokens for t in some]), torch.tensor([t.chosen for t in some])
+    parts = vmap(grad(summed), in_dims=(None, 0, 0))(weights, tokens, chosen)
+    expected = torch.cat([parts[name].flatten(1) for name in coordinates.names], 1).numpy()
+    assert relative(stacked(scorer, some), expected) < NEAR
+
+
+def test_a_score_is_the_slope_of_the_log_likelihood(model: Any) -> None:
+    model.double()
+    one, step = SOME[0], 1e-2
+    scorer = Scorer(model, 0.7)
+    (score,) = scorer.scores([one])
+    direction = torch.randn(len(score), generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    direction /= direction.norm()
+    places = scorer.coordinates.places
+    ends = []
+    for sign in (1, -1):
+        moved = copy.deepcopy(model)
+        with torch.no_grad():
+            for name, tensor in moved.named_parameters():
+                if name in places:
+                    tensor.add_(sign * step * direction[places[name]].view_as(tensor))
+            ends.append(log_likelihood(moved, one, 0.7).item())
+    assert (ends[0] - ends[1]) / (2 * step) == pytest.approx(float(score @ direction.numpy()), rel=2e-3)
+
+
+def test_scores_sum_to_the_gradient_of_the_summed_log_likelihood(model: Any) -> None:
+    scorer = Scorer(model)
+    found = stacked(scorer, SOME).sum(0)
+    sum(log_likelihood(model, one) for one in SOME).backward()
+    tensors = dict(model.named_parameters())
+    expected = torch.cat([tensors[name].grad.flatten() for name in scorer.coordinates.names]).numpy()
+    assert relative(found, expected) < NEAR
+
+
+def test_a_score_is_the_sum_over_the_tokens_that_the_policy_chose(model: Any) -> None:
+    one = SOME[0]
+    singles = [
+        replace(one, chosen=tuple(at == chosen for at in range(len(one.tokens))))
+        for chosen in range(1, len(one.tokens))
+        if one.chosen[chosen]
+    ]
+    scorer = Scorer(model)
+    assert relative(stacked(scorer, singles).sum(0), stacked(scorer, [one])[0]) < NEAR
+
+
+def test_a_tool_token_counts_only_as_a_prefix(model: Any) -> None:
+    """After the last choice it changes nothing; before it, it does; chosen, it has a part of its own."""
+    tokens, chosen = (4, 8, 15, 16, 23, 42), (False, False, True, False, True, False)
+    after = Transcript((*tokens[:5], 7), chosen)
+    before = Transcript((*tokens[:3], 7, *tokens[4:]), chosen)
+    marked = Transcript(tokens, (*chosen[:5], True))
+    base, *others = stacked(Scorer(model), [Transcript(tokens, chosen), after, before, marked])
+    np.testing.assert_array_equal(others[0], base)
+    assert relative(others[1], base) > 0.1
+    assert relative(others[2], base) > 0.1
+
+
+def test_a_temperature_is_the_scale_of_the_logits(model: Any) -> None:
+    scaled = copy.deepcopy(model)
+    with torch.no_grad():
+        scaled.get_output_embeddings().weight.mul_(0.5)
+    assert not model.config.tie_word_embeddings, "halving the embedding would change more than the logits"
+    found = stacked(Scorer(model, 2.0), SOME)
+    assert relative(found, stacked(Scorer(scaled), SOME)) < NEAR
+    assert relative(found, stacked(Scorer(model), SOME)) > 0.1
+
+
+def test_rows_come_in_the_order_given_whatever_shares_their_batch(model: Any) -> None:
+    scorer = Scorer(model)
+    order = [3, 0, 4, 2, 1]
+    shuffled = stacked(scorer, [SOME[at] for at in order], batch=2)
+    assert relative(shuffled, stacked(scorer, SOME)[order]) < NEAR
+
+
+def test_what_shares_a_batch_changes_no_bit(model: Any) -> None:
+    scorer = Scorer(model)
+    here, there = ([SOME[0], *transcripts((60,), seed)] for seed in (5, 6))
+    np.testing.assert_array_equal(stacked(scorer, here)[0], stacked(scorer, there)[0])
+
+
+def test_what_pads_changes_no_bit(model: Any) -> None:
+    scorer = Scorer(model)
+    expected = stacked(scorer, SOME)
+    lengths, seen = torch.tensor(LENGTHS)[:, None], []
+
+    def pad_otherwise(_: Any, arguments: Any, options: dict[str, Any]) -> Any:
+        tokens = options["input_ids"]
+        padding = torch.arange(tokens.shape[1]) >= lengths
+        seen.append(int(padding.sum()))
+        return arguments, {**options, "input_ids": torch.where(padding, 17, tokens)}
+
+    model.register_forward_pre_hook(pad_otherwise, with_kwargs=True)
+    np.testing.assert_array_equal(stacked(scorer, SOME), expected)
+    assert seen == [5 * 90 - sum(LENGTHS)]
+
+
+def test_half_precision_gives_single_precision_scores(model: Any) -> None:
+    expected = stacked(Scorer(model), SOME)
+    scorer = Scorer(model.bfloat16())
+    found = stacked(scorer, SOME)
+    assert found.dtype == np.float32
+    assert relative(found, np.stack(list(scorer.reference(SOME)))) < 0.02
+    assert relative(found, expected) < 0.02
+
+
+def test_only_tensors_with_a_gradient_are_coordinates_in_the_models_order() -> None:
+    model = tiny_model(vision=True)
+    scorer = Scorer(model)
+    coordinates = scorer.identify(SOME[0])
+    log_likelihood(model, SOME[0]).backward()
+    present = [name for name, tensor in model.named_parameters() if tensor.grad is not None]
+    assert list(coordinates.names) == present
+    absent = [name for name in scorer.adapter.tensors if name not in present]
+    assert len(absent) == 12
+    assert all(".visual." in name for name in absent)
+
+
+def test_a_gradient_of_zeros_is_a_coordinate(model: Any) -> None:
+    with torch.no_grad():
+        for name, tensor in model.named_parameters():
+            if "lora_B" in name:
+                tensor.zero_()
+    scorer = Scorer(model)
+    (score,) = scorer.scores(SOME[:1])
+    zeros = [name for name, place in scorer.coordinates.places.items() if not score[place].any()]
+    assert zeros == [name for name in scorer.coordinates.names if "lora_A" in name]
+    assert len(zeros) == 15
+
+
+def test_the_adapters_hash_is_of_its_values_in_order(model: Any) -> None:
+    digest = hashlib.sha256()
+    for name, tensor in model.named_parameters():
+        if "lora_" in name:
+            digest.update(tensor.detach().numpy().astype("<f4").tobytes())
+    with Scorer(model) as scorer:
+        assert scorer.adapter.sha256 == digest.hexdigest()
+    assert Scorer(model).finish() == digest.hexdigest()
+
+
+def test_scores_are_written_into_a_memory_map(model: Any, tmp_path: Path) -> None:
+    scorer, told = Scorer(model), []
+    shape = (len(SOME), scorer.identify(SOME[0]).size)
+    out = np.memmap(tmp_path / "scores", np.float32, "w+", shape=shape)
+    scorer.write(SOME, out, lambda done, total: told.append((done, total)), batch=2)
+    written = np.fromfile(tmp_path / "scores", np.float32).reshape(shape)
+    np.testing.assert_array_equal(written, stacked(scorer, SOME, batch=2))
+    assert told == [(row, 5) for row in range(1, 6)]
+
+
+@pytest.mark.parametrize(("rows", "columns", "kind"), [(4, 0, "f4"), (5, 1, "f4"), (5, 0, "f8")])
+def test_an_array_of_another_shape_or_type_is_refused(model: Any, rows: int, columns: int, kind: str) -> None:
+    scorer = Scorer(model)
+    out = np.zeros((rows, scorer.identify(SOME[0]).size + columns), kind)
+    with pytest.raises(UsageError, match="does not hold the scores"):
+        scorer.write(SOME, out)
+
+
+def test_gradients_that_were_there_are_there_afterwards_and_no_hook_stays(model: Any) -> None:
+    log_likelihood(model, SOME[0]).backward()
+    before = {name: (t.grad, t.grad.clone()) for name, t in model.named_parameters() if t.grad is not None}
+    assert len(before) == 30
+    stacked(Scorer(model), SOME)
+    for name, tensor in model.named_parameters():
+        if name in before:
+            assert tensor.grad is before[name][0]
+            assert torch.equal(tensor.grad, before[name][1])
+    assert not [name for name, module in model.named_modules() if module._forward_hooks]  # noqa: SLF001
+
+
+def first(model: Any, part: str) -> Any:
+    return next(tensor for name, tensor in model.named_parameters() if part in name)
+
+
+def nudge(model: Any) -> None:
+    """Change one value by its last bit, past what torch counts as a change."""
+    flat = first(model, "lora_A").data.flatten()
+    flat[5:6].view(torch.int32).add_(1)
+
+
+def swap(model: Any) -> None:
+    tensor = first(model, "lora_A").data
+    tensor[:] = tensor[[1, 0, 2, 3]]
+
+
+def scale_base(model: Any) -> None:
+    with torch.no_grad():
+        first(model, "embed_tokens").mul_(1.01)
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (nudge, "the adapter changed between two passes"),
+        (swap, "the adapter changed between two passes"),
+        (lambda model: draw(model, 9), "the adapter changed between two passes"),
+        (lambda model: first(model, "lora_A").requires_grad_(requires_grad=False), "not the one"),
+        (lambda model: first(model, "embed_tokens").requires_grad_(), "not the one"),
+        (scale_base, "a frozen weight"),
+        (lambda model: model.train(), "training mode"),
+    ],
+    ids=["last-bit", "rows-swapped", "redrawn", "frozen", "thawed", "base-changed", "training-mode"],
+)
+def test_a_model_that_changes_between_passes_is_refused(
+    model: Any, change: Callable[[Any], object], problem: str
+) -> None:
+    rows = Scorer(model).scores(SOME, batch=2)
+    next(rows), next(rows)
+    change(model)
+    with pytest.raises(VerificationError, match=problem) as stopped:
+        next(rows)
+    assert stopped.value.where
+
+
+@pytest.mark.parametrize("change", [nudge, scale_base], ids=["adapter", "base"])
+def test_a_model_that_changed_after_the_last_pass_does_not_finish(
+    model: Any, change: Callable[[Any], None]
+) -> None:
+    scorer = Scorer(model)
+    list(scorer.scores(SOME))
+    change(model)
+    with pytest.raises(VerificationError), scorer:
+        pass
+    with pytest.raises(UsageError, match="finished"):
+        scorer.scores(SOME)
+
+
+def test_the_hash_at_the_end_sees_what_the_sums_would_not(
+    model: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scorer = Scorer(model)
+    nudge(model)
+    monkeypatch.setattr(scorer.adapter, "_checksums", lambda: scorer.adapter._sums)  # noqa: SLF001
+    with pytest.raises(VerificationError, match="changed while scores") as stopped:
+        scorer.finish()
+    assert stopped.value.expected != stopped.value.found
+
+
+def bypass(model: Any, part: str) -> tuple[str, Callable[[], None]]:
+    """Take a LoRA module out of the graph; return its weight's name and what puts it back."""
+    name, module = next((n, m) for n, m in model.named_modules() if n.endswith(part))
+    handle = module.register_forward_hook(lambda *passed: passed[-1].detach())
+    return f"{name}.weight", handle.remove
+
+
+PART = "layers.1.mlp.down_proj.lora_B.default"
+
+
+@pytest.mark.parametrize("way", ["scores", "reference"])
+def test_a_tensor_that_stops_taking_part_is_named(model: Any, way: str) -> None:
+    scorer = Scorer(model)
+    scorer.identify(SOME[0])
+    name, _ = bypass(model, PART)
+    with pytest.raises(VerificationError, match="take part") as stopped:
+        list(getattr(scorer, way)(SOME))
+    assert stopped.value.where in {name, name.replace("lora_B", "lora_A")}
+
+
+@pytest.mark.parametrize("way", ["scores", "reference"])
+def test_a_tensor_that_starts_taking_part_is_named(model: Any, way: str) -> None:
+    scorer = Scorer(model)
+    name, undo = bypass(model, PART)
+    names = scorer.identify(SOME[0]).names
+    assert name not in names
+    undo()
+    with pytest.raises(VerificationError, match="take part") as stopped:
+        list(getattr(scorer, way)(SOME))
+    assert stopped.value.where in {name, name.replace("lora_B", "lora_A")}
+
+
+@pytest.mark.parametrize("way", ["scores", "reference"])
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+def test_a_score_that_is_not_finite_is_refused_by_name(model: Any, way: str) -> None:
+    """One token's embedding is not a number: only the transcript that has it is to blame."""
+    bad = Transcript((4, 8, 88, 15), (False, True, False, True))
+    fine = [one for one in SOME if 88 not in one.tokens]
+    with torch.no_grad():
+        first(model, "embed_tokens")[88] = float("nan")
+    rows = getattr(Scorer(model), way)([*fine, bad])
+    with pytest.raises(DamagedError, match="not finite") as stopped:
+        list(rows)
+    assert stopped.value.where.startswith(f"transcript {len(fine)} (4 tokens), base_model.model.")
+
+
+@pytest.mark.parametrize("temperature", [0.0, -1.0, float("nan"), float("inf")])
+def test_a_temperature_that_is_not_positive_is_refused(model: Any, temperature: float) -> None:
+    with pytest.raises(UsageError, match="temperature"):
+        Scorer(model, temperature)
+
+
+def test_there_has_to_be_something_to_score(model: Any) -> None:
+    scorer = Scorer(model)
+    with pytest.raises(UsageError, match="nothing to score"):
+        scorer.scores([])
+    with pytest.raises(UsageError, match="needs transcripts"):
+        scorer.scores(SOME, 0)
+    with pytest.raises(UsageError, match="does not know a token"):
+        scorer.scores([Transcript((1, 97), (False, True))])
+    with pytest.raises(UsageError, match="before a first pass"):
+        _ = scorer.coordinates
+
+
+def add_second(model: Any) -> Any:
+    model.add_adapter("second", LoraConfig(r=4, target_modules="all-linear"))
+    return model
+
+
+def activate_both(model: Any) -> Any:
+    add_second(model).base_model.set_adapter(["default", "second"])
+    return model.eval()
+
+
+def merged(model: Any) -> Any:
+    model.merge_adapter()
+    return model
+
+
+def disabled(model: Any) -> Any:
+    model.base_model.disable_adapter_layers()
+    return model
+
+
+def frozen(model: Any) -> Any:
+    return model.requires_grad_(requires_grad=False)
+
+
+def checkpointed(model: Any) -> Any:
+    model.gradient_checkpointing_enable()
+    return model
+
+
+@pytest.mark.parametrize(
+    ("make", "problem"),
+    [
+        (lambda model: model.unload(), "one active LoRA adapter"),
+        (activate_both, "one active LoRA adapter"),
+        (merged, "not applied on its own"),
+        (disabled, "not applied on its own"),
+        (frozen, "no weight of the model's LoRA adapter is trainable"),
+        (lambda model: model.requires_grad_(), "something is trainable"),
+        (lambda model: model.train(), "training mode"),
+        (checkpointed, "checkpoints its gradients"),
+        (lambda _: tiny_model(lora_dropout=0.1).train(), "training mode"),
+        (lambda _: tiny_model(use_dora=True), "something is trainable"),
+    ],
+    ids=[
+        "no-adapter",
+        "two-active",
+        "merged",
+        "disabled",
+        "frozen",
+        "full",
+        "training",
+        "checkpointing",
+        "dropout",
+        "dora",
+    ],
+)
+def test_a_model_without_one_plain_adapter_at_rest_is_refused(
+    model: Any, make: Callable[[Any], Any], problem: str
+) -> None:
+    with pytest.raises(UsageError, match=problem) as stopped:
+        Scorer(make(model))
+    assert stopped.value.remedy
+
+
+def test_only_the_active_adapter_is_scored(model: Any) -> None:
+    expected = stacked(Scorer(model), SOME)
+    add_second(model).eval()
+    scorer = Scorer(model)
+    np.testing.assert_array_equal(stacked(scorer, SOME), expected)
+    assert all(".default." in name for name in scorer.adapter.tensors)
+
+
+def test_dropout_that_is_switched_off_changes_nothing() -> None:
+    expected = stacked(Scorer(tiny_model()), SOME)
+    np.testing.assert_array_equal(stacked(Scorer(tiny_model(lora_dropout=0.5)), SOME), expected)
+
+
+def test_a_weight_that_is_used_past_its_module_is_refused(model: Any) -> None:
+    module = next(m for n, m in model.named_modules() if n.endswith(PART))
+    module.register_forward_hook(lambda module, _, output: output + module.weight.sum())
+    with pytest.raises(UsageError, match="another way") as stopped:
+        Scorer(model).identify(SOME[0])
+    assert stopped.value.where.endswith(f"{PART}.weight")

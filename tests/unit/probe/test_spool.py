@@ -1,0 +1,269 @@
+"""Evidence of scores that pass through files: the same as in memory, within bounded memory."""
+
+from __future__ import annotations
+
+import dataclasses
+import tracemalloc
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from tests.unit.probe.designs import FLIP_RATE, design, groups_of, recorded_numbers
+from tests.unit.probe.scores import draw
+from toolkit.errors import DamagedError, IncompleteError, UsageError
+from toolkit.policies.loglinear import Policy, untrained
+from toolkit.probe import scratch, slot
+from toolkit.probe.design import ALL, OUTCOME, TRANSITION, RolloutSet
+from toolkit.probe.evidence import Evidence, gather
+from toolkit.probe.rollouts import Scored, coordinate_blocks, play_and_score
+from toolkit.probe.spool import Spool
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+ONE = design()
+GROUPS = groups_of(ONE)
+NEAR = 1e-12
+
+
+def spool(folder: Path, rollouts: RolloutSet, coordinates: int, **changed: Any) -> Spool:
+    given = {"tasks": rollouts.tasks, "rollouts": rollouts.rollouts, "coordinates": coordinates}
+    given["groups"] = GROUPS if rollouts.noise == TRANSITION else None
+    return Spool(folder, rollouts.noise, **given | {"flip_rate": FLIP_RATE} | changed)
+
+
+def through_files(folder: Path, rollouts: RolloutSet, scored: Scored, **given: Any) -> Evidence:
+    with spool(folder, rollouts, scored.scores.shape[-1], **given) as opened:
+        for task in range(rollouts.tasks):
+            numbers = (scored.rewards[task], scored.weights[task], scored.tokens[ALL][task])
+            opened.add(*numbers, iter(scored.scores[task]))
+        return opened.evidence()
+
+
+def simulated(rollouts: RolloutSet, coordinates: int) -> Scored:
+    rewards, weights, tokens = recorded_numbers(rollouts.tasks, rollouts.rollouts)
+    return Scored(rewards, {ALL: tokens}, weights, draw(rollouts.tasks, rollouts.rollouts, coordinates))
+
+
+def assert_near(found: Evidence, expected: Evidence) -> None:
+    assert found.noise == expected.noise
+    for name in ("rewards", "tokens", "weights"):
+        assert np.array_equal(getattr(found, name), getattr(expected, name))
+        assert getattr(found, name).dtype == getattr(expected, name).dtype
+    pairs = [(found.gram, expected.gram)]
+    pairs += [(found.products[name], expected.products[name]) for name in ("MC", "SW")]
+    assert set(found.products) == set(expected.products)
+    for one, other in pairs:
+        assert one.shape == other.shape
+        assert np.abs(one - other).max() <= NEAR * np.abs(other).max() > 0
+
+
+@pytest.mark.parametrize("rollouts", ONE.sets, ids=[OUTCOME, TRANSITION])
+def test_evidence_through_files_is_that_of_memory(
+    tmp_path: Path, rollouts: RolloutSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slot, "SMALLEST_WIDTH", 64)
+    monkeypatch.setattr(slot, "BLOCK_ENTRIES", 2048)
+    scored = simulated(rollouts, 2001)
+    groups = GROUPS if rollouts.noise == TRANSITION else None
+    part = {ALL: slice(0, 2001)}
+    expected = gather(rollouts.noise, scored, part, [ALL], flip_rate=FLIP_RATE, groups=groups)[ALL]
+    assert_near(through_files(tmp_path, rollouts, scored), expected)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("rollouts", ONE.sets, ids=[OUTCOME, TRANSITION])
+def test_so_is_that_of_the_log_linear_policy(tmp_path: Path, rollouts: RolloutSet) -> None:
+    policy = Policy(untrained(4), 4)
+    played = play_and_score(policy, rollouts, 3, 0)
+    scored = dataclasses.replace(played, weights=recorded_numbers(*played.rewards.shape)[1])
+    groups = GROUPS if rollouts.noise == TRANSITION else None
+    parts = coordinate_blocks(policy.layout, (ALL,))
+    expected = gather(rollouts.noise, scored, parts, [ALL], flip_rate=FLIP_RATE, groups=groups)[ALL]
+    assert_near(through_files(tmp_path, rollouts, scored), expected)
+
+
+def test_designs_are_told_apart_in_whatever_order_their_groups_come(tmp_path: Path) -> None:
+    scored = simulated(ONE.transition, 50)
+    expected = through_files(tmp_path, ONE.transition, scored)
+    found = through_files(tmp_path, ONE.transition, scored, groups=dict(reversed(GROUPS.items())))
+    assert_near(found, expected)
+
+
+def peak_memory(folder: Path, tasks: int, coordinates: int) -> int:
+    """Return the peak memory of spooling simulated scores, of which there is one, and its evidence."""
+    rollouts = RolloutSet(OUTCOME, "validation", "clean", tasks, 1, 4)
+    rewards, weights, tokens = recorded_numbers(tasks, 4)
+    row = draw(coordinates)
+
+    def rows() -> Iterator[np.ndarray]:
+        for _ in range(4):
+            yield row
+
+    tracemalloc.start()
+    try:
+        with spool(folder, rollouts, coordinates) as opened:
+            for task in range(tasks):
+                opened.add(rewards[task], weights[task], tokens[task], rows())
+            opened.evidence()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_memory_grows_neither_with_coordinates_nor_with_tasks(tmp_path: Path) -> None:
+    peak_memory(tmp_path, 2, 70_000)
+    base = peak_memory(tmp_path, 2, 200_000)
+    assert base < 12e6 < 4 * 4 * 800_000
+    assert peak_memory(tmp_path, 2, 800_000) < 1.02 * base
+    assert peak_memory(tmp_path, 10, 200_000) < 1.02 * base
+
+
+@pytest.mark.parametrize("rollouts", ONE.sets, ids=[OUTCOME, TRANSITION])
+def test_the_files_are_as_large_as_the_documentation_says(tmp_path: Path, rollouts: RolloutSet) -> None:
+    designs, coordinates = {OUTCOME: 2, TRANSITION: 3}[rollouts.noise], 1001
+    expected = 4 * rollouts.rollouts * coordinates + 8 * 2 * designs * rollouts.tasks * coordinates
+    with spool(tmp_path, rollouts, coordinates) as opened:
+        (own,) = tmp_path.iterdir()
+        assert sum(file.stat().st_size for file in own.iterdir()) == opened.size == expected
+        assert sum(file.stat().st_blocks * 512 for file in own.iterdir()) >= expected
+
+
+def test_progress_ends_where_it_said(tmp_path: Path) -> None:
+    told: list[tuple[int, int, str]] = []
+    scored = simulated(ONE.outcome, 70_001)
+    through_files(tmp_path, ONE.outcome, scored, watch=lambda *tick: told.append(tick))
+    scores = [(done, total) for done, total, what in told if what == "outcome noise: scores"]
+    assert scores == [(at, 24) for at in range(1, 25)]
+    last = told[-1]
+    assert last == (140_002, 140_002, "outcome noise: products of mean gradients")
+    assert len({what for _, _, what in told}) == 2
+
+
+def bad_scores(at: int, value: Any) -> Iterator[np.ndarray]:
+    for number, row in enumerate(draw(4, 50)):
+        if number == at and np.isscalar(value):
+            row[17] = value
+        yield value if number == at and not np.isscalar(value) else row
+
+
+def add_both(opened: Spool, numbers: list, scores: Iterator) -> None:
+    opened.add(*numbers, iter(draw(4, 50)))
+    opened.add(*numbers, scores)
+
+
+@pytest.mark.parametrize(
+    ("scores", "error", "text", "where"),
+    [
+        (bad_scores(2, np.nan), DamagedError, "not finite", "outcome noise, task 1, row 2, coordinate 17"),
+        (bad_scores(3, draw(49)), DamagedError, "mismatched", "outcome noise, task 1, rollout 3"),
+        (bad_scores(1, np.zeros(50)), UsageError, "single precision", "outcome noise, task 1, rollout 1"),
+        (iter(draw(3, 50)), UsageError, "another number", "outcome noise, task 1"),
+        (iter(draw(5, 50)), UsageError, "another number", "outcome noise, task 1"),
+        (iter(()), UsageError, "another number", "outcome noise, task 1"),
+    ],
+    ids=["nan", "width", "type", "few", "many", "none"],
+)
+def test_bad_scores_are_refused_and_leave_no_file(
+    tmp_path: Path, scores: Iterator, error: type, text: str, where: str
+) -> None:
+    numbers = [part[0] for part in recorded_numbers(1, 4)]
+    opened = spool(tmp_path, ONE.outcome, 50)
+    with pytest.raises(error, match=text) as caught, opened:
+        add_both(opened, numbers, scores)
+    assert caught.value.where == where
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("changed", "text"),
+    [((0.5, 1.0, 7), "outcome"), ((1.0, np.nan, 7), "ratio"), ((1.0, -1.0, 7), "ratio")],
+)
+def test_bad_records_are_refused(tmp_path: Path, changed: tuple, text: str) -> None:
+    numbers = [part[0].copy() for part in recorded_numbers(1, 4)]
+    for part, value in zip(numbers, changed, strict=True):
+        part[2] = value
+    with pytest.raises(DamagedError, match=text) as caught, spool(tmp_path, ONE.outcome, 50) as opened:
+        opened.add(*numbers, iter(draw(4, 50)))
+    assert caught.value.where == "rollout 2"
+
+
+def test_records_of_another_number_are_refused(tmp_path: Path) -> None:
+    numbers = [part[0][:3] for part in recorded_numbers(1, 4)]
+    with pytest.raises(UsageError, match="another number"), spool(tmp_path, ONE.outcome, 50) as opened:
+        opened.add(*numbers, iter(draw(4, 50)))
+
+
+def test_a_missing_task_is_named_and_one_too_many_is_refused(tmp_path: Path) -> None:
+    numbers = [part[0] for part in recorded_numbers(1, 4)]
+    with spool(tmp_path, ONE.outcome, 50, tasks=2) as opened:
+        opened.add(*numbers, iter(draw(4, 50)))
+        with pytest.raises(IncompleteError, match="tasks are missing") as caught:
+            opened.evidence()
+        assert (caught.value.expected, caught.value.found) == ("2 tasks", "1")
+        opened.add(*numbers, iter(draw(4, 50)))
+        with pytest.raises(UsageError, match="more tasks"):
+            opened.add(*numbers, iter(draw(4, 50)))
+
+
+def test_a_spool_is_used_while_it_is_open(tmp_path: Path) -> None:
+    closed = spool(tmp_path, ONE.outcome, 50)
+    with pytest.raises(UsageError, match="not open"):
+        closed.evidence()
+    with closed:
+        pass
+    with pytest.raises(UsageError, match="not open"):
+        closed.evidence()
+
+
+@pytest.mark.parametrize("size", ["tasks", "rollouts", "coordinates"])
+def test_nothing_to_spool_is_refused(tmp_path: Path, size: str) -> None:
+    sizes = {"tasks": 2, "rollouts": 4, "coordinates": 5} | {size: 0}
+    with pytest.raises(UsageError, match="no scores"):
+        Spool(tmp_path, OUTCOME, **sizes, flip_rate=FLIP_RATE, groups=None)
+
+
+def test_groups_of_other_designs_tasks_or_schedules_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="not those of outcome noise"):
+        spool(tmp_path, ONE.outcome, 5, groups=GROUPS)
+    without = {name: listed for name, listed in GROUPS.items() if name != "stratified"}
+    with pytest.raises(UsageError, match="not those of transition noise"):
+        spool(tmp_path, ONE.transition, 5, groups=without)
+    with pytest.raises(IncompleteError, match="tasks that were played"):
+        spool(tmp_path, ONE.transition, 5, tasks=4)
+    with pytest.raises(IncompleteError, match="a schedule is missing"):
+        spool(tmp_path, ONE.transition._replace(per_schedule=3), 5)
+
+
+def test_a_folder_that_does_not_take_the_scores_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(UsageError, match="does not exist"), spool(tmp_path / "none", ONE.outcome, 50):
+        pass
+    monkeypatch.setattr(scratch.shutil, "disk_usage", lambda _: SimpleNamespace(free=1e9))
+    with (
+        pytest.raises(UsageError, match="does not take") as caught,
+        spool(tmp_path, ONE.outcome, 10_000_000),
+    ):
+        pass
+    assert (caught.value.expected, caught.value.found) == (
+        "a folder to write to, with 2.1 GB of space",
+        "1.0 GB free",
+    )
+
+
+def test_a_disk_that_fills_up_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(scratch.os, "posix_fallocate", full)
+    with (
+        pytest.raises(UsageError, match="does not take") as caught,
+        spool(tmp_path, ONE.outcome, 50),
+    ):
+        pass
+    assert caught.value.found == "No space left on device"
+    assert not list(tmp_path.iterdir())

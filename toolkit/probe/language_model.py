@@ -1,0 +1,151 @@
+"""Probing one checkpoint of a language model: from recorded rollouts to evidence, whatever its size.
+
+1. The first rollout of both sets identifies the coordinates, which have to be the same, and those of other
+   checkpoints where these are known.
+2. Task by task, the rollouts are scored and their scores spooled (`toolkit.probe.spool`).
+3. At the end the adapter is hashed again: one adapter gave all scores.
+
+Every figure follows from the evidence by `toolkit.probe.checkpoint.derive`, as it does for the log-linear
+policy. All coordinates are scored: a language model has no actions apart from its tokens.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from toolkit.errors import DamagedError, IncompleteError, UsageError
+from toolkit.probe.design import ALL, OUTCOME, TRANSITION
+from toolkit.probe.gram import MISMATCHED
+from toolkit.probe.recorded import Recorded, check_number
+from toolkit.probe.spool import Spool, check_designs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from toolkit.probe.design import Design, RolloutSet
+    from toolkit.probe.evidence import Evidence
+    from toolkit.probe.lora import Scorer
+    from toolkit.probe.regroups import Groups
+
+    Listed: TypeAlias = Mapping[str, Mapping[int, Groups]]
+    Watch: TypeAlias = Callable[[int, int, str], None]
+
+
+def probe_language_model(
+    scorer: Scorer,
+    design: Design,
+    outcome_tasks: Iterable[Recorded],
+    transition_tasks: Iterable[Recorded],
+    groups: Listed,
+    *,
+    folder: Path,
+    progress: Watch | None = None,
+    batch: int = 8,
+    names_sha256: str | None = None,
+) -> dict[str, Evidence]:
+    """Score the rollouts of both sets and gather their evidence.
+
+    Beside the model, memory holds a batch of scores and what `Spool` says; the tasks may come one at a time.
+
+    Args:
+        scorer: scores of the checkpoint; it is finished afterwards.
+        design: the probe, of which `all` coordinates are scored.
+        outcome_tasks: the tasks of the outcome set, in order.
+        transition_tasks: those of the transition set, their rollouts schedule by schedule.
+        groups: design → task → groups of the transition set.
+        folder: where the scores lie meanwhile; nothing is left there. `Spool` says how much.
+        progress: is told (done, total, what is done).
+        batch: transcripts in a pass.
+        names_sha256: digest of the coordinates of the checkpoints that this one is compared with.
+
+    Returns:
+        Noise → evidence.
+
+    Raises:
+        UsageError: other coordinates than all are to be scored; too many tasks or rollouts; see `Scorer`.
+        IncompleteError: a task, a schedule or a rollout of a set is missing, or a group draws on one that is.
+        DamagedError: other coordinates than those of the other set or checkpoints; a score is not finite.
+        VerificationError: adapter, frozen weights or the tensors that take part changed meanwhile.
+
+    Source:
+        Paper app:probe, "Scores".
+    """
+    if design.scored != (ALL,):
+        raise UsageError(
+            "a language model has no coordinates of actions alone",
+            expected=f"scored = {ALL}",
+            found=", ".join(design.scored),
+            remedy="freeze a probe that scores all coordinates",
+        )
+    check_designs(TRANSITION, groups, design.transition.tasks, design.transition.rollouts)
+    found, expected = {}, names_sha256
+    given = {OUTCOME: outcome_tasks, TRANSITION: transition_tasks}
+    for rollouts in design.sets:
+        tasks = _checked(given[rollouts.noise], rollouts, design)
+        first = next(tasks)
+        coordinates = scorer.identify(first.transcripts[0])  # 1
+        check_same_coordinates(expected, coordinates.names_sha256, f"{rollouts.noise} noise")
+        expected = coordinates.names_sha256
+        with Spool(
+            folder,
+            rollouts.noise,
+            tasks=rollouts.tasks,
+            rollouts=rollouts.rollouts,
+            coordinates=coordinates.size,
+            flip_rate=design.flip_rate,
+            groups=groups if rollouts.noise == TRANSITION else None,
+            watch=progress,
+        ) as spool:
+            for one in chain([first], tasks):  # 2
+                scores = scorer.scores(one.transcripts, batch)
+                spool.add(np.array(one.rewards, float), np.array(one.weights, float), one.tokens, scores)
+            found[rollouts.noise] = spool.evidence()
+    scorer.finish()  # 3
+    return found
+
+
+def check_same_coordinates(expected: str | None, found: str, where: str) -> None:
+    """Refuse scores in other coordinates than those that they are compared with.
+
+    Args:
+        expected: digest of the names and shapes of those, None where there are none.
+        found: that of these.
+        where: whose they are.
+
+    Raises:
+        DamagedError: the two differ.
+    """
+    if expected not in {None, found}:
+        raise DamagedError(
+            MISMATCHED,
+            expected=f"names_sha256 {expected}",
+            found=f"names_sha256 {found}",
+            where=where,
+            remedy="score every checkpoint with one kind of adapter, and on rollouts of one kind",
+        )
+
+
+def _checked(tasks: Iterable[Recorded], rollouts: RolloutSet, design: Design) -> Iterator[Recorded]:
+    """Yield the tasks of a set, each once it has proved to have the set's rollouts; one at least."""
+    number = 0
+    for number, one in enumerate(tasks, start=1):
+        if number > rollouts.tasks:
+            raise UsageError(
+                "there are more tasks than the probe's set has",
+                expected=f"{rollouts.tasks} tasks",
+                where=f"{rollouts.noise} noise",
+                remedy="give the tasks of the set, and freeze a larger one for more",
+            )
+        check_number(len(one.transcripts), rollouts, number - 1, design.group_size)
+        yield one
+    if number < rollouts.tasks:
+        raise IncompleteError(
+            f"tasks are missing under {rollouts.noise} noise",
+            expected=f"{rollouts.tasks} tasks",
+            found=number,
+            remedy="sample every task of the probe's set",
+        )

@@ -1,0 +1,249 @@
+"""Score vectors of a torch language model: one a transcript, in the coordinates of its LoRA adapter.
+
+    S_i = ∂/∂θ Σ_t m_it log softmax(logits_{i,t-1} / temperature)[y_it]
+
+A pass over a padded batch is one forward and one backward of Σ_i log-likelihoods; hooks keep the sequences
+apart. A loop of single passes without hooks or padding gives the same, and is what the hooks are held to.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Self
+
+from toolkit.errors import UsageError, VerificationError
+from toolkit.probe import checks
+from toolkit.probe.adapter import Adapter
+from toolkit.probe.coordinates import Coordinates, verify_presence
+from toolkit.probe.hooks import hooked, verify_hooks
+from toolkit.probe.likelihood import batch_log_likelihood, single_log_likelihood
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from types import TracebackType
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from toolkit.probe.transcript import Transcript
+
+    Rows = NDArray[np.float32]
+
+
+class Scorer:
+    """Scores of transcripts under one model with one LoRA adapter, none of which may change meanwhile.
+
+    As a context manager it ends with `finish`. Gradients that the model's tensors hold are put aside during a
+    pass and put back. In single precision, leave torch's matrix products at full precision (no TF32).
+
+    Args:
+        model: a causal language model of transformers in evaluation mode, with one active LoRA adapter.
+        temperature: what the logits were divided by when the transcripts were sampled.
+
+    Attributes:
+        adapter: the adapter, with its SHA-256.
+        passes: number of backward passes that were verified so far.
+
+    Raises:
+        UsageError: the temperature is not a positive number, the model is in training mode or checkpoints its
+            gradients, or it has no adapter that scores can be computed for (see `Adapter`).
+
+    Source:
+        Paper app:probe, "Scores".
+    """
+
+    def __init__(self, model: Any, temperature: float = 1.0) -> None:
+        checks.check_temperature(temperature)
+        checks.check_checkpointing(model)
+        checks.check_evaluation_mode(model, UsageError)
+        self.adapter = Adapter(model)
+        self.temperature = temperature
+        self.passes = 0
+        self._model = model
+        self._embedding = model.get_input_embeddings().weight
+        self._coordinates: Coordinates | None = None
+        self._finished = False
+
+    @property
+    def coordinates(self) -> Coordinates:
+        """Return the coordinates of the scores.
+
+        Raises:
+            UsageError: no pass has identified them yet.
+        """
+        if self._coordinates is None:
+            raise UsageError(
+                "the coordinates are not known before a first pass",
+                expected="an identifying pass",
+                found="none",
+                remedy="call identify with a transcript",
+            )
+        return self._coordinates
+
+    def identify(self, transcript: Transcript) -> Coordinates:
+        """Return the coordinates, from one pass over a transcript: the tensors whose gradient is not None.
+
+        The hooks run too, and have to give the same gradient. Whoever does not call this has it done with the
+        first transcript.
+
+        Raises:
+            VerificationError: there are coordinates already, and these differ.
+            UsageError: the hooks do not account for a tensor's gradient.
+            DamagedError: a gradient is not finite.
+        """
+        self._check([transcript])
+        everything = self.adapter.everything()
+        with self._pass():
+            rows = self._empty(1, everything)
+            with hooked(self.adapter, rows, everything) as fired:
+                batch_log_likelihood(self._model, [transcript], self.temperature).backward()
+            checks.check_finite(rows, [transcript], 0, everything)
+            verify_hooks(self.adapter, rows[0], fired)
+            present = self.adapter.present()
+            if self._coordinates is not None:
+                verify_presence(self._coordinates, present)
+        self._coordinates = present
+        return present
+
+    def scores(self, transcripts: Sequence[Transcript], batch: int = 8) -> Iterator[Rows]:
+        """Yield the score of each transcript, in the order given, by hooks: one pass for a padded batch.
+
+        Args:
+            transcripts: at least one.
+            batch: how many share a pass; memory grows with it times the longest of them, and times P.
+
+        Yields:
+            Arrays (P,) of float32, coordinates in the order of `coordinates`.
+
+        Raises:
+            UsageError: no transcripts, a batch below 1, a token that the model does not know, or a scorer
+                that is finished.
+            VerificationError: the adapter, the frozen weights, the model's mode or the tensors that take part
+                changed between two passes.
+            DamagedError: a score has a value that is not finite.
+        """
+        self._check(transcripts, batch)
+        return self._batches(transcripts, batch)
+
+    def reference(self, transcripts: Sequence[Transcript]) -> Iterator[Rows]:
+        """Yield the same scores from a loop of backward passes: no hooks, no padding, one transcript a pass.
+
+        It takes, yields and raises what `scores` does; it is slower, and what `scores` is held to.
+        """
+        self._check(transcripts)
+        return self._loop(transcripts)
+
+    def write(
+        self,
+        transcripts: Sequence[Transcript],
+        out: Rows,
+        progress: Callable[[int, int], None] | None = None,
+        batch: int = 8,
+    ) -> None:
+        """Write the scores into an array or a memory map, row by row; only a batch is held in memory.
+
+        Args:
+            transcripts: N of them.
+            out: (N, P) of float32; P is `identify(…).size`.
+            progress: is told after every row how many are written, and N.
+            batch: how many transcripts share a pass.
+
+        Raises:
+            UsageError: `out` has another shape or type, or see `scores`.
+            VerificationError: see `scores`.
+            DamagedError: see `scores`; the rows before that pass are written.
+        """
+        self._check(transcripts, batch)
+        expected = (len(transcripts), (self._coordinates or self.identify(transcripts[0])).size)
+        if out.shape != expected or out.dtype.name != "float32":
+            raise UsageError(
+                "the array does not hold the scores of these transcripts",
+                expected=f"{expected} of float32",
+                found=f"{out.shape} of {out.dtype}",
+                remedy="make it with as many rows as transcripts and coordinates.size columns",
+            )
+        for row, score in enumerate(self._batches(transcripts, batch)):
+            out[row] = score
+            if progress is not None:
+                progress(row + 1, len(transcripts))
+        flush = getattr(out, "flush", None)
+        if flush is not None:
+            flush()
+
+    def finish(self) -> str:
+        """Verify a last time that nothing changed, end the scorer, and return the adapter's SHA-256.
+
+        Raises:
+            VerificationError: adapter or frozen weights are not what they were when the scorer was made.
+        """
+        self._finished = True
+        self.adapter.verify()
+        return self.adapter.verify_sha256()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.finish()
+
+    def _batches(self, transcripts: Sequence[Transcript], batch: int) -> Iterator[Rows]:
+        coordinates = self._coordinates or self.identify(transcripts[0])
+        for first in range(0, len(transcripts), batch):
+            part = transcripts[first : first + batch]
+            with self._pass():
+                rows = self._empty(len(part), coordinates)
+                with hooked(self.adapter, rows, coordinates) as fired:
+                    batch_log_likelihood(self._model, part, self.temperature).backward()
+                verify_presence(coordinates, self.adapter.present(), fired)
+            checks.check_finite(rows, part, first, coordinates)
+            yield from rows.cpu().numpy()
+
+    def _loop(self, transcripts: Sequence[Transcript]) -> Iterator[Rows]:
+        import torch
+
+        coordinates = self._coordinates or self.identify(transcripts[0])
+        for at, transcript in enumerate(transcripts):
+            with self._pass():
+                single_log_likelihood(self._model, transcript, self.temperature).backward()
+                verify_presence(coordinates, self.adapter.present())
+                gradients = [self.adapter.tensors[name].grad for name in coordinates.names]
+                row = torch.cat([g.float().flatten().to(self._embedding.device) for g in gradients])
+            checks.check_finite(row[None], [transcript], at, coordinates)
+            yield row.cpu().numpy()
+
+    def _check(self, transcripts: Sequence[Transcript], batch: int = 1) -> None:
+        """Refuse what cannot be scored, and a scorer that is finished, before anything is computed."""
+        if self._finished:
+            raise UsageError(
+                "the scorer is finished",
+                expected="a scorer in use",
+                found="one whose adapter was verified for the last time",
+                remedy="make a new scorer",
+            )
+        checks.check_transcripts(transcripts, batch, len(self._embedding))
+
+    @contextmanager
+    def _pass(self) -> Iterator[None]:
+        """Verify what a pass rests on, run it with gradients of its own, and leave those there were."""
+        import torch
+
+        checks.check_evaluation_mode(self._model, VerificationError)
+        self.adapter.verify()
+        before = {name: tensor.grad for name, tensor in self.adapter.tensors.items()}
+        try:
+            for tensor in self.adapter.tensors.values():
+                tensor.grad = None
+            with torch.enable_grad():
+                yield
+        finally:
+            for name, tensor in self.adapter.tensors.items():
+                tensor.grad = before[name]
+        self.passes += 1
+
+    def _empty(self, rows: int, coordinates: Coordinates) -> Any:
+        import torch
+
+        return torch.zeros((rows, coordinates.size), dtype=torch.float32, device=self._embedding.device)

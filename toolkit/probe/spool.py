@@ -1,0 +1,267 @@
+"""The evidence of score vectors that memory cannot hold: they pass through files, one task at a time.
+
+1. A task's N scores are written to one file, row by row, over those of the task before.
+2. They are read by blocks of coordinates, once: each adds to the task's Gram matrix, and gives the block's
+   part of the task's mean gradients, which are written to a second file. Their coefficients follow from
+   rewards and weights alone.
+3. After the last task the second file is read by blocks for the products of mean gradients across tasks.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self, TypeAlias
+
+import numpy as np
+
+from toolkit.errors import DamagedError, IncompleteError, UsageError
+from toolkit.probe.design import DESIGNS, OUTCOME
+from toolkit.probe.evidence import Evidence, check_groups
+from toolkit.probe.gram import MISMATCHED, blocks, gram
+from toolkit.probe.moments import ESTIMATORS, moments
+from toolkit.probe.recorded import check_rewards, check_weights
+from toolkit.probe.scratch import scratch, scratch_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from pathlib import Path
+    from types import TracebackType
+
+    from numpy.typing import NDArray
+
+    from toolkit.probe.regroups import Groups
+
+    Array: TypeAlias = NDArray[np.float64]
+    Single: TypeAlias = NDArray[np.float32]
+    Watch: TypeAlias = Callable[[int, int, str], None]
+
+
+class Spool:
+    """The scores of one checkpoint under one noise on their way to its evidence: a context manager.
+
+    Its files are removed at the end and on every error (`toolkit.probe.scratch`). They take
+
+        4 · N · P + 8 · 2 · D · T · P bytes:
+
+    one task's scores in single precision, and T tasks' mean gradients of 2 estimators under D designs in
+    double precision (for P = 33.6 million, N = 64, T = 16, D = 3: 34 GB). Memory holds the evidence itself
+    and a few blocks: some 2 MB each, or 4096 coordinates of D · T vectors where these are more. Neither grows
+    with P. The pages of the mapped files are the operating system's to drop.
+
+    Args:
+        folder: an existing folder on a disk with that much space.
+        noise: `outcome` or `transition`.
+        tasks: tasks, T.
+        rollouts: rollouts a task, N.
+        coordinates: length of a score vector, P.
+        flip_rate: q, for outcome noise.
+        groups: design → task → groups, for transition noise.
+        watch: is told (done, total, what is done) after every score and every block of the last step.
+
+    Attributes:
+        size: bytes of its files.
+
+    Raises:
+        UsageError: a size below one, or groups for other designs than those of the noise; when entered, no
+            such folder, or too little space in it.
+        IncompleteError: groups draw on a task or a rollout that is not among these.
+
+    Source:
+        Paper app:probe, "Scores" and "Estimators": single-precision scores, double-precision Gram products
+        and weighted-vector sums, no random projection.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        noise: str,
+        *,
+        tasks: int,
+        rollouts: int,
+        coordinates: int,
+        flip_rate: float,
+        groups: Mapping[str, Mapping[int, Groups]] | None,
+        watch: Watch | None = None,
+    ) -> None:
+        if min(tasks, rollouts, coordinates) < 1:
+            raise UsageError(
+                "there are no scores to spool",
+                expected="a task, a rollout and a coordinate at least",
+                found=f"{tasks} tasks, {rollouts} rollouts, {coordinates} coordinates",
+            )
+        check_designs(noise, groups, tasks, rollouts)
+        self._designs = DESIGNS[noise]
+        self._noise, self._flip_rate, self._groups = noise, flip_rate, groups
+        self._shape, self._coordinates = (tasks, rollouts), coordinates
+        self._watch: Watch = watch or (lambda *_: None)
+        self._done = 0
+        self._rewards, self._weights = np.zeros(self._shape), np.zeros(self._shape)
+        self._tokens = np.zeros(self._shape, dtype=np.int64)
+        self._gram = np.zeros((tasks, rollouts, rollouts))
+        arrays = {
+            "scores": ("float32", (rollouts, coordinates)),
+            "mean-gradients": ("float64", (len(ESTIMATORS), len(self._designs), tasks, coordinates)),
+        }
+        self.size = scratch_bytes(arrays)
+        self._scratch = scratch(folder, arrays)
+        self._files: tuple[Single, Array] | None = None
+
+    def __enter__(self) -> Self:
+        self._files = self._scratch.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._files = None
+        self._scratch.__exit__(kind, error, trace)
+
+    def add(
+        self, rewards: Array, weights: Array, tokens: NDArray[np.int64], scores: Iterable[Single]
+    ) -> None:
+        """Add the next task (steps 1 and 2).
+
+        Args:
+            rewards: reward of each rollout, in {0, 1}, shape (N,).
+            weights: importance weight of each, shape (N,).
+            tokens: tokens of each that the loss counts, shape (N,).
+            scores: the N score vectors, each of shape (P,), float32; one is held at a time.
+
+        Raises:
+            UsageError: a spool that is not open or has all its tasks; rewards, weights, tokens or scores in
+                another number than the rollouts; scores of another type.
+            DamagedError: a reward, a weight or a score that is none; a score of another length than P.
+        """
+        written, _ = self._opened()
+        task, (tasks, rollouts) = self._done, self._shape
+        if task == tasks:
+            raise UsageError(
+                "there are more tasks than the probe's set has", expected=f"{tasks} tasks", where=self._noise
+            )
+        where = f"{self._noise} noise, task {task}"
+        lengths = {len(rewards), len(weights), len(tokens)}
+        if lengths != {rollouts}:
+            raise _uneven(rollouts, f"{len(rewards)}, {len(weights)} and {len(tokens)}", where)
+        check_rewards(rewards)
+        check_weights(weights)
+        number = 0
+        for number, score in enumerate(scores, start=1):  # 1
+            if number > rollouts:
+                raise _uneven(rollouts, "more scores", where)
+            self._check_score(score, f"{where}, rollout {number - 1}")
+            written[number - 1] = score
+            self._watch(task * rollouts + number, tasks * rollouts, f"{self._noise} noise: scores")
+        if number < rollouts:
+            raise _uneven(rollouts, f"{number} scores", where)
+        self._rewards[task], self._weights[task], self._tokens[task] = rewards, weights, tokens
+        try:
+            self._gram[task] = gram(self._with_means(task), count=self._coordinates)  # 2
+        except DamagedError as error:
+            error.where = f"{where}, {error.where}"
+            raise
+        self._done += 1
+
+    def evidence(self) -> Evidence:
+        """Return the evidence of all tasks (step 3).
+
+        Raises:
+            UsageError: the spool is not open.
+            IncompleteError: a task is missing.
+            DamagedError: a mean gradient is too large to be squared.
+        """
+        _, means = self._opened()
+        tasks, _ = self._shape
+        if self._done < tasks:
+            raise IncompleteError(
+                f"tasks are missing under {self._noise} noise",
+                expected=f"{tasks} tasks",
+                found=self._done,
+                remedy="sample every task of the probe's set",
+            )
+        designs = len(self._designs)
+        products = {
+            estimator: gram(
+                self._watched(means[at].reshape(designs * tasks, -1), at), count=self._coordinates
+            ).reshape(designs, tasks, designs, tasks)
+            for at, estimator in enumerate(ESTIMATORS)
+        }
+        return Evidence(self._noise, self._rewards, self._tokens, self._weights, self._gram, products)
+
+    def _with_means(self, task: int) -> Iterator[Single]:
+        """Yield the blocks of a task's scores, writing each block's part of the mean gradients after it."""
+        scores, means = self._opened()
+        coefficients = self._coefficients(task)
+        flat, start = coefficients.reshape(-1, coefficients.shape[-1]), 0
+        for block in blocks(scores):
+            yield block  # type: ignore[misc] # single precision, as its array
+            end = start + block.shape[-1]
+            means[:, :, task, start:end] = (flat @ block.astype(float)).reshape(*coefficients.shape[:2], -1)
+            start = end
+
+    def _coefficients(self, task: int) -> Array:
+        """Return c with E[g_t] = Σ_i c_i S_i, shape (estimators, D, N): no Gram matrix enters."""
+        rollouts = self._shape[1]
+        found = moments(
+            self._noise,
+            self._rewards[task][None],
+            self._weights[task][None],
+            np.zeros((1, rollouts, rollouts)),
+            flip_rate=self._flip_rate,
+            groups=None if not self._groups else {name: {0: g[task]} for name, g in self._groups.items()},
+        )
+        return np.array([[found[e][design].coefficients[0] for design in self._designs] for e in ESTIMATORS])
+
+    def _watched(self, means: Array, before: int) -> Iterator[Array]:
+        """Yield the blocks of the mean gradients of one estimator, `before` others having been done."""
+        total, done = len(ESTIMATORS) * self._coordinates, before * self._coordinates
+        for block in blocks(means):
+            yield block  # type: ignore[misc] # double precision, as its array
+            done += block.shape[-1]
+            self._watch(done, total, f"{self._noise} noise: products of mean gradients")
+
+    def _check_score(self, score: Single, where: str) -> None:
+        if score.shape != (self._coordinates,):
+            expected = f"{self._coordinates} coordinates"
+            raise DamagedError(MISMATCHED, expected=expected, found=score.shape, where=where)
+        if score.dtype != np.float32:
+            raise UsageError(
+                "scores are single precision", expected="float32", found=score.dtype, where=where
+            )
+
+    def _opened(self) -> tuple[Single, Array]:
+        if self._files is None:
+            raise UsageError("the spool is not open", remedy="use it as a context manager: with Spool(…)")
+        return self._files
+
+
+def check_designs(
+    noise: str, groups: Mapping[str, Mapping[int, Groups]] | None, tasks: int, rollouts: int
+) -> None:
+    """Refuse groups that are not those of a noise, its tasks and their rollouts.
+
+    Args:
+        noise: `outcome` or `transition`.
+        groups: design → task → groups; none for outcome noise.
+        tasks: tasks, T.
+        rollouts: rollouts a task, N.
+
+    Raises:
+        UsageError: groups for other designs than those of the noise.
+        IncompleteError: they draw on a task or a rollout that is not among these.
+    """
+    wanted = set() if noise == OUTCOME else set(DESIGNS[noise])
+    if set(groups or {}) != wanted:
+        raise UsageError(
+            f"the groups are not those of {noise} noise",
+            expected=", ".join(sorted(wanted)) or "none: each task is one clean group",
+            found=", ".join(sorted(groups or {})) or "none",
+        )
+    check_groups(groups, tasks, rollouts)
+
+
+def _uneven(rollouts: int, found: str, where: str) -> UsageError:
+    return UsageError(
+        "a task has another number of rollouts than the spool was made for",
+        expected=f"{rollouts} rewards, weights, token counts and scores",
+        found=found,
+        where=where,
+    )
