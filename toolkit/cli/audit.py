@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from toolkit.cli.load import load_study, registered_runs
+from toolkit.cli.load import load_study, registered_probe_of, registered_runs
 from toolkit.cli.output import json_option, print_json
 from toolkit.cli.progress import steps
 from toolkit.errors import UsageError
@@ -35,7 +35,8 @@ def audit(*, study: str | None, sample: int, seed: int, as_json: bool) -> None:
     """Play random rows of a study's registers again, and fail on the first that comes out otherwise.
 
     Episodes and luck-share tables are played by their run's checkpoint. For a training group, training goes
-    on from the checkpoint before it, and every group on the way has to come out as registered.
+    on from the checkpoint before it, and every group on the way has to come out as registered. The probe's
+    rollouts are played and scored again.
 
     \b
     Examples:
@@ -55,6 +56,7 @@ def audit(*, study: str | None, sample: int, seed: int, as_json: bool) -> None:
             seed,
             registered,
             lambda played, run: progress(f"{played} of {sample} rows, now {run}"),
+            probe=registered_probe_of(opened, registered),
         )
     if as_json:
         print_json(

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from toolkit.study.findings import Finding
 
 
+MOST = 16
+"""Members of a list that are shown to people; --json has all."""
+
+
 @click.command()
 @click.option(
     "--study", "name", metavar="NAME|PATH", default="published", show_default=True, help="Study to read."
@@ -58,5 +62,6 @@ def _show(out: Console, finding: Finding, label: str) -> None:
 
 def _plain(value: Any) -> str:
     if isinstance(value, list):
-        return "  ".join(map(_plain, value)) or "none"
+        more = f"  … {len(value)} in all" if len(value) > MOST else ""
+        return "  ".join(map(_plain, value[:MOST])) + more or "none"
     return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from toolkit.prereg.verification import Verification
     from toolkit.registers.manifest import RegistrationRef
     from toolkit.registers.study import Study
+    from toolkit.study.probe_design import RegisteredProbe
     from toolkit.training.specification import Specification
 
 STUDY_POOLS = ("train", "validation", "test", "diagnostic")
@@ -125,6 +126,38 @@ def registered_runs(study: Study, home: Home | None = None) -> dict[str, Specifi
     return {run.run_id: run for run in specify_registered(case.registration, pools)}
 
 
+def registered_probe_of(study: Study, runs: dict[str, Specification]) -> RegisteredProbe | None:
+    """Return the probe that a study's registration registers; None where there is none.
+
+    Args:
+        study: the study.
+        runs: its registered runs by name.
+
+    Raises:
+        IncompleteError: the registration or one of its tokens is not here.
+    """
+    from toolkit.study.probe_design import registered_probe
+
+    (case,) = load_cases((str(study.folder),))
+    return registered_probe(case.registration, runs.values())
+
+
+def _anchored(registration: Registration, study: Study) -> tuple[frozenset[str], bool]:
+    """Return the amendments that concern only their own data, and whether these hold their tokens."""
+    from toolkit.study.matrix import specify_registered
+    from toolkit.study.probe_design import is_measured_by, own_data_amendments, required_probe
+
+    own = own_data_amendments(registration)
+    if not own:
+        return own, False
+    try:
+        # Which tasks the runs met does not enter the probe's seeds.
+        probe = required_probe(registration, specify_registered(registration, {}))
+    except (IncompleteError, DamagedError):
+        return own, False  # a token is missing, or none: the steps before say so
+    return (own, True) if is_measured_by(probe, study) else (frozenset(), False)
+
+
 def registration_ref(home: Home) -> RegistrationRef:
     """Return the shipped registration as the manifests of its registers name it."""
     from toolkit.prereg.registration import load_registration
@@ -172,7 +205,12 @@ def verify_named(
         names = decidable(home) if home.has_studies else ()
         opened = [load_study(study_name, home) for study_name in names]
         return [
-            StudyRuns(study.name, launched_runs(study), open_book(study, registration).plan.roles)
+            StudyRuns(
+                study.name,
+                launched_runs(study),
+                open_book(study, registration).plan.roles,
+                *_anchored(registration, study),
+            )
             for study in opened
             if study.manifest.registration.name == registration.name
         ]

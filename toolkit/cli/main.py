@@ -45,6 +45,7 @@ COMMANDS = {
     "power": "power",
     "findings": "findings",
     "study": "study",
+    "probe": "probe",
     "site": "site",
     "reproduce": "reproduce",
 }

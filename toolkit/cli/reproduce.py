@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from toolkit.cli.decide import print_decisions
-from toolkit.cli.load import load_cases, load_study, registered_runs, verify_frozen
+from toolkit.cli.load import load_cases, load_study, registered_probe_of, registered_runs, verify_frozen
 from toolkit.cli.output import json_option, print_json
 from toolkit.cli.progress import steps
 from toolkit.cli.verify_prereg import as_document, print_verification
@@ -58,11 +58,13 @@ def reproduce(*, folder: Path | None, as_json: bool) -> None:
                 study,
                 SAMPLE,
                 0,
-                registered_runs(study, home),
+                runs,
                 lambda _, run: progress(f"playing rows of {run} again"),
+                probe=registered_probe_of(study, runs),
             )
             for study in studies
             if study.has(PLAYED_WITH)
+            for runs in (registered_runs(study, home),)
         }
         progress("deciding")
         decisions = [decision for case in cases for decision in case.engine.decide_all()]

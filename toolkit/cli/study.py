@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from toolkit.prereg.registration import Registration
     from toolkit.registers.study import Study
     from toolkit.study.matrix import Selection
+    from toolkit.study.probe_design import RegisteredProbe
+    from toolkit.study.probe_run import MeasuredProbe
     from toolkit.study.runner import Played
     from toolkit.study.workplace import Workplace
     from toolkit.training.specification import Specification
@@ -75,7 +77,7 @@ def run_study(
     check: bool,
     as_json: bool,
 ) -> None:
-    """Play the registered runs of STUDY, and write its registers once all are complete.
+    """Play the registered runs of STUDY, probe them where a probe is registered, and write its registers.
 
     What was stopped or killed goes on from where it was with the same command, and leaves the same bytes.
     STUDY is a frozen registration whose matrix names the regimes that its runs train under.
@@ -103,6 +105,7 @@ def run_study(
         return
     _wait_for_freeze(registration)
     into = home.registers if into is None and selection.is_everything else into
+    probe = _registered_probe(registration, specifications) if selection.is_everything else None
     workplace = _workplace(home, registration.name, folder)
     document: dict[str, Any] = {"study": registration.name, "folder": str(workplace.folder)}
     with workplace.held():
@@ -111,8 +114,9 @@ def run_study(
         lacking = _lacking(workplace, specifications)
         document |= {"completed": list(played.completed), "kept": list(played.kept), "incomplete": lacking}
         _check_evidence(workplace, lacking, with_incomplete=with_incomplete)
+        measured = _probe(workplace, probe, number) if probe else None
         document["registers"] = into and _seal(
-            into / registration.name, home, registration, workplace, specifications
+            into / registration.name, home, registration, workplace, specifications, measured=measured
         )
     _report(document, as_json=as_json)
 
@@ -167,6 +171,26 @@ def status(*, name: str, folder: Path | None, as_json: bool) -> None:
         f"{registration.name}: {complete} of {len(found)} runs complete in {workplace.folder}"
         + (", a command is at work" if at_work else "")
     )
+
+
+def _registered_probe(
+    registration: Registration, specifications: tuple[Specification, ...]
+) -> RegisteredProbe | None:
+    from toolkit.study.probe_design import registered_probe
+
+    return registered_probe(registration, specifications)
+
+
+def _probe(workplace: Workplace, probe: RegisteredProbe, processes: int) -> MeasuredProbe:
+    from toolkit.study.probe_run import measure_runs
+
+    with counted("probing") as (watch, _):
+        return measure_runs(
+            workplace,
+            probe,
+            processes=processes,
+            watch=lambda tick: watch(tick.done, tick.total, tick.doing),
+        )
 
 
 def _registration(name: str, home: Home) -> Registration:
@@ -275,6 +299,8 @@ def _seal(
     registration: Registration,
     workplace: Workplace,
     specifications: tuple[Specification, ...],
+    *,
+    measured: MeasuredProbe | None,
 ) -> dict[str, str]:
     from toolkit.files import read_text
     from toolkit.study.assemble import assemble
@@ -283,6 +309,8 @@ def _seal(
     card = home.cards / f"{registration.name}.md"
     with steps("registers") as progress:
         assembly = assemble(workplace, specifications, progress)
+        if measured is not None:
+            assembly = measured.added_to(assembly)
         progress("deciding and writing")
         source = read_text(card) if card.is_file() else None
         manifest = seal_decided(folder, registration, reference(registration), assembly, source)
@@ -299,12 +327,14 @@ def _play_again(
 ) -> tuple[str, ...]:
     from toolkit.study.comparison import play_again
 
+    probe = _registered_probe(registration, specifications) if is_all else None
     with counted("playing again") as (watch, _):
         return play_again(
             registered,
             specifications,
             reference(registration),
             is_everything=is_all,
+            probe=probe,
             processes=processes,
             watch=lambda tick: watch(tick.done, tick.total, tick.doing),
         )

@@ -1,30 +1,35 @@
 """Auditing a study: rows drawn at random and played again, each from its run's checkpoint.
 
 As many rows are drawn of each table that can be played: episodes, training groups, rows of the luck-share
-tables, checkpoints. Before any row of a run, its specification is compared with the registered one. The audit
-fails on the first difference.
+tables, checkpoints, evidence of the probe. Before any row of a run, its specification is compared with the
+registered one. The audit fails on the first difference.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from toolkit.errors import IncompleteError, VerificationError
 from toolkit.seeds import Stream, derive
+from toolkit.study.probe_replay import ProbeReplayer
 from toolkit.study.replay import Replayer, same
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
+    from toolkit.registers.arrow import Row
     from toolkit.registers.study import Study
+    from toolkit.study.probe_design import RegisteredProbe
     from toolkit.training.specification import Specification
 
 PLAYED_WITH = "checkpoints"
 """The table without which nothing can be played again."""
 
-PLAYABLE = ("episodes", "groups", "luck_share", "checkpoints")
+PROBED = "probe_gram"
+PLAYABLE = ("episodes", "groups", "luck_share", "checkpoints", PROBED)
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,8 @@ def audit(
     seed: int,
     registered: Mapping[str, Specification],
     progress: Callable[[int, str], None],
+    *,
+    probe: RegisteredProbe | None = None,
 ) -> Audited:
     """Play random rows of a study again.
 
@@ -57,6 +64,7 @@ def audit(
         seed: of the draw.
         registered: run → specification that the registration gives it.
         progress: told how many rows were played, and which run's are being played.
+        probe: the registered probe; without it no row of the probe is drawn.
 
     Returns:
         What was played.
@@ -67,17 +75,35 @@ def audit(
         DamagedError: a file is damaged.
     """
     check_playable(study)
-    chosen, total = _draw(study, sample, seed)
+    chosen, total = _draw(study, sample, seed, [table for table in PLAYABLE if table != PROBED or probe])
     played = 0
     for run_id in sorted(chosen):
-        replayer = Replayer(study, run_id)
-        _check_specification(replayer, registered)
-        for table, position in sorted(chosen[run_id]):
+        for check, row in _checks(study, run_id, sorted(chosen[run_id]), registered, probe):
             progress(played, run_id)
-            replayer.check(table, replayer.rows(table)[position])
+            check(row)
             played += 1
     counts = {table: sum(t == table for places in chosen.values() for t, _ in places) for table in PLAYABLE}
     return Audited(total, counts, tuple(sorted(chosen)))
+
+
+def _checks(
+    study: Study,
+    name: str,
+    places: list[tuple[str, int]],
+    registered: Mapping[str, Specification],
+    probe: RegisteredProbe | None,
+) -> Iterator[tuple[Callable[[Row], None], Row]]:
+    """Yield what checks each row that was drawn of a run or trajectory, and the row."""
+    of_run = [(table, at) for table, at in places if table != PROBED]
+    if of_run:
+        replayer = Replayer(study, name)
+        _check_specification(replayer, registered)
+        for table, at in of_run:
+            yield partial(replayer.check, table), replayer.rows(table)[at]
+    if probe is not None and len(of_run) < len(places):
+        prober = ProbeReplayer(study, probe)
+        rows = prober.rows(name)
+        yield from ((prober.check, rows[at]) for table, at in places if table == PROBED)
 
 
 def check_playable(study: Study) -> None:
@@ -103,9 +129,11 @@ def _check_specification(replayer: Replayer, registered: Mapping[str, Specificat
     same(f"the specification of {replayer.run_id}", expected.document(), replayer.specification.document())
 
 
-def _draw(study: Study, sample: int, seed: int) -> tuple[dict[str, list[tuple[str, int]]], int]:
+def _draw(
+    study: Study, sample: int, seed: int, playable: list[str]
+) -> tuple[dict[str, list[tuple[str, int]]], int]:
     """Draw rows of every table; return run → (table, position in its file), and how many there are."""
-    files = {table: _files(study, table) for table in PLAYABLE if study.has(table)}
+    files = {table: _files(study, table) for table in playable if study.has(table)}
     totals = {table: sum(rows for _, rows in listed) for table, listed in files.items()}
     chosen: dict[str, list[tuple[str, int]]] = {}
     for place, (table, listed) in enumerate(files.items()):

@@ -12,6 +12,7 @@ from toolkit.registers.rowhash import row_sha256
 from toolkit.registers.schema import TABLES
 from toolkit.registers.study import open_study
 from toolkit.study.assemble import assemble, seal
+from toolkit.study.probe_run import measure_runs
 from toolkit.study.runner import play_runs
 from toolkit.study.segments import NAMES
 from toolkit.study.workplace import Workplace
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from toolkit.registers.manifest import RegistrationRef
     from toolkit.registers.study import Study
+    from toolkit.study.probe_design import RegisteredProbe
     from toolkit.study.runner import Tick
     from toolkit.training.specification import Specification
 
@@ -64,6 +66,7 @@ def play_again(
     reference: RegistrationRef,
     *,
     is_everything: bool,
+    probe: RegisteredProbe | None = None,
     processes: int,
     watch: Callable[[Tick], None],
 ) -> tuple[str, ...]:
@@ -74,6 +77,7 @@ def play_again(
         specifications: the runs.
         reference: the registration.
         is_everything: whether they are all of the study.
+        probe: the registered probe, measured again with all of them.
         processes: processes to play in.
         watch: told how far the playing has come.
 
@@ -87,7 +91,10 @@ def play_again(
         workplace = Workplace(Path(scratch) / "runs")
         with workplace.held():
             play_runs(workplace, specifications, processes=processes, watch=watch)
+            measured = measure_runs(workplace, probe, processes=processes, watch=watch) if probe else None
         assembly = assemble(workplace, specifications, lambda _: None)
+        if measured is not None:
+            assembly = measured.added_to(assembly)
         seal(Path(scratch) / registered.name, registered.name, reference, assembly)
         played = open_study(Path(scratch) / registered.name)
         names = None if is_everything else [run.run_id for run in specifications]

@@ -1,4 +1,6 @@
-"""What a process is asked to do for a run: play a segment, or conclude. It reads, and writes nothing.
+"""What a process is asked to do: play a segment of a run, conclude it, or probe a trajectory.
+
+It reads, and writes nothing.
 
 Whoever holds the study's folder writes the answers: a process that outlives its parent leaves no trace.
 """
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from toolkit.probe.design import Design
     from toolkit.registers.arrow import Row
     from toolkit.study.run import Segment
     from toolkit.training.specification import Specification
@@ -45,6 +48,14 @@ class PlayJob:
     before: str
     checkpoint: Row | None
 
+    @property
+    def subject(self) -> str:
+        """What the job is about."""
+        return self.specification.run_id
+
+    def __str__(self) -> str:
+        return f"{self.subject}, segment to step {self.end}"
+
 
 @dataclass(frozen=True)
 class ConcludeJob:
@@ -58,8 +69,43 @@ class ConcludeJob:
     specification: Specification
     segments: tuple[Path, ...]
 
+    @property
+    def subject(self) -> str:
+        """What the job is about."""
+        return self.specification.run_id
 
-Job = PlayJob | ConcludeJob
+    def __str__(self) -> str:
+        return f"{self.subject}, its rows"
+
+
+@dataclass(frozen=True)
+class ProbeJob:
+    """Probe the checkpoints of a trajectory.
+
+    Args:
+        design: the probe.
+        trajectory: the run, or `base`.
+        surface_tokens: V of its policy.
+        checkpoints: their rows of `checkpoints`, by step.
+        pools: pool → SHA-256 of the tasks that are played.
+    """
+
+    design: Design
+    trajectory: str
+    surface_tokens: int
+    checkpoints: tuple[Row, ...]
+    pools: tuple[tuple[str, str], ...]
+
+    @property
+    def subject(self) -> str:
+        """What the job is about."""
+        return self.trajectory
+
+    def __str__(self) -> str:
+        return f"{self.subject}, its probe"
+
+
+Job = PlayJob | ConcludeJob | ProbeJob
 
 
 @dataclass(frozen=True)
@@ -84,19 +130,19 @@ def perform(job: Job, play: Play) -> Answer:
     try:
         return Answer(_contents(job, play), peak_memory_mb())
     except ToolkitError as error:
-        error.where = f"{_described(job)}: {error.where}" if error.where else _described(job)
+        error.where = f"{job}: {error.where}" if error.where else str(job)
         raise
     except MemoryError:
         raise IncompleteError(
-            "there is not enough memory for a run", where=_described(job), remedy="use fewer --processes"
+            "there is not enough memory for a run", where=str(job), remedy="use fewer --processes"
         ) from None
     except Exception as error:
         # A defect of what plays is told like any other failure: every run but this one may still be sound.
         place = traceback.extract_tb(error.__traceback__)[-1]
         raise DamagedError(
-            f"{job.specification.run_id} could not be played",
+            f"{job.subject} could not be played",
             found=f"{type(error).__name__}: {error}",
-            where=f"{_described(job)}: {place.filename}, line {place.lineno}",
+            where=f"{job}: {place.filename}, line {place.lineno}",
         ) from error
 
 
@@ -114,13 +160,11 @@ def _contents(job: Job, play: Play) -> Mapping[str, bytes]:
         from toolkit.study.conclusion import conclude
 
         return conclude(job.specification, map(read_bytes, job.segments))
+    if isinstance(job, ProbeJob):
+        from toolkit.study.probed import probe_trajectory
+
+        return probe_trajectory(job)
     segment = play(job.specification, job.end, job.checkpoint)
     return {
         segment_name(job.number): encode(link(job.specification, job.number, job.end, job.before), segment)
     }
-
-
-def _described(job: Job) -> str:
-    if isinstance(job, ConcludeJob):
-        return f"{job.specification.run_id}, its rows"
-    return f"{job.specification.run_id}, segment to step {job.end}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import os
 import signal
 import threading
 from multiprocessing.connection import wait
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from toolkit.study.jobs import Answer, Job, Play
 
 GRACE_S = 2.0
+THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 
 
 class Executor(Protocol):
@@ -70,7 +72,7 @@ class Workers:
         self._ends: list[Connection] = []
         self._processes: list[BaseProcess] = []
         context = multiprocessing.get_context("spawn")
-        with _undisturbed():
+        with _undisturbed(), _one_thread_each():
             for _ in range(places):
                 ours, theirs = context.Pipe()
                 process = context.Process(target=_work, args=(theirs, play), daemon=True)
@@ -120,7 +122,7 @@ class Workers:
         return IncompleteError(
             "a process ended in the middle of its work",
             found=f"exit code {process.exitcode}: killed, or out of memory",
-            where=self._jobs[place].specification.run_id,
+            where=self._jobs[place].subject,
             remedy="give the same command again: it goes on from the newest checkpoints; or use fewer "
             "--processes",
         )
@@ -162,3 +164,15 @@ def _undisturbed() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@contextlib.contextmanager
+def _one_thread_each() -> Iterator[None]:
+    """Start processes whose matrix products take one thread: there are as many processes as processors."""
+    given = {name: "1" for name in THREADS if name not in os.environ}
+    os.environ.update(given)
+    try:
+        yield
+    finally:
+        for name in given:
+            del os.environ[name]

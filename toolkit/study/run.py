@@ -56,7 +56,7 @@ def play_segment(specification: Specification, end: int, before: Row | None) -> 
         VerificationError: a pool is not the one that the run was specified for.
         DamagedError: the checkpoint belongs to another run, or is damaged.
     """
-    _make_tasks(tuple(sorted(specification.pools.items())))
+    make_tasks(tuple(sorted(specification.pools.items())))
     weights = _taken_up(specification, before)  # 1
     segment: Segment = {"groups": [], "episodes": [], "luck_share": [], "checkpoints": []}
     while weights.step < end:  # 2
@@ -71,7 +71,7 @@ def play_segment(specification: Specification, end: int, before: Row | None) -> 
 
 
 @lru_cache
-def _make_tasks(pools: tuple[tuple[str, str], ...]) -> None:
+def make_tasks(pools: tuple[tuple[str, str], ...]) -> None:
     """Make the tasks of a run's pools, once a process, and check that they are the specified ones."""
     for name, sha256 in pools:
         specified(name, sha256)

@@ -79,8 +79,8 @@ def test_a_miss_fails_only_when_asked_to(toolkit: Callable[..., Result]) -> None
 
 
 def test_every_study_that_has_a_rule_decides_it(toolkit: Callable[..., Result]) -> None:
-    found = [(d["rule"], d["study"]) for d in toolkit("decide", "H2a", "H1b", "E1", "--json").json()]
-    assert found == [("H2a", "embedded"), ("E1", "embedded"), ("H2a", "published"), ("H1b", "published")]
+    found = [(d["rule"], d["study"]) for d in toolkit("decide", "H2a", "H6", "E1", "--json").json()]
+    assert found == [("H2a", "embedded"), ("E1", "embedded"), ("H2a", "published"), ("H6", "published")]
 
 
 def test_a_rule_that_no_study_has_is_wrong_usage(toolkit: Callable[..., Result]) -> None:
@@ -89,9 +89,9 @@ def test_a_rule_that_no_study_has_is_wrong_usage(toolkit: Callable[..., Result])
 
 @pytest.mark.parametrize("command", ["decide", "explain"])
 def test_a_study_that_was_named_needs_the_rule(toolkit: Callable[..., Result], command: str) -> None:
-    result = toolkit(command, "H1b", "--study", "embedded")
+    result = toolkit(command, "H6", "--study", "embedded")
     assert result.code == 2
-    assert "has no rule 'H1b'" in result.err
+    assert "has no rule 'H6'" in result.err
 
 
 def test_verify_prereg_names_the_disclosed_exception(toolkit: Callable[..., Result]) -> None:
@@ -120,7 +120,7 @@ def test_reproduce_builds_the_site_and_ends_with_the_table(
     assert "gate2" in result.out
     document = toolkit("reproduce", "--site", tmp_path / "site", "--json").json()
     assert document["site"]["changed"] == []
-    assert len(document["decisions"]) == 21 + 23
+    assert len(document["decisions"]) == 21 + 23 + 4
     assert document["audits"] == [{"study": "embedded", "verdict": "verified", "sample": 8}]
 
 
@@ -464,6 +464,69 @@ def test_a_later_amendment_is_applied_and_named(toolkit: Callable[..., Result], 
     assert "A2 made after the first run" in verified.out
     assert decision["amendment"] == {"id": "A2", "relation": "replaces", "sha256": digest}
     assert "amended by A2" in toolkit("decide", "H3").out
+
+
+def amend_copy(copy: Home, label: str, dated: str, relations: str, body: str) -> None:
+    """Record an amendment of the published registration."""
+    folder = copy.registrations / "paired-rollouts"
+    head = (
+        f'id = "{label}"\ndated = "{dated}"\ntitle = "t"\nseen = "seen {label}"\nreason = "r"\nchanges = []\n'
+    )
+    (folder / "amendments" / f"{label}.toml").write_text(f"[amendment]\n{head}{relations}\n\n{body}")
+    rehash(folder, [*chained(folder), f"amendments/{label}.toml"])
+
+
+def added_rule(name: str, bar: str) -> str:
+    """Return a rule that the published registration does not have."""
+    return (
+        f'[rules.{name}]\nkind = "hypothesis"\ntitle = "New"\ntext = "At least {bar}."\n'
+        f'[[rules.{name}.criteria]]\nid = "a"\ntext = "It is."\ntest = "mean(c2_auc) >= {bar}"\n'
+    )
+
+
+def test_an_added_rule_says_who_added_it_and_what_had_been_seen(
+    toolkit: Callable[..., Result], copy: Home
+) -> None:
+    amend_copy(copy, "A2", "2027-01-01", 'adds = ["N1"]', added_rule("N1", "0.02"))
+    decided, explained = toolkit("decide", "N1"), toolkit("explain", "N1")
+    assert "N1: added by amendment A2" in decided.out
+    assert not any(text in decided.out for text in ("amended by", "restated"))
+    assert "added by amendment A2 (2027-01-01), what had been seen: seen A2" in explained.out
+    assert "A2 adds this rule" in explained.out
+    for text in ("As frozen", "As added", "riginally"):
+        assert text not in explained.out
+    (document,) = toolkit("explain", "N1", "--json").json()
+    assert document["addition"] == {"id": "A2", "dated": "2027-01-01", "seen": "seen A2"}
+    assert document["added_by"]["relation"] == document["amendment"]["relation"] == "adds"
+
+
+def test_an_added_rule_that_was_replaced_names_both_amendments(
+    toolkit: Callable[..., Result], copy: Home
+) -> None:
+    amend_copy(copy, "A2", "2027-01-01", 'adds = ["N1"]', added_rule("N1", "0.02"))
+    amend_copy(copy, "A3", "2027-01-02", 'replaces = ["N1"]', added_rule("N1", "0.04"))
+    decided, explained = toolkit("decide", "N1").out, toolkit("explain", "N1").out
+    assert "N1: added by amendment A2" in decided
+    assert "N1: amended by A3" in decided
+    assert "added by amendment A2 (2027-01-01), what had been seen: seen A2" in explained
+    assert "A3 replaces this rule" in explained
+    assert "As added   At least 0.02." in explained
+    assert "As frozen" not in explained
+
+
+def test_a_rule_that_rests_on_an_added_one_says_so(toolkit: Callable[..., Result], copy: Home) -> None:
+    resting = added_rule("N2", "0.02").replace("mean(c2_auc) >= 0.02", "all(passes(N1), passes(H1b))")
+    amend_copy(copy, "A2", "2027-01-01", 'adds = ["N1", "N2"]', added_rule("N1", "0.02") + resting)
+    out = toolkit("decide", "N2").out
+    assert "N2: rests on rules changed by amendment A1\n" in out
+    assert "N2: rests on rules added by amendment A2\n" in out
+
+
+@pytest.mark.parametrize("rule", ["H1b", "P13", "H2a"])
+def test_a_rule_that_was_frozen_has_no_addition(toolkit: Callable[..., Result], rule: str) -> None:
+    (document,) = toolkit("explain", rule, "--study", "published", "--json").json()
+    assert not {"addition", "added_by"} & set(document)
+    assert "added by" not in toolkit("explain", rule, "--study", "published").out
 
 
 def test_a_study_under_another_name_is_refused(toolkit: Callable[..., Result], copy: Home) -> None:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from toolkit.study.findings.evidence import Evidence
 
 BASE = "base"
+SCORED = "all"
+"""Findings are on every coordinate that was scored, as the published probe is."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,8 @@ def traces(evidence: Evidence, noise: str) -> list[Row]:
     Raises:
         Unavailable: there is none, or a trace is not positive.
     """
-    rows = [row for row in evidence.rows("probe") if matches(row, {"noise": noise, "estimator": "MC"})]
+    where = {"noise": noise, "estimator": "MC", "scored": SCORED}
+    rows = [row for row in evidence.rows("probe") if matches(row, where)]
     if not rows:
         raise Unavailable(f"the probe has no mean-centred row under {noise} noise")
     if not all(row["trace_paired"] > 0 and row["trace_independent"] > 0 for row in rows):
@@ -64,7 +67,8 @@ def probe_size(evidence: Evidence) -> ProbeSize:
     Raises:
         Unavailable: checkpoints or runs differ in them, or there are fewer than two tasks or groups.
     """
-    tasks = Counter(map(named, evidence.rows("probe_diagnostic_tasks")))
+    listed = [row for row in evidence.rows("probe_diagnostic_tasks") if row["scored"] == SCORED]
+    tasks = Counter(map(named, listed))
     group_sizes = {row["group_size"] for row in evidence.rows("runs")}
     rollouts = {row["diagnostic_rollouts"] for row in evidence.rows("probe_checkpoints")}
     if 0 in group_sizes or not len(set(tasks.values())) == len(group_sizes) == len(rollouts) == 1:

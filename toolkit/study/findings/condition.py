@@ -6,7 +6,7 @@ import math
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from toolkit.study.findings.checkpoints import named, order
+from toolkit.study.findings.checkpoints import SCORED, named, order
 from toolkit.study.findings.finding import Analysis, Unavailable, span
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ ROUNDING = 1e-9
 
 def condition_intervals(evidence: Evidence) -> Analysis:
     """Resample tasks within each checkpoint, and count the single groups in which the condition fails."""
-    rows = sorted(evidence.rows("probe_clean_tasks"), key=order)
+    rows = sorted((r for r in evidence.rows("probe_clean_tasks") if r["scored"] == SCORED), key=order)
     checkpoints: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         checkpoints[named(row)].append(row)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+from toolkit.estimators.pooled import debiased_between_share, noise_within_share, norm_over_floor
 from toolkit.study.findings.checkpoints import ProbeSize, named, probe_size, traces
 from toolkit.study.findings.finding import Analysis, Unavailable, span
 
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
     from toolkit.study.findings.evidence import Evidence
 
 DESIGNS = ("paired", "independent", "stratified")
+HALF = 0.5
+SMALL_SHARE = 0.02
+"""Below it a share of the trace is called none."""
 
 
 def task_share(evidence: Evidence) -> Analysis:
@@ -25,7 +29,7 @@ def task_share(evidence: Evidence) -> Analysis:
     rows, size = _stratified(evidence), probe_size(evidence)
     within = {d: [row[f"trace_within_{d}"] / row[f"trace_{d}"] for row in rows] for d in DESIGNS}
     debiased = {d: [debiased_share(row, d, size) for row in rows] for d in DESIGNS[:2]}
-    noise = (1 - 1 / size.groups) / (1 - 1 / size.all_groups)
+    noise = noise_within_share(size.tasks, size.groups)
     return Analysis(
         {
             "checkpoints": list(map(named, rows)),
@@ -40,7 +44,7 @@ def task_share(evidence: Evidence) -> Analysis:
         f"{span(within['independent'])} independent; pure noise without any task effect gives {noise:.3f} "
         f"for {size.tasks} tasks of {size.groups} groups. Debiased, tasks account for "
         f"{_percent(debiased['paired'])} of the paired trace and {_percent(debiased['independent'])} of the "
-        "independent one: what looks like a between-task part is what few groups a task leave behind.",
+        f"independent one: {_left(debiased)}",
         "probe (transition, MC), probe_checkpoints, probe_diagnostic_tasks; one-way random effects, not "
         "clipped; approximate for resampled groups",
     )
@@ -49,7 +53,9 @@ def task_share(evidence: Evidence) -> Analysis:
 def noise_floor(evidence: Evidence) -> Analysis:
     """Compare the squared norm of the mean paired gradient with the noise in that mean."""
     rows, size = traces(evidence, "transition"), probe_size(evidence)
-    ratios = [row["mean_norm_paired"] ** 2 / (row["trace_paired"] / size.all_groups) for row in rows]
+    ratios = [
+        norm_over_floor(row["mean_norm_paired"] ** 2, row["trace_paired"], size.all_groups) for row in rows
+    ]
     noise = size.all_groups / (size.all_groups - 1)
     beyond = [max(0.0, 1 - noise / ratio) if ratio else 0.0 for ratio in ratios]
     return Analysis(
@@ -61,9 +67,13 @@ def noise_floor(evidence: Evidence) -> Analysis:
             "share_beyond_noise": beyond,
         },
         f"The squared norm of the mean paired gradient is {span(ratios, 2)} times its own sampling variance, "
-        f"and a mean gradient of zero would give {noise:.3f} on average: by this estimate at most "
-        f"{max(beyond):.0%} of it is more than noise, and norms and cosines of these means describe the "
-        "noise first.",
+        f"and a mean gradient of zero would give {noise:.3f} on average: by this estimate "
+        + (
+            f"at most {max(beyond):.0%} of it is more than noise, and norms and cosines of these means "
+            "describe the noise first."
+            if max(beyond) < HALF
+            else f"{min(beyond):.0%} to {max(beyond):.0%} of it is more than noise."
+        ),
         "probe (transition, MC); ‖mean gradient‖² over trace/groups, the trace being plug-in",
     )
 
@@ -95,6 +105,13 @@ def comparator(evidence: Evidence) -> Analysis:
     )
 
 
+def _left(debiased: dict[str, list[float]]) -> str:
+    """Say what the between-task part is."""
+    if max(map(max, debiased.values())) < SMALL_SHARE:
+        return "what looks like a between-task part is what few groups a task leave behind."
+    return "the rest of the between-task part is what few groups a task leave behind."
+
+
 def debiased_share(row: Row, design: str, size: ProbeSize) -> float:
     """Return the between-task share of the variance of a group's gradient, without the plug-in's bias.
 
@@ -102,16 +119,9 @@ def debiased_share(row: Row, design: str, size: ProbeSize) -> float:
         row: a row of the probe.
         design: paired, or independent, where the share is approximate.
         size: tasks T, and groups a task N.
-
-    Returns:
-        τ²/(τ² + σ²); below zero where the task means vary less than noise alone would make them.
-
-    Source:
-        One-way random effects: E[within] = (1 - 1/N)σ², E[between] = (1 - 1/T)(τ² + σ²/N).
     """
-    noise = row[f"trace_within_{design}"] / (1 - 1 / size.groups)
-    between = row[f"trace_between_{design}"] / (1 - 1 / size.tasks) - noise / size.groups
-    return float(between / (between + noise))
+    within, between = row[f"trace_within_{design}"], row[f"trace_between_{design}"]
+    return debiased_between_share(within, between, size.tasks, size.groups)
 
 
 def _diluted(row: Row, collision: float) -> float:

@@ -1,0 +1,85 @@
+"""`toolkit probe`: what it says, to people and as JSON, and what it refuses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.conftest import Result
+    from toolkit.places import Home
+
+
+def test_a_report_is_one_document(toolkit: Callable[..., Result]) -> None:
+    document = toolkit(
+        "probe", "report", "--study", "embedded", "--trajectory", "c2-paired-s0", "--json"
+    ).json()
+    assert document["evidence"]
+    places = [(one["step"], one["scored"]) for one in document["checkpoints"]]
+    assert places == [(step, scored) for scored in ("all", "actions") for step in range(20, 101, 20)]
+    figures = {
+        (one["noise"], one["estimator"], one["figure"]): one for one in document["checkpoints"][0]["figures"]
+    }
+    ratio = figures["outcome", "MC", "condition_ratio"]
+    assert ratio["low"] < ratio["value"] < ratio["high"] < 1
+    share = figures["transition", "MC", "within_share_paired"]
+    assert share["pure_noise"] == pytest.approx((1 - 1 / 8) / (1 - 1 / 128), abs=1e-6)
+    assert len(document["checkpoints"][0]["summaries"]) == 4
+
+
+def test_a_report_of_summaries_says_what_cannot_be_resampled(toolkit: Callable[..., Result]) -> None:
+    shown = toolkit("probe", "report", "--study", "published")
+    assert shown.code == 0
+    assert "0.275 [0.208, 0.346]" in shown.out
+    assert "what was published allows no others" in shown.out
+    document = toolkit("probe", "report", "--study", "published", "--json").json()
+    assert not document["evidence"]
+    assert document["checkpoints"][0]["trajectory"] == "base"
+    assert len(document["checkpoints"]) == 8
+
+
+def test_the_actions_alone_can_be_asked_for(toolkit: Callable[..., Result]) -> None:
+    shown = toolkit("probe", "report", "--study", "embedded", "--trajectory", "base", "--scored", "actions")
+    assert "V = 0" in shown.out
+    assert "all coordinates" not in shown.out
+
+
+def test_a_check_computes_anew(toolkit: Callable[..., Result]) -> None:
+    arguments = ("probe", "report", "--study", "embedded", "--trajectory", "base", "--check")
+    assert toolkit(*arguments, "--json").json()["check"]["verdict"] == "verified"
+    assert "computed anew from the evidence" in toolkit(*arguments).out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("report", "--study", "published", "--check"), 3, "ships no evidence"),
+        (("report", "--study", "task-pools"), 3, "has no probe"),
+        (("report", "--study", "embedded", "--trajectory", "c9-*"), 2, "no checkpoint of the probe is meant"),
+        (("report", "--study", "nothing"), 2, "nothing"),
+        (("run", "published"), 3, "registers no probe"),
+        (("run", "task-pools"), 2, "has no runs"),
+        (("run", "embedded", "--check", "--into", "elsewhere"), 2, "writes nothing"),
+    ],
+)
+def test_what_cannot_be_done_is_refused(
+    arguments: tuple[str, ...], code: int, said: str, toolkit: Callable[..., Result]
+) -> None:
+    result = toolkit("probe", *arguments)
+    assert result.code == code, result.err
+    assert said in result.err
+    assert "Traceback" not in result.err
+
+
+def test_evidence_that_was_changed_is_damaged(copy: Home, toolkit: Callable[..., Result]) -> None:
+    path = copy.registers / "embedded" / "probe_gram" / "base.parquet"
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.unlink()
+    path.write_bytes(bytes(content))
+    result = toolkit("probe", "report", "--study", "embedded", "--trajectory", "base", "--check")
+    assert result.code == 4
+    assert "probe_gram/base.parquet" in result.err

@@ -1,0 +1,288 @@
+"""`toolkit probe`: the gradient probe of a registration, measured and reported."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from toolkit.cli.load import load_study, reference, registered_runs
+from toolkit.cli.output import console, headline, json_option, print_json, say_line
+from toolkit.cli.progress import counted, steps
+from toolkit.errors import UsageError
+from toolkit.places import find_home
+
+if TYPE_CHECKING:
+    from toolkit.prereg.registration import Registration
+    from toolkit.registers.study import Study
+    from toolkit.study.probe_design import RegisteredProbe
+    from toolkit.study.probe_report import Report
+
+MOST_PROCESSES = 256
+CONDITION = ("outcome", "MC", "condition_ratio")
+RATIOS = {
+    "L/R": CONDITION,
+    "flips, MC": ("outcome", "MC", "trace_ratio"),
+    "flips, SW": ("outcome", "SW", "trace_ratio"),
+    "faults, MC": ("transition", "MC", "trace_ratio"),
+    "faults, SW": ("transition", "SW", "trace_ratio"),
+    "faults, MC/strat.": ("transition", "MC", "trace_ratio_stratified"),
+}
+WITH_INTERVAL = ("L/R", "flips, MC", "faults, MC")
+
+
+@click.group()
+def probe() -> None:
+    """Measure which design lowers the variance of the policy's gradient, and report it."""
+
+
+@probe.command("run")
+@click.argument("name", metavar="STUDY")
+@click.option(
+    "--processes",
+    type=click.IntRange(1, MOST_PROCESSES),
+    help="Processes to probe in; as many as there are processors if left out.",
+)
+@click.option(
+    "--folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Where finished trajectories are kept; `runs/STUDY/probe` of the project if left out.",
+)
+@click.option(
+    "--into",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="REGISTERS",
+    help="Write the study with its probe to REGISTERS/STUDY; to where it lies if left out.",
+)
+@click.option("--check", is_flag=True, help="Measure again from nothing, and compare with the registers.")
+@json_option
+def run_probe(
+    *, name: str, processes: int | None, folder: Path | None, into: Path | None, check: bool, as_json: bool
+) -> None:
+    """Probe every registered checkpoint of STUDY, and write the evidence and its figures to its registers.
+
+    The checkpoints come from the study's registers. What was stopped goes on with the same command. Decisions
+    are made anew, for some rest on the probe.
+
+    \b
+    Examples:
+      toolkit probe run embedded
+      toolkit probe run embedded --processes 4 --into elsewhere
+      toolkit probe run embedded --check --json
+    """
+    from toolkit.study.probe_run import measure_study, sealed_with_probe
+
+    home = find_home()
+    if check and (folder or into):
+        raise UsageError(
+            "--check measures in a folder of its own and writes nothing", remedy="leave the folders out"
+        )
+    if home.is_shipped and into is None and not check:
+        raise UsageError(
+            "the registers that came with the package are not written",
+            remedy="give a folder to write: --into FOLDER",
+        )
+    study, registration, probe = _opened(name)
+    number = processes or os.cpu_count() or 1
+    root = Path.cwd() if home.is_shipped else home.root
+    kept_in = None if check else (folder or root / "runs" / study.name / "probe").absolute()
+    with counted("probing") as (watch, _):
+        probed = measure_study(
+            study,
+            probe,
+            folder=kept_in,
+            processes=number,
+            watch=lambda tick: watch(tick.done, tick.total, tick.doing),
+        )
+    document: dict[str, Any] = {
+        "study": study.name,
+        "trajectories": list(probed.probed.evidence),
+        "kept": list(probed.probed.kept),
+        "largest_residual": probed.probed.largest_residual,
+    }
+    if check:
+        tables = probed.compare(study)
+        document |= {"verdict": "verified", "tables": list(tables)}
+    else:
+        target = into / study.name if into else study.folder
+        card = home.cards / f"{study.name}.md"
+        with steps("registers") as progress:
+            progress("deciding and writing")
+            manifest = sealed_with_probe(
+                target, study, probed, registration=registration, named=reference(registration), card=card
+            )
+        document["registers"] = {"folder": str(target), "logical_sha256": manifest.logical_sha256}
+    _print_run(document, as_json=as_json)
+
+
+@probe.command("report")
+@click.option(
+    "--study", "name", metavar="NAME|PATH", default="embedded", show_default=True, help="Study to report on."
+)
+@click.option("--trajectory", default="*", metavar="GLOB", help="Only trajectories of this name.")
+@click.option(
+    "--scored",
+    type=click.Choice(["all", "actions"]),
+    help="Only what was scored on these coordinates: all, or the actions' alone (V = 0).",
+)
+@click.option("--check", is_flag=True, help="Compute the figures anew from the evidence alone, and compare.")
+@json_option
+def report_probe(*, name: str, trajectory: str, scored: str | None, check: bool, as_json: bool) -> None:
+    """Report both sides of the exact condition and the ratios of covariance traces, checkpoint by checkpoint.
+
+    A ratio below one: pairing lowers the trace. L/R below one: it does so under grader flips, whatever their
+    rate. Intervals resample tasks. Beside the plain figures stands what noise alone would give.
+
+    \b
+    Examples:
+      toolkit probe report --study embedded --trajectory 'c2-paired-*'
+      toolkit probe report --study published
+      toolkit probe report --study embedded --trajectory base --check --json
+    """
+    from toolkit.study.probe_report import report
+
+    study = load_study(name)
+    found = report(study, trajectory, scored)
+    document: dict[str, Any] = {"study": study.name, "evidence": found.has_evidence}
+    if check:
+        document["check"] = _recomputed(study, found)
+    if as_json:
+        document["checkpoints"] = [
+            {
+                **row,
+                "summaries": [_without_place(one) for one in found.summaries[_place(row)]],
+                "figures": [_without_place(one) for one in found.figures.get(_place(row), [])],
+            }
+            for row in found.checkpoints
+        ]
+        print_json(document)
+        return
+    _show(study, found)
+    if check:
+        done = document["check"]
+        say_line(
+            f"{study.name}: {done['rows']} rows computed anew from the evidence are those that are stored; "
+            f"identities hold to {done['largest_residual']:.1e}"
+        )
+
+
+def _opened(name: str) -> tuple[Study, Registration, RegisteredProbe]:
+    from toolkit.cli.load import load_cases
+    from toolkit.study.probe_design import registers_probe, required_probe
+
+    (case,) = load_cases((name,))
+    study = load_study(name)
+    # A study without its tasks cannot specify runs, and need not where there is nothing to be probed.
+    runs = registered_runs(study).values() if registers_probe(case.registration) else ()
+    return study, case.registration, required_probe(case.registration, runs)
+
+
+def _recomputed(study: Study, found: Report) -> dict[str, Any]:
+    from toolkit.study.probe_report import check_evidence, recompute
+
+    check_evidence(study)
+    _, _, probe = _opened(str(study.folder))
+    with steps("probe") as progress:
+        rows, worst = recompute(study, found.checkpoints, probe, progress)
+    return {"verdict": "verified", "rows": rows, "largest_residual": worst}
+
+
+def _print_run(document: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print_json(document)
+        return
+    number, kept = len(document["trajectories"]), len(document["kept"])
+    before = f", {kept} of them kept from before" if kept else ""
+    said = f"{number} trajectories probed{before}; identities hold to {document['largest_residual']:.1e}"
+    say_line(f"{document['study']}: {said}")
+    if "verdict" in document:
+        say_line(f"all as registered ({', '.join(document['tables'])})")
+    else:
+        registers = document["registers"]
+        say_line(f"registers written to {registers['folder']}, logical hash {registers['logical_sha256']}")
+
+
+def _show(study: Study, found: Report) -> None:
+    from rich.table import Table
+
+    out = console(wide=True)
+    for scored in dict.fromkeys(row["scored"] for row in found.checkpoints):
+        rows = [row for row in found.checkpoints if row["scored"] == scored]
+        number = rows[0]["coordinates"]
+        what = "all coordinates" if scored == "all" else "the actions' coordinates alone (V = 0)"
+        out.print(headline(study.name, f": paired over comparator, {what}: {number:,}"))
+        table = Table()
+        for heading in ("checkpoint", *RATIOS):
+            table.add_column(heading, no_wrap=True, justify="left" if heading == "checkpoint" else "right")
+        for row in rows:
+            figures = _by_figure(found, row)
+            cells = [
+                _cell(figures.get(at), with_interval=name in WITH_INTERVAL) for name, at in RATIOS.items()
+            ]
+            table.add_row(f"{row['trajectory']}@{row['step']}", *cells)
+        out.print(table)
+        _show_noise(found, rows)
+    level = next(one["level"] for figures in found.figures.values() for one in figures)
+    say_line(
+        f"L/R, flips MC and faults MC with {level:.0%} intervals, tasks resampled"
+        if found.has_evidence
+        else f"L/R with {level:.0%} intervals, tasks resampled; what was published allows no others"
+    )
+
+
+def _show_noise(found: Report, rows: list[dict[str, Any]]) -> None:
+    """Show, under faults, the plain figures that few groups distort beside what noise alone gives."""
+    from rich.table import Table
+
+    table = Table(title="faults, MC: what is more than noise", title_justify="left")
+    for heading in (
+        "checkpoint",
+        "within tasks P",
+        "I",
+        "pure noise",
+        "debiased P",
+        "I",
+        "norm²/floor P",
+        "I",
+    ):
+        table.add_column(heading, no_wrap=True, justify="left" if heading == "checkpoint" else "right")
+    for row in rows:
+        figures = _by_figure(found, row)
+        share, floor = (
+            [figures.get(("transition", "MC", f"{stem}_{d}")) for d in ("paired", "independent")]
+            for stem in ("within_share", "norm_over_floor")
+        )
+        cells = [_number(one, "value") for one in share]
+        cells += [_number(share[0], "pure_noise"), *(_number(one, "debiased") for one in share)]
+        cells += [_number(one, "value", 2) for one in floor]
+        table.add_row(f"{row['trajectory']}@{row['step']}", *cells)
+    console(wide=True).print(table)
+
+
+def _by_figure(found: Report, row: dict[str, Any]) -> dict[tuple[str, str, str], dict[str, Any]]:
+    return {
+        (one["noise"], one["estimator"], one["figure"]): one for one in found.figures.get(_place(row), [])
+    }
+
+
+def _cell(figure: dict[str, Any] | None, *, with_interval: bool) -> str:
+    value = _number(figure, "value")
+    if figure is None or not with_interval or figure["low"] is None:
+        return value
+    return f"{value} [{_number(figure, 'low')}, {_number(figure, 'high')}]"
+
+
+def _number(figure: dict[str, Any] | None, name: str, digits: int = 3) -> str:
+    return "–" if figure is None or figure[name] is None else f"{figure[name]:.{digits}f}"  # noqa: RUF001
+
+
+def _place(row: dict[str, Any]) -> Any:
+    from toolkit.probe.rows import Place
+
+    return Place(row["trajectory"], row["step"], row["scored"])
+
+
+def _without_place(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name not in ("trajectory", "step", "scored")}

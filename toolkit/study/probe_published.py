@@ -1,0 +1,102 @@
+"""Figures of a probe whose evidence was not published, in the rows of `probe_intervals`.
+
+L/R follows task by task; shares and norms from the pooled traces. A ratio of traces needs the products of
+different tasks' gradients to be resampled, which nobody published: it stands without an interval.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from toolkit.estimators.pooled import debiased_between_share, noise_within_share
+from toolkit.probe.design import DESIGNS, OUTCOME
+from toolkit.probe.moments import MC
+from toolkit.probe.rows import Place
+from toolkit.probe.uncertainty import (
+    CONDITION,
+    RATIO,
+    RESAMPLED,
+    SHARE,
+    STRATIFIED_RATIO,
+    WITHIN_RATIO,
+    Resampling,
+    floor_row,
+    resampled_rows,
+)
+from toolkit.study.findings.checkpoints import probe_size
+from toolkit.study.findings.condition import LEVEL, RESAMPLES, RNG_SEED
+from toolkit.study.findings.evidence import Evidence
+from toolkit.study.findings.finding import Unavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from toolkit.registers.arrow import Row
+    from toolkit.registers.study import Study
+    from toolkit.study.findings.checkpoints import ProbeSize
+
+CLEAN = "probe_clean_tasks"
+
+
+def published_figures(study: Study) -> list[Row]:
+    """Return what a study's summaries allow, as rows of `probe_intervals`."""
+    rows: list[Row] = []
+    clean: dict[Place, list[Row]] = {}
+    for row in study.rows(CLEAN) if study.has(CLEAN) else ():
+        clean.setdefault(_place(row), []).append(row)
+    try:
+        size: ProbeSize | None = probe_size(Evidence(study))
+    except Unavailable:
+        size = None
+    for row in study.rows("probe"):
+        place, tasks = _place(row), clean.get(_place(row), [])
+        figures = list(_plain(row, size, len(tasks)))
+        if (row["noise"], row["estimator"]) == (OUTCOME, MC) and len(tasks) > 1:
+            figures += _condition(tasks)
+        scored_tasks = size.tasks if size else None
+        number = (len(tasks) or None) if row["noise"] == OUTCOME else scored_tasks
+        common = {"noise": row["noise"], "estimator": row["estimator"], "tasks": number, "level": LEVEL}
+        rows += [place._asdict() | common | figure for figure in figures]
+    return rows
+
+
+def _place(row: Row) -> Place:
+    return Place(row["trajectory"], row["step"], row["scored"])
+
+
+def _condition(tasks: list[Row]) -> list[Row]:
+    left, right = (np.array([row[f"condition_{side}"] for row in tasks]) for side in ("left", "right"))
+    how = Resampling(LEVEL, RESAMPLES, RNG_SEED, 1)
+    return resampled_rows(lambda counts: {CONDITION: (counts @ left) / (counts @ right)}, len(tasks), how)
+
+
+def _plain(row: Row, size: ProbeSize | None, clean: int) -> Iterator[Row]:
+    ratios = {
+        RATIO: ("trace_paired", "trace_independent"),
+        WITHIN_RATIO: ("trace_within_paired", "trace_within_independent"),
+        STRATIFIED_RATIO: ("trace_paired", "trace_stratified"),
+    }
+    for name, (one, other) in ratios.items():
+        if row[one] is not None and row[other]:
+            yield _figure(name, row[one] / row[other])
+    for design in DESIGNS[row["noise"]]:
+        trace, within, between = (
+            row[f"{part}_{design}"] for part in ("trace", "trace_within", "trace_between")
+        )
+        if not trace or within is None:
+            continue
+        beside = {}
+        if row["noise"] != OUTCOME and size is not None and within > 0:
+            share = debiased_between_share(within, between, size.tasks, size.groups)
+            pure = noise_within_share(size.tasks, size.groups)
+            beside = {"pure_noise": pure, "debiased": 1 - share}
+        yield _figure(f"{SHARE}_{design}", within / trace) | beside
+        tasks = clean if row["noise"] == OUTCOME else size and size.tasks
+        if tasks and between is not None:
+            yield floor_row(design, row[f"mean_norm_{design}"] ** 2, between, tasks)
+
+
+def _figure(name: str, value: float) -> Row:
+    return {"figure": name, "value": value, **dict.fromkeys((*RESAMPLED, "pure_noise", "debiased"))}

@@ -1,0 +1,192 @@
+"""Probing a study: every registered checkpoint of the probed runs, and the untrained policy once.
+
+1. Each trajectory is a job: what was probed before, whole and by the same design, is kept.
+2. Every trajectory is written down as soon as it was probed.
+3. The tables of all of them join the study's other registers.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from toolkit.errors import DamagedError, IncompleteError
+from toolkit.files import hold, write_durably
+from toolkit.probe.checkpoint import EVIDENCE
+from toolkit.probe.regroups import index_rows
+from toolkit.registers.arrow import to_arrow
+from toolkit.registers.parquet import parquet_bytes
+from toolkit.registers.schema import TABLES
+from toolkit.registers.writer import parquet_name
+from toolkit.study import run as runs
+from toolkit.study.jobs import ProbeJob
+from toolkit.study.probed import TABULATED, read_probed
+from toolkit.study.processes import executor
+from toolkit.study.runner import Tick
+from toolkit.study.workplace import LOCK
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from toolkit.probe.design import Design
+    from toolkit.registers.arrow import Row
+    from toolkit.study.assemble import Assembly
+    from toolkit.training.specification import Specification
+
+BASE = "base"
+FOLDER = "probe"
+INDICES = "probe_indices"
+TABLES_OF_PROBE = (EVIDENCE, INDICES, *TABULATED)
+
+
+@dataclass(frozen=True)
+class Probed:
+    """The probe of a study, measured.
+
+    Args:
+        evidence: trajectory → its Parquet file of `probe_gram`.
+        rows: table → rows of all others, without order.
+        counts: trajectory → rows of evidence.
+        largest_residual: of all identities, relative.
+        kept: trajectories that had been probed before.
+    """
+
+    evidence: Mapping[str, bytes]
+    rows: Mapping[str, list[Row]]
+    counts: Mapping[str, int]
+    largest_residual: float
+    kept: tuple[str, ...]
+
+
+def probe_jobs(
+    design: Design, specifications: Sequence[Specification], checkpoints: Mapping[str, Sequence[Row]]
+) -> tuple[ProbeJob, ...]:
+    """Return a job a trajectory: the untrained policy, then run by run.
+
+    Args:
+        design: the probe.
+        specifications: the runs to probe.
+        checkpoints: run → its rows of `checkpoints`.
+
+    Raises:
+        IncompleteError: a run lacks a registered checkpoint.
+        DamagedError: two runs began from different policies, which the probe takes for one.
+    """
+    jobs: list[ProbeJob] = []
+    base: Row | None = None
+    for run in sorted(specifications, key=lambda run: run.run_id):
+        rows = sorted(checkpoints.get(run.run_id, ()), key=lambda row: int(row["step"]))
+        expected = list(runs.ends(run))
+        if [row["step"] for row in rows] != expected:
+            raise IncompleteError(
+                f"{run.run_id} does not have its registered checkpoints",
+                expected=", ".join(map(str, expected)),
+                found=", ".join(str(row["step"]) for row in rows) or "none",
+                remedy=f"play it: toolkit study run {run.study}",
+            )
+        base = base or rows[0]
+        if rows[0]["sha256"] != base["sha256"]:
+            raise DamagedError(
+                f"{run.run_id} began from another policy than the runs before it",
+                expected=base["sha256"],
+                found=rows[0]["sha256"],
+                remedy="probe runs of one study, which share the untrained policy",
+            )
+        pools = tuple(sorted((name, run.pools[name]) for name in {one.pool for one in design.sets}))
+        if not jobs:
+            jobs.append(ProbeJob(design, BASE, run.surface_tokens, (base,), pools))
+        jobs.append(ProbeJob(design, run.run_id, run.surface_tokens, tuple(rows[1:]), pools))
+    return tuple(jobs)
+
+
+def probe_all(
+    folder: Path,
+    jobs: Sequence[ProbeJob],
+    *,
+    processes: int = 1,
+    watch: Callable[[Tick], None] = lambda _: None,
+) -> Probed:
+    """Probe trajectories, those left over first; what was stopped goes on with the same call.
+
+    Args:
+        folder: where each trajectory's files are kept.
+        jobs: the trajectories.
+        processes: processes to probe in; 1 probes in this one.
+        watch: told whenever a trajectory is there.
+
+    Raises:
+        UsageError: another command is at work in the folder.
+        IncompleteError: the disk is full, or a process ended; the same call goes on from there.
+        DamagedError, VerificationError: what a job refuses.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise IncompleteError(
+            "the probe's folder cannot be made", found=error.strerror, where=folder
+        ) from None
+    with hold(folder, LOCK, "probe's folder"):
+        for part in folder.glob(".*.part"):
+            part.unlink(missing_ok=True)
+        found = {job.trajectory: probed for job in jobs if (probed := read_probed(folder, job))}  # 1
+        kept = tuple(found)
+        left = [job for job in jobs if job.trajectory not in found]
+        watch(Tick(len(found), len(jobs), "what is there was checked"))
+        for name, probed in _probe(folder, left, processes):
+            found[name] = probed
+            watch(Tick(len(found), len(jobs), name))
+        return Probed(
+            {name: found[name][1] for name in sorted(found)},
+            {
+                table: [row for one, _ in found.values() for row in one["tables"][table]]
+                for table in TABULATED
+            },
+            {name: one["rows"][EVIDENCE] for name, (one, _) in found.items()},
+            max(one["largest_residual"] for one, _ in found.values()),
+            kept,
+        )
+
+
+def with_probe(assembly: Assembly, probed: Probed, design: Design) -> Assembly:
+    """Return a study's registers together with its probe's (step 3)."""
+    files = {f"{EVIDENCE}/{name}.parquet": content for name, content in probed.evidence.items()}
+    shared = {**probed.rows, INDICES: index_rows(design)}
+    contents = {
+        parquet_name(name): parquet_bytes(name, to_arrow(TABLES[name], rows)) for name, rows in shared.items()
+    }
+    tables = {name: (parquet_name(name),) for name in shared}
+    rows = {name: len(listed) for name, listed in shared.items()}
+    rows[EVIDENCE] = sum(probed.counts.values())
+    return replace(
+        assembly,
+        contents={**assembly.contents, **files, **contents},
+        tables={**assembly.tables, EVIDENCE: tuple(sorted(files)), **tables},
+        rows={**assembly.rows, **rows},
+    )
+
+
+def _probe(
+    folder: Path, jobs: Sequence[ProbeJob], processes: int
+) -> Iterator[tuple[str, tuple[dict[str, Any], bytes]]]:
+    """Probe trajectories, the longest first, and yield each as it is written down."""
+    left = deque(sorted(jobs, key=lambda job: len(job.checkpoints), reverse=True))
+    if not left:
+        return
+    with executor(min(processes, len(left)), runs.play_segment) as places:
+        free, busy = list(range(places.places)), dict[int, ProbeJob]()
+        while left or busy:
+            while free and left:
+                place = free.pop(0)
+                busy[place] = left.popleft()
+                places.start(place, busy[place])
+            for place, answer in places.wait():
+                job = busy.pop(place)
+                free.append(place)
+                for file, content in answer.contents.items():  # 2
+                    write_durably(folder / file, content)
+                probed = read_probed(folder, job)
+                if probed is None:
+                    raise DamagedError("what was probed cannot be read back", where=folder / job.trajectory)
+                yield job.trajectory, probed
