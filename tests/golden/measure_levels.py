@@ -35,6 +35,9 @@ _LUCK = """SELECT luck_share FROM luck_share_summary JOIN runs USING (run_id) WH
  AND runs.condition = '{condition}'"""
 _EXPOSED = """SELECT exposed / evaluations.episodes FROM evaluations JOIN runs USING (run_id)
  WHERE phase = 'final' AND tier_1 AND runs.condition = 'C2' AND regime = 'faults_p025'"""
+_PROBE = """SELECT {figure} FROM probe WHERE estimator = 'MC' AND scored = '{scored}' AND noise = '{noise}'
+ AND trajectory LIKE '{trajectory}' AND step = {step}"""
+_SIDES, _TRACES = "condition_left / condition_right", "trace_paired / trace_independent"
 # The runs of tier 1: the companion's seeds and other arms stand in other tiers.
 _TIER_1 = "runs.seed < 3 AND runs.scale_rewards = 'group' AND runs.arm IN ('clean', 'paired', 'independent')"
 
@@ -110,6 +113,36 @@ ROWS = (
     ("C2: episodes with a fault, test at p = 0.25", "about 3/4", _EXPOSED, {}),
     ("C2: λ, step 0, 16 tasks", "0.33 to 0.38", _LUCK, {"condition": "C2", "step": 0}),
     ("C2: λ, step 100, 16 tasks", "0.44 to 0.53", _LUCK, {"condition": "C2", "step": 100}),
+    *(
+        (f"probe, {name}: {what}", paper, _PROBE, {**place, **figure})
+        for name, place, papers in (
+            ("untrained", {"trajectory": "base", "step": 0, "scored": "all"}, ("0.275", "0.789", "0.601")),
+            (
+                "C2 paired, step 100",
+                {"trajectory": "c2-paired-%", "step": 100, "scored": "all"},
+                ("0.197 to 0.216", "0.707 to 0.731", "0.370 to 0.385"),
+            ),
+            (
+                "C4 paired, step 100",
+                {"trajectory": "c4-paired-%", "step": 100, "scored": "all"},
+                ("", "", ""),
+            ),
+            (
+                "C2 paired, step 100, actions alone",
+                {"trajectory": "c2-paired-%", "step": 100, "scored": "actions"},
+                ("", "", ""),
+            ),
+        )
+        for (what, figure), paper in zip(
+            (
+                ("L/R", {"figure": _SIDES, "noise": "outcome"}),
+                ("traces under flips", {"figure": _TRACES, "noise": "outcome"}),
+                ("traces under faults", {"figure": _TRACES, "noise": "transition"}),
+            ),
+            papers,
+            strict=True,
+        )
+    ),
 )
 
 
