@@ -81,6 +81,9 @@ def main() -> None:
     subprocess.run([sys.executable, "-m", "tests.benchmarks.tokens"], check=True)
     subprocess.run([sys.executable, "-m", "tests.benchmarks.rows"], check=True)
     subprocess.run([sys.executable, "-m", "tests.benchmarks.study"], check=True)
+    subprocess.run([sys.executable, "-m", "tests.benchmarks.probe"], check=True)
+    subprocess.run([sys.executable, "-m", "tests.benchmarks.gram"], check=True)
+    subprocess.run([sys.executable, "-m", "tests.benchmarks.scores"], check=True)
 
 
 if __name__ == "__main__":

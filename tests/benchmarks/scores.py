@@ -1,0 +1,103 @@
+"""Scores of a language model by hooks: one pass beside a plain one over the same batch, and beside the loop.
+
+A pass of the scorer is timed with all that it verifies: the adapter's sums, the frozen weights' versions,
+which tensors take part, that all is finite. The plain pass is a forward and a backward of the same padded
+batch, and gives the sum of the scores only. The three take turns; figures are medians. On a processor its
+time on one thread is counted, on an accelerator wall time with the device waited for.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import time
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from tests.unit.probe.stack import INSTALL, PACKAGES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from toolkit.probe.transcript import Transcript
+
+ROUNDS = 7
+TINY, PUBLISHED = (260, 180, 120, 240, 200, 90, 150, 220), (3000, 2400, 2700, 1800)
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """Time some work: of this process, or to the end of what it started on an accelerator."""
+    import torch
+
+    on_device = torch.cuda.is_available()
+    clock = time.perf_counter if on_device else time.process_time
+    started = clock()
+    work()
+    if on_device:
+        torch.cuda.synchronize()
+    return clock() - started
+
+
+def measure(name: str, model: Any, batch: Sequence[Transcript]) -> None:
+    """Time the three ways and print one line."""
+    from toolkit.probe.likelihood import batch_log_likelihood
+    from toolkit.probe.lora import Scorer
+
+    scorer = Scorer(model)
+    size = scorer.identify(batch[0]).size
+
+    def plain() -> None:
+        model.zero_grad()
+        batch_log_likelihood(model, batch, 1.0).backward()
+
+    ways = {
+        "plain": plain,
+        "hooks": lambda: list(scorer.scores(batch, len(batch))),
+        "loop": lambda: list(scorer.reference(batch)),
+    }
+    took: dict[str, list[float]] = {way: [] for way in ways}
+    for number in range(ROUNDS + 1):
+        for way, work in ways.items():
+            found = seconds(work)
+            if number:
+                took[way].append(found)
+    plain_s, hooks_s, loop_s = (statistics.median(took[way]) for way in ways)
+    print(
+        f"  {name:12} {len(batch):3} {size / 1e6:7.2f} {plain_s:8.3f} {hooks_s:8.3f} {loop_s:8.3f} "
+        f"{hooks_s / plain_s:12.2f} {hooks_s / loop_s:11.2f}"
+    )
+
+
+def main() -> None:
+    """Measure the tiny model, and the published architecture where there is an accelerator."""
+    import torch
+
+    from tests.unit.probe.published import published_model
+    from tests.unit.probe.tiny import tiny_model, transcripts
+
+    print(f"Scores by hooks: a pass over a batch with all verifications; medians of {ROUNDS} rounds")
+    print("  model          N       P  plain s  hooks s   loop s  hooks/plain  hooks/loop")
+    print("                         M")
+    found = torch.cuda.is_available()
+    measure("tiny", tiny_model().to("cuda" if found else "cpu"), transcripts(TINY))
+    if found:
+        measure("Qwen3.5-2B", published_model("cuda"), transcripts(PUBLISHED))
+    else:
+        print("  no accelerator is here: the published architecture was not measured")
+
+
+def compare() -> None:
+    """Measure in a process of its own, or say aloud that nothing was measured."""
+    missing = [name for name in PACKAGES if find_spec(name) is None]
+    if missing:
+        print(f"NO LANGUAGE MODEL WAS MEASURED: {', '.join(missing)} missing; run: {INSTALL}")
+        return
+    sys.stdout.flush()
+    command = [sys.executable, "-c", "from tests.benchmarks.scores import main; main()"]
+    subprocess.run(command, check=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
+
+
+if __name__ == "__main__":
+    compare()
