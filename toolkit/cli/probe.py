@@ -224,6 +224,7 @@ def _show(study: Study, found: Report) -> None:
             table.add_row(f"{row['trajectory']}@{row['step']}", *cells)
         out.print(table)
         _show_noise(found, rows)
+    say_line("P paired, I independent, strat. stratified; norm²/floor: over its own sampling variance")
     level = next(one["level"] for figures in found.figures.values() for one in figures)
     say_line(
         f"L/R, flips MC and faults MC with {level:.0%} intervals, tasks resampled"

@@ -88,13 +88,18 @@ PROBE = Table(
         *_ESTIMATOR,
         real(
             "condition_left",
-            "L: mean squared norm of the clean group gradient.",
+            "L: ‖g_c‖² of the clean group gradient, averaged over groups: Σ_ij r_i r_j K_ij / G², K the Gram "
+            "matrix of the scores centred within the group, r the true outcomes.",
             unit="score²",
             nullable=True,
             low=0,
         ),
         real(
-            "condition_right", "R: score spread of the true successes.", unit="score²", nullable=True, low=0
+            "condition_right",
+            "R: Σ_i r_i K_ii / G² with the same K, averaged over groups.",
+            unit="score²",
+            nullable=True,
+            low=0,
         ),
         real("identity_residual", "Residual of the exact identity.", unit="score²", nullable=True),
         *_by_design("trace", "Trace of the covariance of the group gradient"),
@@ -155,8 +160,13 @@ PROBE_CLEAN_TASKS = Table(
         *_CHECKPOINT,
         text("task_id", "Validation task."),
         count("successes", "True successes in the clean group.", unit="rollouts"),
-        real("condition_left", "‖g_c‖² of the group.", unit="score²", low=0),
-        real("condition_right", "Score spread of the group's successes, over G².", unit="score²", low=0),
+        real(
+            "condition_left",
+            "L of the group: Σ_ij r_i r_j K_ij / G², K the Gram matrix of its centred scores.",
+            unit="score²",
+            low=0,
+        ),
+        real("condition_right", "R of the group: Σ_i r_i K_ii / G².", unit="score²", low=0),
     ),
     key=("trajectory", "step", "scored", "task_id"),
     parents=(OF_CHECKPOINT,),
@@ -179,8 +189,9 @@ PROBE_DIAGNOSTIC_TASKS = Table(
 )
 
 _PRODUCTS = (
-    "Inner products of the task's mean gradients with those of the tasks up to it, estimator {}: task by "
-    "task, and for each of its designs by the other task's."
+    "Inner products of the task's mean gradients with those of the tasks up to it, estimator {}: for each of "
+    "these a matrix, row by row, this task's designs by the other's; paired, independent and, for transition "
+    "noise, stratified."
 )
 
 PROBE_GRAM = Table(
@@ -195,7 +206,10 @@ PROBE_GRAM = Table(
             "regime", "Noise of the episodes; outcome noise is put on afterwards, exactly.", choices=REGIMES
         ),
         short("task", "Position of the task in its pool."),
-        bits("rewards", "True outcome of each rollout, schedule by schedule."),
+        bits(
+            "rewards",
+            "True outcome of each rollout, schedule by schedule: those of one schedule are a paired group.",
+        ),
         wholes("tokens", "Decisions and tokens of each rollout that the loss counts.", unit="tokens"),
         numbers("weights", "Importance weight of each rollout; 1 where sampled from the scored policy."),
         numbers("gram", "Inner products of the rollouts' scores: upper triangle, row by row.", unit="score²"),

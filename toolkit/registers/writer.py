@@ -201,6 +201,12 @@ def check_place(folder: Path, study: str, names: Collection[str]) -> None:
     Raises:
         IncompleteError: something else is there.
     """
+    if folder.exists() and not folder.is_dir():
+        raise IncompleteError(
+            "the registers cannot be written: a file has the folder's name",
+            where=folder,
+            remedy="give another folder, or move the file away",
+        )
     found = {
         path.relative_to(folder).as_posix()
         for path in (folder.rglob("*") if folder.is_dir() else ())

@@ -79,8 +79,8 @@ def report(study: Study, trajectory: str = "*", scored: str | None = None) -> Re
     if not meant:
         raise UsageError(
             "no checkpoint of the probe is meant",
-            expected=", ".join(sorted({row["trajectory"] for row in known})),
-            found=trajectory,
+            expected=", ".join(sorted({f"{row['trajectory']} ({row['scored']})" for row in known})),
+            found=f"{trajectory} ({scored or 'any'})",
         )
     has_evidence = study.has(FIGURES)
     figures = study.rows(FIGURES) if has_evidence else published_figures(study)

@@ -54,8 +54,13 @@ def _equations(run: Row, evidence: Evidence) -> list[tuple[str, bool]]:
     name = run["run_id"]
     groups = [row["groups"] for row in evidence.rows("groups_summary") if row["run_id"] == name]
     evaluated = sum(row["episodes"] for row in evidence.rows("evaluations") if row["run_id"] == name)
-    tasks = sum(row["tasks"] for row in evidence.rows("luck_share_summary") if row["run_id"] == name)
-    played = run["training_rollouts"] + evaluated + DIAGNOSTIC_EPISODES * tasks
+    # One diagnostic may be summarized for several rewards.
+    diagnosed = {
+        (row["step"], row["pool"]): row["tasks"]
+        for row in evidence.rows("luck_share_summary")
+        if row["run_id"] == name
+    }
+    played = run["training_rollouts"] + evaluated + DIAGNOSTIC_EPISODES * sum(diagnosed.values())
     return [
         (f"groups of {name}", run["training_groups"] == run["steps"] * run["prompts_per_step"]),
         (f"rollouts of {name}", run["training_rollouts"] == run["training_groups"] * run["group_size"]),
