@@ -52,7 +52,7 @@ def test_a_rule_is_added_once_and_changed_only_where_it_is(amendments: list[dict
 
 
 fractions = st.integers(1, 9999).map(lambda n: Fraction(n, 10000))
-played = st.builds(ProbeSet, st.sampled_from(POOLS), st.sampled_from(REGIMES), st.integers(1, 300))
+played = st.builds(ProbeSet, st.sampled_from(POOLS), st.sampled_from(REGIMES), st.integers(2, 300))
 
 
 @st.composite
