@@ -9,8 +9,7 @@ wider blocks the last bits are those of the machine's matrix product.
 from __future__ import annotations
 
 import math
-from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from toolkit.errors import DamagedError, UsageError
 from toolkit.probe.slot import Slot, checked_shape, default_width
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Block: TypeAlias = NDArray[np.float32] | NDArray[np.float64]
-    Pieces: TypeAlias = tuple[Block, ...]
 
 MISMATCHED = "mismatched coordinate sets"
 
@@ -71,98 +69,37 @@ def gram(blocks: Iterable[Block], *, count: int | None = None) -> NDArray[np.flo
     """
     import numpy as np
 
-    total = _accumulate(((block,) for block in blocks), count)
+    total = _accumulate(blocks, count)
     # Whatever product the BLAS chose, both triangles are the lower one.
     lower = np.tril(total)
     lower += np.tril(total, -1).swapaxes(-1, -2)
     return lower
 
 
-def cross(
-    blocks_a: Iterable[Block],
-    blocks_b: Iterable[Block],
-    *,
-    names_a: str | None = None,
-    names_b: str | None = None,
-    count: int | None = None,
-) -> NDArray[np.float64]:
-    """Inner products of score vectors with those of another set, over the same coordinates.
-
-    Blocks are taken in step; about their bits and memory the same holds as for `gram`.
-
-    Args:
-        blocks_a: shape (..., Na, b) each.
-        blocks_b: shape (..., Nb, b) each, leading axes and widths as in `blocks_a`.
-        names_a: digest of the names and order of the first set's coordinates.
-        names_b: that of the second set; given with the first and equal to it, or not at all.
-        count: as for `gram`.
-
-    Returns:
-        Shape (..., Na, Nb), score².
-
-    Raises:
-        UsageError: as `gram`.
-        DamagedError: as `gram`; coordinates that differ in names, number or blocks.
-    """
-    if names_a != names_b:
-        raise DamagedError(
-            MISMATCHED,
-            expected=names_a or "no digest, as for the first set",
-            found=names_b or "no digest",
-            where="digests of the coordinates' names",
-            remedy="multiply scores that were taken over the same parameters, in the same order",
-        )
-    return _accumulate(_in_step(blocks_a, blocks_b), count)
-
-
-def _in_step(blocks_a: Iterable[Block], blocks_b: Iterable[Block]) -> Iterator[Pieces]:
-    for number, (a, b) in enumerate(zip_longest(blocks_a, blocks_b)):
-        widths = [_shape(block)[-1:] for block in (a, b)]
-        if widths[0] != widths[1]:
-            found = ["no block" if block is None else f"{block.shape[-1]} coordinates" for block in (a, b)]
-            raise DamagedError(
-                MISMATCHED,
-                expected=f"{found[0]}, as in the first set",
-                found=f"{found[1]} in the second",
-                where=f"block {number}",
-                remedy="cut both sets into blocks of the same widths",
-            )
-        if _shape(a)[:-2] != _shape(b)[:-2]:
-            raise UsageError(
-                "the sets differ in their leading axes", expected=_shape(a)[:-2], found=_shape(b)[:-2]
-            )
-        yield a, b
-
-
-def _shape(block: Any) -> tuple[int, ...]:
-    """Return the shape of what should be a block; that it is one is checked later."""
-    return getattr(block, "shape", ())
-
-
-def _accumulate(steps: Iterable[Pieces], count: int | None) -> NDArray[np.float64]:
-    """Add the products of each step, in order: with one array its own products, with two theirs."""
+def _accumulate(blocks: Iterable[Block], count: int | None) -> NDArray[np.float64]:
+    """Add the products of each block, in order."""
     import numpy as np
 
     slot: Slot | None = None
-    shapes: list[tuple[int, ...]] = []
+    shape: tuple[int, ...] = ()
     total, done = np.zeros(0), 0
-    for number, step in enumerate(steps):
-        found = [checked_shape(block, number) for block in step]
+    for number, block in enumerate(blocks):
+        found = checked_shape(block, number)
         if slot is None:
-            shapes, slot = found, Slot(found)
+            shape, slot = found, Slot(found)
             total = np.zeros(slot.product.shape)
-        elif found != shapes:
+        elif found != shape:
             raise DamagedError(
                 MISMATCHED,
-                expected=f"the vectors of the first block, {shapes}",
+                expected=f"the vectors of the first block, {shape}",
                 found=found,
                 where=f"block {number}",
             )
-        for begin in range(0, step[0].shape[-1], slot.width):
-            slot.fill([block[..., begin : begin + slot.width] for block in step], done + begin)
+        for begin in range(0, block.shape[-1], slot.width):
+            slot.fill(block[..., begin : begin + slot.width], done + begin)
             slot.multiply()
             total += slot.product
-        done += step[0].shape[-1]
+        done += block.shape[-1]
     if slot is None:
         raise UsageError("no block of scores", expected="at least one block", found="none")
     if count not in {None, done}:

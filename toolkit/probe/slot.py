@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 from toolkit.errors import DamagedError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy as np
     from numpy.typing import NDArray
 
@@ -55,70 +53,60 @@ def checked_shape(block: Any, number: int) -> tuple[int, ...]:
 
 
 class Slot:
-    """Memory for a block in double precision, of one set of vectors or of two, and for its product.
+    """Memory for a block in double precision, and for its product with itself.
 
     Args:
-        shapes: shape of the vectors of each set, (..., N).
+        shape: shape of the vectors, (..., N).
     """
 
-    def __init__(self, shapes: Sequence[tuple[int, ...]]) -> None:
+    def __init__(self, shape: tuple[int, ...]) -> None:
         import numpy as np
 
-        self.width = default_width(sum(math.prod(shape) for shape in shapes))
-        self.product: NDArray[np.float64] = np.empty((*shapes[0], shapes[-1][-1]))
-        # A view: what a set's own products have on the diagonal are its vectors' sums of squares.
-        self._diagonal = np.einsum("...ii->...i", self.product) if len(shapes) == 1 else None
-        self._whole = [np.empty((*shape, self.width + GAP)) for shape in shapes]
+        self.width = default_width(math.prod(shape))
+        self.product: NDArray[np.float64] = np.empty((*shape, shape[-1]))
+        # A view: what stands on the diagonal are the vectors' sums of squares.
+        self._squares = np.einsum("...ii->...i", self.product)
+        self._whole = np.empty((*shape, self.width + GAP))
         self._filled = self._whole
         self._start = 0
 
-    def fill(self, pieces: Sequence[NDArray[Any]], start: int) -> None:
-        """Convert a block, one piece a set, at most `width` wide, whose first coordinate is `start`."""
+    def fill(self, block: NDArray[Any], start: int) -> None:
+        """Convert a block, at most `width` wide, whose first coordinate is `start`."""
         import numpy as np
 
         self._start = start
-        self._filled = [
-            whole[..., : piece.shape[-1]] for whole, piece in zip(self._whole, pieces, strict=True)
-        ]
-        for target, piece in zip(self._filled, pieces, strict=True):
-            np.copyto(target, piece)
+        self._filled = self._whole[..., : block.shape[-1]]
+        np.copyto(self._filled, block)
 
     def multiply(self) -> None:
-        """Multiply the set with itself, or the first set with the second.
+        """Multiply the block with itself.
 
         Raises:
             DamagedError: an entry is not finite, or its square is not.
         """
         import numpy as np
 
-        a, b = self._filled[0], self._filled[-1]
+        block = self._filled
         with np.errstate(all="ignore"):
             # Of one coordinate every entry is one product, which no BLAS makes faster.
-            multiply = np.multiply if a.shape[-1] == 1 else np.matmul
-            multiply(a, b.swapaxes(-1, -2), out=self.product)
-            # A sum of squares is finite where all entries are: one number a vector says it.
-            squares = (
-                [np.vecdot(side, side) for side in self._filled]
-                if self._diagonal is None
-                else [self._diagonal]
-            )
-        for number, sums in enumerate(squares):
-            if not np.isfinite(sums).all():
-                self._refuse(number)
+            multiply = np.multiply if block.shape[-1] == 1 else np.matmul
+            multiply(block, block.swapaxes(-1, -2), out=self.product)
+        # A sum of squares is finite where all entries are: one number a vector says it.
+        if not np.isfinite(self._squares).all():
+            self._refuse()
 
-    def _refuse(self, number: int) -> None:
+    def _refuse(self) -> None:
         import numpy as np
 
-        entries = self._filled[number]
+        entries = self._filled
         bad = np.argwhere(~np.isfinite(entries))
         # Where all are finite, one is too large; the largest is named.
         large = not len(bad)
         where = bad[0] if len(bad) else np.unravel_index(np.abs(entries).argmax(), entries.shape)
         *row, column = (int(index) for index in where)
-        which = "" if len(self._filled) == 1 else f"{('first', 'second')[number]} set, "
         raise DamagedError(
             "a score is too large to be squared" if large else "a score is not finite",
             expected="finite scores, with finite sums of squares",
             found=float(entries[(*row, column)]),
-            where=f"{which}row {', '.join(map(str, row))}, coordinate {self._start + column}",
+            where=f"row {', '.join(map(str, row))}, coordinate {self._start + column}",
         )

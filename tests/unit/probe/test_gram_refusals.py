@@ -7,7 +7,7 @@ import pytest
 
 from tests.unit.probe.scores import draw
 from toolkit.errors import DamagedError, UsageError
-from toolkit.probe.gram import blocks, cross, gram
+from toolkit.probe.gram import blocks, gram
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
@@ -18,14 +18,6 @@ def test_a_score_that_is_not_finite_is_named(value: float) -> None:
         gram(blocks(scores, 8))
     assert caught.value.where == "row 1, 2, coordinate 17"
     assert caught.value.found == str(value)
-
-
-def test_a_score_that_is_not_finite_is_found_beside_zeros() -> None:
-    scores = draw(3, 20)
-    scores[1, 4] = np.nan
-    with pytest.raises(DamagedError, match="not finite") as caught:
-        cross(blocks(np.zeros((1, 20)), 8), blocks(scores, 8))
-    assert caught.value.where == "second set, row 1, coordinate 4"
 
 
 def test_a_score_too_large_to_be_squared_is_named() -> None:
@@ -54,8 +46,6 @@ def test_a_score_too_large_to_be_squared_is_named() -> None:
 def test_what_is_no_block_is_refused(given_blocks: list) -> None:
     with pytest.raises(UsageError, match="block"):
         gram(given_blocks)
-    with pytest.raises(UsageError, match="block"):
-        cross(given_blocks, list(given_blocks))
 
 
 def test_blocks_of_other_vectors_than_the_first_are_refused() -> None:
@@ -68,35 +58,6 @@ def test_coordinates_are_counted() -> None:
     assert gram([draw(3, 4), draw(3, 5)], count=9).shape == (3, 3)
     with pytest.raises(DamagedError, match="mismatched coordinate sets"):
         gram([draw(3, 4)], count=9)
-
-
-@pytest.mark.parametrize(
-    ("a", "b"),
-    [
-        ([draw(2, 4), draw(2, 4)], [draw(3, 4)]),
-        ([draw(2, 4)], [draw(3, 4), draw(3, 4)]),
-        ([draw(2, 4)], [draw(3, 5)]),
-    ],
-    ids=["second ends", "first ends", "widths"],
-)
-def test_two_sets_out_of_step_are_refused(a: list, b: list) -> None:
-    with pytest.raises(DamagedError, match="mismatched coordinate sets"):
-        cross(a, b)
-
-
-@pytest.mark.parametrize("names", [("1f", "2e"), ("1f", None), (None, "1f")])
-def test_coordinates_of_other_names_are_refused(names: tuple) -> None:
-    with pytest.raises(DamagedError, match="mismatched coordinate sets"):
-        cross([draw(2, 4)], [draw(3, 4)], names_a=names[0], names_b=names[1])
-
-
-def test_coordinates_of_the_same_names_are_multiplied() -> None:
-    assert cross([draw(2, 4)], [draw(3, 4)], names_a="1f", names_b="1f").shape == (2, 3)
-
-
-def test_sets_stacked_differently_are_refused() -> None:
-    with pytest.raises(UsageError, match="leading axes"):
-        cross([draw(2, 2, 4)], [draw(2, 4)])
 
 
 @pytest.mark.parametrize("width", [0, -1])

@@ -6,6 +6,7 @@ import math
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from toolkit.estimators.taskwise import task_uncertainties
 from toolkit.study.findings.checkpoints import SCORED, named, order
 from toolkit.study.findings.finding import Analysis, Unavailable, span
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 LEVEL = 0.95
 RESAMPLES = 10_000
 RNG_SEED = 13
+RATIO = "left_over_right"
 # Relative rounding of sums of squared norms: sides this close are one number.
 ROUNDING = 1e-9
 
@@ -36,7 +38,7 @@ def condition_intervals(evidence: Evidence) -> Analysis:
         {
             "checkpoints": list(checkpoints),
             "tasks": [len(tasks) for tasks in checkpoints.values()],
-            "left_over_right": ratios,
+            RATIO: ratios,
             "interval_low": lows,
             "interval_high": highs,
             "level": LEVEL,
@@ -79,20 +81,23 @@ def ratio_interval(
         Unavailable: fewer than two tasks, or a resample whose right sides are all zero.
 
     Source:
-        Percentile bootstrap with the task as the unit; order statistics interpolated linearly.
+        As `toolkit.estimators.task_uncertainties`.
     """
     import numpy as np
 
     if len(sides) < 2:  # noqa: PLR2004 - one task cannot vary
         raise Unavailable("a checkpoint has fewer than two tasks")
-    table = np.asarray(sides, dtype=float)
-    drawn = np.random.default_rng(rng_seed).integers(0, len(table), (resamples, len(table)))
-    left, right = table[drawn].sum(axis=1).T
-    if not right.all():
+    left, right = np.asarray(sides, dtype=float).T
+    found = task_uncertainties(
+        lambda counts: {RATIO: (counts @ left) / (counts @ right)},
+        len(left),
+        level=level,
+        resamples=resamples,
+        rng_seed=rng_seed,
+    )[RATIO]
+    if found is None:
         raise Unavailable("a resample has no score spread")
-    low, high = np.quantile(left / right, [(1 - level) / 2, (1 + level) / 2])
-    total = table.sum(axis=0)
-    return float(total[0] / total[1]), float(low), float(high)
+    return found.value, found.low, found.high
 
 
 def _sides(tasks: list[Row]) -> list[tuple[float, float]]:
