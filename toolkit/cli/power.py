@@ -113,7 +113,7 @@ def power(
         progress("fitting")
         components = fit(case, rule, task_sd, rng_seed)
         spread = components.seed_sd if seed_sd is None else seed_sd
-        chosen = tuple(dict.fromkeys(seeds)) or (len(components.observed), *MORE_SEEDS)
+        chosen = tuple(dict.fromkeys(seeds or (len(components.observed), *MORE_SEEDS)))
         found = []
         for effect in tuple(dict.fromkeys(effects)) or _effects(registered):
             for number in chosen:

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from toolkit.decisions.measure import Registers, success_at
+from toolkit.decisions.plan import place_of
 from toolkit.decisions.values import Missing
 
 if TYPE_CHECKING:
@@ -62,8 +63,7 @@ def curve_points(endpoint: Endpoint, registers: Registers, plan: Plan) -> tuple[
             if values and len(values) == len(endpoint.seeds):
                 points.append(CurvePoint(arm, "mean", step, sum(values, Fraction(0)) / len(values)))
             for run in runs:
-                place = (run["condition"], run["scale_rewards"], run["arm"])
-                shown = place == (endpoint.condition, endpoint.scale_rewards, arm)
+                shown = place_of(run)[:3] == (endpoint.condition, endpoint.scale_rewards, arm)
                 if shown and run["role"] == "replication" and run["seed"] in endpoint.seeds:
                     value = success_at(endpoint, table, run["run_id"], step)
                     if not isinstance(value, Missing):

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from toolkit.decisions.section import Section, exact_number, identifier, strings
+from toolkit.decisions.terms import OF_TOOLKIT, Terms
 from toolkit.errors import RuleError
 from toolkit.registers.schema import TABLES
-from toolkit.registers.vocabulary import ARMS
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -130,7 +130,7 @@ class IntervalSpec:
         return f"{self.method}, {self.resamples} resamples of {'; '.join(self.resampled)}, {self.crossing}"
 
 
-def read_set(name: str, content: object) -> EvaluationSet:
+def read_set(name: str, content: object, terms: Terms = OF_TOOLKIT) -> EvaluationSet:
     """Read one evaluation set.
 
     Raises:
@@ -138,7 +138,7 @@ def read_set(name: str, content: object) -> EvaluationSet:
     """
     section = Section(content, f"sets.{identifier(name, 'sets')}")
     where = strings(section.table("where"), section.where)
-    _check_conditions("evaluations", where, section.where)
+    _check_conditions("evaluations", where, section.where, terms)
     sized = section.choice("size", ("registered", "not registered"), "") != "not registered"
     tasks = schedules = 0
     if sized:
@@ -149,7 +149,9 @@ def read_set(name: str, content: object) -> EvaluationSet:
     return EvaluationSet(name, where, tasks, schedules)
 
 
-def read_endpoint(name: str, content: object, sets: dict[str, EvaluationSet]) -> Endpoint:
+def read_endpoint(
+    name: str, content: object, sets: dict[str, EvaluationSet], terms: Terms = OF_TOOLKIT
+) -> Endpoint:
     """Read one endpoint.
 
     Raises:
@@ -167,7 +169,7 @@ def read_endpoint(name: str, content: object, sets: dict[str, EvaluationSet]) ->
     chosen = sets[named_set] if named_set else EvaluationSet("", {}, 0, 0)
     outcome = _outcome(section.table("outcome"), register, section.where)
     where = {**chosen.where, **strings(section.table("where"), section.where)}
-    _check_conditions(register, where, section.where)
+    _check_conditions(register, where, section.where, terms)
     low, high = _range(section)
     endpoint = Endpoint(
         id=name,
@@ -179,7 +181,7 @@ def read_endpoint(name: str, content: object, sets: dict[str, EvaluationSet]) ->
         condition=section.text("condition", ""),
         arms=section.texts("arms", ()),
         seeds=section.wholes("seeds", ()),
-        scale_rewards=section.choice("scale_rewards", ("group", "none"), "group"),
+        scale_rewards=section.choice("scale_rewards", ("group", "none"), terms.scaling),
         by=section.choice("by", UNITS_OF_ANALYSIS),
         steps=section.wholes("steps", ()),
         over_steps=section.choice("over_steps", OVER_STEPS, ""),
@@ -192,7 +194,7 @@ def read_endpoint(name: str, content: object, sets: dict[str, EvaluationSet]) ->
         schedules=chosen.schedules,
     )
     section.done()
-    _check_fit(endpoint, section.where)
+    _check_fit(endpoint, section.where, terms)
     return endpoint
 
 
@@ -255,10 +257,10 @@ def _outcome(content: dict[str, object], register: str, where: str) -> Rate | Fi
     return outcome
 
 
-def _check_conditions(register: str, conditions: dict[str, str], where: str) -> None:
+def _check_conditions(register: str, conditions: dict[str, str], where: str, terms: Terms) -> None:
     _check_columns(register, tuple(conditions), where, numbers=False)
     for name, value in conditions.items():
-        column = TABLES[register].column(name)
+        column = terms.table(register).column(name)
         if column and column.choices and value not in column.choices:
             raise RuleError(
                 f"column {name!r} of {register!r} never says {value!r}",
@@ -297,7 +299,7 @@ def _checkpoint(text: str, where: str) -> tuple[str, int]:
     return trajectory, int(step)
 
 
-def _check_fit(endpoint: Endpoint, where: str) -> None:
+def _check_fit(endpoint: Endpoint, where: str, terms: Terms) -> None:
     """Check that the parts of an endpoint fit each other and the columns of its register."""
     columns = TABLES[endpoint.register].column_names
     by_run = endpoint.by in ("seed", "run", "pooled")
@@ -325,7 +327,7 @@ def _check_fit(endpoint: Endpoint, where: str) -> None:
         (timed != (endpoint.threshold is not None), "has a threshold exactly for steps_to_threshold"),
         (list(endpoint.steps) != sorted(endpoint.steps), "has steps that do not increase"),
         (any(number < 0 for number in (*endpoint.steps, *endpoint.seeds)), "has a negative step or seed"),
-        (any(arm not in ARMS for arm in endpoint.arms), f"has arms other than {', '.join(ARMS)}"),
+        (not {*endpoint.arms} <= {*terms.arms}, f"has arms other than {', '.join(terms.arms)}"),
         (any(len(set(names)) != len(names) for names in listed), "names something twice"),
     )
     for wrong, problem in problems:

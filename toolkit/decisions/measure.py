@@ -235,7 +235,7 @@ def _counts(endpoint: Endpoint, row: Row) -> tuple[Fraction, Fraction] | Missing
 
 
 def _cell(endpoint: Endpoint, row: Row, column: str) -> Scalar:
-    value = row[column]
+    value = row.get(column)  # a study may have left the column out
     if value is None:
         place = row.get("run_id") or ", ".join(f"{k}={v}" for k, v in endpoint.where.items())
         return Missing(not_run=False, reasons=(f"{endpoint.register}.{column} of {place} was not published",))

@@ -8,11 +8,12 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from toolkit.decisions.section import Section, exact_number
+from toolkit.decisions.terms import OF_TOOLKIT, Terms
 from toolkit.decisions.values import Missing, exact
 from toolkit.errors import DamagedError, RuleError
 from toolkit.registers.columns import Type
 from toolkit.registers.schema import RUNS
-from toolkit.registers.vocabulary import ARMS, BATTERIES, REGIMES, ROLES
+from toolkit.registers.vocabulary import BATTERIES, REGIMES, ROLES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +30,7 @@ class Cell:
 
     Args:
         tier: order in which the budget was to be spent.
-        condition, arms, seeds, scale_rewards: the runs.
+        condition, arms, seeds, scale_rewards: the runs; no scaling where the study has no such thing.
         noise: what they train under, in words.
         fixed: columns of `runs` and the values they must have.
         serves: the rules and curves that the runs are for.
@@ -71,11 +72,7 @@ class Plan:
 
     def begun(self, cell: Cell, runs: Sequence[Row]) -> bool:
         """Whether any deciding run of a cell exists."""
-        return any(
-            run["role"] in self.roles
-            and cell.holds(run["condition"], run["scale_rewards"], run["arm"], run["seed"])
-            for run in runs
-        )
+        return any(run["role"] in self.roles and cell.holds(*place_of(run)) for run in runs)
 
     def deciding_runs(self, endpoint: Endpoint, runs: Sequence[Row]) -> dict[tuple[str, int], str | Missing]:
         """Find the one deciding run of every arm and seed that an endpoint reads.
@@ -93,12 +90,7 @@ class Plan:
 
     def _deciding_run(self, endpoint: Endpoint, arm: str, seed: int, runs: Sequence[Row]) -> str | Missing:
         place = (endpoint.condition, endpoint.scale_rewards, arm, seed)
-        matching = [
-            run
-            for run in runs
-            if run["role"] in self.roles
-            and (run["condition"], run["scale_rewards"], run["arm"], run["seed"]) == place
-        ]
+        matching = [run for run in runs if run["role"] in self.roles and place_of(run) == place]
         name = described(endpoint, arm, seed)
         if len(matching) > 1:
             raise DamagedError(
@@ -114,19 +106,29 @@ class Plan:
         return _counts(matching[0], cell.fixed if cell else {})
 
 
+def place_of(run: Row) -> tuple[str, str, str, int]:
+    """Return a run's condition, reward scaling, arm and seed; no scaling where its study recorded none."""
+    return run["condition"], run.get("scale_rewards") or "", run["arm"], run["seed"]
+
+
 def described(endpoint: Endpoint, arm: str, seed: int) -> str:
     """Return the place of a run in words."""
-    scaling = "" if endpoint.scale_rewards == "group" else f" with scale_rewards {endpoint.scale_rewards}"
+    scaling = (
+        "" if endpoint.scale_rewards in {"", "group"} else f" with scale_rewards {endpoint.scale_rewards}"
+    )
     return f"{endpoint.condition} {arm} seed {seed}{scaling}"
 
 
-def read_plan(roles: tuple[str, ...], training: dict[str, Any], cells: list[Any]) -> Plan:
+def read_plan(
+    roles: tuple[str, ...], training: dict[str, Any], cells: list[Any], terms: Terms = OF_TOOLKIT
+) -> Plan:
     """Read the registered matrix.
 
     Args:
         roles: roles of the runs that enter decisions.
         training: values fixed for every run.
         cells: the lines of the matrix.
+        terms: the words of the study.
 
     Raises:
         RuleError: malformed, or a column that `runs` does not have.
@@ -138,7 +140,7 @@ def read_plan(roles: tuple[str, ...], training: dict[str, Any], cells: list[Any]
             found=", ".join(roles) or "none",
             where="deciding_roles",
         )
-    plan = Plan(roles, tuple(_cell(content, training) for content in cells))
+    plan = Plan(roles, tuple(_cell(content, training, terms) for content in cells))
     places = [
         (cell.condition, cell.scale_rewards, arm, seed)
         for cell in plan.cells
@@ -157,14 +159,20 @@ def _counts(run: Row, fixed: Mapping[str, Fixed]) -> str | Missing:
     if run["status"] != "COMPLETE":
         return Missing(not_run=False, reasons=(f"{name} is not complete",))
     wrong = [
-        f"{name} has {column} {run[column]}, and {expected} is registered"
+        f"{name} has {column} {run.get(column)}, and {expected} is registered"
         for column, expected in fixed.items()
-        if (exact(run[column]) if isinstance(expected, Fraction) else run[column]) != expected
+        if not _is_fixed(run.get(column), expected)
     ]
     return Missing(not_run=False, reasons=tuple(wrong)) if wrong else name
 
 
-def _cell(content: object, training: dict[str, Any]) -> Cell:
+def _is_fixed(value: Any, expected: Fixed) -> bool:
+    if isinstance(expected, Fraction) and value is not None:
+        return exact(value) == expected
+    return bool(value == expected)
+
+
+def _cell(content: object, training: dict[str, Any], terms: Terms) -> Cell:
     section = Section(content, "matrix")
     cell = Cell(
         tier=section.whole("tier") or 0,
@@ -172,7 +180,7 @@ def _cell(content: object, training: dict[str, Any]) -> Cell:
         noise=section.text("noise"),
         arms=section.texts("arms"),
         seeds=section.wholes("seeds"),
-        scale_rewards=section.choice("scale_rewards", ("group", "none")),
+        scale_rewards=section.choice("scale_rewards", ("group", "none"), ""),
         fixed=_fixed({**training, **section.table("fixed")}),
         serves=section.texts("for"),
         regime=section.choice("regime", REGIMES, ""),
@@ -188,9 +196,18 @@ def _cell(content: object, training: dict[str, Any]) -> Cell:
             found=f"at_noise = {cell.at_noise}",
             where="matrix",
         )
-    unknown = [arm for arm in cell.arms if arm not in ARMS]
+    if cell.regime and not cell.scale_rewards:
+        raise RuleError(
+            "runs that are played here say how rewards are scaled", expected="scale_rewards", where="matrix"
+        )
+    unknown = [arm for arm in cell.arms if arm not in terms.arms]
     if unknown:
-        raise RuleError("the matrix has an unknown arm", expected=", ".join(ARMS), found=", ".join(unknown))
+        raise RuleError(
+            "the matrix has an unknown arm",
+            expected=", ".join(terms.arms),
+            found=", ".join(unknown),
+            remedy="a study with arms of its own declares them: [words] arm = [...]",
+        )
     return cell
 
 

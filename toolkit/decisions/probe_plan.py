@@ -9,8 +9,7 @@ from toolkit.decisions.section import Section
 from toolkit.errors import RuleError
 from toolkit.estimators.outcome import LARGEST_GROUP
 from toolkit.registers.probe_tables import SCORED
-from toolkit.registers.task_tables import POOLS
-from toolkit.registers.vocabulary import REGIMES
+from toolkit.registers.vocabulary import POOLS, REGIMES
 
 if TYPE_CHECKING:
     from fractions import Fraction

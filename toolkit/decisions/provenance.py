@@ -33,7 +33,7 @@ def rows_query(endpoint: Endpoint, plan: Plan) -> str:
             f"condition = {_text(endpoint.condition)}",
             f"arm IN ({_list(map(_text, endpoint.arms))})",
             f"seed IN ({_list(map(str, endpoint.seeds))})",
-            f"scale_rewards = {_text(endpoint.scale_rewards)}",
+            *([f"scale_rewards = {_text(endpoint.scale_rewards)}"] if endpoint.scale_rewards else []),
             f"role IN ({_list(map(_text, plan.roles))})",
             "status = 'COMPLETE'",
         ]

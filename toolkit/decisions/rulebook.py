@@ -14,6 +14,7 @@ from toolkit.decisions.plan import Plan, read_plan
 from toolkit.decisions.probe_plan import ProbePlan, read_probe
 from toolkit.decisions.rules import Rule, read_rule
 from toolkit.decisions.section import Section
+from toolkit.decisions.terms import OF_TOOLKIT, Terms, read_terms
 from toolkit.decisions.units import check_units
 from toolkit.errors import RuleError, UsageError
 
@@ -33,6 +34,7 @@ class RuleBook:
         endpoints, intervals, rules: by id.
         changes: rule id → what amendments did to it.
         probe: the gradient probe, where one is registered.
+        terms: the words that the registration speaks.
     """
 
     name: str
@@ -42,6 +44,7 @@ class RuleBook:
     rules: dict[str, Rule]
     changes: dict[str, Change]
     probe: ProbePlan | None = None
+    terms: Terms = OF_TOOLKIT
 
     def rule(self, name: str) -> Rule:
         """Return a rule by name.
@@ -87,17 +90,20 @@ def load_rulebook(rules: str, amendments: Sequence[str] = ()) -> RuleBook:
         inner.text("run")
         inner.text("reason")
         inner.done()
-    plan = read_plan(section.texts("deciding_roles"), section.table("training"), section.tables("matrix"))
+    cells = section.tables("matrix")
+    terms = read_terms(section.table("words"), cells)
+    plan = read_plan(section.texts("deciding_roles"), section.table("training"), cells, terms)
     method = section.table("interval_method") | section.table("interval_conventions")
-    sets = {key: read_set(key, content) for key, content in section.table("sets").items()}
+    sets = {key: read_set(key, content, terms) for key, content in section.table("sets").items()}
     book = RuleBook(
         name=name,
         plan=plan,
-        endpoints={k: read_endpoint(k, c, sets) for k, c in section.table("endpoints").items()},
+        endpoints={k: read_endpoint(k, c, sets, terms) for k, c in section.table("endpoints").items()},
         intervals={k: read_interval(k, c, method) for k, c in section.table("intervals").items()},
         rules={k: read_rule(k, c) for k, c in section.table("rules").items()},
         changes={},
         probe=read_probe(section.table("probe"), plan) if section.has("probe") else None,
+        terms=terms,
     )
     section.done()
     for text in amendments:
@@ -106,7 +112,7 @@ def load_rulebook(rules: str, amendments: Sequence[str] = ()) -> RuleBook:
         change.where = f"amendment {head.get('id')}"
         _declare(
             book.endpoints,
-            {k: read_endpoint(k, c, sets) for k, c in change.table("endpoints").items()},
+            {k: read_endpoint(k, c, sets, terms) for k, c in change.table("endpoints").items()},
             change,
         )
         _declare(

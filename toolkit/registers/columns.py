@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
 
 
 class Type(Enum):
@@ -59,6 +63,7 @@ class Column:
         low: smallest allowed value.
         high: largest allowed value.
         at_most: other columns of the same row that bound this one from above.
+        optional: whether a study may leave the column out, because it did not record it.
     """
 
     name: str
@@ -70,6 +75,7 @@ class Column:
     low: float | None = None
     high: float | None = None
     at_most: tuple[str, ...] = ()
+    optional: bool = False
 
 
 @dataclass(frozen=True)
@@ -117,6 +123,34 @@ class Table:
     def column_names(self) -> tuple[str, ...]:
         """Column names in storage order."""
         return tuple(column.name for column in self.columns)
+
+    def narrowed(self, names: Collection[str]) -> Table:
+        """Return the table without the optional columns that are not among the names."""
+        kept = {column.name for column in self.columns if column.name in names or not column.optional}
+        return replace(
+            self,
+            columns=tuple(
+                replace(column, at_most=tuple(name for name in column.at_most if name in kept))
+                for column in self.columns
+                if column.name in kept
+            ),
+            sums=tuple((total, parts) for total, parts in self.sums if {total, *parts} <= kept),
+        )
+
+    def with_words(self, words: Mapping[str, tuple[str, ...]]) -> Table:
+        """Return the table with the words of a study, by column, in place of the toolkit's."""
+        return replace(
+            self,
+            columns=tuple(
+                replace(column, choices=words[column.name]) if column.name in words else column
+                for column in self.columns
+            ),
+        )
+
+
+def optional(*columns: Column) -> tuple[Column, ...]:
+    """Return columns that a study may leave out."""
+    return tuple(replace(column, optional=True) for column in columns)
 
 
 text = partial(Column, type=Type.STRING)

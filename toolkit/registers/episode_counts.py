@@ -74,7 +74,8 @@ def count_successes(
     rows = _having(rows, {**{name: [value] for name, value in where.items()}, "step": steps})  # 2
     if not rows.num_rows:
         return {}
-    _check_schedules(rows, study)  # 3
+    if "schedule_seed" in rows.column_names:
+        _check_schedules(rows, study)  # 3
     return _counted(rows, column, study)
 
 
@@ -116,7 +117,7 @@ def _rows_of(study: Study, run: str) -> Any:
         if first <= run <= last:
             whole = study.kept(f"rows of {name}", partial(_read, study, name))
             parts.append(_having(whole, {"run_id": [run]}))
-    return pa.concat_tables(parts) if parts else pa.Table.from_batches([], _schema())
+    return pa.concat_tables(parts) if parts else pa.Table.from_batches([], _schema(study))
 
 
 def _having(rows: Any, wanted: Mapping[str, Sequence[object]]) -> Any:
@@ -198,22 +199,24 @@ def _read(study: Study, name: str) -> Any:
     path = study.folder / name
     try:
         file = pq.ParquetFile(path)
-        check_columns(EPISODES, file.schema_arrow, path)
-        rows = file.read(columns=list(_READ))
+        check_columns(study.table(EPISODES.name), file.schema_arrow, path)
+        schema = _schema(study)
+        rows = file.read(columns=schema.names)
         rows.validate(full=True)
     except (pa.ArrowException, OSError) as error:
         raise _unreadable(path, error) from None
-    absent = [column for column in _READ if rows[column].null_count]
+    absent = [column for column in schema.names if rows[column].null_count]
     if absent:
         raise DamagedError(f"{EPISODES.name}.{absent[0]} is absent", expected="a value a row", where=path)
-    return rows.cast(_schema())  # a writer may have called a full column nullable
+    return rows.cast(schema)  # a writer may have called a full column nullable
 
 
-def _schema() -> Any:
+def _schema(study: Study) -> Any:
+    """Return the Arrow schema of the columns that are read: those that the study has."""
     import pyarrow as pa
 
-    whole = arrow_schema(EPISODES)
-    return pa.schema([whole.field(name) for name in _READ])
+    whole = arrow_schema(study.table(EPISODES.name))
+    return pa.schema([whole.field(name) for name in _READ if name in whole.names])
 
 
 def _check_schedules(rows: Any, study: Study) -> None:

@@ -21,5 +21,5 @@ def launched_runs(study: Study) -> list[Row]:
         run_id, at = launch["run_id"], launch["launched_at"]
         first[run_id] = min(first.get(run_id, at), at)
     return [
-        {**run, "launched_at": first.get(run["run_id"], run["launched_at"])} for run in study.rows("runs")
+        {**run, "launched_at": first.get(run["run_id"], run.get("launched_at"))} for run in study.rows("runs")
     ]

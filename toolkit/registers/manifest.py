@@ -7,17 +7,21 @@ import json
 import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError
 from toolkit.files import file_sha256, read_bytes, write_text
 from toolkit.registers.row_tables import OF_LAUNCHES
-from toolkit.registers.schema import SCHEMA_VERSION
+from toolkit.registers.schema import SCHEMA_VERSION, TABLES
+from toolkit.registers.vocabulary import WORDS
+
+if TYPE_CHECKING:
+    from toolkit.registers.columns import Table
 
 MANIFEST_NAME = "MANIFEST.json"
 EVIDENCE = ("rows", "summary", "tasks")
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", re.ASCII)
+STUDY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", re.ASCII)
 _FILE = re.compile(r"\w[\w.-]*(/[\w.-]+)*", re.ASCII)
 _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
@@ -48,10 +52,11 @@ class FileEntry:
 
 @dataclass(frozen=True)
 class TableEntry:
-    """One table: its rows, their logical hash, and the files that hold them."""
+    """One table: its rows, their logical hash, its columns, and the files that hold them."""
 
     rows: int
     row_sha256: str
+    columns: tuple[str, ...]
     files: tuple[str, ...]
 
 
@@ -66,6 +71,7 @@ class Manifest:
         schema_version: version of the schema.
         code_version: version of this package that wrote the registers.
         registration: the registration the study belongs to.
+        words: the study's own words by column; empty where it uses those of the toolkit.
         tables: by name.
         files: by path relative to the manifest.
     """
@@ -75,6 +81,7 @@ class Manifest:
     schema_version: str
     code_version: str
     registration: RegistrationRef
+    words: dict[str, tuple[str, ...]]
     tables: dict[str, TableEntry]
     files: dict[str, FileEntry]
 
@@ -82,13 +89,17 @@ class Manifest:
         """Return the SHA-256 of the canonical JSON of everything else in the manifest."""
         return _sha256_of(asdict(self))
 
+    def table(self, name: str) -> Table:
+        """Return what a table is here: the schema's, in the study's words and without what it left out."""
+        return TABLES[name].with_words(self.words).narrowed(self.tables[name].columns)
+
     @property
     def logical_sha256(self) -> str:
         """SHA-256 of what the study's rows say: the same wherever and whenever they were made.
 
-        It is that of the canonical JSON of study, evidence, schema version, registration and the row hashes
-        of all tables but those that differ by nature from one launch to the next. How Parquet encoded the
-        rows, which version of the code wrote them and what the other files say does not enter.
+        It is that of the canonical JSON of study, evidence, schema version, registration, words and the row
+        hashes of all tables but those that differ by nature from one launch to the next. How Parquet encoded
+        the rows, which version of the code wrote them and what the other files say does not enter.
         """
         tables = {name: entry.row_sha256 for name, entry in self.tables.items() if name not in OF_LAUNCHES}
         return _sha256_of(
@@ -97,6 +108,7 @@ class Manifest:
                 "evidence": self.evidence,
                 "schema_version": self.schema_version,
                 "registration": asdict(self.registration),
+                "words": self.words,
                 "tables": tables,
             }
         )
@@ -224,10 +236,14 @@ def _manifest(document: dict[str, Any]) -> Manifest:
             _digest(named["sha256"]),
             {_text(name): _digest(sha256) for name, sha256 in named["amendments"].items()},
         ),
+        words={
+            _text(name): tuple(_text(word) for word in words) for name, words in document.pop("words").items()
+        },
         tables={
             name: TableEntry(
                 _count(entry["rows"]),
                 _digest(entry["row_sha256"]),
+                tuple(_text(column) for column in entry["columns"]),
                 tuple(_text(file) for file in entry["files"]),
             )
             for name, entry in document.pop("tables").items()
@@ -243,11 +259,13 @@ def _manifest(document: dict[str, Any]) -> Manifest:
     )
     if document:
         raise ValueError(f"unknown keys {', '.join(document)}")
-    if not _NAME.fullmatch(manifest.study) or manifest.evidence not in EVIDENCE:
+    if not STUDY_NAME.fullmatch(manifest.study) or manifest.evidence not in EVIDENCE:
         raise ValueError(f"study {manifest.study!r} with evidence {manifest.evidence!r}")
     for name in manifest.files:
         if not _FILE.fullmatch(name) or ".." in Path(name).parts:
             raise ValueError(f"file name {name!r} leads out of the folder, or has odd characters")
+    if not set(manifest.words) <= set(WORDS) or not all(manifest.words.values()):
+        raise ValueError(f"words for columns other than {', '.join(WORDS)}, or none for one")
     if ("runs" in manifest.tables) == (manifest.evidence == "tasks"):
         raise ValueError("a study has runs, and a repository of tasks has none")
     for table, entry in manifest.tables.items():

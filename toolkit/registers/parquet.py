@@ -25,11 +25,11 @@ def parquet_bytes(table: str, arrow: Any) -> bytes:
 
     Args:
         table: name of the table.
-        arrow: its rows, a `pyarrow.Table` with the schema's columns; the same rows give the same bytes.
+        arrow: its rows, a `pyarrow.Table` with its columns; the same rows give the same bytes.
     """
     import pyarrow.parquet as pq
 
-    columns = TABLES[table].columns
+    columns = TABLES[table].narrowed(arrow.column_names).columns
     encodings = {column.name: _encoding(column, TABLES[table]) for column in columns}
     sink = io.BytesIO()
     pq.write_table(

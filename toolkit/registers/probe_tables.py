@@ -14,8 +14,7 @@ from toolkit.registers.columns import (
     text,
     wholes,
 )
-from toolkit.registers.task_tables import POOLS
-from toolkit.registers.vocabulary import REGIMES
+from toolkit.registers.vocabulary import POOLS, REGIMES
 
 NOISES = ("outcome", "transition")
 SCORED = ("all", "actions")

@@ -9,14 +9,14 @@ from toolkit.registers.columns import (
     count,
     moment,
     numbers,
+    optional,
     real,
     seed,
     seeds,
     short,
     text,
 )
-from toolkit.registers.task_tables import POOLS
-from toolkit.registers.vocabulary import OF_RUN_ALONE, PHASES, REGIMES, RUN
+from toolkit.registers.vocabulary import OF_RUN_ALONE, PHASES, POOLS, REGIMES, RUN
 
 FAULTS = (
     "transient",
@@ -88,28 +88,30 @@ EPISODES = Table(
         _STEP,
         short("task", "Position of the task in its pool."),
         short("schedule", "Index of the schedule."),
-        seed("schedule_seed", "Seed of the schedule ω: the same for every arm and checkpoint."),
+        *optional(seed("schedule_seed", "Seed of the schedule ω: the same for every arm and checkpoint.")),
         bit("true_success", "Whether the final world is the expected one, field by field."),
-        bit("observed_reward", "Whether the grader reported a success.", at_most=("true_success",)),
-        short("calls", "Calls charged to the budget.", unit="calls"),
-        text("ended", "What ended the episode.", choices=ENDINGS),
-        bit("world_changed", "Whether the world changed at all."),
-        *(short(fault, f"Faults of type {fault} that landed.", unit="faults") for fault in FAULTS),
-        *(
-            column
-            for code in RECOVERIES
-            for column in (
-                short(f"{code}_due", f"Faults that called for {code.replace('_', ' ')}.", unit="faults"),
-                short(
-                    f"{code}_made",
-                    "How many of them were followed by it.",
-                    unit="faults",
-                    at_most=(f"{code}_due",),
-                ),
-            )
+        *optional(
+            bit("observed_reward", "Whether the grader reported a success.", at_most=("true_success",)),
+            short("calls", "Calls charged to the budget.", unit="calls"),
+            text("ended", "What ended the episode.", choices=ENDINGS),
+            bit("world_changed", "Whether the world changed at all."),
+            *(short(fault, f"Faults of type {fault} that landed.", unit="faults") for fault in FAULTS),
+            *(
+                column
+                for code in RECOVERIES
+                for column in (
+                    short(f"{code}_due", f"Faults that called for {code.replace('_', ' ')}.", unit="faults"),
+                    short(
+                        f"{code}_made",
+                        "How many of them were followed by it.",
+                        unit="faults",
+                        at_most=(f"{code}_due",),
+                    ),
+                )
+            ),
         ),
     ),
-    key=("run_id", "phase", "regime", "step", "task", "schedule"),
+    key=("run_id", "phase", "pool", "regime", "step", "task", "schedule"),
     parents=(OF_RUN_ALONE,),
 )
 

@@ -6,7 +6,7 @@ derive from here. A change of meaning is a new major version, and its registers 
 
 from __future__ import annotations
 
-from toolkit.registers.columns import Parent, Table, count, exact, moment, real, text
+from toolkit.registers.columns import Parent, Table, count, exact, moment, optional, real, text
 from toolkit.registers.probe_tables import (
     PROBE,
     PROBE_CHECKPOINTS,
@@ -28,7 +28,7 @@ from toolkit.registers.row_tables import (
 from toolkit.registers.task_tables import TASK_POOLS
 from toolkit.registers.vocabulary import ARMS, CELL, OF_RUN, REGIMES, ROLES, RUN
 
-SCHEMA_VERSION = "1.3.0"
+SCHEMA_VERSION = "1.4.0"
 
 RUNS = Table(
     "runs",
@@ -41,40 +41,56 @@ RUNS = Table(
             "`pilot`, `primary` and `reference` runs enter decisions; a `replication` is shown beside them.",
             choices=ROLES,
         ),
-        exact("fault_rate", "Transition noise: probability p of a fault per eligible call.", low=0, high=1),
-        exact("flip_rate", "Outcome noise: probability q that a success is graded a failure.", low=0, high=1),
-        text("scale_rewards", "Scaling of the advantages within a group.", choices=("group", "none")),
-        text("loss_type", "Aggregation of the token losses."),
-        count("steps", "Training steps.", unit="steps"),
-        count("group_size", "Rollouts in a group, G.", unit="rollouts"),
-        count("prompts_per_step", "Prompts in a training step.", unit="tasks"),
+        *optional(
+            exact(
+                "fault_rate", "Transition noise: probability p of a fault per eligible call.", low=0, high=1
+            ),
+            exact(
+                "flip_rate", "Outcome noise: probability q that a success is graded a failure.", low=0, high=1
+            ),
+            text("scale_rewards", "Scaling of the advantages within a group.", choices=("group", "none")),
+            text("loss_type", "Aggregation of the token losses."),
+            count("steps", "Training steps.", unit="steps"),
+            count("group_size", "Rollouts in a group, G.", unit="rollouts"),
+            count("prompts_per_step", "Prompts in a training step.", unit="tasks"),
+        ),
         count("episodes", "Episodes of training and evaluation together.", unit="episodes"),
-        count("training_groups", "Training groups found in the run's evidence.", unit="groups"),
-        count("training_rollouts", "Training rollouts found in the run's evidence.", unit="rollouts"),
-        count(
-            "attempts",
-            "Attempts of the counted run; null where `launches` lists them.",
-            low=1,
-            nullable=True,
+        *optional(
+            count("training_groups", "Training groups found in the run's evidence.", unit="groups"),
+            count("training_rollouts", "Training rollouts found in the run's evidence.", unit="rollouts"),
+            count(
+                "attempts",
+                "Attempts of the counted run; null where `launches` lists them.",
+                low=1,
+                nullable=True,
+            ),
         ),
         text("status", "State of the run's evidence.", choices=("COMPLETE", "INCOMPLETE")),
-        moment(
-            "launched_at",
-            "When the counted attempt was launched; null where `launches` says so.",
-            nullable=True,
+        *optional(
+            moment(
+                "launched_at",
+                "When the counted attempt was launched; null where `launches` says so.",
+                nullable=True,
+            ),
+            text("registered", "Version of the registration the run was launched under.", nullable=True),
+            text("provider", "Where the run was computed."),
+            text(
+                "accelerator", "Accelerator type, inferred from the provider; null for none.", nullable=True
+            ),
+            text("torch_version", "PyTorch version of the run; null for none.", nullable=True),
+            text("vllm_version", "vLLM version of the run; null for none.", nullable=True),
+            text(
+                "code_commit",
+                "Commit of the training code; null where a release made the run.",
+                nullable=True,
+            ),
+            text("model_commit", "Commit of the model's weights.", nullable=True),
+            text("register_commit", "Commit at which the original register was read.", nullable=True),
+            real("wall_time_s", "Duration of the run.", unit="s", low=0, nullable=True),
+            real("peak_memory_gb", "Peak accelerator memory.", unit="GB", low=0, nullable=True),
+            real("estimated_cost_usd", "Estimated cost.", unit="USD", low=0, nullable=True),
+            text("specification", "JSON: all that decides the bytes of the run.", nullable=True),
         ),
-        text("registered", "Version of the registration the run was launched under.", nullable=True),
-        text("provider", "Where the run was computed."),
-        text("accelerator", "Accelerator type, inferred from the provider; null for none.", nullable=True),
-        text("torch_version", "PyTorch version of the run; null for none.", nullable=True),
-        text("vllm_version", "vLLM version of the run; null for none.", nullable=True),
-        text("code_commit", "Commit of the training code; null where a release made the run.", nullable=True),
-        text("model_commit", "Commit of the model's weights.", nullable=True),
-        text("register_commit", "Commit at which the original register was read.", nullable=True),
-        real("wall_time_s", "Duration of the run.", unit="s", low=0, nullable=True),
-        real("peak_memory_gb", "Peak accelerator memory.", unit="GB", low=0, nullable=True),
-        real("estimated_cost_usd", "Estimated cost.", unit="USD", low=0, nullable=True),
-        text("specification", "JSON: all that decides the bytes of the run.", nullable=True),
     ),
     key=("run_id",),
 )
@@ -91,36 +107,38 @@ EVALUATIONS = Table(
         count("step", "Training step of the evaluated policy."),
         count("episodes", "Episodes played.", unit="episodes", low=1),
         count("successes", "Episodes with true success.", unit="episodes", at_most=("episodes",)),
-        count(
-            "observed_successes",
-            "Episodes whose observed reward is 1: a flip makes it less than the successes.",
-            unit="episodes",
-            at_most=("successes",),
+        *optional(
+            count(
+                "observed_successes",
+                "Episodes whose observed reward is 1: a flip makes it less than the successes.",
+                unit="episodes",
+                at_most=("successes",),
+            ),
+            count(
+                "flipped",
+                "Successes that the grader reported as failures.",
+                unit="episodes",
+                at_most=("successes",),
+            ),
+            count("exposed", "Episodes that met at least one fault.", unit="episodes", at_most=("episodes",)),
+            count(
+                "recovered",
+                "True successes among the exposed episodes; null where none was exposed.",
+                unit="episodes",
+                nullable=True,
+                at_most=("exposed", "successes"),
+            ),
+            count("finished", "Episodes ended by the policy itself.", unit="episodes", at_most=("episodes",)),
+            count(
+                "budget_exceeded",
+                "Episodes ended by the call budget.",
+                unit="episodes",
+                at_most=("episodes",),
+            ),
+            count("calls", "Tool calls over all episodes.", unit="calls"),
         ),
-        count(
-            "flipped",
-            "Successes that the grader reported as failures.",
-            unit="episodes",
-            at_most=("successes",),
-        ),
-        count("exposed", "Episodes that met at least one fault.", unit="episodes", at_most=("episodes",)),
-        count(
-            "recovered",
-            "True successes among the exposed episodes; null where none was exposed.",
-            unit="episodes",
-            nullable=True,
-            at_most=("exposed", "successes"),
-        ),
-        count("finished", "Episodes ended by the policy itself.", unit="episodes", at_most=("episodes",)),
-        count(
-            "budget_exceeded",
-            "Episodes ended by the call budget.",
-            unit="episodes",
-            at_most=("episodes",),
-        ),
-        count("calls", "Tool calls over all episodes.", unit="calls"),
     ),
-    key=("run_id", "phase", "regime", "step"),
+    key=("run_id", "phase", "pool", "regime", "step"),
     parents=(OF_RUN,),
     sums=(("successes", ("observed_successes", "flipped")),),
 )

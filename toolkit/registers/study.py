@@ -55,11 +55,19 @@ class Study:
     @property
     def tables(self) -> tuple[Table, ...]:
         """The tables that the study has, in schema order."""
-        return tuple(table for name, table in TABLES.items() if name in self.manifest.tables)
+        return tuple(self.table(name) for name in TABLES if name in self.manifest.tables)
 
     def has(self, table: str) -> bool:
         """Whether the study has the table."""
         return table in self.manifest.tables
+
+    def table(self, name: str) -> Table:
+        """Return what a table of the study is: its columns, in its own words.
+
+        Raises:
+            UsageError: the study has no such table.
+        """
+        return self.manifest.table(self._known(name))
 
     def sha256(self, table: str) -> str:
         """Return the logical row hash of a table."""
@@ -111,7 +119,7 @@ class Study:
             DamagedError: as `arrow`, or a row that the schema does not allow.
         """
         arrow = self.arrow(table)
-        check_table(TABLES[table], arrow)
+        check_table(self.table(table), arrow)
         return to_rows(arrow)
 
     def columns(self, table: str, names: Collection[str]) -> Any:
@@ -125,7 +133,7 @@ class Study:
             DamagedError: as `paths`, or a file is no Parquet file, or its columns are not the schema's, or
                 the number of its rows is not that of the manifest.
         """
-        known = TABLES[self._known(table)].column_names
+        known = self.table(table).column_names
         unknown = [name for name in names if name not in known]
         if unknown:
             raise UsageError(
@@ -163,7 +171,7 @@ class Study:
         return table
 
     def _read(self, name: str) -> Any:
-        whole = self._whole(name, list(TABLES[self._known(name)].column_names))
+        whole = self._whole(name, list(self.table(name).column_names))
         recorded = self.manifest.tables[name].row_sha256
         _check_same(f"the row hash of {name}", recorded, row_sha256(whole), self.folder)
         return whole
@@ -172,15 +180,15 @@ class Study:
         """Return columns of all files of a table, one after the other."""
         import pyarrow as pa
 
-        recorded = self.manifest.tables[name]
+        recorded, table = self.manifest.tables[name], self.table(name)
         parts, rows = [], 0
         for file, path in zip(recorded.files, self.paths(name), strict=True):
             source = open_parquet(path)
-            check_columns(TABLES[name], source.schema_arrow, path)
+            check_columns(table, source.schema_arrow, path)
             counted = source.metadata.num_rows
             _check_same(f"the rows of {file}", self.manifest.files[file].rows, counted, path)
             rows += counted
-            parts.append(shape(TABLES[name], read_parquet(source, path, columns)))
+            parts.append(shape(table, read_parquet(source, path, columns)))
         _check_same(f"the number of rows of {name}", recorded.rows, rows, self.folder)
         return pa.concat_tables(parts)
 
@@ -217,4 +225,12 @@ def open_study(folder: Path) -> Study:
             found=", ".join(unknown),
             where=folder / "MANIFEST.json",
         )
+    for name, entry in manifest.tables.items():
+        if manifest.table(name).column_names != entry.columns:
+            raise DamagedError(
+                f"the manifest names columns of {name} that the schema does not know, or lacks some",
+                expected=", ".join(TABLES[name].column_names),
+                found=", ".join(entry.columns),
+                where=folder / "MANIFEST.json",
+            )
     return Study(folder, manifest)

@@ -16,9 +16,13 @@ REGIMES = (
     "flips_q005",
     "flips_q010",
 )
+POOLS = ("diagnostic", "diagnostic_128", "test", "train", "validation")
 ROLES = ("pilot", "primary", "reference", "replication")
 BATTERIES = ("registered", "learning")
 PHASES = ("periodic", "final")
+
+WORDS = {"arm": ARMS, "regime": REGIMES, "pool": POOLS}
+"""Columns whose words a registration may declare, with those of the back office that hold otherwise."""
 
 RUN = text("run_id", "The run that produced the row.")
 CELL = (

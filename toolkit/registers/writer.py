@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from toolkit.registers.arrow import Row
+    from toolkit.registers.columns import Table
 
 
 def parquet_name(table: str, split: str = "train") -> str:
@@ -85,10 +86,8 @@ def write_study(
         schema_version=SCHEMA_VERSION,
         code_version=toolkit.__version__,
         registration=registration,
-        tables={
-            name: TableEntry(table.num_rows, row_sha256(table), tuple(parts[name]))
-            for name, table in sorted(tables.items())
-        },
+        words={},
+        tables={name: _table_entry(table, list(parts[name])) for name, table in sorted(tables.items())},
         files={
             name: _entry(content, files[name].num_rows if name in files else None)
             for name, content in sorted(contents.items())
@@ -109,6 +108,7 @@ def seal_study(
     registration: RegistrationRef,
     files: Mapping[str, Sequence[str]],
     documents: Mapping[str, bytes],
+    words: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Manifest:
     """Complete a study whose Parquet files lie in its folder already, one a run: verify them, name them.
 
@@ -124,6 +124,7 @@ def seal_study(
         registration: the registration that the study belongs to.
         files: table name → its files in the order of their rows, as `parquet_bytes` makes them.
         documents: other files of the repository by name.
+        words: the study's own words by column, where it does not use those of the toolkit.
 
     Raises:
         IncompleteError: a file is missing, or something else is in the folder.
@@ -132,13 +133,14 @@ def seal_study(
     """
     listed = [file for names in files.values() for file in names]
     check_place(folder, study, [*listed, *documents])  # 1
-    entries, proven = _prove(folder, files)  # 2
+    entries, proven = _prove(folder, files, words or {})  # 2
     manifest = Manifest(
         study=study,
         evidence=evidence,
         schema_version=SCHEMA_VERSION,
         code_version=toolkit.__version__,
         registration=registration,
+        words=dict(words or {}),
         tables=entries,
         files=dict(sorted((proven | {name: _entry(content) for name, content in documents.items()}).items())),
     )
@@ -150,7 +152,7 @@ def seal_study(
 
 
 def _prove(
-    folder: Path, files: Mapping[str, Sequence[str]]
+    folder: Path, files: Mapping[str, Sequence[str]], words: Mapping[str, tuple[str, ...]]
 ) -> tuple[dict[str, TableEntry], dict[str, FileEntry]]:
     """Return the entries of tables and of their files, all of them checked.
 
@@ -161,11 +163,13 @@ def _prove(
     entries: dict[str, FileEntry] = {}
 
     def read(name: str) -> Any:
-        parts = [arrow_schema(TABLES[name]).empty_table()]
+        table, parts = TABLES[name], list[Any]()
         for file in files[name]:
-            entries[file], part = _read(folder, name, file)
+            if not parts:  # all files have the columns of the first
+                table = table.narrowed(_columns(folder / file))
+            entries[file], part = _read(folder, table, file)
             parts.append(part)
-        return pa.concat_tables(parts)
+        return pa.concat_tables(parts or [arrow_schema(table).empty_table()])
 
     referred = {parent.table for name in files for parent in TABLES[name].parents}
     held = {name: read(name) for name in sorted(referred & set(files))}
@@ -173,21 +177,28 @@ def _prove(
     for name in sorted(files):
         whole = held[name] if name in held else read(name)
         _check_not_empty({name: whole}, folder)
-        check_table(TABLES[name], whole)
-        check_parents(TABLES[name], whole, held)
-        tables[name] = TableEntry(whole.num_rows, row_sha256(whole), tuple(files[name]))
+        table = TABLES[name].with_words(words).narrowed(whole.column_names)
+        check_table(table, whole)
+        check_parents(table, whole, held)
+        tables[name] = _table_entry(whole, files[name])
     return tables, entries
 
 
-def _read(folder: Path, table: str, file: str) -> tuple[FileEntry, Any]:
+def _columns(path: Path) -> list[str]:
+    """Return the names of a Parquet file's columns."""
+    names: list[str] = open_parquet(path, read_bytes(path)).schema_arrow.names
+    return names
+
+
+def _read(folder: Path, table: Table, file: str) -> tuple[FileEntry, Any]:
     """Return a Parquet file's entry and its rows, from the same bytes."""
-    if not file.startswith(f"{table}/") or not file.endswith(".parquet"):
-        raise UsageError(f"{file} is no place for rows of {table}", expected=f"{table}/….parquet")
+    if not file.startswith(f"{table.name}/") or not file.endswith(".parquet"):
+        raise UsageError(f"{file} is no place for rows of {table.name}", expected=f"{table.name}/….parquet")
     content = read_bytes(folder / file)
     source = open_parquet(folder / file, content)
-    check_columns(TABLES[table], source.schema_arrow, folder / file)
-    rows = read_parquet(source, folder / file, list(TABLES[table].column_names))
-    return _entry(content, rows.num_rows), shape(TABLES[table], rows)
+    check_columns(table, source.schema_arrow, folder / file)
+    rows = read_parquet(source, folder / file, list(table.column_names))
+    return _entry(content, rows.num_rows), shape(table, rows)
 
 
 def check_place(folder: Path, study: str, names: Collection[str]) -> None:
@@ -258,6 +269,10 @@ def _check_not_empty(tables: Mapping[str, Any], where: object) -> None:
         raise DamagedError(
             "a table has no rows, and no data is not zero", found=", ".join(empty), where=where
         )
+
+
+def _table_entry(rows: Any, files: Sequence[str]) -> TableEntry:
+    return TableEntry(rows.num_rows, row_sha256(rows), tuple(rows.column_names), tuple(files))
 
 
 def _entry(content: bytes, rows: int | None = None) -> FileEntry:

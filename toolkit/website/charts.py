@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.decisions.interval import Interval
 from toolkit.decisions.values import Missing, Series, rounded
-from toolkit.website.theme import ACCENT, ARM_COLOURS, FAINT, INK, LIMIT, config
+from toolkit.website.theme import ACCENT, FAINT, INK, LIMIT, colours, config
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -47,12 +47,13 @@ def learning_curves(points: tuple[CurvePoint, ...], title: str) -> Chart | None:
     values = [
         {"arm": p.arm, "series": p.series, "step": p.step, "success": rounded(p.success)} for p in points
     ]
-    arms = [arm for arm in ARM_COLOURS if any(point.arm == arm for point in points)]
+    colour_of = colours(point.arm for point in points)
+    arms = list(colour_of)
     steps = sorted({point.step for point in points})
     colour = alt.Color(
         "arm:N",
         title=None,
-        scale=alt.Scale(domain=arms, range=[ARM_COLOURS[arm] for arm in arms]),
+        scale=alt.Scale(domain=arms, range=list(colour_of.values())),
         legend=alt.Legend(symbolOpacity=1, symbolType="stroke", symbolStrokeWidth=3),
     )
 

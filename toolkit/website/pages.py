@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import toolkit
 from toolkit.decisions.interval import Interval
+from toolkit.decisions.plan import place_of
 from toolkit.decisions.provenance import rows_query
 from toolkit.decisions.values import Series
 from toolkit.prereg.verification import PROMISE
@@ -169,8 +170,7 @@ def _matrix(case: Case) -> list[dict[str, Any]]:
             "runs": [
                 run["run_id"]
                 for run in runs
-                if run["role"] in case.book.plan.roles
-                and cell.holds(run["condition"], run["scale_rewards"], run["arm"], run["seed"])
+                if run["role"] in case.book.plan.roles and cell.holds(*place_of(run))
             ],
         }
         for cell in case.book.plan.cells

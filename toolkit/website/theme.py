@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from itertools import cycle
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 # vl-convert carries this font, so that text is measured alike on every machine.
 FONT = "Liberation Sans"
@@ -15,10 +19,18 @@ ARM_COLOURS = {
     "blocking": "#009e73",
     "blocking_paired": "#cc79a7",
 }
+OTHERS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555")
 INK = "#1b1f24"
 FAINT = "#8a929c"
 ACCENT = "#0072b2"
 LIMIT = "#d55e00"
+
+
+def colours(arms: Iterable[str]) -> dict[str, str]:
+    """Return the colour of every arm, in the order in which charts list them: first those known here."""
+    listed = dict.fromkeys(arms)
+    known = {arm: colour for arm, colour in ARM_COLOURS.items() if arm in listed}
+    return known | dict(zip((arm for arm in listed if arm not in known), cycle(OTHERS), strict=False))
 
 
 def config() -> dict[str, Any]:

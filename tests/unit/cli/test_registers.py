@@ -38,7 +38,7 @@ def test_the_digest_is_shown_to_people_too(toolkit: Callable[..., Result], publi
 
 def test_the_digest_can_be_computed_from_the_manifest_alone(published: Study) -> None:
     document = json.loads((published.folder / "MANIFEST.json").read_bytes())
-    said = {name: document[name] for name in ("study", "evidence", "schema_version", "registration")}
+    said = {name: document[name] for name in ("study", "evidence", "schema_version", "registration", "words")}
     said["tables"] = {name: entry["row_sha256"] for name, entry in document["tables"].items()}
     canonical = json.dumps(said, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     assert hashlib.sha256(canonical.encode()).hexdigest() == published.manifest.logical_sha256

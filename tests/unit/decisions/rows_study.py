@@ -129,10 +129,12 @@ def write_rows_study(
             content = path.read_bytes()
             entries[file] = FileEntry(hashlib.sha256(content).hexdigest(), len(content), part.num_rows)
         whole = pa.concat_tables(parts.values(), promote_options="default")
-        tables_of[name] = TableEntry(whole.num_rows, row_sha256(whole), tuple(parts))
+        tables_of[name] = TableEntry(
+            whole.num_rows, row_sha256(whole), TABLES[name].column_names, tuple(parts)
+        )
     named = RegistrationRef(*registration, dict(amendments or {}))
     version = toolkit.__version__
-    write_manifest(folder, Manifest("rows", "rows", SCHEMA_VERSION, version, named, tables_of, entries))
+    write_manifest(folder, Manifest("rows", "rows", SCHEMA_VERSION, version, named, {}, tables_of, entries))
     return open_study(folder)
 
 

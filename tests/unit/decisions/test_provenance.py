@@ -65,6 +65,11 @@ class Row(dict[str, Any]):
             self._seen.add(self._number)
         return super().__getitem__(name)
 
+    def get(self, name: str, default: Any = None) -> Any:
+        if name not in self:
+            return default
+        return self[name]
+
 
 def endpoint_ids() -> list[str]:
     import tomllib

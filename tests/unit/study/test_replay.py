@@ -65,7 +65,9 @@ def changed(study: Study, folder: Path, table: str, change: Callable[[list[dict[
         hashlib.sha256(content).hexdigest(), len(content), len(rows)
     )
     tables = {
-        name: type(entry)(entry.rows, entry.row_sha256, tuple(f for f in entry.files if f in files))
+        name: type(entry)(
+            entry.rows, entry.row_sha256, entry.columns, tuple(f for f in entry.files if f in files)
+        )
         for name, entry in manifest.tables.items()
         if name in KEPT
     }

@@ -12,7 +12,7 @@ from toolkit.errors import DamagedError, VerificationError
 from toolkit.registers.card import splits
 from toolkit.registers.schema import TABLES
 from toolkit.registers.study import Study, open_study
-from toolkit.registers.task_tables import POOLS as SPLITS
+from toolkit.registers.vocabulary import POOLS as SPLITS
 from toolkit.study.task_pools import task_row, verify
 from toolkit.tasks.pools import POOLS, load_task
 
