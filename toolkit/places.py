@@ -39,6 +39,11 @@ class Home:
         return self.root / "cards"
 
     @property
+    def mappings(self) -> Path:
+        """The folder that says, study by study, how somebody's own table becomes registers."""
+        return self.root / "mappings"
+
+    @property
     def site(self) -> Path:
         """The folder of the generated site."""
         return Path("site") if self.is_shipped else self.root / "site"

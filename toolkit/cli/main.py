@@ -32,6 +32,7 @@ COMMANDS = {
     "explain": "explain",
     "verify-prereg": "verify_prereg",
     "verify-token": "verify_token",
+    "new-study": "new_study",
     "freeze": "freeze",
     "amend": "amend",
     "deviate": "amend",

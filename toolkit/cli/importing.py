@@ -1,0 +1,116 @@
+"""`toolkit registers import`: any study in, from its own table of episodes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from toolkit.cli.output import json_option, marked, print_json
+from toolkit.cli.progress import steps
+from toolkit.errors import IncompleteError, UsageError
+from toolkit.places import Home, find_home
+
+if TYPE_CHECKING:
+    from toolkit.study.importing import Import, Imported
+
+SHOWN = 5
+
+
+@click.command("import")
+@click.argument("study")
+@click.argument("table", type=click.Path(path_type=Path))
+@click.option(
+    "--mapping",
+    type=click.Path(path_type=Path),
+    help="File that says how to read the table; mappings/STUDY.toml if left out.",
+)
+@click.option("--check", is_flag=True, help="Write nothing; compare with what is there, byte by byte.")
+@json_option
+def import_registers(*, study: str, table: Path, mapping: Path | None, check: bool, as_json: bool) -> None:
+    """Make the registers of STUDY from TABLE, its own table of episodes: CSV, JSON lines or Parquet.
+
+    A mapping says which of its columns is which; `toolkit new-study STUDY --table TABLE` writes one. The
+    registration that it names has to be frozen. Rows are converted exactly or refused, with their number;
+    the registers are verified and decided on before they are put in place.
+
+    \b
+    Examples:
+      toolkit registers import my-study episodes.csv
+      toolkit registers import my-study episodes.parquet --mapping elsewhere.toml --json
+      toolkit registers import my-study episodes.csv --check
+    """
+    from toolkit.study.importing import check_import, import_study
+
+    home = find_home()
+    if home.is_shipped:
+        raise UsageError(
+            "there is no project here to import into",
+            where=Path.cwd(),
+            remedy=f"start one in this folder: toolkit new-study {study} --table {table}",
+        )
+    wanted = _wanted(home, study, table, mapping or home.mappings / f"{study}.toml")
+    folder = home.registers / study
+    with steps(f"import {study}") as progress:
+        done = (check_import if check else import_study)(wanted, folder, progress)
+    outcome = "identical" if check else "written"
+    if as_json:
+        print_json(_document(done, folder, outcome))
+    else:
+        _show(done, folder, outcome)
+
+
+def _wanted(home: Home, study: str, table: Path, mapping: Path) -> Import:
+    from toolkit.files import read_text
+    from toolkit.prereg.registration import load_registration
+    from toolkit.registers.imported.mapping import read_mapping
+    from toolkit.study.importing import Import
+
+    if not mapping.is_file():
+        raise IncompleteError(
+            f"there is no mapping for {study}",
+            where=mapping,
+            remedy=f"toolkit new-study {study} --table {table} writes one to be looked over",
+        )
+    read = read_mapping(mapping)
+    if read.study != study:
+        raise UsageError("the mapping is of another study", expected=study, found=read.study, where=mapping)
+    return Import(
+        table,
+        mapping,
+        read_text(home.cards / f"{study}.md"),
+        load_registration(home.registration_folder(read.registration)),
+    )
+
+
+def _document(done: Imported, folder: Path, outcome: str) -> dict[str, object]:
+    return {
+        "study": done.manifest.study,
+        "folder": str(folder),
+        "outcome": outcome,
+        "rows": {name: entry.rows for name, entry in done.manifest.tables.items()},
+        "logical_sha256": done.manifest.logical_sha256,
+        "registered_runs": {"present": list(done.present), "absent": list(done.absent)},
+        "unregistered_runs": list(done.unregistered),
+        "verdicts": done.decided,
+    }
+
+
+def _show(done: Imported, folder: Path, outcome: str) -> None:
+    from rich.text import Text
+
+    from toolkit.cli.output import console
+
+    manifest, out = done.manifest, console()
+    rows = ", ".join(f"{entry.rows} {name}" for name, entry in manifest.tables.items() if name != "decisions")
+    out.print(f"{manifest.study}: {outcome} in {folder}", soft_wrap=True, highlight=False, markup=False)
+    out.print(f"  {rows}", soft_wrap=True, highlight=False, markup=False)
+    registered = len(done.present) + len(done.absent)
+    out.print(f"  {len(done.present)} of {registered} registered runs", highlight=False)
+    for what, names in (("absent", done.absent), ("not registered, and not decided on", done.unregistered)):
+        if names:
+            more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+            out.print(f"  {what}: {', '.join(names[:SHOWN])}{more}", soft_wrap=True, markup=False)
+    for rule, verdict in done.decided.items():
+        out.print(Text.assemble(f"  {rule} ", marked(verdict)))

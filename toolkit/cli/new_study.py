@@ -1,0 +1,108 @@
+"""`toolkit new-study`: the files that a study begins with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from toolkit.cli.output import json_option, print_json
+from toolkit.errors import IncompleteError, UsageError
+from toolkit.places import find_home
+
+NAME = "letters, digits, hyphens and underscores, a letter or digit first, at most 64"
+
+
+@click.command("new-study")
+@click.argument("name")
+@click.option(
+    "--table",
+    type=click.Path(path_type=Path),
+    help="Table of episodes, of a pilot for instance: arms, seeds, steps and columns are read off it.",
+)
+@click.option(
+    "--into",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder of the project; the one you are in, or a new one here, if left out.",
+)
+@click.option(
+    "--repository",
+    default="OWNER/NAME",
+    show_default=True,
+    help="Where the registers will be published on the Hub; stands in the card.",
+)
+@json_option
+def new_study(*, name: str, table: Path | None, into: Path | None, repository: str, as_json: bool) -> None:
+    """Begin study NAME: its rules and protocol, the mapping of its table, its card. Nothing is overwritten.
+
+    What is yours to say is marked FILL IN; `toolkit freeze` refuses rules in which it still stands.
+
+    \b
+    Examples:
+      toolkit new-study my-study --into my-project
+      toolkit new-study my-study --table pilot.csv --into my-project
+      toolkit new-study my-study --table pilot.csv --repository me/my-study --into my-project --json
+    """
+    from toolkit.files import write_all
+    from toolkit.registers.imported.source import read_source
+    from toolkit.registers.manifest import STUDY_NAME
+    from toolkit.study.outline import blank, outlined
+    from toolkit.study.scaffold import scaffold
+
+    if not STUDY_NAME.fullmatch(name):
+        raise UsageError("a study has another sort of name", expected=NAME, found=name)
+    root = into or _project()
+    outline = outlined(name, read_source(table)) if table else blank(name)
+    files = {path: text for path, text in scaffold(outline, repository).items() if _is_new(root / path)}
+    write_all(root, {path: text.encode() for path, text in files.items()})
+    if as_json:
+        print_json(
+            {
+                "study": name,
+                "folder": str(root),
+                "files": sorted(files),
+                "columns": outline.columns,
+                "unused": list(outline.unused),
+            }
+        )
+        return
+    click.echo(f"{name}: begun in {root}")
+    for path in sorted(files):
+        click.echo(f"  {path}")
+    if table:
+        for target, column in outline.columns.items():
+            click.echo(f"  {target} is the table's {column!r}")
+        if outline.unused:
+            click.echo(f"  not used: {', '.join(outline.unused)}")
+        click.echo("  guessed by name: look the mapping over")
+    click.echo("next: fill in what says FILL IN, then")
+    named = table or "TABLE"
+    for command in (f"freeze {name}", f"registers import {name} {named}", "decide --all", "site build"):
+        click.echo(f"  toolkit {command}")
+
+
+def _project() -> Path:
+    """Return the project that the reader stands in, or where a new one begins: here."""
+    try:
+        home = find_home()
+    except IncompleteError:
+        return Path.cwd()
+    return Path.cwd() if home.is_shipped else home.root
+
+
+def _is_new(path: Path) -> bool:
+    """Whether a file can be written; the mark of an empty folder may be there already.
+
+    Raises:
+        IncompleteError: something is there.
+    """
+    if not path.exists():
+        return True
+    if path.name == ".gitkeep":
+        return False
+    raise IncompleteError(
+        "the study was begun already, and nothing is overwritten",
+        found=path.name,
+        where=path,
+        remedy="go on with it, remove it, or give another name",
+    )

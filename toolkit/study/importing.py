@@ -1,0 +1,197 @@
+"""Importing a study that somebody else ran: their table, their registration, and what it decides on them.
+
+1. The mapping and the table are read; the registration is the frozen one that the mapping names.
+2. Rows are converted, named, numbered and counted.
+3. The registers are written beside their place and verified.
+4. The registration decides on them; its decisions become a register, too, and the study is put in its place.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from toolkit.decisions.case import open_case
+from toolkit.decisions.plan import place_of
+from toolkit.decisions.rulebook import load_rulebook
+from toolkit.decisions.stored import decision_rows
+from toolkit.errors import DamagedError
+from toolkit.files import read_bytes
+from toolkit.registers.arrow import to_arrow
+from toolkit.registers.imported.mapping import read_mapping
+from toolkit.registers.imported.source import read_source
+from toolkit.registers.imported.tables import tables_of
+from toolkit.registers.imported.writing import write_imported
+from toolkit.registers.manifest import RegistrationRef
+from toolkit.registers.row_tables import DECISIONS
+from toolkit.registers.study import Study, open_study
+from toolkit.registers.writer import compare_built
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import polars as pl
+
+    from toolkit.decisions.plan import Plan
+    from toolkit.prereg.registration import Registration
+    from toolkit.registers.manifest import Manifest
+
+MAPPING = "source/mapping.toml"
+ORIGIN = "source/table.json"
+REGISTRATION = "prereg"
+
+
+@dataclass(frozen=True)
+class Import:
+    """What is to be imported.
+
+    Args:
+        table: file with the table of episodes.
+        mapping: file that says how to read it.
+        card: source of the dataset card.
+        registration: the frozen registration that the mapping names.
+    """
+
+    table: Path
+    mapping: Path
+    card: str
+    registration: Registration
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What an import gave.
+
+    Args:
+        manifest: of the study.
+        decided: rule → verdict.
+        present: registered runs that are there.
+        absent: registered runs that are not: condition, arm and seed, in words.
+        unregistered: runs that are there, and that no line of the registered matrix has.
+    """
+
+    manifest: Manifest
+    decided: dict[str, str]
+    present: tuple[str, ...]
+    absent: tuple[str, ...]
+    unregistered: tuple[str, ...]
+
+
+def import_study(wanted: Import, folder: Path, progress: Callable[[str], None]) -> Imported:
+    """Import a study; the same files give the same bytes.
+
+    Args:
+        wanted: what to import.
+        folder: the study's repository; an earlier import of the same study is replaced.
+        progress: told what is being done.
+
+    Raises:
+        IncompleteError: a file is missing, or the folder holds something else.
+        DamagedError: the table, the mapping, the card or the rules do not fit each other.
+    """
+    progress("reading the table")
+    mapping = read_mapping(wanted.mapping)  # 1
+    registration = wanted.registration
+    if mapping.registration != registration.name:
+        raise DamagedError(
+            "the mapping belongs to another registration",
+            expected=registration.name,
+            found=mapping.registration,
+            where=wanted.mapping,
+        )
+    source = read_source(wanted.table)
+    progress("converting rows")
+    tables = tables_of(source, mapping)  # 2
+    amendments = {amendment.id: amendment.sha256 for amendment in registration.amendments}
+    book = load_rulebook(registration.rules, [amendment.rules for amendment in registration.amendments])
+    documents = {
+        MAPPING: mapping.text.encode(),
+        ORIGIN: _origin(wanted.table, source.height),
+        **_registered(registration),
+    }
+
+    def write(place: Path, whole: dict[str, pl.DataFrame]) -> Manifest:
+        return write_imported(
+            place,
+            whole,
+            study=mapping.study,
+            registration=RegistrationRef(registration.name, registration.sha256, amendments),
+            words=book.terms.words,
+            card=wanted.card,
+            documents=documents,
+        )
+
+    with tempfile.TemporaryDirectory() as scratch:
+        progress("writing registers")
+        write(Path(scratch) / mapping.study, tables)  # 3
+        progress("deciding")
+        study = open_study(Path(scratch) / mapping.study)
+        engine = open_case(study, registration, recompute=True).engine  # 4
+        decisions = engine.decide_all()
+        tables[DECISIONS.name] = _frame(decision_rows(decisions, engine.inputs_sha256))
+        found = _compared(book.plan, study)
+    progress("writing registers")
+    return Imported(write(folder, tables), {d.rule: d.verdict for d in decisions}, *found)
+
+
+def check_import(wanted: Import, folder: Path, progress: Callable[[str], None]) -> Imported:
+    """Check that a study is, byte for byte, what its table gives; arguments and errors as `import_study`.
+
+    Raises:
+        VerificationError: a file differs.
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        done = import_study(wanted, Path(scratch) / folder.name, progress)
+        compare_built(folder, Path(scratch) / folder.name, done.manifest, "import the table again")
+    return done
+
+
+def _frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
+    import polars as pl
+
+    frame = pl.from_arrow(to_arrow(DECISIONS, rows))
+    if not isinstance(frame, pl.DataFrame):
+        raise TypeError(frame)
+    return frame
+
+
+def _origin(table: Path, rows: int) -> bytes:
+    """Return which table the registers were made from: it need not lie beside them."""
+    content = read_bytes(table)
+    document = {
+        "table": table.name,
+        "bytes": len(content),
+        "sha256": hashlib.sha256(content).hexdigest(),
+        "rows": rows,
+    }
+    return (json.dumps(document, indent=2, sort_keys=True) + "\n").encode()
+
+
+def _registered(registration: Registration) -> dict[str, bytes]:
+    """Return the registration's files: registers that travel alone can be decided where they arrive."""
+    folder = registration.folder
+    return {
+        f"{REGISTRATION}/{registration.name}/{path.relative_to(folder).as_posix()}": read_bytes(path)
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+    }
+
+
+def _compared(plan: Plan, study: Study) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Return the registered runs that are there, the places that are empty, and the runs of no place."""
+    places = [
+        (cell.condition, cell.scale_rewards, arm, seed)
+        for cell in plan.cells
+        for arm in cell.arms
+        for seed in cell.seeds
+    ]
+    runs = {place_of(run): run["run_id"] for run in study.rows("runs")}
+    return (
+        tuple(runs[place] for place in places if place in runs),
+        tuple(f"{place[0]} {place[2]} seed {place[3]}" for place in places if place not in runs),
+        tuple(name for place, name in runs.items() if place not in places),
+    )

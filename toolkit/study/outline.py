@@ -1,0 +1,191 @@
+"""What can be said of a new study before its owner says more: read off a table, or names to begin with."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from toolkit.errors import UsageError
+from toolkit.registers.imported.mapping import REQUIRED
+from toolkit.registers.imported.source import ROW
+
+if TYPE_CHECKING:
+    import polars as pl
+
+NAMES = {
+    "run_id": ("run_id", "run", "run_name"),
+    "condition": ("condition", "setting", "environment", "env"),
+    "arm": ("arm", "variant", "treatment", "method", "algorithm", "agent", "policy", "model"),
+    "seed": ("seed", "rng", "rng_seed", "random_seed", "run_seed"),
+    "step": ("step", "training_step", "global_step", "iteration", "epoch"),
+    "pool": ("pool", "split"),
+    "regime": ("regime", "noise", "difficulty"),
+    "task": ("task", "task_id", "problem", "problem_id", "question", "question_id", "item", "instance"),
+    "schedule": ("schedule", "trial", "repeat", "repetition", "sample", "attempt", "rollout"),
+    "true_success": ("true_success", "success", "solved", "correct", "passed", "is_correct", "resolved"),
+    "observed_reward": ("observed_reward", "graded", "observed_success"),
+    "calls": ("calls", "tool_calls", "n_calls"),
+    "launched_at": ("launched_at", "started_at", "started", "start_time"),
+    "prompt": ("prompt", "question_text"),
+}
+"""Column of the registers → names that tables have for it, the likeliest first."""
+
+CONSTANTS = {
+    "condition": "main",
+    "role": "primary",
+    "status": "COMPLETE",
+    "phase": "final",
+    "pool": "tasks",
+    "regime": "standard",
+    "step": "0",
+}
+"""What a study without such a column says in every row."""
+
+# A column with more different values than this is no list of arms, pools or regimes.
+MOST_WORDS = 20
+_ARMS = 2
+_PLACE = ("condition", "arm", "seed", "pool", "regime", "step")
+
+
+@dataclass(frozen=True)
+class Outline:
+    """A new study as far as it is known.
+
+    Args:
+        name: its name.
+        columns: column of the registers → column of the table.
+        constants: column of the registers → the value of all rows.
+        values: column of the registers → word of the table → word of the registers, where they differ.
+        conditions, arms, pools, regimes: its words.
+        seeds, steps: of its runs and evaluations.
+        tasks: tasks of an evaluation.
+        schedules: episodes of an evaluation on each task.
+        unused: columns of the table that are none of the registers', as far as their names say.
+    """
+
+    name: str
+    columns: dict[str, str]
+    constants: dict[str, str]
+    values: dict[str, dict[str, str]]
+    conditions: tuple[str, ...]
+    arms: tuple[str, ...]
+    pools: tuple[str, ...]
+    regimes: tuple[str, ...]
+    seeds: tuple[int, ...]
+    steps: tuple[int, ...]
+    tasks: int
+    schedules: int
+    unused: tuple[str, ...] = ()
+
+
+def blank(name: str) -> Outline:
+    """Return the outline of a study of which nothing is known: two arms, three seeds, one evaluation."""
+    asked = [target for target in REQUIRED if target not in CONSTANTS]
+    return Outline(
+        name=name,
+        columns={target: target for target in asked},
+        constants=dict(CONSTANTS),
+        values={},
+        conditions=("main",),
+        arms=("treatment", "control"),
+        pools=("tasks",),
+        regimes=("standard",),
+        seeds=(0, 1, 2),
+        steps=(0,),
+        tasks=50,
+        schedules=1,
+    )
+
+
+def outlined(name: str, table: pl.DataFrame) -> Outline:
+    """Return the outline of a study whose table of episodes, or of a pilot's, is at hand.
+
+    Args:
+        name: its name.
+        table: the table, as `read_source` returns it.
+
+    Raises:
+        UsageError: the table has no column that could be its arms, seeds, tasks or successes.
+    """
+    import polars as pl
+
+    columns = _guessed(table)
+    constants = {target: value for target, value in CONSTANTS.items() if target not in columns}
+    if "step" in columns:
+        constants["phase"] = "periodic"
+    words = {name: _words(table, columns, constants, name) for name in ("condition", "arm", "pool", "regime")}
+    place = [columns[name] for name in ("run_id", *_PLACE) if name in columns]
+    tasks = table.group_by(place).agg(tasks=pl.col(columns["task"]).n_unique()).get_column("tasks").max()
+    trials = table.group_by([*place, columns["task"]]).len().get_column("len").max()
+    return Outline(
+        name=name,
+        columns=columns,
+        constants=constants,
+        values={
+            target: {text: word for text, word in mapped.items() if text != word}
+            for target, mapped in words.items()
+            if target in columns and any(text != word for text, word in mapped.items())
+        },
+        conditions=tuple(words["condition"].values()),
+        arms=tuple(words["arm"].values()),
+        pools=tuple(words["pool"].values()),
+        regimes=tuple(words["regime"].values()),
+        seeds=_numbers(table, columns, "seed"),
+        steps=_numbers(table, columns, "step") if "step" in columns else (0,),
+        tasks=int(str(tasks)),
+        schedules=int(str(trials)),
+        unused=tuple(name for name in table.columns if name not in {ROW, *columns.values()}),
+    )
+
+
+def _guessed(table: pl.DataFrame) -> dict[str, str]:
+    """Return which column of a table is which, by their names."""
+    named = [name for name in table.columns if name != ROW]
+    plain = {re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_"): name for name in named}
+    found = {target: [plain[name] for name in names if name in plain] for target, names in NAMES.items()}
+    columns = {target: likely[0] for target, likely in found.items() if likely}
+    absent = [target for target in REQUIRED if target not in columns and target not in CONSTANTS]
+    if absent:
+        raise UsageError(
+            f"no column of the table has a name that says it is the {absent[0]}",
+            expected="; ".join(f"{target}: {', '.join(NAMES[target])}" for target in absent),
+            found=", ".join(plain.values()),
+            remedy="leave out --table, and name the columns in the mapping; or rename them",
+        )
+    return columns
+
+
+def _words(
+    table: pl.DataFrame, columns: dict[str, str], constants: dict[str, str], target: str
+) -> dict[str, str]:
+    """Return the words of a column, each with the word that registers can have for it."""
+    import polars as pl
+
+    if target not in columns:
+        return {constants[target]: constants[target]}
+    texts = table[columns[target]].drop_nulls().cast(pl.String).unique().sort().to_list()
+    words = [re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_") for text in texts]
+    words = [word if word[:1].isalpha() else f"{target}_{word}" for word in words]
+    if len(texts) > MOST_WORDS or len(set(words)) < len(words) or (target == "arm" and len(texts) < _ARMS):
+        raise UsageError(
+            f"column {columns[target]!r} does not hold the {target}s of a study",
+            expected=f"{_ARMS if target == 'arm' else 1} to {MOST_WORDS} words that can be told apart",
+            found=", ".join(texts[:5]) + (", ..." if len(texts) > 5 else ""),  # noqa: PLR2004 - to be read
+            remedy="leave out --table, and name the columns in the mapping; or rename them",
+        )
+    return dict(zip(texts, words, strict=True))
+
+
+def _numbers(table: pl.DataFrame, columns: dict[str, str], target: str) -> tuple[int, ...]:
+    import polars as pl
+
+    cells = table[columns[target]].cast(pl.String, strict=False).str.replace(r"\.0+$", "")
+    numbers = cells.cast(pl.Int64, strict=False).drop_nulls().unique().sort().to_list()
+    if not numbers:
+        raise UsageError(
+            f"column {columns[target]!r} does not hold the {target}s of a study",
+            expected="whole numbers",
+            found=", ".join(map(str, table[columns[target]].head(3).to_list())),
+        )
+    return tuple(numbers)
