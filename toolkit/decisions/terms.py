@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 SCALED = "group"
 
-_WORD = re.compile(r"[A-Za-z0-9][\w.-]{0,59}", re.ASCII)
+# The words of a pool name splits, and those of an arm stand in tables of columns: plain names everywhere.
+_WORD = re.compile(r"[A-Za-z]\w{0,59}", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def read_terms(content: dict[str, Any], cells: list[Any]) -> Terms:
         if wrong or not listed or len(set(listed)) != len(listed):
             raise RuleError(
                 f"the words of {name!r} are not a list of words, each once",
-                expected="letters, digits, underscores, dots and hyphens, at most 60",
+                expected="letters, digits and underscores, a letter first, at most 60",
                 found=", ".join(wrong or listed) or "none",
                 where="words",
             )

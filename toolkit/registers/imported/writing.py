@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from toolkit.errors import DamagedError
 from toolkit.files import replacing, write_all
 from toolkit.registers.arrow import shape
 from toolkit.registers.card import dataset_card
 from toolkit.registers.parquet import parquet_bytes
 from toolkit.registers.row_tables import EPISODES
-from toolkit.registers.schema import TABLES
+from toolkit.registers.schema import RUNS, TABLES
+from toolkit.registers.vocabulary import WORDS
 from toolkit.registers.writer import check_place, seal_study, split_table
 
 if TYPE_CHECKING:
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 
     from toolkit.registers.columns import Table
     from toolkit.registers.manifest import Manifest, RegistrationRef
+
+SHOWN = 5
 
 
 def write_imported(
@@ -49,6 +53,7 @@ def write_imported(
             what was in the folder is left.
     """
     check_place(folder, study, ())
+    _check_words(tables[EPISODES.name], tables[RUNS.name], words)
     parts = {
         name: _parts(TABLES[name].with_words(words).narrowed(table.columns), table)
         for name, table in tables.items()
@@ -68,6 +73,22 @@ def write_imported(
             },
             words=words,
         )
+
+
+def _check_words(episodes: pl.DataFrame, runs: pl.DataFrame, words: Mapping[str, tuple[str, ...]]) -> None:
+    """Check that rows say only words that are declared."""
+    for column, own in WORDS.items():
+        said = (runs if column in runs.columns else episodes)[column].unique().sort().to_list()
+        declared = words.get(column, own)
+        unknown = [word for word in said if word not in declared]
+        if unknown:
+            raise DamagedError(
+                f"the table says a word for {column} that the registration does not declare",
+                expected=", ".join(declared),
+                found=", ".join(unknown[:SHOWN]) + (", ..." if len(unknown) > SHOWN else ""),
+                remedy=f"translate it under [values.{column}] of the mapping, or declare it under [words] of "
+                "the rules before they are frozen",
+            )
 
 
 def _parts(table: Table, rows: pl.DataFrame) -> dict[str, Any]:

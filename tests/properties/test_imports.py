@@ -1,0 +1,65 @@
+"""Importing counts what is in the table, in whatever order its rows stand."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.registers.imported.test_mapping import MAPPING
+from toolkit.registers.imported.mapping import parse_mapping
+from toolkit.registers.imported.source import ROW
+from toolkit.registers.imported.tables import tables_of
+
+if TYPE_CHECKING:
+    import random
+
+NAMED = parse_mapping(
+    MAPPING.replace('task = "problem"', 'task = "problem"\nschedule = "trial"\nstep = "at"').replace(
+        "step = 0\n", ""
+    )
+)
+KEY = st.tuples(
+    st.sampled_from(["A-1", "two"]),
+    st.integers(0, 2),
+    st.sampled_from([0, 10, 200]),
+    st.sampled_from(["a", "b", "ä", "10", "9"]),
+    st.integers(0, 3),
+)
+
+
+def frame(episodes: list[tuple[tuple[Any, ...], bool]]) -> pl.DataFrame:
+    names = ("agent", "rng", "at", "problem", "trial")
+    rows = [{**dict(zip(names, map(str, key), strict=True)), "solved": str(won)} for key, won in episodes]
+    return pl.DataFrame(rows).with_row_index(ROW, offset=1)
+
+
+@given(st.dictionaries(KEY, st.booleans(), min_size=1), st.randoms(use_true_random=False))
+def test_rows_are_counted_in_any_order(won: dict[tuple[Any, ...], bool], order: random.Random) -> None:
+    episodes = list(won.items())
+    made = tables_of(frame(episodes), NAMED)
+    played, solved = Counter[Any](), Counter[Any]()
+    for (agent, rng, at, _, _), success in episodes:
+        place = (f"main-{'one' if agent == 'A-1' else agent}-s{rng}", at)
+        played[place] += 1
+        solved[place] += success
+    counted = made["evaluations"].select("run_id", "step", "episodes", "successes").rows()
+    assert counted == sorted((run, at, n, solved[run, at]) for (run, at), n in played.items())
+    names = dict(made["task_pools"].select("index", "task_id").rows())
+    found = {
+        (run, step, names[task], schedule): success
+        for run, step, task, schedule, success in made["episodes"]
+        .select("run_id", "step", "task", "schedule", "true_success")
+        .iter_rows()
+    }
+    assert len(found) == len(episodes)
+    assert all(
+        found[f"main-{'one' if agent == 'A-1' else agent}-s{rng}", at, problem, trial] == success
+        for (agent, rng, at, problem, trial), success in episodes
+    )
+    order.shuffle(episodes)
+    again = tables_of(frame(episodes), NAMED)
+    assert all(again[name].equals(table) for name, table in made.items())

@@ -1,0 +1,146 @@
+"""A registration may declare words of its own; then its rules and its rows speak those, and no others."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.unit.decisions.study import RULES, rule
+from toolkit.decisions.measure import measure
+from toolkit.decisions.provenance import rows_query
+from toolkit.decisions.rulebook import load_rulebook
+from toolkit.decisions.values import Missing, Series
+from toolkit.errors import RuleError
+
+WORDS = '[words]\narm = ["chance", "optimism"]\nregime = ["calm"]\npool = ["levers"]\n'
+OWN = (
+    (RULES + WORDS + rule("A", "mean(gap) > 0"))
+    .replace('["paired", "independent"]', '["optimism", "chance"]')
+    .replace('["paired"]', '["optimism"]')
+    .replace('pool = "validation", regime = "clean"', 'pool = "levers", regime = "calm"')
+    .replace('scale_rewards = "group"\n', "")
+)
+
+
+def test_rules_speak_the_words_that_are_declared() -> None:
+    book = load_rulebook(OWN)
+    assert book.terms.words == {
+        "arm": ("chance", "optimism"),
+        "regime": ("calm",),
+        "pool": ("levers",),
+    }
+    assert book.endpoints["gap"].arms == ("optimism", "chance")
+
+
+def test_without_a_declaration_the_toolkits_hold() -> None:
+    assert load_rulebook(RULES + rule("A", "mean(gap) > 0")).terms.words == {}
+
+
+DEFECTS = {
+    "undeclared_arm": (OWN.replace('"optimism"', '"hope"', 1), "unknown arm"),
+    "toolkit_arm": (
+        OWN.replace('arms = ["optimism", "chance"]', 'arms = ["paired", "chance"]', 1),
+        "unknown arm",
+    ),
+    "undeclared_arm_of_an_endpoint": (
+        re.sub(r'(\[endpoints.gap\].*?arms = )\["optimism"', r'\1["paired"', OWN, flags=re.DOTALL),
+        "has arms other than chance, optimism",
+    ),
+    "undeclared_regime": (OWN.replace('regime = "calm"', 'regime = "storm"'), "never says 'storm'"),
+    "toolkit_regime": (OWN.replace('regime = "calm"', 'regime = "clean"'), "never says 'clean'"),
+    "undeclared_pool": (OWN.replace('pool = "levers"', 'pool = "test"'), "never says 'test'"),
+    "words_of_another_column": (OWN.replace("[words]\n", '[words]\nphase = ["late"]\n'), "does not know"),
+    "no_words": (OWN.replace('["calm"]\npool', "[]\npool"), "words of 'regime'"),
+    "a_word_twice": (OWN.replace('["calm"]\npool', '["calm", "calm"]\npool'), "words of 'regime'"),
+    "a_word_no_split_can_have": (OWN.replace('["levers"]', '["my-levers"]'), "words of 'pool'"),
+    "played_here_without_scaling": (
+        OWN.replace('condition = "X"\nnoise', 'regime = "clean"\ncondition = "X"\nnoise'),
+        "how rewards are scaled",
+    ),
+}
+
+
+@pytest.mark.parametrize("defect", DEFECTS)
+def test_another_word_is_refused(defect: str) -> None:
+    rules, problem = DEFECTS[defect]
+    assert rules != OWN
+    with pytest.raises(RuleError, match=problem):
+        load_rulebook(rules)
+
+
+DECIDES = {"role": "primary", "status": "COMPLETE"}
+
+
+class Held:
+    """Registers with one evaluation of each arm, as an import makes them: no scaling, nothing observed."""
+
+    name, is_summary = "held", False
+
+    def __init__(self, **more: object) -> None:
+        self._runs = [
+            {
+                "run_id": arm,
+                "condition": "X",
+                "arm": arm,
+                "seed": 0,
+                "role": "primary",
+                "status": "COMPLETE",
+                **more,
+            }
+            for arm in ("optimism", "chance")
+        ]
+
+    def has(self, table: str) -> bool:
+        return table in {"runs", "evaluations"}
+
+    def rows(self, table: str) -> list[dict[str, object]]:
+        if table == "runs":
+            return self._runs
+        where = {"phase": "periodic", "pool": "levers", "regime": "calm", "step": 20, "episodes": 10}
+        counts = {"optimism": 7, "chance": 4}
+        return [{"run_id": run, **where, "successes": count} for run, count in counts.items()]
+
+
+ONE_SEED = (
+    OWN.replace("seeds = [0, 1]", "seeds = [0]")
+    .replace("steps = [0, 20]\n", "steps = [20]\n")
+    .replace('over_steps = "auc"\n', "")
+)
+
+
+def measured(rules: str, registers: Held) -> object:
+    book = load_rulebook(rules)
+    return measure(book.endpoints["gap"], registers, book.plan)  # type: ignore[arg-type]
+
+
+def test_runs_without_scaling_are_found() -> None:
+    value = measured(ONE_SEED, Held())
+    assert isinstance(value, Series)
+    assert [float(v) for v in value.present()] == [0.3]  # type: ignore[union-attr, arg-type]
+    book = load_rulebook(ONE_SEED)
+    assert "scale_rewards" not in rows_query(book.endpoints["gap"], book.plan)
+
+
+def test_runs_that_say_a_scaling_are_others() -> None:
+    value = measured(ONE_SEED, Held(scale_rewards="none"))
+    assert isinstance(value, Series)
+    assert isinstance(value.present(), Missing)
+
+
+def test_a_column_that_was_left_out_is_missing_and_no_zero() -> None:
+    observed = ONE_SEED.replace('count = "successes"', 'count = "observed_successes"')
+    value = measured(observed, Held())
+    assert isinstance(value, Series)
+    present = value.present()
+    assert isinstance(present, Missing)
+    assert not present.not_run
+    assert "observed_successes" in present.reasons[0]
+
+
+def test_a_fixed_column_that_was_left_out_makes_a_run_missing() -> None:
+    value = measured(ONE_SEED.replace("\n[words]", "\n[training]\ngroup_size = 8\n\n[words]"), Held())
+    assert isinstance(value, Series)
+    present = value.present()
+    assert isinstance(present, Missing)
+    assert "group_size None, and 8 is registered" in present.reasons[0]

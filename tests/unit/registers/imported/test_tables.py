@@ -1,0 +1,205 @@
+"""A table of episodes becomes runs, episodes, evaluations and tasks; what contradicts itself is refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pytest
+
+from tests.unit.registers.imported.test_mapping import MAPPING
+from toolkit.errors import DamagedError, IncompleteError, UsageError
+from toolkit.registers.imported.mapping import parse_mapping
+from toolkit.registers.imported.source import read_source
+from toolkit.registers.imported.tables import tables_of
+from toolkit.registers.imported.writing import write_imported
+from toolkit.registers.manifest import RegistrationRef
+from toolkit.registers.study import Study, open_study
+from toolkit.registers.validation import verify_study
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ROWS = [
+    {"agent": agent, "rng": rng, "problem": problem, "solved": solved}
+    for agent, rng, problem, solved in (
+        ("two", 0, "p10", 1),
+        ("A-1", 0, "p9", 0),
+        ("A-1", 0, "p10", 1),
+        ("two", 0, "p9", 1),
+        ("A-1", 0, "p9", 1),
+        ("two", 0, "p9", 0),
+    )
+]
+WORDS = {"arm": ("one", "two"), "regime": ("standard",), "pool": ("tasks",)}
+REF = RegistrationRef("mine", "0" * 64, {})
+CARD = "---\nlicense: cc-by-4.0\n{{configs}}\n{{dataset_info}}\n---\n\n# Mine\n\nRows.\n\n{{tables}}\n"
+
+
+def source(tmp_path: Path, rows: list[dict[str, Any]], name: str = "table.csv") -> pl.DataFrame:
+    path = tmp_path / name
+    writers = {".csv": "write_csv", ".jsonl": "write_ndjson", ".parquet": "write_parquet"}
+    getattr(pl.DataFrame(rows, infer_schema_length=None), writers[path.suffix])(path)
+    return read_source(path)
+
+
+def tables(tmp_path: Path, rows: list[dict[str, Any]], mapping: str = MAPPING) -> dict[str, pl.DataFrame]:
+    return tables_of(source(tmp_path, rows), parse_mapping(mapping))
+
+
+def written(folder: Path, made: dict[str, pl.DataFrame], words: dict[str, tuple[str, ...]]) -> Study:
+    write_imported(
+        folder, made, study="mine", registration=REF, words=words, card=CARD, documents={"source/x.txt": b"x"}
+    )
+    return open_study(folder)
+
+
+def test_episodes_are_numbered_and_counted(tmp_path: Path) -> None:
+    made = tables(tmp_path, ROWS)
+    assert made["task_pools"].rows() == [("tasks", 0, "p10"), ("tasks", 1, "p9")]
+    places = made["episodes"].select("run_id", "task", "schedule", "true_success").rows()
+    assert places == [
+        ("main-one-s0", 0, 0, True),
+        ("main-one-s0", 1, 0, False),
+        ("main-one-s0", 1, 1, True),
+        ("main-two-s0", 0, 0, True),
+        ("main-two-s0", 1, 0, True),
+        ("main-two-s0", 1, 1, False),
+    ]
+    counts = made["evaluations"].select("run_id", "episodes", "successes").rows()
+    assert counts == [("main-one-s0", 3, 2), ("main-two-s0", 3, 2)]
+    assert made["runs"].select("run_id", "arm", "seed", "episodes").rows() == [
+        ("main-one-s0", "one", 0, 3),
+        ("main-two-s0", "two", 0, 3),
+    ]
+
+
+def test_tasks_that_are_numbers_are_in_their_order(tmp_path: Path) -> None:
+    rows = [{**ROWS[0], "problem": name} for name in ("10", "9", "100")]
+    assert tables(tmp_path, rows)["task_pools"]["task_id"].to_list() == ["9", "10", "100"]
+
+
+@pytest.mark.parametrize("name", ["table.csv", "table.jsonl", "table.parquet"])
+def test_every_sort_of_table_gives_the_same(tmp_path: Path, name: str) -> None:
+    made = tables_of(source(tmp_path, ROWS, name), parse_mapping(MAPPING))
+    assert {k: v.rows() for k, v in made.items()} == {k: v.rows() for k, v in tables(tmp_path, ROWS).items()}
+
+
+def test_what_was_not_recorded_is_not_there(tmp_path: Path) -> None:
+    study = written(tmp_path / "mine", tables(tmp_path, ROWS), WORDS)
+    verify_study(study)
+    absent = {"calls", "ended", "schedule_seed", "observed_reward", "transient"}
+    assert not absent & set(study.table("episodes").column_names)
+    assert not {"fault_rate", "group_size", "launched_at"} & set(study.rows("runs")[0])
+    assert study.table("runs").column("arm").choices == ("one", "two")
+
+
+def test_what_was_recorded_is_counted(tmp_path: Path) -> None:
+    rows = [
+        {**row, "seen": row["solved"] * (n % 2), "n": n, "end": "finished" if n else "budget_exceeded"}
+        for n, row in enumerate(ROWS)
+    ]
+    mapping = MAPPING.replace(
+        'task = "problem"', 'task = "problem"\nobserved_reward = "seen"\ncalls = "n"\nended = "end"'
+    )
+    study = written(tmp_path / "mine", tables(tmp_path, rows, mapping), WORDS)
+    verify_study(study)
+    one, two = study.rows("evaluations")
+    assert (one["observed_successes"], one["flipped"], one["calls"]) == (0, 2, 1 + 2 + 4)
+    assert (two["observed_successes"], two["flipped"], two["calls"]) == (1, 1, 0 + 3 + 5)
+    assert (two["finished"], two["budget_exceeded"], "exposed" in two) == (2, 1, False)
+
+
+def test_an_import_replaces_its_own_and_nothing_else(tmp_path: Path) -> None:
+    made = tables(tmp_path, ROWS)
+    first = written(tmp_path / "mine", made, WORDS).manifest
+    assert written(tmp_path / "mine", made, WORDS).manifest == first
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "letter.txt").write_text("keep me")
+    with pytest.raises(IncompleteError, match="something else"):
+        written(tmp_path / "other", made, WORDS)
+    assert (tmp_path / "other" / "letter.txt").read_text() == "keep me"
+
+
+def test_a_word_that_is_not_declared_leaves_what_was_there(tmp_path: Path) -> None:
+    before = written(tmp_path / "mine", tables(tmp_path, ROWS), WORDS).manifest
+    three = tables(tmp_path, [*ROWS, {**ROWS[0], "agent": "three"}])
+    with pytest.raises(DamagedError, match="a word for arm that the registration does not declare"):
+        written(tmp_path / "mine", three, WORDS)
+    assert open_study(tmp_path / "mine").manifest == before
+
+
+def test_a_missing_column_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DamagedError, match="lacks a column") as raised:
+        tables(tmp_path, [{k: v for k, v in row.items() if k != "rng"} for row in ROWS])
+    assert (raised.value.expected, raised.value.found) == ("rng", "agent, problem, solved")
+
+
+def test_a_constant_of_another_sort_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DamagedError, match="step cannot have"):
+        tables(tmp_path, ROWS, MAPPING.replace("step = 0", 'step = "late"'))
+
+
+def test_an_episode_twice_is_named_by_its_rows(tmp_path: Path) -> None:
+    mapping = MAPPING.replace('task = "problem"', 'task = "problem"\nschedule = "rng"')
+    with pytest.raises(DamagedError, match="twice") as raised:
+        tables(tmp_path, ROWS, mapping)
+    assert str(raised.value.found).startswith("rows 2 and 5: run_id=main-one-s0")
+
+
+def test_a_run_that_contradicts_itself_is_refused(tmp_path: Path) -> None:
+    mapping = MAPPING.replace('task = "problem"', 'task = "problem"\nrun_id = "rng"')
+    with pytest.raises(DamagedError, match="run '0' contradicts itself") as raised:
+        tables(tmp_path, ROWS, mapping)
+    assert raised.value.found == "one, two"
+
+
+def test_a_run_that_no_file_can_be_named_after_is_refused(tmp_path: Path) -> None:
+    mapping = MAPPING.replace('task = "problem"', 'task = "problem"\nrun_id = "agent"')
+    rows = [{**row, "agent": "../" + str(row["agent"])} for row in ROWS]
+    with pytest.raises(DamagedError, match="name that no file can have"):
+        tables(tmp_path, rows, mapping)
+
+
+def test_a_task_with_two_prompts_is_refused(tmp_path: Path) -> None:
+    mapping = MAPPING.replace('task = "problem"', 'task = "problem"\nprompt = "text"')
+    rows = [{**row, "text": "same"} for row in ROWS]
+    assert tables(tmp_path, rows, mapping)["task_pools"]["prompt"].to_list() == ["same", "same"]
+    rows[0]["text"] = "other"
+    with pytest.raises(DamagedError, match="two texts") as raised:
+        tables(tmp_path, rows, mapping)
+    assert raised.value.found == "task 'p10' of pool 'tasks'"
+
+
+def test_more_tasks_than_can_be_numbered_are_refused(tmp_path: Path) -> None:
+    rows = [{**ROWS[0], "problem": n} for n in range(2**15 + 1)]
+    assert len(tables(tmp_path, rows[1:])["task_pools"]) == 2**15
+    with pytest.raises(DamagedError, match="more tasks"):
+        tables(tmp_path, rows)
+
+
+UNREADABLE = {
+    "empty.csv": b"",
+    "headings_only.csv": b"agent,rng\n",
+    "ragged.csv": b"agent,rng\n1,2,3\n",
+    "no_json.jsonl": b"{agent: 1}\n",
+    "no_parquet.parquet": b"agent,rng\n1,2\n",
+    "not_utf8.csv": b"agent,rng\n\xff\xfe,2\n",
+}
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_a_table_that_is_none_is_damage(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(UNREADABLE[name])
+    with pytest.raises(DamagedError):
+        read_source(tmp_path / name)
+
+
+def test_a_table_of_another_sort_is_wrong_usage(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="a sort that is not read"):
+        read_source(tmp_path / "table.xlsx")
+
+
+def test_a_missing_table_is_incomplete(tmp_path: Path) -> None:
+    with pytest.raises(IncompleteError):
+        read_source(tmp_path / "table.csv")

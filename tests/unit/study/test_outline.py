@@ -1,0 +1,122 @@
+"""A new study begins with what can be read off its table, and says what could not."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pytest
+
+from toolkit.decisions.rulebook import load_rulebook
+from toolkit.errors import UsageError
+from toolkit.registers.imported.mapping import parse_mapping
+from toolkit.registers.imported.source import ROW
+from toolkit.registers.imported.tables import tables_of
+from toolkit.study.outline import blank, outlined
+from toolkit.study.scaffold import scaffold
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.conftest import Result
+
+EPISODES: list[dict[str, Any]] = [
+    {
+        "Method": method,
+        "run seed": seed,
+        "global-step": step,
+        "Question ID": question,
+        "correct": (seed + step + question) % 2,
+        "tokens": 17,
+    }
+    for method in ("chain of thought", "3-shot", "plain")
+    for seed in (0, 7)
+    for step in (0, 50)
+    for question in range(4)
+    for _ in range(3)
+]
+
+
+def frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
+    return pl.DataFrame(rows).with_row_index(ROW, offset=1)
+
+
+def test_a_study_is_read_off_its_table() -> None:
+    found = outlined("mine", frame(EPISODES))
+    assert found.columns == {
+        "arm": "Method",
+        "seed": "run seed",
+        "step": "global-step",
+        "task": "Question ID",
+        "true_success": "correct",
+    }
+    assert found.arms == ("arm_3_shot", "chain_of_thought", "plain")
+    assert found.values == {"arm": {"3-shot": "arm_3_shot", "chain of thought": "chain_of_thought"}}
+    assert (found.seeds, found.steps, found.tasks, found.schedules) == ((0, 7), (0, 50), 4, 3)
+    assert found.unused == ("tokens",)
+
+
+def test_what_is_written_can_be_read() -> None:
+    outline = outlined("mine", frame(EPISODES))
+    files = scaffold(outline, "me/mine")
+    book = load_rulebook(files["prereg/mine/rules.toml"])
+    assert book.endpoints["gap"].arms == ("arm_3_shot", "chain_of_thought")
+    tables = tables_of(frame(EPISODES), parse_mapping(files["mappings/mine.toml"]))
+    (cell,) = book.plan.cells
+    assert {(r["condition"], r["arm"], r["seed"]) for r in tables["runs"].iter_rows(named=True)} == {
+        (cell.condition, arm, seed) for arm in cell.arms for seed in cell.seeds
+    }
+    expected = book.endpoints["gap"].expect
+    assert set(tables["evaluations"]["episodes"].to_list()) == {expected["episodes"]}
+    assert "me/mine" in files["cards/mine.md"]
+
+
+def test_a_blank_study_can_be_read_and_says_what_to_fill_in() -> None:
+    files = scaffold(blank("mine"), "OWNER/NAME")
+    load_rulebook(files["prereg/mine/rules.toml"])
+    mapping = parse_mapping(files["mappings/mine.toml"])
+    assert set(mapping.columns) == {"arm", "seed", "task", "true_success"}
+    assert '"FILL IN' in files["prereg/mine/rules.toml"]
+    assert tomllib.loads(files["prereg/mine/rules.toml"])["words"]["arm"] == ["treatment", "control"]
+
+
+DEFECTS: dict[str, tuple[Callable[[dict[str, Any]], dict[str, Any]], str]] = {
+    "no_arm": (lambda row: {k: v for k, v in row.items() if k != "Method"}, "says it is the arm"),
+    "one_arm": (lambda row: {**row, "Method": "plain"}, "does not hold the arms"),
+    "arms_alike": (
+        lambda row: {**row, "Method": "a b" if row["run seed"] else "a-b"},
+        "does not hold the arms",
+    ),
+    "seeds_in_words": (lambda row: {**row, "run seed": "seven"}, "does not hold the seeds"),
+}
+
+
+@pytest.mark.parametrize("defect", DEFECTS)
+def test_a_table_that_cannot_be_a_studys_is_refused(defect: str) -> None:
+    change, problem = DEFECTS[defect]
+    with pytest.raises(UsageError, match=problem):
+        outlined("mine", frame([change(row) for row in EPISODES]))
+
+
+def test_the_command_overwrites_nothing(toolkit: Callable[..., Result], tmp_path: Path) -> None:
+    begun = toolkit("new-study", "mine", "--into", tmp_path, "--json").json()
+    assert begun["files"] == [
+        "cards/mine.md",
+        "mappings/mine.toml",
+        "prereg/mine/protocol.md",
+        "prereg/mine/rules.toml",
+        "registers/.gitkeep",
+    ]
+    (tmp_path / "prereg/mine/rules.toml").write_text("mine")
+    again = toolkit("new-study", "mine", "--into", tmp_path)
+    assert (again.code, (tmp_path / "prereg/mine/rules.toml").read_text()) == (3, "mine")
+    assert "nothing is overwritten" in again.err
+    assert toolkit("new-study", "other", "--into", tmp_path).code == 0
+
+
+def test_a_name_that_leaves_the_folder_is_refused(toolkit: Callable[..., Result], tmp_path: Path) -> None:
+    refused = toolkit("new-study", "../mine", "--into", tmp_path)
+    assert refused.code == 2
+    assert not list(tmp_path.iterdir())
