@@ -12,6 +12,7 @@ import pyarrow as pa
 from toolkit.files import write_all
 from toolkit.registers.arrow import arrow_schema
 from toolkit.registers.card import dataset_card
+from toolkit.registers.config import Config
 from toolkit.registers.manifest import Manifest, RegistrationRef
 from toolkit.registers.parquet import parquet_bytes
 from toolkit.registers.row_tables import FAULTS, RECOVERIES
@@ -182,7 +183,7 @@ def lay(folder: Path, parts: Mapping[str, Sequence[pa.Table]]) -> dict[str, list
 
 def seal(folder: Path, files: Mapping[str, Sequence[str]], study: str = "rows") -> Manifest:
     """Complete a study of files that lie in its folder."""
-    card = dataset_card(CARD, dict.fromkeys(files, 0))
+    card = dataset_card(CARD, [Config(TABLES[name], (), 0) for name in files])
     return seal_study(
         folder,
         study=study,
