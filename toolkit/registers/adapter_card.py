@@ -138,8 +138,6 @@ def _metadata(adapter: Adapter, results: Sequence[Row], origin: Origin) -> str:
         f"base_model: {adapter.base_model}",
         "base_model_relation: adapter",
         "pipeline_tag: text-generation",
-        "datasets:",
-        f"- {origin.repository}",
         "tags:",
         *(f"- {tag}" for tag in ("lora", "grpo", "reinforcement-learning", "tool-use", "pre-registration")),
         "model-index:",
@@ -180,7 +178,7 @@ def _adapter(adapter: Adapter, revision: str | None) -> str:
 
 
 def _facts(facts: dict[str, object]) -> str:
-    lines = ["| | |", "| --- | --- |"]
+    lines = ["| fact | value |", "| --- | --- |"]
     for label, value in facts.items():
         # A decimal column keeps its trailing zeros, which say nothing here.
         shown = f"{float(value):g}" if isinstance(value, (Decimal, float)) else value
@@ -195,7 +193,7 @@ def _results(rows: Sequence[Row]) -> str:
     ]
     for row in rows:
         recovered = "" if row["recovered"] is None else str(row["recovered"])
-        success = f"{row['successes'] / row['episodes']:.3f}"
+        success = f"{row['successes'] / row['episodes']:.4f}"
         cells = (row["pool"], f"`{row['regime']}`", row["episodes"], success, row["exposed"], recovered)
         lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines)
