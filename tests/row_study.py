@@ -12,6 +12,7 @@ import pyarrow as pa
 from toolkit.files import write_all
 from toolkit.registers.arrow import arrow_schema
 from toolkit.registers.card import dataset_card
+from toolkit.registers.config import Config, config_of
 from toolkit.registers.manifest import Manifest, RegistrationRef
 from toolkit.registers.parquet import parquet_bytes
 from toolkit.registers.row_tables import FAULTS, RECOVERIES
@@ -182,7 +183,7 @@ def lay(folder: Path, parts: Mapping[str, Sequence[pa.Table]]) -> dict[str, list
 
 def seal(folder: Path, files: Mapping[str, Sequence[str]], study: str = "rows") -> Manifest:
     """Complete a study of files that lie in its folder."""
-    card = dataset_card(CARD, dict.fromkeys(files, 0))
+    card = dataset_card(CARD, [_config(folder, name, listed) for name, listed in files.items()])
     return seal_study(
         folder,
         study=study,
@@ -191,6 +192,13 @@ def seal(folder: Path, files: Mapping[str, Sequence[str]], study: str = "rows") 
         files=files,
         documents={"README.md": card.encode()},
     )
+
+
+def _config(folder: Path, name: str, files: Sequence[str]) -> Config:
+    try:
+        return config_of(TABLES[name], {file: (folder / file).read_bytes() for file in files})
+    except (OSError, pa.ArrowInvalid):  # a defect, which sealing is to find
+        return Config(TABLES[name], (), 0)
 
 
 def _seeds(rng: np.random.Generator, n: int) -> Any:

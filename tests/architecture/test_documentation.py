@@ -17,6 +17,8 @@ from tests.conftest import CHECKOUT, Result
 from tests.golden import measure_agents, measure_coverage
 from toolkit.cli.main import cli
 from toolkit.prereg import authority
+from toolkit.registers.query import ask
+from toolkit.registers.study import open_study
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
 
     from toolkit.decisions.case import Case
     from toolkit.places import Home
-    from toolkit.registers.study import Study
 
 DOCUMENTS = (
     "README.md",
@@ -46,6 +47,11 @@ SILENT = ("toolkit backoffice mcp",)  # its stdout belongs to the client, and a 
 # They play a whole matrix; their own tests play small ones. Here it is checked that they would be understood.
 SLOW = ("toolkit study run embedded", "toolkit probe run embedded")
 WRITES = ("toolkit reproduce", "toolkit registers build published", "toolkit site build")
+
+
+def located(text: str) -> str:
+    """Return a text in which the studies of the cards, on the Hub, are those of the checkout."""
+    return re.sub(r"(hf://datasets/)?\bOWNER/([\w-]+)(@v1\.0\.0)?", rf"{CHECKOUT}/registers/\2", text)
 
 
 def commands(
@@ -111,7 +117,7 @@ def test_a_documented_command_runs(toolkit: Callable[..., Result], line: str) ->
     if line.startswith(SLOW):
         _understood(line)
         return
-    result = toolkit(*shlex.split(line)[1:])
+    result = toolkit(*shlex.split(located(line))[1:])
     assert result.code == EXPECTED_CODES.get(line, 0), result.err
     assert result.out or result.code or line.startswith(SILENT)
 
@@ -208,7 +214,7 @@ def snippets() -> list[tuple[str, str]]:
 def test_a_documented_snippet_runs(tmp_path: Path, code: str) -> None:
     environment = {**os.environ, "HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "1"}
     done = subprocess.run(
-        [sys.executable, "-c", code],
+        [sys.executable, "-c", located(code)],
         cwd=CHECKOUT,
         env=environment,
         capture_output=True,
@@ -218,13 +224,43 @@ def test_a_documented_snippet_runs(tmp_path: Path, code: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_the_cards_sql_runs(published: Study) -> None:
+def queries() -> list[tuple[str, str]]:
+    """Return every SQL block of the cards with its study's name."""
+    return [
+        (name, block)
+        for name in ("published", "embedded", "task-pools")
+        for block in re.findall(
+            r"^```sql\n(.*?)^```",
+            (CHECKOUT / "cards" / f"{name}.md").read_text(encoding="utf-8"),
+            re.DOTALL | re.MULTILINE,
+        )
+    ]
+
+
+@pytest.mark.parametrize(("name", "query"), queries(), ids=[name for name, _ in queries()])
+def test_a_query_of_a_card_has_an_answer(name: str, query: str) -> None:
+    """A query of files runs in DuckDB as it is, any other on the views of `toolkit sql`."""
     import duckdb
 
-    text = (CHECKOUT / "cards" / "published.md").read_text(encoding="utf-8")
-    (query,) = re.findall(r"^```sql\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
-    located = query.replace("registers/published", str(published.folder))
-    assert len(duckdb.sql(located).fetchall()) == 36
+    if "hf://" in query:
+        assert duckdb.sql(located(query)).fetchall()
+    else:
+        assert ask(open_study(CHECKOUT / "registers" / name), query).rows
+
+
+def test_every_card_loads_in_four_ways() -> None:
+    for name in ("published", "embedded", "task-pools"):
+        text = (CHECKOUT / "cards" / f"{name}.md").read_text(encoding="utf-8")
+        assert f'load_dataset("OWNER/{name}"' in text
+        assert f'_parquet("hf://datasets/OWNER/{name}@v1.0.0/' in text
+        assert f"FROM 'hf://datasets/OWNER/{name}@v1.0.0/" in text
+        assert f"--study OWNER/{name}@v1.0.0" in text
+
+
+def test_an_address_on_the_hub_is_found_in_the_checkout() -> None:
+    there = f"{CHECKOUT}/registers/task-pools"
+    assert located("'hf://datasets/OWNER/task-pools@v1.0.0/x/*.parquet'") == f"'{there}/x/*.parquet'"
+    assert located('("OWNER/task-pools", --study OWNER/task-pools@v1.0.0)') == f'("{there}", --study {there})'
 
 
 def test_the_changelog_names_the_version() -> None:

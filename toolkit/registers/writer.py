@@ -10,6 +10,7 @@ import toolkit
 from toolkit.errors import DamagedError, IncompleteError, UsageError, VerificationError
 from toolkit.files import read_bytes, write_all
 from toolkit.registers.arrow import arrow_schema, check_columns, shape, to_arrow
+from toolkit.registers.config import config_of
 from toolkit.registers.manifest import (
     MANIFEST_NAME,
     FileEntry,
@@ -27,11 +28,12 @@ from toolkit.registers.task_tables import SPLIT_BY
 from toolkit.registers.validation import check_parents, check_rows, check_table
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from pathlib import Path
 
     from toolkit.registers.arrow import Row
     from toolkit.registers.columns import Table
+    from toolkit.registers.config import Config
 
 
 def parquet_name(table: str, split: str = "train") -> str:
@@ -58,6 +60,7 @@ def write_study(
     registration: RegistrationRef,
     rows: Mapping[str, list[Row]],
     documents: Mapping[str, bytes],
+    describe: Callable[[Sequence[Config]], Mapping[str, bytes]] | None = None,
 ) -> Manifest:
     """Write a study's repository; the same input gives the same bytes.
 
@@ -67,7 +70,8 @@ def write_study(
         evidence: `rows`, `summary` where only published figures are at hand, or `tasks`.
         registration: the registration that the study belongs to.
         rows: table name → rows.
-        documents: other files of the repository by name: the card, the sources.
+        documents: other files of the repository by name: the sources.
+        describe: returns the documents that say what the repository holds, by name: the card.
 
     Raises:
         DamagedError: rows contradict the schema; nothing is written then.
@@ -77,9 +81,13 @@ def write_study(
     check_rows(tables)
     parts = {name: split_table(name, table) for name, table in tables.items()}
     files = {file: part for split in parts.values() for file, part in split.items()}
-    contents = {
-        file: parquet_bytes(name, part) for name, split in parts.items() for file, part in split.items()
-    } | dict(documents)
+    written = {
+        name: {file: parquet_bytes(name, part) for file, part in split.items()}
+        for name, split in parts.items()
+    }
+    contents = {file: raw for split in written.values() for file, raw in split.items()} | dict(documents)
+    if describe is not None:
+        contents |= describe([config_of(TABLES[name], split) for name, split in written.items()])
     manifest = Manifest(
         study=study,
         evidence=evidence,

@@ -16,15 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError
 from toolkit.files import read_bytes, write_all
-from toolkit.registers.arrow import to_arrow
-from toolkit.registers.card import dataset_card
+from toolkit.registers.arrow import to_arrow, to_rows
+from toolkit.registers.config import config_of
+from toolkit.registers.documents import repository_documents
 from toolkit.registers.manifest import MANIFEST_NAME
 from toolkit.registers.parquet import parquet_bytes
 from toolkit.registers.schema import TABLES
 from toolkit.registers.writer import check_place, seal_study, split_table
 from toolkit.study.conclusion import DERIVED, derived_rows
 from toolkit.study.segments import NAMES
-from toolkit.study.task_pools import CARD, TABLE, check_specified, task_row
+from toolkit.study.task_pools import TABLE, check_specified, task_row
 from toolkit.study.workplace import SUMMARY
 from toolkit.tasks.pools import digests_sha256, tasks
 
@@ -117,7 +118,13 @@ def assemble(
 
 
 def seal(
-    folder: Path, study: str, registration: RegistrationRef, assembly: Assembly, card: str | None = None
+    folder: Path,
+    study: str,
+    registration: RegistrationRef,
+    assembly: Assembly,
+    card: str | None = None,
+    *,
+    decisions: Sequence[Row] = (),
 ) -> Manifest:
     """Write a study's registers; the same runs give the same rows.
 
@@ -127,12 +134,13 @@ def seal(
         registration: the registration that it belongs to.
         assembly: its registers.
         card: source of the dataset card; none is written where there is none.
+        decisions: what the card says was decided, as `outcomes_text` takes it.
 
     Raises:
         IncompleteError: something else than the study is in the folder, or it cannot be written.
         DamagedError: a row contradicts the schema; there is no manifest then.
     """
-    documents = {} if card is None else {CARD: dataset_card(card, assembly.rows).encode()}
+    documents = {} if card is None else _documents(card, registration, assembly, decisions)
     check_place(folder, study, [*assembly.contents, *documents])
     write_all(folder, assembly.contents, first=folder / MANIFEST_NAME)  # 4
     return seal_study(
@@ -143,6 +151,17 @@ def seal(
         files=assembly.tables,
         documents=documents,
     )
+
+
+def _documents(
+    card: str, registration: RegistrationRef, assembly: Assembly, decisions: Sequence[Row]
+) -> dict[str, bytes]:
+    files = {
+        name: {file: assembly.contents[file] for file in assembly.tables[name]} for name in assembly.tables
+    }
+    rows = {"runs": _table_rows(files["runs"].values()), "decisions": decisions}
+    configs = [config_of(table, files[name]) for name, table in TABLES.items() if name in files]
+    return repository_documents(card, configs, registration=registration, rows=rows)
 
 
 def schedules(files: Iterable[bytes]) -> list[Row]:
@@ -189,6 +208,12 @@ def pool_rows(specifications: Iterable[Specification]) -> list[Row]:
 
 def _content(run: RunFolder, name: str) -> bytes:
     return read_bytes(run.folder / f"{name}.parquet")
+
+
+def _table_rows(files: Iterable[bytes]) -> list[Row]:
+    import pyarrow.parquet as pq
+
+    return [row for content in files for row in to_rows(pq.ParquetFile(io.BytesIO(content)).read())]
 
 
 def _rows(content: bytes) -> int:

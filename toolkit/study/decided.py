@@ -9,12 +9,12 @@ from toolkit.decisions.case import open_case
 from toolkit.decisions.stored import decision_rows
 from toolkit.files import replacing
 from toolkit.registers.arrow import to_arrow
+from toolkit.registers.documents import DOCUMENTS
 from toolkit.registers.parquet import parquet_bytes
 from toolkit.registers.row_tables import DECISIONS
 from toolkit.registers.study import open_study
 from toolkit.registers.writer import check_place, parquet_name
 from toolkit.study.assemble import seal
-from toolkit.study.task_pools import CARD
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,11 +46,12 @@ def seal_decided(
         DamagedError: a row contradicts the schema; what was there is left.
     """
     study = registration.name
-    check_place(folder, study, [*assembly.contents, CARD])  # 1
+    check_place(folder, study, [*assembly.contents, *DOCUMENTS])  # 1
     with replacing(folder) as new:
         seal(new, study, named, assembly)  # 2
         engine = open_case(open_study(new), registration, recompute=True).engine
-        rows = decision_rows(engine.decide_all(), engine.inputs_sha256)
+        decisions = engine.decide_all()
+        rows = decision_rows(decisions, engine.inputs_sha256)
         name, file = DECISIONS.name, parquet_name(DECISIONS.name)
         decided = replace(  # 3
             assembly,
@@ -58,4 +59,5 @@ def seal_decided(
             tables={**assembly.tables, name: (file,)},
             rows={**assembly.rows, name: len(rows)},
         )
-        return seal(new, study, named, decided, card)  # 4
+        outcomes = [row | {"title": made.title} for row, made in zip(rows, decisions, strict=True)]
+        return seal(new, study, named, decided, card, decisions=outcomes)  # 4

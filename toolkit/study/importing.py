@@ -12,6 +12,7 @@ import hashlib
 import json
 import tempfile
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -114,17 +115,13 @@ def import_study(wanted: Import, folder: Path, progress: Callable[[str], None]) 
         **_registered(registration),
     }
 
-    def write(place: Path, whole: dict[str, pl.DataFrame]) -> Manifest:
-        return write_imported(
-            place,
-            whole,
-            study=mapping.study,
-            registration=RegistrationRef(registration.name, registration.sha256, amendments),
-            words=book.terms.words,
-            card=wanted.card,
-            documents=documents,
-        )
-
+    write = partial(
+        write_imported,
+        study=mapping.study,
+        registration=RegistrationRef(registration.name, registration.sha256, amendments),
+        words=book.terms.words,
+        documents=documents,
+    )
     with tempfile.TemporaryDirectory() as scratch:
         progress("writing registers")
         write(Path(scratch) / mapping.study, tables)  # 3
@@ -132,10 +129,13 @@ def import_study(wanted: Import, folder: Path, progress: Callable[[str], None]) 
         study = open_study(Path(scratch) / mapping.study)
         engine = open_case(study, registration, recompute=True).engine  # 4
         decisions = engine.decide_all()
-        tables[DECISIONS.name] = _frame(decision_rows(decisions, engine.inputs_sha256))
+        rows = decision_rows(decisions, engine.inputs_sha256)
         found = _compared(book.plan, study)
     progress("writing registers")
-    return Imported(write(folder, tables), {d.rule: d.verdict for d in decisions}, *found)
+    outcomes = [row | {"title": made.title} for row, made in zip(rows, decisions, strict=True)]
+    whole = {**tables, DECISIONS.name: _frame(rows)}
+    manifest = write(folder, whole, card=wanted.card, outcomes=outcomes)
+    return Imported(manifest, {decision.rule: decision.verdict for decision in decisions}, *found)
 
 
 def check_import(wanted: Import, folder: Path, progress: Callable[[str], None]) -> Imported:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolkit.errors import DamagedError, IncompleteError, VerificationError
-from toolkit.registers.card import dataset_card
+from toolkit.registers.documents import DOCUMENTS, repository_documents
 from toolkit.registers.writer import check_place, compare_built, parquet_name, write_study
 from toolkit.tasks.pools import POOLS, digests_sha256, pool_sha256, tasks
 from toolkit.tasks.task import canonical, document_sha256, task_document
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 STUDY = "task-pools"
 TABLE = "task_pools"
-CARD = "README.md"
 
 
 @dataclass(frozen=True)
@@ -155,20 +154,20 @@ def build(
     Raises:
         IncompleteError: something else than a study is in the folder.
     """
-    check_place(folder, STUDY, [CARD, *(parquet_name(TABLE, name) for name in POOLS)])
+    check_place(folder, STUDY, [*DOCUMENTS, *(parquet_name(TABLE, name) for name in POOLS)])
     rows: list[Row] = []
     for name in POOLS:
         progress(f"generating {name}")
         rows += [task_row(task) for task in tasks(name)]
     progress("writing")
-    documents = {CARD: dataset_card(card, {TABLE: len(rows)}).encode()}
     return write_study(
         folder,
         study=STUDY,
         evidence="tasks",
         registration=registration,
         rows={TABLE: rows},
-        documents=documents,
+        documents={},
+        describe=lambda configs: repository_documents(card, configs, registration=registration),
     )
 
 

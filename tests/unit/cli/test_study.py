@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.conftest import CHECKOUT, Result, snapshot
+from tests.described import SOURCE
 from tests.registrations import rehash
 from tests.unit.study import fake_play
 from toolkit.places import HOME_VARIABLE, Home
+from toolkit.registers.study import open_study
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,6 +74,19 @@ def test_the_registers_of_chosen_runs_go_where_they_are_asked(
     assert result.code == 0, result.err
     verified = toolkit("registers", "verify", "--study", small.root / "elsewhere" / "small")
     assert verified.code == 0, verified.err
+
+
+def test_the_card_tells_what_was_run_and_decided(toolkit: Callable[..., Result], small: Home) -> None:
+    (small.cards / "small.md").write_text(SOURCE + "\n{{matrix}}\n\n{{outcomes}}\n", encoding="utf-8")
+    result = run(toolkit, *BOTH, "--into", small.root / "elsewhere")
+    assert result.code == 0, result.err
+    folder = small.root / "elsewhere" / "small"
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    assert "\n2 runs, 2 of them with complete evidence.\n" in card
+    rows = {row["rule"]: row for row in open_study(folder).rows("decisions")}
+    assert f"| H2a | Learning under tool faults | {rows['H2a']['verdict'].replace('_', ' ')} |" in card
+    assert json.loads((folder / "croissant.json").read_text(encoding="utf-8"))["name"] == "Small"
+    assert toolkit("registers", "verify", "--study", folder).code == 0
 
 
 def test_a_complete_run_that_is_named_is_refused(toolkit: Callable[..., Result], small: Home) -> None:

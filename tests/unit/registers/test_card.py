@@ -1,42 +1,163 @@
-"""The card's generated parts come from the schema."""
+"""The card says what the repository holds: to the Hub, to `datasets`, and to a reader."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+import shutil
+from typing import TYPE_CHECKING, Any
 
-from toolkit.registers.card import dataset_card, table_text
+import pyarrow.parquet as pq
+import pytest
+
+from tests.described import STUDIES, configs, shipped
+from toolkit.errors import DamagedError
+from toolkit.registers.card import dataset_card, size_category, table_text
+from toolkit.registers.config import Config, Split
 from toolkit.registers.schema import TABLES
 
 if TYPE_CHECKING:
-    from toolkit.registers.study import Study
+    from pathlib import Path
+
+ALL = [Config(table, (Split("train", f"{name}/*.parquet", 1, 8),), 9) for name, table in TABLES.items()]
+# The Hub's categories, as its filter shows them.
+BOUNDS = {"n<1K": (0, 10**3), "1K<n<10K": (10**3, 10**4), "1M<n<10M": (10**6, 10**7)}
 
 
-def test_every_column_is_documented_in_the_shipped_card(published: Study) -> None:
-    card = (published.folder / "README.md").read_text(encoding="utf-8")
-    for table in published.tables:
-        assert table_text(table, published.manifest.tables[table.name].rows) in card
+def metadata(folder: Path) -> Any:
+    from huggingface_hub import DatasetCard
+
+    return DatasetCard((folder / "README.md").read_text(encoding="utf-8")).data.to_dict()
+
+
+@pytest.fixture(params=STUDIES)
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def test_the_hub_reads_the_metadata(repositories: dict[str, Path], name: str) -> None:
+    found = metadata(repositories[name])
+    assert found["license"] == "cc-by-4.0"
+    assert found["language"] == ["en"]
+    assert found["task_categories"] == ["reinforcement-learning"]
+    assert [config["config_name"] for config in found["configs"] if config.get("default")] == [
+        found["configs"][0]["config_name"]
+    ]
+
+
+def test_the_size_category_is_true(repositories: dict[str, Path], name: str) -> None:
+    (category,) = metadata(repositories[name])["size_categories"]
+    rows = sum(entry.rows for entry in shipped(name).manifest.tables.values())
+    low, high = BOUNDS[category]
+    assert low < rows < high
+
+
+def test_a_size_category_ends_below_its_bound() -> None:
+    assert [size_category(rows) for rows in (999, 1000, 999_999, 10**6, 10**9)] == [
+        "n<1K",
+        "1K<n<10K",
+        "100K<n<1M",
+        "1M<n<10M",
+        "n>1B",
+    ]
+
+
+def test_datasets_takes_the_features_that_the_files_have(repositories: dict[str, Path], name: str) -> None:
+    from datasets import Features, load_dataset_builder
+
+    for table in shipped(name).tables:
+        builder = load_dataset_builder(str(repositories[name]), table.name)
+        declared = builder.info.features
+        assert declared is not None, table.name
+        file = next((repositories[name] / table.name).glob("*.parquet"))
+        assert declared == Features.from_arrow_schema(pq.read_schema(file)), table.name
+
+
+def test_datasets_finds_as_many_rows_and_bytes_as_declared(
+    repositories: dict[str, Path], name: str, tmp_path: Path
+) -> None:
+    """It checks the rows itself; the sizes it only reports."""
+    from datasets import load_dataset, load_dataset_builder
+
+    for table in shipped(name).tables:
+        if table.name in ("episodes", "groups", "probe_gram"):  # seconds each, and one file a run as others
+            continue
+        declared = load_dataset_builder(str(repositories[name]), table.name).info
+        found = load_dataset(str(repositories[name]), table.name, cache_dir=str(tmp_path))
+        for split, part in found.items():
+            assert part.num_rows == declared.splits[split].num_examples, table.name
+            assert part.info.splits[split].num_bytes == declared.splits[split].num_bytes, table.name
+        assert declared.download_size == part.info.download_size, table.name
+        assert declared.dataset_size == part.info.dataset_size, table.name
+
+
+def test_datasets_refuses_a_repository_with_fewer_rows_than_declared(
+    repositories: dict[str, Path], tmp_path: Path
+) -> None:
+    from datasets import load_dataset
+    from datasets.exceptions import NonMatchingSplitsSizesError
+
+    folder = shutil.copytree(repositories["published"], tmp_path / "published")
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    (folder / "README.md").write_text(card.replace("num_examples: 352", "num_examples: 353"))
+    with pytest.raises(NonMatchingSplitsSizesError):
+        load_dataset(str(folder), "evaluations", cache_dir=str(tmp_path / "cache"))
+
+
+def test_only_the_splits_that_are_there_are_declared() -> None:
+    """A study need not hold every pool: a split without a file is an empty one to `datasets`."""
+    (pools,) = [config for config in configs(shipped("embedded")) if config.table.name == "task_pools"]
+    assert [split.name for split in pools.splits] == ["diagnostic", "test", "train", "validation"]
+    assert "diagnostic_128-*" not in dataset_card("{{configs}}", [pools])
+
+
+def test_every_column_is_documented(repositories: dict[str, Path], name: str) -> None:
+    card = (repositories[name] / "README.md").read_text(encoding="utf-8")
+    study = shipped(name)
+    for table in study.tables:
+        assert table_text(table, study.manifest.tables[table.name].rows) in card
+        assert f"| `{table.name}` | {study.manifest.tables[table.name].rows:,} |" in card
         for column in table.columns:
             assert f"| `{column.name}` |" in card
 
 
-def test_no_mark_is_left_in_a_card() -> None:
-    card = dataset_card(
-        "{{configs}} {{dataset_info}} {{tables}} {{schema_version}}", dict.fromkeys(TABLES, 1)
-    )
-    assert "{{" not in card
+def test_no_mark_is_left_in_a_card(repositories: dict[str, Path], name: str) -> None:
+    assert "{{" not in (repositories[name] / "README.md").read_text(encoding="utf-8")
+
+
+def test_every_link_within_a_card_leads_to_a_heading(repositories: dict[str, Path], name: str) -> None:
+    card = (repositories[name] / "README.md").read_text(encoding="utf-8")
+    headings = {
+        re.sub(r"[^\w -]", "", h).lower().replace(" ", "-")
+        for h in re.findall(r"^#+ (.+)$", card, re.MULTILINE)
+    }
+    links = re.findall(r"\]\(#([\w-]+)\)", card)
+    assert set(links) <= headings
+    assert links or name == "task-pools"
+
+
+@pytest.mark.parametrize("mark", ["{{outcomes}}", "{{matrix}}", "{{registration}}", "{{colums}}"])
+def test_a_mark_that_nothing_is_given_for_is_refused(mark: str) -> None:
+    with pytest.raises(DamagedError, match=re.escape(mark)):
+        dataset_card(f"before {mark} after", ALL)
 
 
 def test_a_list_is_declared_as_datasets_names_it() -> None:
-    card = dataset_card("{{dataset_info}}", {"groups": 1})
+    card = dataset_card("{{dataset_info}}", ALL)
     assert "  - name: schedule_seeds\n    list: uint64\n" in card
 
 
 def test_the_type_of_a_list_is_no_markup() -> None:
-    assert "| `advantages` | `list<double>` |" in table_text(TABLES["groups"])
+    assert "| `advantages` | `list<double>` |" in table_text(TABLES["groups"], 1)
+
+
+def test_a_table_says_what_it_refers_to() -> None:
+    assert "`run_id` refers to `runs`." in table_text(TABLES["episodes"], 1)
+    assert "refer to `probe_checkpoints`." in table_text(TABLES["probe"], 1)
+    assert "`runs` where `condition` is not null." in table_text(TABLES["luck_share_summary"], 1)
 
 
 def test_exactly_one_configuration_is_the_default() -> None:
-    assert dataset_card("{{configs}}", dict.fromkeys(TABLES, 1)).count("default: true") == 1
+    assert dataset_card("{{configs}}", ALL).count("default: true") == 1
 
 
 def test_every_table_key_and_reference_names_columns() -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.conftest import snapshot
+from tests.described import SOURCE
 from tests.unit.study.fake_play import otherwise, sparsely, specification, wholly
 from toolkit.errors import DamagedError, IncompleteError, VerificationError
 from toolkit.registers.manifest import RegistrationRef
@@ -56,7 +57,7 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Workplace:
 @pytest.fixture(scope="module")
 def study(workplace: Workplace, tmp_path_factory: pytest.TempPathFactory) -> Study:
     folder = tmp_path_factory.mktemp("registers") / "small"
-    seal(folder, "small", REGISTRATION, assembled(workplace), "{{tables}}")
+    seal(folder, "small", REGISTRATION, assembled(workplace), SOURCE)
     return open_study(folder)
 
 
@@ -193,7 +194,7 @@ def test_registers_on_a_full_disk_stay_as_they_were(
 
     monkeypatch.setattr(Path, "write_bytes", full)
     with pytest.raises(IncompleteError, match="cannot be written"):
-        seal(study.folder, "small", REGISTRATION, assembled(workplace), "{{tables}}")
+        seal(study.folder, "small", REGISTRATION, assembled(workplace), SOURCE)
     monkeypatch.undo()
     assert snapshot(study.folder) == before
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.conftest import CHECKOUT
+from tests.described import configs
 from toolkit.errors import DamagedError, VerificationError
-from toolkit.registers.card import splits
-from toolkit.registers.schema import TABLES
 from toolkit.registers.study import Study, open_study
 from toolkit.registers.vocabulary import POOLS as SPLITS
 from toolkit.study.task_pools import task_row, verify
@@ -25,9 +24,9 @@ def study() -> Study:
     return open_study(CHECKOUT / "registers/task-pools")
 
 
-def test_the_splits_are_the_pools() -> None:
-    assert set(splits(TABLES["task_pools"])) == set(POOLS) == set(SPLITS)
-    assert splits(TABLES["runs"]) == ("train",)
+def test_the_splits_are_the_pools(study: Study) -> None:
+    (config,) = configs(study)
+    assert {split.name for split in config.splits} == set(POOLS) == set(SPLITS)
 
 
 def test_datasets_loads_every_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from toolkit.errors import DamagedError
 from toolkit.files import replacing, write_all
 from toolkit.registers.arrow import shape
-from toolkit.registers.card import dataset_card
+from toolkit.registers.config import config_of
+from toolkit.registers.documents import repository_documents
 from toolkit.registers.parquet import parquet_bytes
 from toolkit.registers.row_tables import EPISODES
 from toolkit.registers.schema import RUNS, TABLES
@@ -15,11 +16,12 @@ from toolkit.registers.vocabulary import WORDS
 from toolkit.registers.writer import check_place, seal_study, split_table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     import polars as pl
 
+    from toolkit.registers.arrow import Row
     from toolkit.registers.columns import Table
     from toolkit.registers.manifest import Manifest, RegistrationRef
 
@@ -33,8 +35,9 @@ def write_imported(
     study: str,
     registration: RegistrationRef,
     words: Mapping[str, tuple[str, ...]],
-    card: str,
     documents: Mapping[str, bytes],
+    card: str | None = None,
+    outcomes: Sequence[Row] = (),
 ) -> Manifest:
     """Write a study's repository: beside its place, and put there once it is whole and verified.
 
@@ -44,8 +47,9 @@ def write_imported(
         study: name of the study.
         registration: the registration that it belongs to.
         words: the words that the registration declares, by column.
-        card: source of the dataset card.
         documents: other files of the repository by name.
+        card: source of the dataset card; none is written where there is none.
+        outcomes: rows of `decisions` for the card, each with the rule's `title`.
 
     Raises:
         IncompleteError: the folder holds something else, or cannot be written.
@@ -54,23 +58,28 @@ def write_imported(
     """
     check_place(folder, study, ())
     _check_words(tables[EPISODES.name], tables[RUNS.name], words)
-    parts = {
-        name: _parts(TABLES[name].with_words(words).narrowed(table.columns), table)
-        for name, table in tables.items()
-    }
+    own = {name: TABLES[name].with_words(words).narrowed(table.columns) for name, table in tables.items()}
+    parts = {name: _files(own[name], table) for name, table in tables.items()}
+    described = (
+        {}
+        if card is None
+        else repository_documents(
+            card,
+            [config_of(table, parts[name]) for name, table in own.items()],
+            registration=registration,
+            rows={"runs": tables[RUNS.name].to_dicts(), "decisions": outcomes},
+        )
+    )
     with replacing(folder) as new:
-        for name, files in parts.items():
-            write_all(new, {file: parquet_bytes(name, part) for file, part in files.items()})
+        for contents in parts.values():
+            write_all(new, contents)
         return seal_study(
             new,
             study=study,
             evidence="rows",
             registration=registration,
-            files={name: list(files) for name, files in parts.items()},
-            documents={
-                **documents,
-                "README.md": dataset_card(card, {n: t.height for n, t in tables.items()}).encode(),
-            },
+            files={name: list(contents) for name, contents in parts.items()},
+            documents={**documents, **described},
             words=words,
         )
 
@@ -91,11 +100,13 @@ def _check_words(episodes: pl.DataFrame, runs: pl.DataFrame, words: Mapping[str,
             )
 
 
-def _parts(table: Table, rows: pl.DataFrame) -> dict[str, Any]:
+def _files(table: Table, rows: pl.DataFrame) -> dict[str, bytes]:
     """Return a table's files by name, in the order of its rows: one a run for episodes."""
     if table.name != EPISODES.name:
-        return split_table(table.name, shape(table, rows.to_arrow()))
-    return {
-        f"{table.name}/{part['run_id'][0]}.parquet": shape(table, part.to_arrow())
-        for part in rows.partition_by("run_id", maintain_order=True)
-    }
+        parts = split_table(table.name, shape(table, rows.to_arrow()))
+    else:
+        parts = {
+            f"{table.name}/{part['run_id'][0]}.parquet": shape(table, part.to_arrow())
+            for part in rows.partition_by("run_id", maintain_order=True)
+        }
+    return {file: parquet_bytes(table.name, part) for file, part in parts.items()}

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolkit.errors import DamagedError
-from toolkit.registers.card import dataset_card
+from toolkit.registers.documents import repository_documents
 from toolkit.registers.published import probe, protocol, training
 from toolkit.registers.published.source import Source, read_source
 from toolkit.registers.writer import compare_built, write_study
@@ -58,7 +58,6 @@ def build_published(source_folder: Path, folder: Path, card: str, registration: 
             where=source_folder,
         ) from None
     documents = {f"source/{name}": content for name, content in source.content.items()}
-    documents["README.md"] = dataset_card(card, {name: len(listed) for name, listed in rows.items()}).encode()
     return write_study(
         folder,
         study=STUDY,
@@ -66,6 +65,7 @@ def build_published(source_folder: Path, folder: Path, card: str, registration: 
         registration=registration,
         rows=rows,
         documents=documents,
+        describe=lambda configs: repository_documents(card, configs, registration=registration, rows=rows),
     )
 
 

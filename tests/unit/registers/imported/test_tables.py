@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 
+from tests.described import SOURCE
 from tests.unit.registers.imported.test_mapping import MAPPING
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.registers.imported.mapping import parse_mapping
@@ -33,7 +34,6 @@ ROWS = [
 ]
 WORDS = {"arm": ("one", "two"), "regime": ("standard",), "pool": ("tasks",)}
 REF = RegistrationRef("mine", "0" * 64, {})
-CARD = "---\nlicense: cc-by-4.0\n{{configs}}\n{{dataset_info}}\n---\n\n# Mine\n\nRows.\n\n{{tables}}\n"
 
 
 def source(tmp_path: Path, rows: list[dict[str, Any]], name: str = "table.csv") -> pl.DataFrame:
@@ -49,7 +49,13 @@ def tables(tmp_path: Path, rows: list[dict[str, Any]], mapping: str = MAPPING) -
 
 def written(folder: Path, made: dict[str, pl.DataFrame], words: dict[str, tuple[str, ...]]) -> Study:
     write_imported(
-        folder, made, study="mine", registration=REF, words=words, card=CARD, documents={"source/x.txt": b"x"}
+        folder,
+        made,
+        study="mine",
+        registration=REF,
+        words=words,
+        card=SOURCE,
+        documents={"source/x.txt": b"x"},
     )
     return open_study(folder)
 

@@ -1,0 +1,60 @@
+"""The shipped repositories, with their documents made anew from the sources of the cards."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.conftest import CHECKOUT
+from toolkit.registers.config import Config, config_of
+from toolkit.registers.documents import repository_documents
+from toolkit.registers.study import Study, open_study
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+STUDIES = ("published", "embedded", "task-pools")
+SOURCE = """---
+pretty_name: "Small"
+license: mit
+{{configs}}
+{{dataset_info}}
+---
+
+# Small
+
+A study.
+
+{{tables}}
+"""
+"""The smallest source that a repository's documents can be made from."""
+
+
+def shipped(name: str) -> Study:
+    return open_study(CHECKOUT / "registers" / name)
+
+
+def configs(study: Study) -> list[Config]:
+    """Return what a study's folder holds, read from its files."""
+    files = {
+        name: {file: (study.folder / file).read_bytes() for file in entry.files}
+        for name, entry in study.manifest.tables.items()
+    }
+    return [config_of(table, files[table.name]) for table in study.tables]
+
+
+def documents(study: Study) -> dict[str, bytes]:
+    """Return a study's documents from the source of its card."""
+    source = (CHECKOUT / "cards" / f"{study.name}.md").read_text(encoding="utf-8")
+    rows = {name: study.rows(name) for name in ("runs", "decisions") if study.has(name)}
+    return repository_documents(source, configs(study), registration=study.manifest.registration, rows=rows)
+
+
+def lay(study: Study, folder: Path) -> Path:
+    """Lay a study's tables into a folder, with its documents, and return it."""
+    for name, content in documents(study).items():
+        (folder / name).write_bytes(content)
+    for entry in study.manifest.tables.values():
+        for file in entry.files:
+            (folder / file).parent.mkdir(exist_ok=True)
+            (folder / file).hardlink_to(study.folder / file)
+    return folder

@@ -1,0 +1,18 @@
+"""Repositories with fresh documents, made once for all tests of cards."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.described import STUDIES, lay, shipped
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(scope="session")
+def repositories(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Return a folder a shipped study: its tables, its card, its Croissant document."""
+    return {name: lay(shipped(name), tmp_path_factory.mktemp(name)) for name in STUDIES}

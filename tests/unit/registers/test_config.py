@@ -1,0 +1,41 @@
+"""What a repository holds of a table is read from its files."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.described import configs, shipped
+from toolkit.registers.card import dataset_card
+from toolkit.registers.config import config_of
+from toolkit.registers.schema import TABLES
+
+
+def test_the_rows_and_files_are_those_of_the_manifest() -> None:
+    study = shipped("task-pools")
+    (config,) = configs(study)
+    entry = study.manifest.tables["task_pools"]
+    assert config.rows == entry.rows == sum(split.rows for split in config.splits)
+    assert config.file_bytes == sum(study.manifest.files[file].bytes for file in entry.files)
+    assert {split.name: split.rows for split in config.splits} == {
+        "diagnostic": 16,
+        "diagnostic_128": 128,
+        "test": 300,
+        "train": 2000,
+        "validation": 300,
+    }
+
+
+@pytest.mark.parametrize("split", ["diagnostic", "diagnostic_128"])
+def test_a_split_whose_name_begins_another_has_files_of_its_own(split: str) -> None:
+    study = shipped("task-pools")
+    (config,) = configs(study)
+    (found,) = [s for s in config.splits if s.name == split]
+    assert [file.name for file in study.folder.glob(found.pattern)] == [f"{split}-00000-of-00001.parquet"]
+
+
+def test_several_files_of_a_table_are_one_split() -> None:
+    study = shipped("embedded")
+    files = {f: (study.folder / f).read_bytes() for f in study.manifest.tables["checkpoints"].files[:3]}
+    config = config_of(TABLES["checkpoints"], files)
+    assert [(split.name, split.rows) for split in config.splits] == [("train", 18)]
+    assert "path: checkpoints/*.parquet" in dataset_card("{{configs}}", [config])

@@ -1,0 +1,119 @@
+"""The Croissant document describes what lies beside it, and nothing that nobody knows."""
+
+from __future__ import annotations
+
+import json
+import os
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.described import SOURCE, STUDIES, configs, documents, shipped
+from toolkit.errors import DamagedError
+from toolkit.registers.card import dataset_card
+from toolkit.registers.croissant import croissant
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RECORDS = """
+import json, sys
+import mlcroissant
+
+dataset = mlcroissant.Dataset(jsonld=sys.argv[1])
+assert not dataset.metadata.ctx.issues.errors, dataset.metadata.ctx.issues.report()
+print(json.dumps({name: sum(1 for _ in dataset.records(name)) for name in sys.argv[2:]}))
+"""
+
+
+@pytest.fixture(params=STUDIES)
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def document(repositories: dict[str, Path], name: str) -> Any:
+    return json.loads((repositories[name] / "croissant.json").read_text(encoding="utf-8"))
+
+
+def test_it_has_a_record_set_a_table_and_a_field_a_column(document: Any, name: str) -> None:
+    found = {r["@id"]: [f["name"] for f in r["field"]] for r in document["recordSet"]}
+    assert found == {table.name: list(table.column_names) for table in shipped(name).tables}
+
+
+def test_every_file_of_a_table_is_in_its_file_set(
+    document: Any, repositories: dict[str, Path], name: str
+) -> None:
+    entries = shipped(name).manifest.tables
+    assert len(document["distribution"]) == len(entries)
+    for file_set in document["distribution"]:
+        files = {
+            f.relative_to(repositories[name]).as_posix()
+            for f in repositories[name].glob(file_set["includes"])
+        }
+        assert files == set(entries[file_set["@id"].removesuffix("-files")].files)
+
+
+def test_every_reference_leads_to_a_field_that_is_a_whole_key(document: Any) -> None:
+    keys = [r["key"] for r in document["recordSet"]]
+    sets = {f["@id"] for f in document["distribution"]}
+    for record_set in document["recordSet"]:
+        fields = {field["@id"] for field in record_set["field"]}
+        assert {key["@id"] for key in record_set["key"]} <= fields
+        for field in record_set["field"]:
+            assert field["source"]["fileSet"]["@id"] in sets
+            if "references" in field:
+                assert [field["references"]["field"]] in keys
+
+
+def test_rows_of_runs_refer_to_them() -> None:
+    document = json.loads(documents(shipped("embedded"))["croissant.json"])
+    (episodes,) = [r for r in document["recordSet"] if r["@id"] == "episodes"]
+    referring = {f["name"]: f["references"] for f in episodes["field"] if "references" in f}
+    assert referring == {"run_id": {"field": {"@id": "runs/run_id"}}}
+
+
+def test_it_says_what_the_card_says(document: Any, repositories: dict[str, Path], name: str) -> None:
+    card = (repositories[name] / "README.md").read_text(encoding="utf-8")
+    assert f'pretty_name: "{document["name"]}"' in card
+    assert document["license"] == "https://creativecommons.org/licenses/by/4.0/"
+    assert document["citeAs"].startswith("@misc{sakib")
+    assert "reproducibility" in document["keywords"]
+    assert len(document["description"]) > 200
+    assert "OWNER" not in json.dumps(document)
+
+
+def test_the_same_repository_gives_the_same_document(name: str) -> None:
+    assert documents(shipped(name)) == documents(shipped(name))
+
+
+@pytest.mark.parametrize("lost", ['pretty_name: "Small"\n', "license: mit\n", "A study.\n\n"])
+def test_a_card_that_lacks_what_it_needs_is_refused(lost: str) -> None:
+    held = configs(shipped("task-pools"))
+    source = SOURCE.replace("{{tables}}\n", "")
+    croissant(dataset_card(source, held), held)
+    with pytest.raises(DamagedError, match="does not say"):
+        croissant(dataset_card(source.replace(lost, ""), held), held)
+
+
+@pytest.mark.parametrize("study", ["published", "task-pools"])
+def test_mlcroissant_reads_as_many_records_as_there_are_rows(
+    repositories: dict[str, Path], study: str
+) -> None:
+    """An implementation of its own: that of the vocabulary's authors."""
+    if find_spec("mlcroissant") is None:
+        text = "CROISSANT WAS NOT READ by an independent implementation: mlcroissant is missing"
+        pytest.fail(text, pytrace=False) if os.environ.get("CI") else pytest.skip(text)
+    import subprocess
+    import sys
+
+    tables = {name: entry.rows for name, entry in shipped(study).manifest.tables.items()}
+    done = subprocess.run(
+        [sys.executable, "-c", RECORDS, str(repositories[study] / "croissant.json"), *tables],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[-1]) == tables

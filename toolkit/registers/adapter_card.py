@@ -1,0 +1,203 @@
+"""The model card of a LoRA adapter: what a run trained, and how it was evaluated, from the registers' rows.
+
+What a row does not say is called unknown: nothing here is filled in from elsewhere.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from toolkit.errors import IncompleteError, UsageError
+from toolkit.registers.card import filled
+from toolkit.registers.study_card import registered_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolkit.registers.arrow import Row
+    from toolkit.registers.manifest import RegistrationRef
+
+UNKNOWN = "unknown"
+_TRAINING = {
+    "condition": "condition",
+    "arm": "arm",
+    "seed": "seed",
+    "role": "role in the decisions",
+    "fault_rate": "faults: probability a call, p",
+    "flip_rate": "flips: probability a success, q",
+    "scale_rewards": "advantages scaled by",
+    "loss_type": "aggregation of the token losses",
+    "steps": "training steps",
+    "prompts_per_step": "prompts a step",
+    "group_size": "rollouts a prompt, G",
+    "training_rollouts": "training rollouts",
+    "accelerator": "accelerator",
+    "torch_version": "PyTorch",
+    "vllm_version": "vLLM",
+    "code_commit": "commit of the training code",
+    "registered": "version of the registration it was launched under",
+}
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """A LoRA adapter.
+
+    Args:
+        repository: where it is to be had: OWNER/NAME on the Hub.
+        base_model: the model that it adapts, likewise.
+        step: training step that it was saved at.
+        licence: identifier of its licence on the Hub.
+        rank: r; None where unknown.
+        alpha: LoRA's scaling numerator; None where unknown.
+        targets: names of the adapted modules, or a word for all of them; empty where unknown.
+    """
+
+    repository: str
+    base_model: str
+    step: int
+    licence: str
+    rank: int | None = None
+    alpha: float | None = None
+    targets: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The registers that a card quotes.
+
+    Args:
+        repository: OWNER/NAME on the Hub.
+        commit: SHA of the commit.
+        registration: the registration that the study belongs to.
+    """
+
+    repository: str
+    commit: str
+    registration: RegistrationRef
+
+
+def adapter_card(source: str, adapter: Adapter, run: Row, evaluations: Sequence[Row], origin: Origin) -> str:
+    """Return the model card of an adapter.
+
+    Args:
+        source: the card's text, with marks where the generated parts go.
+        adapter: the adapter.
+        run: its row of `runs`.
+        evaluations: rows of `evaluations`; the run's own final ones at the adapter's step are quoted.
+        origin: where the rows are from.
+
+    Raises:
+        UsageError: the run has fewer steps than the adapter.
+        IncompleteError: the run has no final evaluation at that step.
+        DamagedError: the source has an unknown mark.
+    """
+    if adapter.step > run["steps"]:
+        raise UsageError(
+            f"run {run['run_id']} has no step {adapter.step}", expected=f"at most {run['steps']}"
+        )
+    results = [
+        row
+        for row in evaluations
+        if (row["run_id"], row["phase"], row["step"]) == (run["run_id"], "final", adapter.step)
+    ]
+    if not results:
+        raise IncompleteError(
+            f"run {run['run_id']} has no final evaluation at step {adapter.step}",
+            where=f"{origin.repository}@{origin.commit}",
+            remedy="name the step that was evaluated",
+        )
+    revision = run["model_commit"]
+    parts = {
+        "metadata": _metadata(adapter, results, origin),
+        "name": adapter.repository.split("/")[-1],
+        "repository": adapter.repository,
+        "base_model": adapter.base_model,
+        "base_revision": f', revision="{revision}"' if revision else "",
+        "run_id": run["run_id"],
+        "step": str(adapter.step),
+        "adapter": _adapter(adapter, revision),
+        "training": _facts({label: run[name] for name, label in _TRAINING.items()}),
+        "registers": f"`{origin.repository}` at commit `{origin.commit}`",
+        "study": f"{origin.repository}@{origin.commit}",
+        "results": _results(results),
+        "registration": registered_text(origin.registration),
+        "licence": adapter.licence,
+    }
+    return filled(source, parts)
+
+
+def _metadata(adapter: Adapter, results: Sequence[Row], origin: Origin) -> str:
+    """Return the card's YAML; a text in JSON's quotes is one in YAML's."""
+    lines = [
+        f"license: {adapter.licence}",
+        "library_name: peft",
+        f"base_model: {adapter.base_model}",
+        "base_model_relation: adapter",
+        "pipeline_tag: text-generation",
+        "tags:",
+        *(f"- {tag}" for tag in ("lora", "grpo", "reinforcement-learning", "tool-use", "pre-registration")),
+        "model-index:",
+        f"- name: {json.dumps(adapter.repository.split('/')[-1])}",
+        "  results:",
+    ]
+    for row in results:
+        lines += [
+            "  - task:",
+            "      type: reinforcement-learning",
+            "      name: Tool use in a simulated back office",
+            "    dataset:",
+            f"      name: {json.dumps(_place(row))}",
+            f"      type: {origin.repository}",
+            "      config: evaluations",
+            "      split: train",
+            f"      revision: {json.dumps(origin.commit)}",
+            "      args:",
+            *(f"        {name}: {json.dumps(row[name])}" for name in ("run_id", "phase", "regime", "step")),
+            "    metrics:",
+            "    - type: success_rate",
+            "      name: True success",
+            f"      value: {row['successes'] / row['episodes']!r}",
+        ]
+    return "\n".join(lines)
+
+
+def _adapter(adapter: Adapter, revision: str | None) -> str:
+    return _facts(
+        {
+            "base model": f"`{adapter.base_model}`",
+            "commit of its weights": f"`{revision}`" if revision else None,
+            "rank": adapter.rank,
+            "alpha": adapter.alpha,
+            "adapted modules": ", ".join(adapter.targets) or None,
+        }
+    )
+
+
+def _facts(facts: dict[str, object]) -> str:
+    lines = ["| fact | value |", "| --- | --- |"]
+    for label, value in facts.items():
+        # A decimal column keeps its trailing zeros, which say nothing here.
+        shown = f"{float(value):g}" if isinstance(value, (Decimal, float)) else value
+        lines.append(f"| {label} | {UNKNOWN if shown is None else shown} |")
+    return "\n".join(lines)
+
+
+def _results(rows: Sequence[Row]) -> str:
+    lines = [
+        "| pool | noise | episodes | true success | met a fault | recovered |",
+        "| --- | --- | ---: | ---: | ---: | ---: |",
+    ]
+    for row in rows:
+        recovered = "" if row["recovered"] is None else str(row["recovered"])
+        success = f"{row['successes'] / row['episodes']:.4f}"
+        cells = (row["pool"], f"`{row['regime']}`", row["episodes"], success, row["exposed"], recovered)
+        lines.append(f"| {' | '.join(map(str, cells))} |")
+    return "\n".join(lines)
+
+
+def _place(row: Row) -> str:
+    return f"{row['pool']} pool, {row['regime']}, step {row['step']}"
