@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from toolkit.cli.audit import audit
+from toolkit.cli.hub import pull, push
 from toolkit.cli.load import load_study, registration_ref
 from toolkit.cli.output import console, json_option, print_json, study_option
 from toolkit.errors import UsageError
@@ -16,10 +17,12 @@ from toolkit.places import find_home
 
 @click.group()
 def registers() -> None:
-    """List, describe, verify, audit and build the registers of studies."""
+    """List, describe, verify, audit, build, push and pull the registers of studies."""
 
 
 registers.add_command(audit)
+registers.add_command(push)
+registers.add_command(pull)
 
 
 @registers.command("list")
@@ -114,6 +117,7 @@ def verify(*, studies: tuple[str, ...], as_json: bool) -> None:
     Examples:
       toolkit registers verify
       toolkit registers verify --study published --json
+      toolkit registers verify --study some-group/their-study@v1.0.0
     """
     from toolkit.registers.validation import verify_study
 
