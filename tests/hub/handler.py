@@ -43,7 +43,7 @@ class Handler(BaseHTTPRequestHandler):
             self._fault = next((fault for fault in self.hub.faults if fault.meets(request)), None)
         self._query = {key: values[-1] for key, values in parse_qs(split.query).items()}
         try:
-            if self._hits("hung_up"):
+            if self.hub.is_gone or self._hits("hung_up"):
                 self.close_connection = True
                 return
             self._body = self._read()
@@ -55,7 +55,8 @@ class Handler(BaseHTTPRequestHandler):
                 {"error": absent.code}, 404, {"X-Error-Code": absent.code, "X-Error-Message": absent.code}
             )
         except RefusedError as refused:
-            self._json({"error": str(refused)}, refused.status, {"X-Error-Message": str(refused)})
+            headers = {"X-Error-Message": str(refused), **refused.headers}
+            self._json({"error": str(refused)}, refused.status, headers)
         except (BrokenPipeError, ConnectionResetError):
             self.close_connection = True
 
@@ -338,6 +339,7 @@ class _UnauthorizedError(RefusedError):
 
     def __init__(self) -> None:
         super().__init__(401, "Invalid username or password.")
+        self.headers = {"X-Error-Code": "RepoNotFound"}
 
 
 REVISION = "(?P<revision>[^/]+)"

@@ -31,6 +31,7 @@ class FixtureHub:
         self.faults: list[Fault] = []
         self.requests: list[str] = []
         self.lock = threading.RLock()
+        self.is_gone = False
         handler = type("BoundHandler", (Handler,), {"hub": self})
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self._server.daemon_threads = True
@@ -45,7 +46,8 @@ class FixtureHub:
         self.stop()
 
     def stop(self) -> None:
-        """Stop listening: from now on nobody is there."""
+        """Stop listening: from now on nobody is there, nor at the end of a connection that was kept."""
+        self.is_gone = True
         if self._thread.is_alive():
             self._server.shutdown()
             self._thread.join()

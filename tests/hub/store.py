@@ -28,6 +28,7 @@ class RefusedError(Exception):
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
         self.status = status
+        self.headers: dict[str, str] = {}
 
 
 @dataclass(frozen=True)
