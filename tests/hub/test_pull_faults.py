@@ -219,6 +219,15 @@ def test_a_moved_tag_can_be_accepted_and_its_old_commit_named(
     assert pull("@v1.0.0", "--json").json()["origin"]["commit"] == moved
 
 
+def test_a_tag_that_is_gone_is_said_with_its_commit(hub: FixtureHub, warm: Path, commit: str) -> None:
+    hub.store.untag(NAME, "v1.0.0")
+    done = pull()
+    assert done.code == 3
+    assert "the repository has no such revision" in done.err
+    assert f"name {NAME}@{commit}" in done.err
+    assert pull(f"@{commit}").code == 0
+
+
 def test_a_moved_branch_is_followed(hub: FixtureHub, warm: Path, moved: str) -> None:
     assert pull("", "--json").json()["origin"]["commit"] == moved
     newest = hub.store.commit(NAME, {".note": b"again"}).sha

@@ -160,6 +160,17 @@ def test_a_decision_names_every_file_it_rests_on(hub: FixtureHub, commit: str) -
             assert hashlib.sha256((PUBLISHED / path).read_bytes()).hexdigest() == sha256
 
 
+def test_one_study_here_and_on_the_hub_are_two_tables(hub: FixtureHub, commit: str) -> None:
+    out = run("decide", "H2a", "--study", "published", "--study", NAME).out
+    assert out.count("Study published") == 2
+    assert out.count(f"{NAME}@{commit}") == 1
+
+
+def test_what_was_verified_is_named(hub: FixtureHub, commit: str) -> None:
+    (verified,) = run("registers", "verify", "--study", NAME, "--json").json()
+    assert verified["origin"] == {"repository": NAME, "revision": "main", "commit": commit}
+
+
 @pytest.mark.parametrize("command", ["decide", "explain"])
 def test_the_commit_is_shown_beside_what_was_decided(hub: FixtureHub, commit: str, command: str) -> None:
     assert f"{NAME}@{commit}, asked for as v1.0.0" in run(command, "H2a", "--study", f"{NAME}@v1.0.0").out
@@ -187,9 +198,11 @@ def test_commands_take_a_study_on_the_hub(
 def test_a_folder_wins_over_a_repository_of_its_name(
     hub: FixtureHub, commit: str, rows: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(rows.parent.parent)
-    name = f"{rows.parent.name}/{rows.name}"
-    assert open_registers(name).origin is None
+    place = rows.parent / f"{NAME}@v1.0.0"
+    place.parent.mkdir()
+    rows.rename(place)
+    monkeypatch.chdir(rows.parent)
+    assert open_registers(f"{NAME}@v1.0.0").folder == place
     assert hub.requests == []
 
 

@@ -71,8 +71,8 @@ def print_decisions(decisions: Sequence[Decision]) -> None:
     from rich.text import Text
 
     out = console()
-    for study in dict.fromkeys(decision.study for decision in decisions):
-        mine = [decision for decision in decisions if decision.study == study]
+    for study, origin in dict.fromkeys((decision.study, decision.origin) for decision in decisions):
+        mine = [one for one in decisions if (one.study, one.origin) == (study, origin)]
         table = Table(title=Text(f"Study {study}"), title_justify="left", title_style="bold")
         for column in ("rule", "what", "verdict", "estimate", "interval", "evidence"):
             table.add_column(column, overflow="fold")
@@ -86,8 +86,8 @@ def print_decisions(decisions: Sequence[Decision]) -> None:
                 "" if decision.evidence == "not_estimated" else decision.evidence.replace("_", " "),
             )
         out.print(table)
-        if mine[0].origin:
-            out.print(f"  {origin_text(mine[0].origin)}", soft_wrap=True, highlight=False, markup=False)
+        if origin:
+            out.print(f"  {origin_text(origin)}", soft_wrap=True, highlight=False, markup=False)
         for note in notes(mine):
             out.print(f"  {note}", soft_wrap=True, highlight=False, markup=False)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,17 +60,17 @@ def push(
             "a push goes to a repository's branch main", found=repository, remedy="leave out @..."
         )
     name = parse_reference(repository).repository
-    with steps("push") as progress:
-        pushed = push_study(
-            load_study(study),
-            name,
-            private=private,
-            parent=parent,
-            replace=replace,
-            tag=tag,
-            dry_run=dry_run,
-            say=progress,
-        )
+    pushed = push_study(
+        load_study(study),
+        name,
+        private=private,
+        parent=parent,
+        replace=replace,
+        tag=tag,
+        dry_run=dry_run,
+        # The client's own bars show how far it is; beside them there is room for lines only.
+        say=remark if sys.stderr.isatty() else lambda _: None,
+    )
     if as_json:
         print_json(_document(pushed, dry_run=dry_run))
     else:
@@ -102,13 +103,11 @@ def pull(*, reference: str, into: Path | None, offline: bool, accept_moved: bool
     from toolkit.registers.hub.reference import parse_reference
 
     asked = parse_reference(reference)
-    with steps("pull") as progress:
-        progress(reference)
-        study = pull_study(asked, offline=offline, accept_moved=accept_moved, say=remark)
-        if into is not None:
-            check_into(into, study)
-            progress(f"copy into {into}")
-            study = copy_into(into, study)
+    study = pull_study(asked, offline=offline, accept_moved=accept_moved, say=remark)
+    if into is not None:
+        check_into(into, study)
+        with steps("copy") as progress:
+            study = copy_into(into, study, progress)
     if study.origin is None:
         raise TypeError(study)
     if as_json:

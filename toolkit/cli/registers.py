@@ -128,6 +128,7 @@ def verify(*, studies: tuple[str, ...], as_json: bool) -> None:
                 {
                     "study": study.name,
                     "verdict": "verified",
+                    "origin": study.origin.as_dict() if study.origin else None,
                     "files": len(study.manifest.files),
                     "rows": rows,
                     "logical_sha256": study.manifest.logical_sha256,

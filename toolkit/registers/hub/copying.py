@@ -11,6 +11,7 @@ from toolkit.registers.manifest import MANIFEST_NAME, check_nothing_else, read_m
 from toolkit.registers.study import Study, open_study
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
@@ -38,8 +39,13 @@ def check_into(folder: Path, study: Study) -> None:
         )
 
 
-def copy_into(folder: Path, study: Study) -> Study:
+def copy_into(folder: Path, study: Study, say: Callable[[str], None] = lambda _: None) -> Study:
     """Copy a study into a folder and check the copy.
+
+    Args:
+        folder: where to.
+        study: a study of the Hub.
+        say: told which file is being copied.
 
     Returns:
         The copy, with the origin of the study.
@@ -51,6 +57,7 @@ def copy_into(folder: Path, study: Study) -> Study:
     folder = folder.resolve()
     with replacing(folder) as new:
         for name in (MANIFEST_NAME, *study.manifest.files):
+            say(name)
             (new / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(study.folder / name, new / name)
         copied = open_study(new)

@@ -68,7 +68,13 @@ def plan_push(study: Study, repository: str, remote: Remote | None) -> Plan:
 
 
 def check_push(
-    plan: Plan, study: Study, remote: Remote | None, *, parent: str | None, replace: bool, tag: str | None
+    plan: Plan,
+    study: Study,
+    remote: Remote | None,
+    *,
+    parent: str | None,
+    replace: bool,
+    tag: tuple[str, str | None] | None,
 ) -> None:
     """Check that a push is allowed.
 
@@ -76,6 +82,14 @@ def check_push(
     2. It is at the commit that the pusher worked from, where they said which.
     3. No rows that others may have cited are changed or removed, unless that is what is wanted.
     4. The tag is free, or means this content already.
+
+    Args:
+        plan: what would be done.
+        study: the study.
+        remote: the repository; None where it is to be created.
+        parent: SHA of the commit that the pusher worked from.
+        replace: whether rows may be changed or removed.
+        tag: the tag that is wanted, and the commit that it means now.
 
     Raises:
         UsageError: it is another study's; or rows would change and nobody said so.
@@ -104,9 +118,8 @@ def check_push(
             found=", ".join(lost[:SHOWN]) + more,
             remedy="add files instead of changing them; or --replace, with a new tag and a word in the card",
         )
-    tagged = remote.tags.get(tag) if remote and tag else None
-    if tagged and (not plan.is_empty or tagged != head):  # 4
-        raise tag_taken(plan.repository, str(tag), tagged, head if plan.is_empty else "a new commit")
+    if tag and tag[1] and (not plan.is_empty or tag[1] != head):  # 4
+        raise tag_taken(plan.repository, tag[0], tag[1], head if plan.is_empty else "a new commit")
 
 
 def tag_taken(repository: str, tag: str, tagged: str, wanted: str | None) -> VerificationError:

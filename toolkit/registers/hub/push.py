@@ -10,7 +10,7 @@ from toolkit.errors import IncompleteError, UsageError, VerificationError
 from toolkit.registers.hub.client import bars, client, is_offline
 from toolkit.registers.hub.failures import telling
 from toolkit.registers.hub.plan import Plan, check_push, plan_push, published_files, tag_taken
-from toolkit.registers.hub.remote import read_remote, stated_files
+from toolkit.registers.hub.remote import read_remote, stated_files, tagged_commit
 from toolkit.registers.validation import verify_study
 
 if TYPE_CHECKING:
@@ -82,7 +82,8 @@ def push(
     verify_study(study)  # 1
     remote = read_remote(repository)  # 2
     plan = plan_push(study, repository, remote)
-    check_push(plan, study, remote, parent=parent, replace=replace, tag=tag)
+    wanted = (tag, tagged_commit(repository, tag) if remote else None) if tag else None
+    check_push(plan, study, remote, parent=parent, replace=replace, tag=wanted)
     if dry_run:
         return Pushed(plan, plan.head if plan.is_empty else None, tag)
     commit = plan.head
@@ -142,11 +143,10 @@ def _check_stated(study: Study, repository: str, commit: str) -> int:
 
 def _tag(study: Study, repository: str, tag: str, commit: str) -> None:
     """Give the commit its tag; a tag that is there already is not moved."""
-    said = f"{study.name}: logical SHA-256 {study.manifest.logical_sha256}"
-    with telling(repository, "the tag"):
-        api = client()
-        tags = {t.name: t.target_commit for t in api.list_repo_refs(repository, repo_type="dataset").tags}
-        if tag not in tags:
-            api.create_tag(repository, tag=tag, tag_message=said, revision=commit, repo_type="dataset")
-    if tags.get(tag, commit) != commit:
-        raise tag_taken(repository, tag, tags[tag], commit)
+    tagged = tagged_commit(repository, tag)
+    if tagged is None:
+        said = f"{study.name}: logical SHA-256 {study.manifest.logical_sha256}"
+        with telling(repository, "the tag"):
+            client().create_tag(repository, tag=tag, tag_message=said, revision=commit, repo_type="dataset")
+    elif tagged != commit:
+        raise tag_taken(repository, tag, tagged, commit)

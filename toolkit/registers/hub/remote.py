@@ -41,13 +41,11 @@ class Remote:
     Args:
         head: SHA of the commit.
         files: its visible files by path.
-        tags: commit by name of the tag.
         manifest: what it is a register of; None where it holds nothing visible.
     """
 
     head: str
     files: Mapping[str, Stated]
-    tags: Mapping[str, str]
     manifest: Manifest | None
 
 
@@ -68,7 +66,6 @@ def read_remote(repository: str) -> Remote | None:
             raise
         except RepositoryNotFoundError:
             return None
-        tags = client().list_repo_refs(repository, repo_type="dataset").tags
     if head is None:
         raise IncompleteError("the Hub does not say which commit is the repository's head", where=repository)
     files = stated_files(repository, head)
@@ -80,7 +77,21 @@ def read_remote(repository: str) -> Remote | None:
             remedy="give the study a repository of its own",
         )
     manifest = _manifest(repository, head) if files else None
-    return Remote(head, files, {tag.name: tag.target_commit for tag in tags}, manifest)
+    return Remote(head, files, manifest)
+
+
+def tagged_commit(repository: str, tag: str) -> str | None:
+    """Return the commit that a tag means; None where there is no such tag.
+
+    Raises:
+        IncompleteError: the Hub cannot be asked.
+    """
+    with telling(repository, "asking for the tags"):
+        api = client()
+        if tag not in {known.name for known in api.list_repo_refs(repository, repo_type="dataset").tags}:
+            return None
+        # An annotated tag is an object of its own; the commit behind it is what counts.
+        return api.dataset_info(repository, revision=tag, timeout=30).sha
 
 
 def stated_files(repository: str, commit: str) -> dict[str, Stated]:

@@ -44,6 +44,10 @@ def resolve(
             f"{error.problem}: {reference.asked} is taken as commit {known.commit}, as when it was last asked"
         )
         return _origin(reference, known.commit), False
+    except IncompleteError as error:
+        if known is None:
+            raise
+        raise _gone(reference, known, error) from None
     if known and known.is_tag and known.commit != now.commit and not accept_moved:  # 3
         raise VerificationError(
             f"the tag {reference.revision} was moved",
@@ -76,6 +80,16 @@ def _unknown(reference: Reference, error: UnreachableError) -> UnreachableError:
         found=error.found or error.problem,
         where=error.where,
         remedy="pull it once with a connection, or name the SHA of a commit that is in the cache",
+    )
+
+
+def _gone(reference: Reference, known: Pin, error: IncompleteError) -> IncompleteError:
+    return IncompleteError(
+        error.problem,
+        found=error.found,
+        where=error.where,
+        remedy=f"when it was last asked it was another name for {known.commit}: "
+        f"name {reference.repository}@{known.commit}",
     )
 
 
