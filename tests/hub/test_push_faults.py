@@ -188,7 +188,7 @@ def test_a_push_without_permission_is_said(
 
 def test_no_hub_is_no_push(hub: FixtureHub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    assert push().code == 2
+    assert (push().code, hub.requests) == (3, [])
     monkeypatch.setenv("HF_HUB_OFFLINE", "0")
     hub.stop()
     done = push()

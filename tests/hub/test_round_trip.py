@@ -162,7 +162,7 @@ def test_a_decision_names_every_file_it_rests_on(hub: FixtureHub, commit: str) -
 
 def test_one_study_here_and_on_the_hub_are_two_tables(hub: FixtureHub, commit: str) -> None:
     out = run("decide", "H2a", "--study", "published", "--study", NAME).out
-    assert out.count("Study published") == 2
+    assert out.count("Study published") == out.count("│ H2a ") == 2
     assert out.count(f"{NAME}@{commit}") == 1
 
 

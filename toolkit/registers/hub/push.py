@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from toolkit.errors import IncompleteError, UsageError, VerificationError
 from toolkit.registers.hub.client import bars, client, is_offline
-from toolkit.registers.hub.failures import telling
+from toolkit.registers.hub.failures import UnreachableError, telling
 from toolkit.registers.hub.plan import Plan, check_push, plan_push, published_files, tag_taken
 from toolkit.registers.hub.remote import read_remote, stated_files, tagged_commit
 from toolkit.registers.validation import verify_study
@@ -77,7 +77,7 @@ def push(
     if tag is not None and not _TAG.fullmatch(tag):
         raise UsageError(f"{tag!r} cannot be a tag", expected="letters, digits, and . _ + -, such as v1.0.0")
     if is_offline():
-        raise UsageError("a push needs the Hub", found="HF_HUB_OFFLINE is set", remedy="unset it")
+        raise UnreachableError("a push needs the Hub", found="HF_HUB_OFFLINE is set", remedy="unset it")
     say("verifying the study")
     verify_study(study)  # 1
     remote = read_remote(repository)  # 2
