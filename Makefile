@@ -3,7 +3,12 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+INSTALL := -m pip --disable-pip-version-check install --quiet
+PIP := $(BIN)/python $(INSTALL)
+
+# What speaks with the Hub or with DuckDB is tested with two majors of each.
+OTHER := $(VENV)/other-majors
+OTHER_TESTS := tests/hub tests/unit/registers/test_query*.py
 
 .PHONY: reproduce test check bench lock clean help
 
@@ -17,8 +22,9 @@ help:
 reproduce: $(VENV)/.reproduce
 	@$(BIN)/toolkit reproduce
 
-test: $(VENV)/.language-model
+test: $(VENV)/.language-model $(OTHER)/.installed
 	@$(BIN)/python -m pytest --numprocesses 2
+	@$(OTHER)/bin/python -m pytest --quiet --numprocesses 2 $(OTHER_TESTS)
 
 check: $(VENV)/.develop
 	@$(BIN)/ruff check .
@@ -52,6 +58,12 @@ $(VENV)/.language-model: $(VENV)/.develop requirements-language-model.txt
 	@$(PIP) --requirement requirements-language-model.txt
 	@touch $@
 
+$(OTHER)/.installed: $(VENV)/bin/python requirements-other-majors.lock pyproject.toml
+	@$(BIN)/python -m venv $(OTHER)
+	@$(OTHER)/bin/python $(INSTALL) --require-hashes --requirement requirements-other-majors.lock
+	@$(OTHER)/bin/python $(INSTALL) --no-deps --no-build-isolation --editable .
+	@touch $@
+
 $(VENV)/.bench: $(VENV)/.develop requirements-bench.lock
 	@$(PIP) --require-hashes --requirement requirements-bench.lock
 	@touch $@
@@ -61,10 +73,12 @@ COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gene
 
 lock: $(VENV)/bin/python
 	@$(PIP) uv
-	@$(COMPILE) --extra site --group build --output-file requirements.lock
+	@$(COMPILE) --extra site --group build --group first-majors --output-file requirements.lock
 	@$(COMPILE) --extra site --extra hub --extra mcp --extra freeze --group build --group test --group check \
-		--constraints requirements.lock --output-file requirements-dev.lock
+		--group first-majors --constraints requirements.lock --output-file requirements-dev.lock
 	@$(COMPILE) --group bench --constraints requirements-dev.lock --output-file requirements-bench.lock
+	@$(COMPILE) --extra hub --group build --group test-core --group other-majors \
+		--output-file requirements-other-majors.lock
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

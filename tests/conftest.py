@@ -61,6 +61,9 @@ def run(*arguments: object) -> Result:
 @pytest.fixture(autouse=True)
 def at_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(HOME_VARIABLE, str(CHECKOUT))
+    # No test asks the public Hub, nor reads what this machine has of it.
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setenv("HF_HUB_CACHE", str(CHECKOUT / "nowhere"))
 
 
 @pytest.fixture

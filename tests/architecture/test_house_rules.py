@@ -34,7 +34,26 @@ def test_the_core_pulls_nothing_heavy() -> None:
     assert not [name for name in HEAVY if f"\n{name}==" in locked]
 
 
-@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock", "requirements-bench.lock"])
+def test_the_other_majors_are_the_others() -> None:
+    def majors(lock: str) -> dict[str, str]:
+        text = (CHECKOUT / lock).read_text(encoding="utf-8")
+        return {
+            name: text.partition(f"\n{name}==")[2].partition(".")[0] for name in ("duckdb", "huggingface-hub")
+        }
+
+    assert majors("requirements-dev.lock") == {"duckdb": "2", "huggingface-hub": "1"}
+    assert majors("requirements-other-majors.lock") == {"duckdb": "1", "huggingface-hub": "2"}
+
+
+@pytest.mark.parametrize(
+    "lock",
+    [
+        "requirements.lock",
+        "requirements-dev.lock",
+        "requirements-bench.lock",
+        "requirements-other-majors.lock",
+    ],
+)
 def test_every_locked_package_has_a_hash_and_no_address(lock: str) -> None:
     text = (CHECKOUT / lock).read_text(encoding="utf-8")
     requirements = text.replace("\\\n", " ").splitlines()

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from toolkit.cli.audit import audit
+from toolkit.cli.hub import pull, push
 from toolkit.cli.importing import import_registers
 from toolkit.cli.load import load_study, registration_ref
 from toolkit.cli.output import console, json_option, print_json, study_option
@@ -17,11 +18,11 @@ from toolkit.places import find_home
 
 @click.group()
 def registers() -> None:
-    """List, describe, verify, audit, build and import the registers of studies."""
+    """List, describe, verify, audit, build, import, push and pull the registers of studies."""
 
 
-registers.add_command(audit)
-registers.add_command(import_registers)
+for _command in (audit, import_registers, push, pull):
+    registers.add_command(_command)
 
 
 @registers.command("list")
@@ -116,6 +117,7 @@ def verify(*, studies: tuple[str, ...], as_json: bool) -> None:
     Examples:
       toolkit registers verify
       toolkit registers verify --study published --json
+      toolkit registers verify --study some-group/their-study@v1.0.0
     """
     from toolkit.registers.validation import verify_study
 
@@ -126,6 +128,7 @@ def verify(*, studies: tuple[str, ...], as_json: bool) -> None:
                 {
                     "study": study.name,
                     "verdict": "verified",
+                    "origin": study.origin.as_dict() if study.origin else None,
                     "files": len(study.manifest.files),
                     "rows": rows,
                     "logical_sha256": study.manifest.logical_sha256,

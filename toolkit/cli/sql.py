@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolkit.cli.load import decidable, load_study
-from toolkit.cli.output import console, json_option, print_json
+from toolkit.cli.output import STUDY, console, json_option, print_json
 from toolkit.errors import UsageError
 from toolkit.places import find_home
 
@@ -24,7 +24,7 @@ PUBLISHED = "published"
 
 @click.command()
 @click.argument("query")
-@click.option("--study", metavar="NAME|PATH", help="Study to ask; the only one, or `published`, if left out.")
+@click.option("--study", metavar=STUDY, help="Study to ask; the only one, or `published`, if left out.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values.")
 @json_option
 def sql(*, query: str, study: str | None, as_csv: bool, as_json: bool) -> None:

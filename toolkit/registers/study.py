@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from toolkit.registers.columns import Table
     from toolkit.registers.episode_counts import Counts
+    from toolkit.registers.origin import Origin
 
 
 @dataclass(frozen=True)
@@ -34,10 +35,12 @@ class Study:
     Args:
         folder: absolute path of the repository.
         manifest: its manifest.
+        origin: where on the Hub it came from; None for a local study.
     """
 
     folder: Path
     manifest: Manifest
+    origin: Origin | None = None
     _arrow: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
     _proven: dict[str, tuple[int, ...]] = field(default_factory=dict, repr=False, compare=False)
     _kept: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
@@ -72,6 +75,11 @@ class Study:
     def sha256(self, table: str) -> str:
         """Return the logical row hash of a table."""
         return self.manifest.tables[self._known(table)].row_sha256
+
+    def files(self, table: str) -> dict[str, str]:
+        """Return the SHA-256 of each file of a table, by its path within the repository."""
+        names = self.manifest.tables[self._known(table)].files
+        return {name: self.manifest.files[name].sha256 for name in names}
 
     def paths(self, table: str) -> tuple[Path, ...]:
         """Return the Parquet files of a table, each checked against the manifest.
@@ -209,8 +217,12 @@ def _check_same(what: str, expected: object, found: object, where: Path) -> None
         )
 
 
-def open_study(folder: Path) -> Study:
+def open_study(folder: Path, origin: Origin | None = None) -> Study:
     """Open a study's folder.
+
+    Args:
+        folder: where it is.
+        origin: where on the Hub it came from; None for a local study.
 
     Raises:
         IncompleteError: there is no readable manifest.
@@ -233,4 +245,4 @@ def open_study(folder: Path) -> Study:
                 found=", ".join(entry.columns),
                 where=folder / "MANIFEST.json",
             )
-    return Study(folder, manifest)
+    return Study(folder, manifest, origin)

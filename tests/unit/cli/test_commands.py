@@ -218,7 +218,7 @@ def test_an_error_is_a_document_with_json(toolkit: Callable[..., Result], copy: 
         (("decide", "H2a", "--all"), 2, "name the rules to decide"),
         (("decide", "H2a", "--study", "nobody"), 2, "no study 'nobody'"),
         (("decide", "H2a", "--study", "/nowhere/at/all"), 2, "no study"),
-        (("decide", "H2a", "--study", "owner/name@abc"), 3, "Hub revision"),
+        (("decide", "H2a", "--study", "owner/name@abc"), 3, "was not pulled before"),
         (("explain",), 2, "name the rules to explain"),
         (("registers", "schema", "diary"), 2, "no table 'diary'"),
         (("registers", "verify", "--study", "nobody"), 2, "no study 'nobody'"),

@@ -121,7 +121,7 @@ def test_it_says_what_it_is_and_how_exact(tmp_path: Path) -> None:
 def test_the_estimate_lies_between_its_ends_and_the_episodes_are_named(tmp_path: Path) -> None:
     decision = decided(write_rows_study(tmp_path))
     assert decision.interval.low <= decision.estimate.mean <= decision.interval.high
-    assert "episodes" in [name for name, _ in decision.registers]
+    assert "episodes" in [register.config for register in decision.registers]
 
 
 @pytest.mark.parametrize(

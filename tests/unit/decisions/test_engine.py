@@ -108,7 +108,7 @@ def test_an_interval_read_through_another_rule_is_named() -> None:
     study = small_study()
     study.tables["intervals"] = []
     book = load_rulebook(RULES + rule("A", GAP) + rule("B", "passes(A)"))
-    read = [name for name, _ in Engine(book, ("small", ""), study).decide("B").registers]
+    read = [register.config for register in Engine(book, ("small", ""), study).decide("B").registers]
     assert read == ["evaluations", "intervals", "runs"]
 
 
@@ -168,7 +168,7 @@ def test_a_criterion_says_what_it_rests_on(is_summary: bool, basis: str) -> None
 def test_a_decision_names_every_register_it_read() -> None:
     book = load_rulebook(RULES + rule("A", "pooled < 1") + rule("B", "passes(A)"))
     decision = Engine(book, ("small", ""), small_study()).decide("B")
-    assert [name for name, _ in decision.registers] == ["groups_summary", "runs"]
+    assert [register.config for register in decision.registers] == ["groups_summary", "runs"]
 
 
 def test_an_unknown_rule_is_wrong_usage() -> None:

@@ -1,0 +1,318 @@
+"""Everything that can be wrong with a pull: found, said, and never taken for right."""
+
+from __future__ import annotations
+
+import errno
+import json
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.conftest import Result, run, snapshot
+from tests.hub.conftest import NAME, PUBLISHED, cached, damage, meet, put
+from tests.hub.server import FixtureHub
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+TOKEN = "hf_secret"  # noqa: S105 - of a Hub that lives as long as its test
+RUNS = "runs/train-00000-of-00001.parquet"
+
+
+def pull(revision: str = "@v1.0.0", *arguments: object) -> Result:
+    return run("registers", "pull", f"{NAME}{revision}", *arguments)
+
+
+@pytest.fixture
+def warm(hub: FixtureHub, commit: str, tmp_path: Path) -> Path:
+    """Return the cached folder of the published study, which was pulled by its tag."""
+    assert pull().code == 0
+    hub.requests.clear()
+    return cached(tmp_path, commit)
+
+
+def test_what_is_in_the_cache_is_not_downloaded_again(hub: FixtureHub, warm: Path) -> None:
+    assert pull().code == 0
+    assert hub.asked("resolve") == []
+
+
+@pytest.mark.parametrize("name", [RUNS, "README.md", "MANIFEST.json"])
+def test_a_damaged_cache_is_found_and_downloaded_anew(hub: FixtureHub, warm: Path, name: str) -> None:
+    damage(warm / name)
+    done = pull()
+    assert done.code == 0
+    assert f"{name} in the cache is not what the manifest names" in done.err
+    assert (warm / name).read_bytes() == (PUBLISHED / name).read_bytes()
+    assert len(hub.asked("GET .*/resolve/")) == 1
+
+
+def test_a_file_missing_from_the_cache_is_downloaded_again(hub: FixtureHub, warm: Path) -> None:
+    (warm / RUNS).unlink()
+    assert pull().code == 0
+    assert (warm / RUNS).read_bytes() == (PUBLISHED / RUNS).read_bytes()
+
+
+def test_a_file_that_the_manifest_does_not_name_is_refused(hub: FixtureHub, warm: Path) -> None:
+    (warm / "runs" / "more.parquet").write_bytes((warm / RUNS).read_bytes())
+    done = pull()
+    assert done.code == 4
+    assert "runs/more.parquet is not in the manifest" in done.err
+
+
+def test_a_damaged_cache_is_never_decided_on_offline(
+    hub: FixtureHub, warm: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    damage(warm / RUNS)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    done = run("decide", "--all", "--study", f"{NAME}@v1.0.0", "--json")
+    assert done.code == 4
+    assert list(done.json()) == ["error"]
+    assert hub.requests == []
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_wrong_bytes_are_downloaded_anew_once_and_then_refused(
+    hub: FixtureHub, commit: str, times: int
+) -> None:
+    hub.fail("wrong_bytes", f"GET .*/resolve/.*{RUNS}", times)
+    done = pull()
+    assert done.code == (0 if times == 1 else 4)
+    assert "it is downloaded anew" in done.err
+    if times > 1:
+        assert f"{RUNS} is not the file that the manifest names" in done.err
+        assert "do not use it" in done.err
+        assert done.out == ""
+
+
+def test_a_repository_that_is_damaged_itself_is_refused(hub: FixtureHub, tmp_path: Path) -> None:
+    shutil.copytree(PUBLISHED, tmp_path / "damaged")
+    damage(tmp_path / "damaged" / "README.md")
+    put(hub, tmp_path / "damaged", tag="v1.0.0")
+    done = pull()
+    assert done.code == 4
+    assert "README.md is not the file that the manifest names" in done.err
+
+
+def test_a_manifest_that_was_changed_is_refused(hub: FixtureHub, tmp_path: Path) -> None:
+    shutil.copytree(PUBLISHED, tmp_path / "changed")
+    path = tmp_path / "changed" / "MANIFEST.json"
+    document = json.loads(path.read_text())
+    document["tables"]["runs"]["rows"] += 1
+    path.write_text(json.dumps(document))
+    put(hub, tmp_path / "changed", tag="v1.0.0")
+    done = pull()
+    assert done.code == 4
+    assert "the manifest was changed after it was written" in done.err
+
+
+def test_a_file_that_the_manifest_names_and_the_commit_lacks_is_said(hub: FixtureHub, commit: str) -> None:
+    hub.store.commit(NAME, {}, (RUNS,))
+    done = pull("")
+    assert done.code == 3
+    assert f"{RUNS}" in done.err
+    assert "the Hub does not have a file" in done.err
+
+
+@pytest.mark.parametrize("kind", ["missing_file", "server_error", "truncated_body", "cut_body", "hung_up"])
+@pytest.mark.parametrize("name", [RUNS, "MANIFEST.json"])
+def test_a_file_that_does_not_arrive_stops_the_pull(
+    hub: FixtureHub, commit: str, kind: str, name: str, tmp_path: Path
+) -> None:
+    hub.fail(kind, f"GET .*/resolve/.*{name}")
+    done = pull("@v1.0.0", "--json", "--into", tmp_path / "copy")
+    assert done.code == 3
+    assert list(done.json()) == ["error"]
+    assert not (tmp_path / "copy").exists()
+    hub.mend()
+    again = pull("@v1.0.0", "--into", tmp_path / "copy")
+    assert again.code == 0
+    assert snapshot(tmp_path / "copy") == snapshot(PUBLISHED)
+
+
+def test_a_server_error_costs_one_more_call_and_nothing_that_arrived(hub: FixtureHub, commit: str) -> None:
+    hub.fail("server_error", f"GET .*/resolve/.*{RUNS}", 1)
+    assert pull().code == 3
+    hub.requests.clear()
+    assert pull().code == 0
+    assert len(hub.asked(f"GET .*/resolve/.*{RUNS}")) == 1
+    assert len(hub.asked("GET .*/resolve/")) < len(snapshot(PUBLISHED))
+
+
+@pytest.mark.parametrize(
+    ("reference", "said"),
+    [
+        ("group/nothing", "there is no such dataset repository, or it is private"),
+        (f"{NAME}@v9", "the repository has no such revision"),
+        (f"{NAME}@{'0' * 40}", "the repository has no such revision"),
+    ],
+)
+def test_what_is_not_there_is_said(hub: FixtureHub, commit: str, reference: str, said: str) -> None:
+    done = run("registers", "pull", reference)
+    assert done.code == 3
+    assert said in done.err
+    assert "what to do" in done.err
+
+
+def test_a_repository_without_a_manifest_is_no_register(hub: FixtureHub) -> None:
+    hub.store.create("group/words")
+    hub.store.commit("group/words", {"README.md": b"words", "big.parquet": b"x" * 1000})
+    done = run("registers", "pull", "group/words")
+    assert done.code == 3
+    assert "group/words is no register of this toolkit" in done.err
+    assert hub.asked("big.parquet") == []  # a stranger's data is not downloaded to find that out
+
+
+def test_a_private_study_needs_a_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with FixtureHub(token=TOKEN) as hub:
+        meet(hub, tmp_path, monkeypatch)
+        put(hub, PUBLISHED, tag="v1.0.0")
+        hub.store.repository(NAME).private = True
+        assert pull().code == 0
+        shutil.rmtree(tmp_path / "hf")
+        for token in ("", "hf_another"):
+            monkeypatch.setenv("HF_TOKEN", token)
+            done = pull()
+            assert done.code == 3
+            assert "or it is private" in done.err
+            assert "HF_TOKEN" in done.err
+
+
+def test_a_full_disk_is_said(
+    hub: FixtureHub, commit: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    import huggingface_hub.file_download as download
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(download, "http_get", full)
+    done = pull()
+    assert done.code == 3
+    assert "the disk is full" in done.err
+    assert "HF_HUB_CACHE" in done.err
+
+
+@pytest.fixture
+def moved(hub: FixtureHub, warm: Path) -> str:
+    """Return another commit, to which the tag was moved after it was pulled."""
+    other = hub.store.commit(NAME, {".note": b"hidden, so that the study is the same"}).sha
+    hub.store.move_tag(NAME, "v1.0.0", other)
+    return other
+
+
+def test_a_moved_tag_is_refused_with_both_commits(hub: FixtureHub, commit: str, moved: str) -> None:
+    done = pull()
+    assert done.code == 1
+    assert "the tag v1.0.0 was moved" in done.err
+    assert commit in done.err
+    assert moved in done.err
+    assert run("decide", "H2a", "--study", f"{NAME}@v1.0.0").code == 1
+
+
+def test_a_moved_tag_can_be_accepted_and_its_old_commit_named(
+    hub: FixtureHub, commit: str, moved: str
+) -> None:
+    assert pull(f"@{commit}").code == 0
+    assert pull("@v1.0.0", "--accept-moved").code == 0
+    assert pull("@v1.0.0", "--json").json()["origin"]["commit"] == moved
+
+
+def test_a_tag_that_is_gone_is_said_with_its_commit(hub: FixtureHub, warm: Path, commit: str) -> None:
+    hub.store.untag(NAME, "v1.0.0")
+    done = pull()
+    assert done.code == 3
+    assert "the repository has no such revision" in done.err
+    assert f"name {NAME}@{commit}" in done.err
+    assert pull(f"@{commit}").code == 0
+
+
+def test_a_moved_branch_is_followed(hub: FixtureHub, warm: Path, moved: str) -> None:
+    assert pull("", "--json").json()["origin"]["commit"] == moved
+    newest = hub.store.commit(NAME, {".note": b"again"}).sha
+    assert pull("", "--json").json()["origin"]["commit"] == newest
+
+
+@pytest.fixture
+def unplug(hub: FixtureHub, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], list[str]]:
+    """Return what takes the Hub away in a way, and gives the options that go with it."""
+
+    def away(how: str) -> list[str]:
+        if how == "variable":
+            monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+        elif how == "no connection":
+            hub.stop()
+        elif how == "server error":
+            hub.fail("server_error", ".")
+        return ["--offline"] if how == "option" else []
+
+    return away
+
+
+WAYS = ["variable", "no connection", "server error", "option"]
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_without_the_hub_the_cache_is_used_and_this_is_said(
+    hub: FixtureHub, warm: Path, commit: str, unplug: Callable[[str], list[str]], how: str
+) -> None:
+    done = pull("@v1.0.0", "--json", *unplug(how))
+    assert done.code == 0
+    assert done.json()["origin"]["commit"] == commit
+    assert "the Hub " in done.err
+    assert f"{NAME}@v1.0.0 is taken as commit {commit}, as when it was last asked" in done.err
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_without_the_hub_a_commit_in_the_cache_means_itself(
+    hub: FixtureHub, warm: Path, commit: str, unplug: Callable[[str], list[str]], how: str
+) -> None:
+    assert pull(f"@{commit}", *unplug(how)).code == 0
+
+
+@pytest.mark.parametrize("how", WAYS)
+@pytest.mark.parametrize("revision", ["@v2", "", f"@{'0' * 40}"])
+def test_without_the_hub_what_was_never_pulled_is_not_to_be_had(
+    hub: FixtureHub, warm: Path, unplug: Callable[[str], list[str]], how: str, revision: str
+) -> None:
+    done = pull(revision, *unplug(how))
+    assert done.code == 3
+    assert "what to do" in done.err
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_without_the_hub_the_manifest_is_checked_all_the_same(
+    hub: FixtureHub, warm: Path, unplug: Callable[[str], list[str]], how: str
+) -> None:
+    damage(warm / RUNS)
+    done = pull("@v1.0.0", *unplug(how))
+    assert done.code == 4
+    assert done.out == ""
+
+
+def test_python_is_told_that_the_hub_was_not_asked(
+    hub: FixtureHub, warm: Path, commit: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    import toolkit
+
+    study = toolkit.open_study(f"{NAME}@v1.0.0", offline=True)
+    assert study.origin is not None
+    assert commit in caplog.text
+    assert hub.requests == []
+
+
+def test_pins_that_cannot_be_read_are_not_forgotten(hub: FixtureHub, warm: Path, tmp_path: Path) -> None:
+    path = warm.parents[1] / "toolkit-pins.json"
+    path.write_text("{")
+    done = pull()
+    assert done.code == 4
+    assert "cannot be read" in done.err
+
+
+def test_the_hubs_own_tools_see_nothing_odd_in_the_cache(hub: FixtureHub, warm: Path, tmp_path: Path) -> None:
+    from huggingface_hub import scan_cache_dir
+
+    scanned = scan_cache_dir(tmp_path / "hf" / "hub")
+    assert scanned.warnings == []
+    assert [repo.repo_id for repo in scanned.repos] == [NAME]

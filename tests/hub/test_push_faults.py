@@ -1,0 +1,206 @@
+"""Everything that can be wrong with a push: nothing half-done, nothing lost, nothing moved."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.conftest import Result, run
+from tests.hub.conftest import NAME, PUBLISHED, damage, make_rows, meet, put
+from tests.hub.server import FixtureHub
+from toolkit.registers.hub import push as pushing
+from toolkit.registers.manifest import read_manifest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TOKEN = "hf_secret"  # noqa: S105 - of a Hub that lives as long as its test
+
+
+def push(study: object = "published", *arguments: object) -> Result:
+    return run("registers", "push", study, NAME, *arguments)
+
+
+def test_a_commit_of_somebody_else_in_between_is_not_overwritten(
+    hub: FixtureHub, commit: str, rows: Path
+) -> None:
+    fault = hub.fail("another_writer", "POST .*/commit/main")
+    hub.store.repositories.pop(NAME)
+    done = push()
+    assert (done.code, fault.met) == (1, 1)
+    assert "somebody else has committed in the meantime; nothing was changed" in done.err
+    assert hub.store.repository(NAME).head.title == "another writer"
+
+
+def test_a_push_based_on_an_older_commit_is_refused(hub: FixtureHub, rows: Path, tmp_path: Path) -> None:
+    old = put(hub, rows)
+    new = put(hub, make_rows(tmp_path / "second", schedules_too=True))
+    done = push(rows, "--parent", old, "--replace")
+    assert done.code == 1
+    assert old in done.err
+    assert new in done.err
+    assert hub.store.repository(NAME).head.sha == new
+    assert hub.asked("POST") == []
+
+
+def test_files_are_added_on_top_of_the_commit_that_one_names(
+    hub: FixtureHub, rows: Path, tmp_path: Path
+) -> None:
+    old = put(hub, rows)
+    done = push(make_rows(tmp_path / "second", schedules_too=True), "--parent", old, "--json").json()
+    assert done["added"] == ["schedules/test.parquet"]
+    assert done["changed"] == ["MANIFEST.json", "README.md"]
+    assert hub.store.repository(NAME).head.parent == old
+    assert len(hub.asked("PUT")) == 1
+
+
+def test_rows_are_not_changed_unless_that_is_said(hub: FixtureHub, rows: Path, tmp_path: Path) -> None:
+    old, changed = put(hub, rows), make_rows(tmp_path / "second", runs=2)
+    refused = push(changed)
+    assert refused.code == 2
+    assert "registers are append-only" in refused.err
+    assert "runs/" in refused.err
+    assert hub.store.repository(NAME).head.sha == old
+    assert push(changed, "--replace").code == 0
+
+
+def test_rows_are_not_removed_unless_that_is_said(hub: FixtureHub, rows: Path, tmp_path: Path) -> None:
+    put(hub, make_rows(tmp_path / "second", schedules_too=True))
+    refused = push(rows)
+    assert refused.code == 2
+    assert "schedules/test.parquet" in refused.err
+    assert push(rows, "--replace").code == 0
+    assert "schedules/test.parquet" not in hub.store.repository(NAME).head.files
+    assert ".gitattributes" in hub.store.repository(NAME).head.files
+
+
+def test_a_repository_of_another_study_is_refused(hub: FixtureHub, commit: str, rows: Path) -> None:
+    done = push(rows, "--replace")
+    assert done.code == 2
+    assert "holds another study" in done.err
+    assert hub.store.repository(NAME).head.sha == commit
+
+
+def test_a_repository_of_something_else_is_refused(hub: FixtureHub) -> None:
+    hub.store.create(NAME)
+    head = hub.store.commit(NAME, {"data.csv": b"1,2"}).sha
+    done = push("published", "--replace")
+    assert done.code == 2
+    assert "holds something that is no register" in done.err
+    assert hub.store.repository(NAME).head.sha == head
+
+
+def test_an_empty_repository_is_taken(hub: FixtureHub) -> None:
+    hub.store.create(NAME)
+    assert push().code == 0
+
+
+def test_a_damaged_study_is_not_pushed(hub: FixtureHub, rows: Path) -> None:
+    damage(next((rows / "runs").iterdir()))
+    assert push(rows).code == 4
+    assert hub.requests == []
+
+
+def test_a_tag_that_is_there_is_not_moved(hub: FixtureHub, rows: Path, tmp_path: Path) -> None:
+    old = put(hub, rows, tag="v1.0.0")
+    done = push(make_rows(tmp_path / "second", schedules_too=True), "--tag", "v1.0.0")
+    assert done.code == 1
+    assert "the tag v1.0.0" in done.err
+    assert hub.store.repository(NAME).tags["v1.0.0"][0] == old
+    assert hub.store.repository(NAME).head.sha == old  # refused before anything was sent
+
+
+def test_a_tag_made_meanwhile_is_not_moved(
+    hub: FixtureHub, commit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub.store.untag(NAME, "v1.0.0")
+    initial = hub.store.repository(NAME).commits[commit].parent
+    check = pushing.check_push
+
+    def then_tagged(*args: object, **kwargs: object) -> None:
+        check(*args, **kwargs)
+        hub.store.tag(NAME, "v2", str(initial))
+
+    monkeypatch.setattr(pushing, "check_push", then_tagged)
+    done = push("published", "--tag", "v2")
+    assert done.code == 1
+    assert "the tag v2" in done.err
+    assert hub.store.repository(NAME).tags["v2"][0] == initial
+
+
+@pytest.mark.parametrize("kind", ["hung_up", "server_error", "forbidden"])
+@pytest.mark.parametrize("where", ["PUT", "POST .*/commit/"])
+def test_an_interrupted_push_changes_nothing_and_goes_on(hub: FixtureHub, kind: str, where: str) -> None:
+    # The first three contents arrive, and all others do not; or all do, and the commit does not.
+    hub.fail("another_writer", where, 3 if where == "PUT" else 0)
+    hub.fail(kind, where)
+    done = push()
+    assert done.code == 3
+    assert "what to do" in done.err
+    assert list(hub.store.repository(NAME).head.files) == [".gitattributes"]
+    hub.mend()
+    before = [request for request in hub.asked("PUT") if request.rpartition("/")[2] in hub.store.contents]
+    hub.requests.clear()
+    assert push().code == 0
+    parquet = [name for name in read_manifest(PUBLISHED).files if name.endswith(".parquet")]
+    assert len(hub.asked("PUT")) == len(parquet) - len(set(before))
+    assert before
+
+
+def test_a_push_whose_answer_was_lost_is_found_done(hub: FixtureHub, rows: Path) -> None:
+    put(hub, rows)  # the commit was made; that it was, its sender never heard
+    done = push(rows, "--json").json()
+    assert done["outcome"] == "unchanged"
+    assert hub.asked("POST .*/commit/") == []
+
+
+def test_a_hub_that_states_other_content_is_not_believed(hub: FixtureHub, rows: Path) -> None:
+    commit, fail = hub.store.commit, []
+
+    def altered(name: str, added: dict[str, bytes | str], *args: object, **kwargs: object) -> object:
+        if "README.md" in added:
+            fail.append(added)
+            added = {**added, "README.md": b"---\n---\nsomething else"}
+        return commit(name, added, *args, **kwargs)
+
+    hub.store.commit = altered
+    done = push(rows, "--tag", "v1.0.0")
+    assert fail
+    assert done.code == 1
+    assert "what the Hub states of the commit is not what was pushed" in done.err
+    assert "README.md" in done.err
+    assert hub.store.repository(NAME).tags == {}
+
+
+@pytest.mark.parametrize("token", ["", "hf_another"])
+def test_a_push_without_permission_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, token: str
+) -> None:
+    with FixtureHub(token=TOKEN) as hub:
+        meet(hub, tmp_path, monkeypatch)
+        monkeypatch.setenv("HF_TOKEN", token)
+        done = push()
+        assert done.code == 3
+        assert "HF_TOKEN" in done.err
+        assert hub.store.repositories == {}
+
+
+def test_no_hub_is_no_push(hub: FixtureHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    assert (push().code, hub.requests) == (3, [])
+    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+    hub.stop()
+    done = push()
+    assert done.code == 3
+    assert "the Hub cannot be reached" in done.err
+
+
+@pytest.mark.parametrize("arguments", [("--tag", "a b"), ("--tag", "../x"), ("--tag", "")])
+def test_a_tag_has_the_form_of_one(hub: FixtureHub, arguments: tuple[str, str]) -> None:
+    assert push("published", *arguments).code == 2
+    assert hub.requests == []
+
+
+def test_a_push_goes_to_the_branch_main(hub: FixtureHub) -> None:
+    assert run("registers", "push", "published", f"{NAME}@dev").code == 2
