@@ -76,21 +76,33 @@ def case_of(study: Study, home: Home | None = None, *, recompute: bool = False) 
         raise UsageError(
             f"{study.name!r} has no runs: it holds the tasks that studies run on", where=study.folder
         )
-    folder = _registration_folder(study, home or find_home())
+    folder = registration_of(study, home or find_home())
     return open_case(study, load_registration(folder), recompute=recompute)
 
 
-def _registration_folder(study: Study, home: Home) -> Path:
-    """Return where a study's registration is: in the home, or else carried by the study itself."""
-    named = study.manifest.registration.name
-    carried = study.folder / "prereg" / named
-    if named in home.registration_names():
-        return home.registration_folder(named)
-    if (carried / "rules.toml").is_file():
+def registration_of(study: Study, home: Home) -> Path:
+    """Return where a study's registration is: in the home, or else carried by the study itself.
+
+    One of the same name in the home that was frozen as other files is another study's.
+
+    Raises:
+        IncompleteError: it is in neither.
+    """
+    from toolkit.files import file_sha256
+    from toolkit.prereg.record import FROZEN
+
+    named = study.manifest.registration
+    carried, own = study.folder / "prereg" / named.name, home.registrations / named.name
+    is_carried = (carried / "rules.toml").is_file()
+    if is_carried and (own / FROZEN).is_file() and file_sha256(own / FROZEN) != named.sha256:
+        return carried
+    if own.is_dir():
+        return own
+    if is_carried:
         return carried
     raise IncompleteError(
         f"the registration of study {study.name!r} is not here",
-        expected=named,
+        expected=named.name,
         where=home.registrations,
         remedy="put the registration's folder there",
     )
@@ -185,19 +197,24 @@ def verify_frozen(home: Home) -> list[Verification]:
     """Verify every registration here that claims to be frozen; a draft claims nothing yet."""
     from toolkit.prereg.registration import is_draft
 
-    names = [name for name in home.registration_names() if not is_draft(home.registration_folder(name))]
-    return [verify_named(name, home) for name in names]
+    folders = [home.registration_folder(name) for name in home.registration_names()]
+    return [verify_folder(folder, studies_here(home)) for folder in folders if not is_draft(folder)]
 
 
-def verify_named(
-    name: str,
-    home: Home,
+def studies_here(home: Home) -> list[Study]:
+    """Open every study of a home that has runs; before its runs, a registration's home need not have one."""
+    return [load_study(name, home) for name in (decidable(home) if home.has_studies else ())]
+
+
+def verify_folder(
+    folder: Path,
+    studies: Sequence[Study],
     trust_files: Sequence[Path] = (),
     restatements: Sequence[str] = (),
     *,
     with_openssl: bool = False,
 ) -> Verification:
-    """Verify one registration, with the chronology of every study here that belongs to it."""
+    """Verify one registration, with the chronology of those studies that belong to it."""
     from datetime import UTC, datetime
 
     from toolkit.decisions.case import open_book
@@ -208,9 +225,6 @@ def verify_named(
     from toolkit.registers.launches import launched_runs
 
     def studies_of(registration: Registration) -> list[StudyRuns]:
-        # Before its runs, a registration's home need not have a study yet.
-        names = decidable(home) if home.has_studies else ()
-        opened = [load_study(study_name, home) for study_name in names]
         return [
             StudyRuns(
                 study.name,
@@ -218,11 +232,11 @@ def verify_named(
                 open_book(study, registration).plan.roles,
                 *_anchored(registration, study),
             )
-            for study in opened
+            for study in studies
             if study.manifest.registration.name == registration.name
         ]
 
     reader = Reader(
         known_authorities(*trust_files), datetime.now(UTC), with_openssl, known_restatements(restatements)
     )
-    return verify_registration(home.registration_folder(name), reader, studies_of)
+    return verify_registration(folder, reader, studies_of)

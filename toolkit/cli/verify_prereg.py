@@ -7,16 +7,26 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolkit.cli.authorities import trust_option
-from toolkit.cli.load import verify_named
-from toolkit.cli.output import json_option, print_json, say_line, standing_mark, styled, visible
+from toolkit.cli.load import load_study, registration_of, studies_here, verify_folder
+from toolkit.cli.output import (
+    STUDY,
+    json_option,
+    print_json,
+    say_line,
+    standing_mark,
+    styled,
+    visible,
+)
 from toolkit.errors import UsageError
 from toolkit.places import find_home
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from toolkit.prereg.evidence import Judged
     from toolkit.prereg.verification import Verification
+    from toolkit.registers.study import Study
 
 
 # The step whose detail is a list of facts, read more easily line by line.
@@ -25,6 +35,13 @@ TOKENS = 4
 
 @click.command("verify-prereg")
 @click.argument("registrations", nargs=-1)
+@click.option(
+    "--study",
+    "named",
+    multiple=True,
+    metavar=STUDY,
+    help="Verify the registration of this study, which may carry it, against its runs.",
+)
 @trust_option
 @click.option(
     "--restatement",
@@ -42,6 +59,7 @@ def verify_prereg(
     context: click.Context,
     *,
     registrations: tuple[str, ...],
+    named: tuple[str, ...],
     trust_files: tuple[Path, ...],
     restatements: tuple[str, ...],
     with_openssl: bool,
@@ -56,18 +74,21 @@ def verify_prereg(
       toolkit verify-prereg
       toolkit verify-prereg paired-rollouts --json
       toolkit verify-prereg paired-rollouts --openssl
+      toolkit verify-prereg --study embedded
     """
-    home = find_home()
-    names = registrations or home.registration_names()
+    if registrations and named:
+        raise UsageError("name registrations, or the studies that they belong to")
+    wanted = _wanted(registrations, named)
     for path in trust_files:
-        if any(path.resolve().is_relative_to(home.registration_folder(name)) for name in names):
+        if any(path.resolve().is_relative_to(folder) for folder, _ in wanted):
             raise UsageError(
                 "a registration cannot vouch for its own authorities",
                 found=path,
                 remedy="write a trust file of your own, with authorities that you have checked",
             )
     results = [
-        verify_named(name, home, trust_files, restatements, with_openssl=with_openssl) for name in names
+        verify_folder(folder, studies, trust_files, restatements, with_openssl=with_openssl)
+        for folder, studies in wanted
     ]
     if as_json:
         print_json([as_document(result) for result in results])
@@ -76,6 +97,16 @@ def verify_prereg(
             print_verification(result)
     verdicts = {result.verdict for result in results}
     context.exit(1 if "not_verified" in verdicts else 3 if "incomplete" in verdicts else 0)
+
+
+def _wanted(registrations: Sequence[str], named: Sequence[str]) -> list[tuple[Path, list[Study]]]:
+    """Return the folders to verify, each with the studies whose runs have to come after it."""
+    home = find_home()
+    if named:
+        studies = [load_study(name, home) for name in dict.fromkeys(named)]
+        return [(registration_of(study, home), [study]) for study in studies]
+    folders = [home.registration_folder(name) for name in registrations or home.registration_names()]
+    return [(folder, studies_here(home)) for folder in folders]
 
 
 def as_document(result: Verification) -> dict[str, Any]:
