@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from toolkit.cli.audit import audit
+from toolkit.cli.diff import diff
 from toolkit.cli.load import load_study, registration_ref
 from toolkit.cli.output import console, json_option, print_json, study_option
 from toolkit.errors import UsageError
@@ -16,10 +17,11 @@ from toolkit.places import find_home
 
 @click.group()
 def registers() -> None:
-    """List, describe, verify, audit and build the registers of studies."""
+    """List, describe, verify, audit, compare and build the registers of studies."""
 
 
 registers.add_command(audit)
+registers.add_command(diff)
 
 
 @registers.command("list")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import csv
-import math
 import sys
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from toolkit.cli.cells import cell
 from toolkit.cli.load import decidable, load_study
 from toolkit.cli.output import console, json_option, print_json
 from toolkit.cli.progress import steps
@@ -155,21 +154,5 @@ def documents(answer: Answer) -> list[dict[str, Any]]:
             remedy="give each column a name of its own with AS",
         )
     return [
-        {name: _cell(value) for name, value in zip(answer.columns, row, strict=True)} for row in answer.rows
+        {name: cell(value) for name, value in zip(answer.columns, row, strict=True)} for row in answer.rows
     ]
-
-
-def _cell(value: object) -> object:
-    match value:
-        case bool() | int() | str() | None | datetime():
-            return value
-        case float():
-            return value if math.isfinite(value) else str(value)
-        case bytes():
-            return value.hex()
-        case dict():
-            return {str(key): _cell(inner) for key, inner in value.items()}
-        case list() | tuple():
-            return [_cell(inner) for inner in value]
-        case _:
-            return str(value)

@@ -45,7 +45,7 @@ def open_sandbox(tables: Mapping[str, Any], where: object) -> duckdb.DuckDBPyCon
     import duckdb
 
     connection = duckdb.connect()
-    files = {name: _listed(source) for name, source in tables.items() if not hasattr(source, "schema")}
+    files = {name: listed(source) for name, source in tables.items() if not hasattr(source, "schema")}
     connection.execute(f"SET allowed_paths = [{', '.join(files.values())}]")
     for setting in _SETTINGS:
         connection.execute(setting)
@@ -66,7 +66,7 @@ def open_sandbox(tables: Mapping[str, Any], where: object) -> duckdb.DuckDBPyCon
 
 def create_view(connection: duckdb.DuckDBPyConnection, name: str, files: Sequence[Path]) -> None:
     """Create a view over Parquet files, with the name of their table."""
-    connection.execute(f'CREATE VIEW "{name}" AS SELECT * FROM read_parquet([{_listed(files)}])')
+    connection.execute(f'CREATE VIEW "{name}" AS SELECT * FROM read_parquet([{listed(files)}])')
 
 
 def reading_statement(connection: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:
@@ -104,5 +104,6 @@ def _operators(plan: Any) -> Iterator[str]:
         yield from _operators(step["children"])
 
 
-def _listed(files: Sequence[Path]) -> str:
+def listed(files: Sequence[Path]) -> str:
+    """Return paths as SQL writes a list of texts, without its brackets."""
     return ", ".join("'" + str(path).replace("'", "''") + "'" for path in files)
