@@ -64,30 +64,29 @@ class Home:
         """
         return _folders(self.registrations, "registration")
 
+    def find_study(self, study: str) -> Path | None:
+        """Return the folder of a study that is here, by name or path; None where there is none."""
+        if study in _names(self.registers):
+            return self.registers / study
+        folder = Path(study)
+        return folder.resolve() if study and (folder / "MANIFEST.json").is_file() else None
+
     def study_folder(self, study: str) -> Path:
         """Return the folder of a study given by name or path.
 
         Raises:
-            UsageError: neither a shipped study nor a folder with a manifest.
-            IncompleteError: a Hugging Face Hub identifier: this version reads local studies only.
+            UsageError: neither a study that is here nor a folder with a manifest.
         """
-        if study in _names(self.registers):
-            return self.registers / study
-        folder = Path(study)
-        if study and (folder / "MANIFEST.json").is_file():
-            return folder.resolve()
-        if "@" in study and not folder.exists():
-            raise IncompleteError(
-                f"study {study!r} looks like a Hub revision, and this version reads local studies only",
-                remedy="download the dataset repository and give its folder: --study path/to/folder",
+        found = self.find_study(study)
+        if found is None:
+            raise UsageError(
+                f"there is no study {study!r}",
+                expected=f"one of {', '.join(_names(self.registers)) or 'none here'}, "
+                "a folder that holds a MANIFEST.json, or OWNER/NAME@REVISION on the Hub",
+                where=self.registers,
+                remedy="`toolkit registers list` names the studies that are here",
             )
-        raise UsageError(
-            f"there is no study {study!r}",
-            expected=f"one of {', '.join(_names(self.registers)) or 'none here'}, "
-            "or a folder that holds a MANIFEST.json",
-            where=self.registers,
-            remedy="`toolkit registers list` names the studies that are here",
-        )
+        return found
 
     def registration_folder(self, registration: str) -> Path:
         """Return the folder of a registration given by name or path.

@@ -1,16 +1,23 @@
-"""A Hub of one's own for every test, and an environment that knows no other."""
+"""A Hub of one's own for every test, an environment that knows no other, and studies on it."""
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.conftest import CHECKOUT, snapshot
 from tests.hub.server import FixtureHub
+from tests.row_study import lay, run_ids, schedules, seal, tables
+from toolkit.files import write_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+PUBLISHED = CHECKOUT / "registers" / "published"
+NAME = "group/study"
 
 
 @pytest.fixture
@@ -28,3 +35,49 @@ def meet(hub: FixtureHub, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(read, "HF_HUB_DISABLE_XET", hub.cas is None)
     monkeypatch.setattr(read, "HF_TOKEN_PATH", str(folder / "hf" / "token"))
+    # The client waits between attempts, by seconds; there is nothing here to wait for.
+    sleep = time.sleep
+    monkeypatch.setattr(time, "sleep", lambda seconds: sleep(min(seconds, 0.01)))
+
+
+def put(hub: FixtureHub, folder: Path, name: str = NAME, tag: str | None = None) -> str:
+    """Put a folder on a Hub without any client, and return the commit."""
+    if name not in hub.store.repositories:
+        hub.store.create(name)
+    commit = hub.store.commit(name, snapshot(folder))
+    if tag:
+        hub.store.tag(name, tag, commit.sha)
+    return commit.sha
+
+
+@pytest.fixture
+def commit(hub: FixtureHub) -> str:
+    """Return the commit of the published study on the Hub, tagged v1.0.0."""
+    return put(hub, PUBLISHED, tag="v1.0.0")
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Path:
+    """Return the folder of a small study of rows."""
+    return make_rows(tmp_path / "rows")
+
+
+def make_rows(folder: Path, *, runs: int = 1, schedules_too: bool = False) -> Path:
+    """Make a small study of rows; with the table of schedules it has a file more, and no other differs."""
+    parts = tables(run_ids(runs))
+    seal(folder, lay(folder, {**parts, "schedules": [schedules()]} if schedules_too else parts))
+    return folder
+
+
+def cached(tmp_path: Path, commit: str, name: str = NAME) -> Path:
+    """Return the folder of a commit in the cache."""
+    repository = f"datasets--{name.replace('/', '--')}"
+    return tmp_path / "hf" / "hub" / repository / "snapshots" / commit
+
+
+def damage(path: Path) -> None:
+    """Change one byte of a file, wherever its name leads."""
+    place = path.resolve()
+    content = bytearray(place.read_bytes())
+    content[len(content) // 2] ^= 1
+    write_bytes(place, bytes(content))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from toolkit.cli.load import load_study, registered_probe_of, registered_runs
-from toolkit.cli.output import json_option, print_json
+from toolkit.cli.output import STUDY, json_option, print_json
 from toolkit.cli.progress import steps
 from toolkit.errors import UsageError
 from toolkit.places import find_home
@@ -15,7 +15,7 @@ MOST = 1_000_000
 
 
 @click.command()
-@click.option("--study", metavar="NAME|PATH", help="Study to audit; the one that ships its rows if left out.")
+@click.option("--study", metavar=STUDY, help="Study to audit; the one that ships its rows if left out.")
 @click.option(
     "--sample",
     type=click.IntRange(1, MOST),

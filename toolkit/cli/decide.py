@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolkit.decisions.decision import AmendmentRef, Decision
+    from toolkit.registers.origin import Origin
 
 
 @click.command()
@@ -47,6 +48,7 @@ def decide(
       toolkit decide H2a H2b gate2 --study published --json
       toolkit decide --all
       toolkit decide --all --study published --recompute
+      toolkit decide H2a --study some-group/their-study@v1.0.0
     """
     if bool(rules) == every:
         raise UsageError(
@@ -84,8 +86,15 @@ def print_decisions(decisions: Sequence[Decision]) -> None:
                 "" if decision.evidence == "not_estimated" else decision.evidence.replace("_", " "),
             )
         out.print(table)
+        if mine[0].origin:
+            out.print(f"  {origin_text(mine[0].origin)}", soft_wrap=True, highlight=False, markup=False)
         for note in notes(mine):
             out.print(f"  {note}", soft_wrap=True, highlight=False, markup=False)
+
+
+def origin_text(origin: Origin) -> str:
+    """Return which commit of the Hub was decided on, in a form that can be given to `--study`."""
+    return f"Read from {origin.pinned}, asked for as {origin.revision}"
 
 
 def notes(decisions: Sequence[Decision]) -> list[str]:

@@ -11,7 +11,7 @@ import click
 
 from toolkit.cli.by_hand import by_hand
 from toolkit.cli.draw import Seed
-from toolkit.cli.output import json_option, print_json
+from toolkit.cli.output import STUDY, json_option, print_json
 from toolkit.cli.trace import print_episode
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 
@@ -89,7 +89,7 @@ def play(
 
 @episode.command()
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True), required=False)
-@click.option("--study", metavar="NAME|PATH", help="Study whose row is played, with --run and its place.")
+@click.option("--study", metavar=STUDY, help="Study whose row is played, with --run and its place.")
 @click.option("--run", "run_id", help="Run of the row.")
 @click.option("--step", type=click.IntRange(0), help="Step of the evaluation, or of the training group.")
 @click.option("--phase", type=click.Choice(["periodic", "final"]), default="periodic", show_default=True)

@@ -140,7 +140,8 @@ def _estimate_lines(decision: Decision, shown: dict[str, Any]) -> Iterator[str]:
 
 
 def _provenance_lines(case: Case, shown: dict[str, Any]) -> Iterator[str]:
-    yield f"\nRows (paste into toolkit sql --study {shown['study']})"
+    named = case.study.origin.pinned if case.study.origin else shown["study"]
+    yield f"\nRows (paste into toolkit sql --study {named})"
     for endpoint in shown["endpoints"]:
         yield f"  {endpoint['id']}: {endpoint['title']}"
         yield f"    {endpoint['rows']}"
@@ -159,6 +160,8 @@ def _provenance_lines(case: Case, shown: dict[str, Any]) -> Iterator[str]:
             yield f"{'As frozen' if change.frozen else 'As added '}  {change.first.text}"
     yield f"\nRule       {case.registration.folder / (amendment.file if amendment else 'rules.toml')}"
     yield f"Frozen     {shown['registration']['name']} {shown['registration']['sha256']}"
+    if case.study.origin:
+        yield f"Hub        {case.study.origin.pinned}, asked for as {case.study.origin.revision}"
     for register in shown["registers"]:
         yield f"Register   {register['config']} {register['sha256']}"
 

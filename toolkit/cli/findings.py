@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolkit.cli.load import load_study
-from toolkit.cli.output import console, headline, json_option, print_json
+from toolkit.cli.output import STUDY, console, headline, json_option, print_json
 from toolkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,9 +21,7 @@ MOST = 16
 
 
 @click.command()
-@click.option(
-    "--study", "name", metavar="NAME|PATH", default="published", show_default=True, help="Study to read."
-)
+@click.option("--study", "name", metavar=STUDY, default="published", show_default=True, help="Study to read.")
 @json_option
 def findings(*, name: str, as_json: bool) -> None:
     """Show secondary analyses of the published study; none of them changes a verdict.

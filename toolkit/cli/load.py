@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from toolkit.cli.output import remark
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.places import Home, find_home
 
@@ -24,23 +25,10 @@ STUDY_POOLS = ("train", "validation", "test", "diagnostic")
 
 
 def load_study(name: str, home: Home | None = None) -> Study:
-    """Open a study by name or path.
+    """Open a study by name, path, or `owner/name@revision`, as `open_registers`; its remarks go to stderr."""
+    from toolkit.registers.opening import open_registers
 
-    Raises:
-        DamagedError: the study lies in the registers under another name than its own.
-    """
-    from toolkit.registers.study import open_study
-
-    home = home or find_home()
-    study = open_study(home.study_folder(name))
-    if study.folder.parent == home.registers and study.folder.name != study.name:
-        raise DamagedError(
-            "a study lies under another name than its own",
-            expected=study.name,
-            found=study.folder.name,
-            where=study.folder,
-        )
-    return study
+    return open_registers(name, home, say=remark)
 
 
 def decidable(home: Home) -> tuple[str, ...]:
@@ -52,7 +40,7 @@ def load_cases(names: Sequence[str], home: Home | None = None, *, recompute: boo
     """Open studies with their registrations; every shipped one where none is named.
 
     Args:
-        names: studies by name or path.
+        names: studies by name, path, or `owner/name@revision`.
         home: where studies and registrations are; found where it is not given.
         recompute: whether intervals are computed even where a study has stored them.
 
@@ -60,33 +48,52 @@ def load_cases(names: Sequence[str], home: Home | None = None, *, recompute: boo
         UsageError: a study has no runs.
         IncompleteError: there is no study at all, or its registration is missing.
     """
-    from toolkit.decisions.case import open_case
-    from toolkit.prereg.registration import load_registration
-
     home = home or find_home()
     chosen = tuple(dict.fromkeys(names)) or decidable(home)
     if not chosen:
         raise IncompleteError(
             "no study here has runs", where=home.registers, remedy="put a study's folder there"
         )
-    cases = []
-    for name in chosen:
-        study = load_study(name, home)
-        if not study.has("runs"):
-            raise UsageError(
-                f"{study.name!r} has no runs: it holds the tasks that studies run on", where=study.folder
-            )
-        named = study.manifest.registration.name
-        if named not in home.registration_names():
-            raise IncompleteError(
-                f"the registration of study {study.name!r} is not here",
-                expected=named,
-                where=home.registrations,
-                remedy="put the registration's folder there",
-            )
-        folder = home.registration_folder(named)
-        cases.append(open_case(study, load_registration(folder), recompute=recompute))
-    return cases
+    return [case_of(load_study(name, home), home, recompute=recompute) for name in chosen]
+
+
+def case_of(study: Study, home: Home | None = None, *, recompute: bool = False) -> Case:
+    """Put a study and its registration together.
+
+    Args:
+        study: the study.
+        home: where registrations are; found where it is not given.
+        recompute: whether intervals are computed even where the study has stored them.
+
+    Raises:
+        UsageError: the study has no runs.
+        IncompleteError: its registration is missing.
+    """
+    from toolkit.decisions.case import open_case
+    from toolkit.prereg.registration import load_registration
+
+    if not study.has("runs"):
+        raise UsageError(
+            f"{study.name!r} has no runs: it holds the tasks that studies run on", where=study.folder
+        )
+    folder = _registration_folder(study, home or find_home())
+    return open_case(study, load_registration(folder), recompute=recompute)
+
+
+def _registration_folder(study: Study, home: Home) -> Path:
+    """Return where a study's registration is: in the home, or else carried by the study itself."""
+    named = study.manifest.registration.name
+    carried = study.folder / "prereg" / named
+    if named in home.registration_names():
+        return home.registration_folder(named)
+    if (carried / "rules.toml").is_file():
+        return carried
+    raise IncompleteError(
+        f"the registration of study {study.name!r} is not here",
+        expected=named,
+        where=home.registrations,
+        remedy="put the registration's folder there",
+    )
 
 
 def rules_asked(
@@ -121,7 +128,7 @@ def registered_runs(study: Study, home: Home | None = None) -> dict[str, Specifi
     from toolkit.study.matrix import specify_registered
     from toolkit.study.task_pools import digests
 
-    (case,) = load_cases((str(study.folder),), home)
+    case = case_of(study, home)
     pools = digests(STUDY_POOLS, study, lambda _: None)
     return {run.run_id: run for run in specify_registered(case.registration, pools)}
 
@@ -138,7 +145,7 @@ def registered_probe_of(study: Study, runs: dict[str, Specification]) -> Registe
     """
     from toolkit.study.probe_design import registered_probe
 
-    (case,) = load_cases((str(study.folder),))
+    case = case_of(study)
     return registered_probe(case.registration, runs.values())
 
 

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 READER_LEFT = 141
 WIDE = 1000
 
+STUDY = "NAME|PATH|OWNER/NAME@REVISION"
+"""What `--study` takes."""
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 MARKS = {
@@ -56,8 +59,8 @@ def study_option(command: F) -> F:
         "--study",
         "studies",
         multiple=True,
-        metavar="NAME|PATH",
-        help="Study to read; every shipped one if left out.",
+        metavar=STUDY,
+        help="Study to read, here or on the Hub; every shipped one if left out.",
     )(command)
 
 
@@ -133,6 +136,11 @@ def print_template(text: str, *, as_json: bool) -> None:
 def say_line(text: str) -> None:
     """Print a line of plain text, as it is but for what a terminal would take for more than text."""
     click.echo(visible(text))
+
+
+def remark(text: str) -> None:
+    """Print on stderr what a reader of the result has to know."""
+    click.echo(visible(text), err=True)
 
 
 def headline(title: str, *rest: str | Text) -> Text:

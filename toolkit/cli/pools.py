@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from toolkit.cli.load import load_study, registration_ref
-from toolkit.cli.output import console, json_option, print_json
+from toolkit.cli.output import STUDY, console, json_option, print_json
 from toolkit.cli.progress import steps
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.places import find_home
@@ -130,7 +130,7 @@ def build(*, out: Path | None, check: bool, as_json: bool) -> None:
 
 
 @pools.command()
-@click.option("--study", default=NAME, show_default=True, metavar="NAME|PATH", help="Where the pools are.")
+@click.option("--study", default=NAME, show_default=True, metavar=STUDY, help="Where the pools are.")
 @json_option
 def verify(*, study: str, as_json: bool) -> None:
     """Verify registered pools: each task generated anew from its seed, every field compared.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolkit.cli.load import load_cases
-from toolkit.cli.output import console, json_option, print_json
+from toolkit.cli.output import STUDY, console, json_option, print_json
 from toolkit.cli.progress import steps
 from toolkit.errors import UsageError
 from toolkit.study.findings.chi_square import chi_square_quantile
@@ -40,7 +40,7 @@ class Finite(click.FloatRange):
 
 @click.command()
 @click.argument("rule")
-@click.option("--study", default="published", show_default=True, metavar="NAME|PATH", help="Study to fit.")
+@click.option("--study", default="published", show_default=True, metavar=STUDY, help="Study to fit.")
 @click.option(
     "--effect",
     "effects",

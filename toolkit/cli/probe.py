@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolkit.cli.load import load_study, reference, registered_runs
-from toolkit.cli.output import console, headline, json_option, print_json, say_line
+from toolkit.cli.output import STUDY, console, headline, json_option, print_json, say_line
 from toolkit.cli.progress import counted, steps
 from toolkit.errors import UsageError
 from toolkit.places import find_home
@@ -84,7 +84,7 @@ def run_probe(
             "the registers that came with the package are not written",
             remedy="give a folder to write: --into FOLDER",
         )
-    study, registration, probe = _opened(name)
+    study, registration, probe = _opened(load_study(name))
     number = processes or os.cpu_count() or 1
     root = Path.cwd() if home.is_shipped else home.root
     kept_in = None if check else (folder or root / "runs" / study.name / "probe").absolute()
@@ -119,7 +119,7 @@ def run_probe(
 
 @probe.command("report")
 @click.option(
-    "--study", "name", metavar="NAME|PATH", default="embedded", show_default=True, help="Study to report on."
+    "--study", "name", metavar=STUDY, default="embedded", show_default=True, help="Study to report on."
 )
 @click.option("--trajectory", default="*", metavar="GLOB", help="Only trajectories of this name.")
 @click.option(
@@ -168,12 +168,11 @@ def report_probe(*, name: str, trajectory: str, scored: str | None, check: bool,
         )
 
 
-def _opened(name: str) -> tuple[Study, Registration, RegisteredProbe]:
-    from toolkit.cli.load import load_cases
+def _opened(study: Study) -> tuple[Study, Registration, RegisteredProbe]:
+    from toolkit.cli.load import case_of
     from toolkit.study.probe_design import registers_probe, required_probe
 
-    (case,) = load_cases((name,))
-    study = load_study(name)
+    case = case_of(study)
     # A study without its tasks cannot specify runs, and need not where there is nothing to be probed.
     runs = registered_runs(study).values() if registers_probe(case.registration) else ()
     return study, case.registration, required_probe(case.registration, runs)
@@ -183,7 +182,7 @@ def _recomputed(study: Study, found: Report) -> dict[str, Any]:
     from toolkit.study.probe_report import check_evidence, recompute
 
     check_evidence(study)
-    _, _, probe = _opened(str(study.folder))
+    _, _, probe = _opened(study)
     with steps("probe") as progress:
         rows, worst = recompute(study, found.checkpoints, probe, progress)
     return {"verdict": "verified", "rows": rows, "largest_residual": worst}

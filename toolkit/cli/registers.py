@@ -9,6 +9,7 @@ import click
 
 from toolkit.cli.audit import audit
 from toolkit.cli.diff import diff
+from toolkit.cli.hub import pull, push
 from toolkit.cli.load import load_study, registration_ref
 from toolkit.cli.output import console, json_option, print_json, study_option
 from toolkit.errors import UsageError
@@ -17,11 +18,13 @@ from toolkit.places import find_home
 
 @click.group()
 def registers() -> None:
-    """List, describe, verify, audit, compare and build the registers of studies."""
+    """List, describe, verify, audit, compare, build, push and pull the registers of studies."""
 
 
 registers.add_command(audit)
 registers.add_command(diff)
+registers.add_command(push)
+registers.add_command(pull)
 
 
 @registers.command("list")
@@ -116,6 +119,7 @@ def verify(*, studies: tuple[str, ...], as_json: bool) -> None:
     Examples:
       toolkit registers verify
       toolkit registers verify --study published --json
+      toolkit registers verify --study some-group/their-study@v1.0.0
     """
     from toolkit.registers.validation import verify_study
 

@@ -11,7 +11,7 @@ import click
 
 from toolkit.cli.cells import cell
 from toolkit.cli.load import decidable, load_study
-from toolkit.cli.output import console, json_option, print_json
+from toolkit.cli.output import STUDY, console, json_option, print_json, remark
 from toolkit.cli.progress import steps
 from toolkit.errors import UsageError
 from toolkit.places import find_home
@@ -30,7 +30,7 @@ SHOWN = 100
 
 @click.command()
 @click.argument("query")
-@click.option("--study", metavar="NAME|PATH", help="Study to ask; the only one, or `published`, if left out.")
+@click.option("--study", metavar=STUDY, help="Study to ask; the only one, or `published`, if left out.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values.")
 @click.option(
     "--parquet",
@@ -97,14 +97,13 @@ def _opened(name: str | None, *, remote: bool) -> Study | RemoteStudy:
         return load_study(name or _only_study())
     if name is None:
         raise UsageError("say which study on the Hub to ask", expected="--study owner/name@revision")
+    from toolkit.registers.hub.reference import parse_reference
     from toolkit.registers.remote import open_remote
 
-    repository, _, revision = name.partition("@")
-    study = open_remote(repository, revision or None)
-    click.echo(
+    study = open_remote(parse_reference(name), say=remark)
+    remark(
         f"{study.place}: the Hub states the SHA-256 of the manifest for every file; "
-        "what is read of them was not hashed",
-        err=True,
+        "what a query reads of them was not hashed"
     )
     return study
 

@@ -11,6 +11,8 @@ from toolkit.decisions.values import Missing, Series, Value, exact_text, rounded
 if TYPE_CHECKING:
     from fractions import Fraction
 
+    from toolkit.registers.origin import Origin
+
 
 @dataclass(frozen=True)
 class CriterionResult:
@@ -73,6 +75,15 @@ class AmendmentRef:
 
 
 @dataclass(frozen=True)
+class RegisterRef:
+    """A table that was read: its logical row hash, and the SHA-256 of each of its files by path."""
+
+    config: str
+    sha256: str
+    files: dict[str, str]
+
+
+@dataclass(frozen=True)
 class Decision:
     """The verdict on one rule in one study.
 
@@ -93,10 +104,11 @@ class Decision:
         amendment: what the last amendment that names the rule did to it.
         rests_on: amendments of the rules that it rests on.
         secondary: endpoints shown beside the rule that decide nothing.
-        registers: (table, logical row hash) of everything read.
+        registers: every table read.
         endpoints: the endpoints its tests name.
         close_calls: what other random numbers in the bootstrap could turn, in words.
         added_by: the amendment that added the rule; None where it was frozen.
+        origin: the commit of the Hub that the study was read from; None for a local study.
     """
 
     rule: str
@@ -119,10 +131,11 @@ class Decision:
     amendment: AmendmentRef | None
     rests_on: tuple[AmendmentRef, ...]
     secondary: tuple[Estimate, ...]
-    registers: tuple[tuple[str, str], ...]
+    registers: tuple[RegisterRef, ...]
     endpoints: tuple[str, ...]
     close_calls: tuple[str, ...] = ()
     added_by: AmendmentRef | None = None
+    origin: Origin | None = None
 
     @property
     def readings_agree(self) -> bool:
@@ -177,7 +190,8 @@ class Decision:
             document["rests_on_amendments"] = [asdict(ref) for ref in self.rests_on]
         if self.secondary:
             document["secondary"] = [estimate.as_dict() for estimate in self.secondary]
-        document["registers"] = [{"config": name, "sha256": digest} for name, digest in self.registers]
+        document["origin"] = self.origin.as_dict() if self.origin else None
+        document["registers"] = [asdict(register) for register in self.registers]
         return document
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from toolkit.decisions.closeness import close_evidence, close_tests
 from toolkit.decisions.computed import EPISODES, Resampler
 from toolkit.decisions.curves import CurvePoint, curve_points
-from toolkit.decisions.decision import AmendmentRef, CriterionResult, Decision, Estimate
+from toolkit.decisions.decision import AmendmentRef, CriterionResult, Decision, Estimate, RegisterRef
 from toolkit.decisions.endpoints import Rate
 from toolkit.decisions.evaluation import evaluate, subject
 from toolkit.decisions.interval import Interval, evidence_of, registered_interval
@@ -109,6 +109,7 @@ class Engine:
             secondary=tuple(self._estimate(name) for name in rule.secondary),
             close_calls=self._close_calls(rule, interval),
             added_by=self._added_by(rule.id),
+            origin=self._registers.origin,
         )
         self._stored.check(decision)  # 4
         self._decided[rule_id] = decision
@@ -236,13 +237,14 @@ class Engine:
         named |= {interval.endpoint for interval in self._book.intervals.values() if interval.id in named}
         return tuple(name for name in self._book.endpoints if name in named)
 
-    def _read(self, rule: Rule) -> tuple[tuple[str, str], ...]:
+    def _read(self, rule: Rule) -> tuple[RegisterRef, ...]:
         endpoints = [self._book.endpoints[name] for name in (*self._endpoints(rule), *rule.secondary)]
         tables = {endpoint.register for endpoint in endpoints}
         tables |= {"runs" for endpoint in endpoints if endpoint.arms}
         if rule.interval or self._book.names_of(rule) & set(self._book.intervals):
             tables |= {"intervals", EPISODES}
-        return tuple((t, self._registers.sha256(t)) for t in sorted(tables) if self._registers.has(t))
+        read = self._registers
+        return tuple(RegisterRef(t, read.sha256(t), read.files(t)) for t in sorted(tables) if read.has(t))
 
 
 def _verdict(rule: Rule, criteria: Sequence[CriterionResult]) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from toolkit.decisions.measure import Registers
     from toolkit.registers.episode_counts import Counts
+    from toolkit.registers.origin import Origin
 
 Row = Mapping[str, Any]
 
@@ -51,6 +52,11 @@ class Indexed:
         """Whether the study holds published figures only."""
         return self._registers.is_summary
 
+    @property
+    def origin(self) -> Origin | None:
+        """Where on the Hub the study came from; None for a local one."""
+        return self._registers.origin
+
     def has(self, table: str) -> bool:
         """Whether the study has a table."""
         return self._registers.has(table)
@@ -64,6 +70,10 @@ class Indexed:
     def sha256(self, table: str) -> str:
         """The logical row hash of a table."""
         return self._registers.sha256(table)
+
+    def files(self, table: str) -> dict[str, str]:
+        """The SHA-256 of each file of a table, by path."""
+        return self._registers.files(table)
 
     def success_counts(
         self, column: str, runs: Sequence[str], where: Mapping[str, str], steps: Sequence[int]

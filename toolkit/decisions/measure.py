@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from toolkit.decisions.endpoints import Endpoint
     from toolkit.decisions.plan import Plan
     from toolkit.registers.episode_counts import Counts
+    from toolkit.registers.origin import Origin
 
 Row = Mapping[str, Any]
 Runs = Mapping[tuple[str, int], str | Missing]
@@ -36,6 +37,10 @@ class Registers(Protocol):
     def is_summary(self) -> bool:
         """Whether the study holds published figures only."""
 
+    @property
+    def origin(self) -> Origin | None:
+        """Where on the Hub the study came from; None for a local one."""
+
     def has(self, table: str) -> bool:
         """Whether the study has a table."""
 
@@ -44,6 +49,9 @@ class Registers(Protocol):
 
     def sha256(self, table: str) -> str:
         """The logical row hash of a table."""
+
+    def files(self, table: str) -> dict[str, str]:
+        """The SHA-256 of each file of a table, by path."""
 
     def success_counts(
         self, column: str, runs: Sequence[str], where: Mapping[str, str], steps: Sequence[int]

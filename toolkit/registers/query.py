@@ -130,7 +130,7 @@ class Asking:
             ) from None
         except (duckdb.Error, UnicodeError) as error:
             if self._remote is not None and self._remote.traffic.failures:
-                raise self._remote.traffic.unreadable(self._remote.place, error) from None
+                self._remote.tell_failure()
             raise UsageError(
                 "DuckDB refused the query",
                 found=str(error).strip(),

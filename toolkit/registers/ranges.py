@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from toolkit.errors import IncompleteError, ToolkitError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from toolkit.errors import IncompleteError
 
 
 @dataclass
@@ -25,34 +21,6 @@ class Traffic:
     requests: int = 0
     bytes: int = 0
     failures: list[Exception] = field(default_factory=list)
-
-    @contextmanager
-    def readable(self, place: str) -> Iterator[None]:
-        """Say as an error of this toolkit why the Hub could not be read.
-
-        Raises:
-            IncompleteError: it could not.
-        """
-        import pyarrow as pa
-        from huggingface_hub.errors import HfHubHTTPError, HFValidationError
-        from huggingface_hub.utils import httpx  # the client's own: which package it is differs by version
-
-        try:
-            yield
-        except ToolkitError:
-            raise
-        except (httpx.HTTPError, HfHubHTTPError, HFValidationError, pa.ArrowException, OSError) as error:
-            raise self.unreadable(place, error) from None
-
-    def unreadable(self, place: str, error: Exception) -> IncompleteError:
-        """Return the error for a study that could not be read from the Hub."""
-        cause = self.failures[0] if self.failures else error
-        return IncompleteError(
-            "the study cannot be read from the Hub",
-            found=(str(cause).strip() or type(cause).__name__).splitlines()[0],
-            where=place,
-            remedy="check name, revision and connection, or fetch the study once: toolkit registers pull",
-        )
 
 
 def hub_filesystem(hub: Any, traffic: Traffic) -> Any:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError, IncompleteError
+from toolkit.registers.hub.client import endpoint
+from toolkit.registers.hub.failures import telling
+from toolkit.registers.hub.resolving import resolve
 from toolkit.registers.manifest import MANIFEST_NAME, Manifest, parse_manifest
 from toolkit.registers.ranges import Traffic, hub_filesystem
 from toolkit.registers.study import check_known
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-ENDPOINT_VARIABLE = "HF_ENDPOINT"
+    from toolkit.registers.hub.reference import Reference
+    from toolkit.registers.origin import Origin
+
+_DOING = "reading the study in place"
 
 
 @dataclass(frozen=True)
@@ -25,14 +30,12 @@ class RemoteStudy:
     SHA-256 the Hub states is the Hub's word. `toolkit registers pull` fetches everything and hashes it.
 
     Args:
-        repository: `owner/name`.
-        commit: SHA of the commit.
+        origin: repository and commit.
         manifest: its manifest, the seal checked.
         traffic: what was read from the Hub so far.
     """
 
-    repository: str
-    commit: str
+    origin: Origin
     manifest: Manifest
     traffic: Traffic
     _filesystem: Any = field(repr=False, compare=False)
@@ -40,7 +43,7 @@ class RemoteStudy:
     @property
     def place(self) -> str:
         """Repository and commit, as an error names them."""
-        return f"{self.repository}@{self.commit}"
+        return self.origin.pinned
 
     @property
     def bytes(self) -> int:
@@ -52,12 +55,22 @@ class RemoteStudy:
         """Return an Arrow dataset a table, by name; it reads what a query needs when the query runs."""
         return {name: self._dataset(entry.files) for name, entry in self.manifest.tables.items()}
 
+    def tell_failure(self) -> None:
+        """Raise why the Hub could not be read, if it could not: DuckDB passes on the words of an error alone.
+
+        Raises:
+            IncompleteError: a range could not be read.
+        """
+        with telling(self.place, _DOING):
+            for failure in self.traffic.failures:
+                raise failure
+
     def _dataset(self, files: Sequence[str]) -> Any:
         import pyarrow.dataset as ds
         import pyarrow.parquet as pq
 
-        paths = [f"{_root(self.repository, self.commit)}/{file}" for file in files]
-        with self.traffic.readable(self.place):
+        paths = [f"{_root(self.origin)}/{file}" for file in files]
+        with telling(self.place, _DOING):
             # One file says what the columns are: all of them have those of the table.
             schema = pq.read_schema(paths[0], filesystem=self._filesystem)
         return ds.FileSystemDataset.from_paths(
@@ -65,7 +78,7 @@ class RemoteStudy:
         )
 
 
-def open_remote(repository: str, revision: str | None) -> RemoteStudy:
+def open_remote(reference: Reference, *, say: Callable[[str], None] = lambda _: None) -> RemoteStudy:
     """Open a study on the Hub without fetching it.
 
     1. The revision is resolved to a commit: what is read from now on cannot change.
@@ -76,22 +89,26 @@ def open_remote(repository: str, revision: str | None) -> RemoteStudy:
     The Hub is the one that `HF_ENDPOINT` names when this is called.
 
     Args:
-        repository: `owner/name`.
-        revision: a branch, a tag or a commit's SHA; the newest commit of the main branch where it is None.
+        reference: the repository and its revision.
+        say: told what a reader of the answer has to know.
 
     Raises:
         IncompleteError: the Hub cannot be reached, or has no such repository, revision or file.
         DamagedError: the manifest was changed, or the Hub states other bytes than the manifest.
+        VerificationError: a tag was moved.
     """
-    from huggingface_hub import HfApi, HfFileSystem
+    from huggingface_hub import HfFileSystem
 
-    endpoint = os.environ.get(ENDPOINT_VARIABLE) or None
-    traffic = Traffic()
-    with traffic.readable(f"{repository}@{revision or 'main'}"):
-        api = HfApi(endpoint=endpoint)
-        commit = str(api.repo_info(repository, repo_type="dataset", revision=revision).sha)  # 1
-        hub = HfFileSystem(endpoint=endpoint, skip_instance_cache=True)
-        root, place = _root(repository, commit), f"{repository}@{commit}"
+    origin, is_online = resolve(reference, offline=False, accept_moved=False, say=say)  # 1
+    root, place = _root(origin), origin.pinned
+    if not is_online:
+        raise IncompleteError(
+            "a study is read in place only where the Hub can be asked",
+            where=place,
+            remedy="leave out --remote",
+        )
+    with telling(place, _DOING):
+        hub = HfFileSystem(endpoint=endpoint(), skip_instance_cache=True)
         # One listing answers for the sizes of all files later on.
         listed: Any = hub.find(root, detail=True)
         raw = hub.cat_file(f"{root}/{MANIFEST_NAME}")
@@ -100,11 +117,12 @@ def open_remote(repository: str, revision: str | None) -> RemoteStudy:
     for table in manifest.tables.values():  # 3
         for file in table.files:
             _check_stated(manifest, file, listed.get(f"{root}/{file}"), place)
-    return RemoteStudy(repository, commit, manifest, traffic, hub_filesystem(hub, traffic))
+    traffic = Traffic()
+    return RemoteStudy(origin, manifest, traffic, hub_filesystem(hub, traffic))
 
 
-def _root(repository: str, commit: str) -> str:
-    return f"datasets/{repository}@{commit}"
+def _root(origin: Origin) -> str:
+    return f"datasets/{origin.pinned}"
 
 
 def _check_stated(manifest: Manifest, file: str, stated: Mapping[str, Any] | None, place: str) -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from toolkit.registers.columns import Table
     from toolkit.registers.episode_counts import Counts
+    from toolkit.registers.origin import Origin
 
 
 @dataclass(frozen=True)
@@ -35,10 +36,12 @@ class Study:
     Args:
         folder: absolute path of the repository.
         manifest: its manifest.
+        origin: where on the Hub it came from; None for a local study.
     """
 
     folder: Path
     manifest: Manifest
+    origin: Origin | None = None
     _arrow: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
     _proven: dict[str, tuple[int, ...]] = field(default_factory=dict, repr=False, compare=False)
     _kept: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
@@ -65,6 +68,11 @@ class Study:
     def sha256(self, table: str) -> str:
         """Return the logical row hash of a table."""
         return self.manifest.tables[self._known(table)].row_sha256
+
+    def files(self, table: str) -> dict[str, str]:
+        """Return the SHA-256 of each file of a table, by its path within the repository."""
+        names = self.manifest.tables[self._known(table)].files
+        return {name: self.manifest.files[name].sha256 for name in names}
 
     def paths(self, table: str) -> tuple[Path, ...]:
         """Return the Parquet files of a table, each checked against the manifest.
@@ -222,8 +230,12 @@ def _check_same(what: str, expected: object, found: object, where: Path) -> None
         )
 
 
-def open_study(folder: Path) -> Study:
+def open_study(folder: Path, origin: Origin | None = None) -> Study:
     """Open a study's folder.
+
+    Args:
+        folder: where it is.
+        origin: where on the Hub it came from; None for a local study.
 
     Raises:
         IncompleteError: there is no readable manifest.
@@ -231,7 +243,7 @@ def open_study(folder: Path) -> Study:
     """
     manifest = read_manifest(folder)
     check_known(manifest, folder / "MANIFEST.json")
-    return Study(folder, manifest)
+    return Study(folder, manifest, origin)
 
 
 def check_known(manifest: Manifest, where: object) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from toolkit.registers.origin import Origin
 
 RULES = """
 language = 1
@@ -132,6 +135,7 @@ class SmallStudy:
     tables: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     name: str = "small"
     is_summary: bool = False
+    origin: Origin | None = None
 
     def has(self, table: str) -> bool:
         return table in self.tables
@@ -141,6 +145,9 @@ class SmallStudy:
 
     def sha256(self, table: str) -> str:
         return f"hash of {table}"
+
+    def files(self, table: str) -> dict[str, str]:
+        return {f"{table}/all.parquet": f"hash of the file of {table}"}
 
 
 def small_study() -> SmallStudy:

@@ -22,7 +22,7 @@ class Recording:
 
     def __init__(self, study: Any) -> None:
         self._study = study
-        self.name, self.is_summary = study.name, study.is_summary
+        self.name, self.is_summary, self.origin = study.name, study.is_summary, study.origin
         self.read: dict[str, set[int]] = {}
         self._handed: dict[str, list[dict[str, Any]]] = {}
 
@@ -31,6 +31,9 @@ class Recording:
 
     def sha256(self, table: str) -> str:
         return str(self._study.sha256(table))
+
+    def files(self, table: str) -> dict[str, str]:
+        return dict(self._study.files(table))
 
     def rows(self, table: str) -> list[dict[str, Any]]:
         if table not in self._handed:

@@ -1,0 +1,66 @@
+"""Names of studies on the Hub."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkit.errors import UsageError
+from toolkit.registers.hub.reference import looks_like_reference, parse_reference
+
+SHA = "0123456789abcdef0123456789abcdef01234567"
+
+
+@pytest.mark.parametrize(
+    ("text", "repository", "revision"),
+    [
+        ("group/study", "group/study", "main"),
+        ("group/study@v1.0.0", "group/study", "v1.0.0"),
+        (f"group/study@{SHA}", "group/study", SHA),
+        ("hf://datasets/group/my.study@refs%2Fpr%2F1", "group/my.study", "refs/pr/1"),
+        ("a/b", "a/b", "main"),
+    ],
+)
+def test_a_reference_names_a_repository_and_a_revision(text: str, repository: str, revision: str) -> None:
+    reference = parse_reference(text)
+    assert (reference.repository, reference.revision, reference.asked) == (repository, revision, text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "study",
+        "a/b/c",
+        "/a",
+        "a/",
+        "../b",
+        "./b",
+        "a/b@",
+        "a/b@ v",
+        "a b/c",
+        "a--b/c",
+        "a/b@v1@v2",
+        "a/..",
+        "",
+    ],
+)
+def test_anything_else_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="names no study on the Hub"):
+        parse_reference(text)
+
+
+def test_only_forty_hexadecimal_digits_are_a_commit() -> None:
+    assert parse_reference(f"a/b@{SHA}").is_commit
+    assert not parse_reference(f"a/b@{SHA[:7]}").is_commit
+    assert not parse_reference("a/b").is_commit
+
+
+@given(st.text())
+def test_no_text_breaks_the_parser(text: str) -> None:
+    try:
+        repository = parse_reference(text).repository
+    except UsageError:
+        return
+    assert looks_like_reference(text)
+    assert repository.count("/") == 1

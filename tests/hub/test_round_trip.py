@@ -1,0 +1,220 @@
+"""A study goes to the Hub and comes back: the same bytes, by branch, by tag and by SHA."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+import toolkit
+from tests.conftest import CHECKOUT, run, snapshot
+from tests.hub.conftest import NAME, PUBLISHED, cached, meet
+from tests.hub.server import FixtureHub
+from toolkit.registers.manifest import read_manifest
+from toolkit.registers.opening import open_registers
+from toolkit.registers.origin import Origin
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def shown(folder: Path) -> dict[str, bytes]:
+    """Return the files of a folder that are not hidden."""
+    return {name: content for name, content in snapshot(folder).items() if not name.startswith(".")}
+
+
+def elsewhere(hub: FixtureHub, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the command as a user does: in a process of its own."""
+    command = [sys.executable, "-m", "toolkit", *arguments]
+    environment = {**os.environ, **hub.environment(folder)}
+    return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=CHECKOUT, check=False)
+
+
+def test_what_is_pulled_by_branch_tag_and_sha_is_what_was_pushed(hub: FixtureHub, tmp_path: Path) -> None:
+    pushed = run("registers", "push", "published", NAME, "--tag", "v1.0.0", "--json").json()
+    for revision in ("", "@main", "@v1.0.0", f"@{pushed['commit']}"):
+        pulled = run("registers", "pull", f"{NAME}{revision}", "--json").json()
+        assert pulled["origin"]["commit"] == pushed["commit"]
+        assert pulled["folder"] == str(cached(tmp_path, pushed["commit"]))
+    assert shown(cached(tmp_path, pushed["commit"])) == shown(PUBLISHED)
+
+
+def test_a_push_says_what_it_did_and_how_to_cite_it(hub: FixtureHub) -> None:
+    done = run("registers", "push", "published", NAME, "--tag", "v1.0.0")
+    head = hub.store.repository(NAME).head
+    assert done.code == 0
+    assert f"commit {head.sha}, tag v1.0.0; the Hub states {len(head.files) - 1} files as here" in done.out
+    assert f"cite it as {NAME}@{head.sha}" in done.out
+
+
+def test_the_tag_says_the_logical_hash_of_the_rows(hub: FixtureHub) -> None:
+    run("registers", "push", "published", NAME, "--tag", "v1.0.0")
+    sha, message = hub.store.repository(NAME).tags["v1.0.0"]
+    assert sha == hub.store.repository(NAME).head.sha
+    assert read_manifest(PUBLISHED).logical_sha256 in str(message)
+
+
+def test_a_push_of_the_same_study_makes_no_commit(hub: FixtureHub) -> None:
+    run("registers", "push", "published", NAME)
+    head = hub.store.repository(NAME).head.sha
+    again = run("registers", "push", "published", NAME, "--tag", "v1.0.0", "--json").json()
+    assert (again["outcome"], again["commit"]) == ("unchanged", head)
+    assert len(hub.asked("POST .*/commit/")) == 1
+    assert run("registers", "push", "published", NAME, "--tag", "v1.0.0").code == 0
+
+
+def test_a_dry_run_changes_nothing(hub: FixtureHub) -> None:
+    planned = run("registers", "push", "published", NAME, "--dry-run", "--json").json()
+    assert planned["outcome"] == "planned"
+    assert "MANIFEST.json" in planned["added"]
+    assert hub.store.repositories == {}
+
+
+def test_a_private_repository_is_asked_for(hub: FixtureHub) -> None:
+    run("registers", "push", "published", NAME, "--private")
+    assert hub.store.repository(NAME).private
+
+
+def test_a_tree_of_many_pages_is_read_to_its_end(hub: FixtureHub) -> None:
+    hub.page = 3
+    assert run("registers", "push", "published", NAME).code == 0
+    assert run("registers", "pull", NAME).code == 0
+
+
+def test_a_copy_is_a_plain_folder_that_stands_alone(hub: FixtureHub, commit: str, tmp_path: Path) -> None:
+    copy = tmp_path / "copies" / "mine"
+    pulled = run("registers", "pull", f"{NAME}@v1.0.0", "--into", copy, "--json").json()
+    assert pulled["folder"] == str(copy)
+    assert snapshot(copy) == shown(PUBLISHED)
+    assert not any(path.is_symlink() for path in copy.rglob("*"))
+    assert run("registers", "pull", NAME, "--into", copy).code == 0  # over itself
+
+
+def test_a_folder_with_something_else_is_not_written(hub: FixtureHub, commit: str, tmp_path: Path) -> None:
+    for name, content in {"thesis.tex": "mine", "MANIFEST.json": "{}"}.items():
+        folder = tmp_path / f"with-{name}"
+        folder.mkdir()
+        (folder / name).write_text(content)
+        done = run("registers", "pull", NAME, "--into", folder)
+        assert (done.code, snapshot(folder)) == (2, {name: content.encode()})
+
+
+def test_a_copy_with_a_file_of_ones_own_is_not_replaced(hub: FixtureHub, commit: str, tmp_path: Path) -> None:
+    run("registers", "pull", NAME, "--into", tmp_path / "mine")
+    (tmp_path / "mine" / "remarks.txt").write_text("mine")
+    assert run("registers", "pull", NAME, "--into", tmp_path / "mine").code == 2
+    assert (tmp_path / "mine" / "remarks.txt").read_text() == "mine"
+
+
+def test_a_pulled_study_knows_where_it_came_from(hub: FixtureHub, commit: str) -> None:
+    study = toolkit.open_study(f"{NAME}@v1.0.0")
+    assert study.origin == Origin(NAME, "v1.0.0", commit, f"{NAME}@v1.0.0")
+    assert len(study.rows("runs")) == study.manifest.tables["runs"].rows
+
+
+def test_datasets_loads_and_streams_the_commit(hub: FixtureHub, commit: str, tmp_path: Path) -> None:
+    script = (
+        "import sys\n"
+        "from datasets import load_dataset\n"
+        "asked = dict(name='runs', split='train', revision=sys.argv[2])\n"
+        "whole = load_dataset(sys.argv[1], **asked)\n"
+        "streamed = list(load_dataset(sys.argv[1], streaming=True, **asked))\n"
+        "assert [r['run_id'] for r in streamed] == whole['run_id'][:]\n"
+        "print(whole.num_rows)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", script, NAME, commit],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **hub.environment(tmp_path)},
+        cwd=tmp_path,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) == read_manifest(PUBLISHED).tables["runs"].rows
+
+
+def test_a_study_on_the_hub_is_decided_as_the_one_here_is(
+    hub: FixtureHub, commit: str, tmp_path: Path
+) -> None:
+    done = elsewhere(hub, tmp_path, "decide", "H2a", "--study", f"{NAME}@v1.0.0", "--json")
+    assert done.returncode == 0, done.stderr
+    (decision,) = json.loads(done.stdout)
+    (here,) = run("decide", "H2a", "--study", "published", "--json").json()
+    assert decision.pop("origin") == {"repository": NAME, "revision": "v1.0.0", "commit": commit}
+    assert here.pop("origin") is None
+    assert decision == here
+
+
+def test_a_decision_names_every_file_it_rests_on(hub: FixtureHub, commit: str) -> None:
+    (decision,) = run("decide", "H2a", "--study", NAME, "--json").json()
+    assert [register["config"] for register in decision["registers"]] == ["evaluations", "intervals", "runs"]
+    for register in decision["registers"]:
+        assert register["files"]
+        for path, sha256 in register["files"].items():
+            assert hashlib.sha256((PUBLISHED / path).read_bytes()).hexdigest() == sha256
+
+
+@pytest.mark.parametrize("command", ["decide", "explain"])
+def test_the_commit_is_shown_beside_what_was_decided(hub: FixtureHub, commit: str, command: str) -> None:
+    assert f"{NAME}@{commit}, asked for as v1.0.0" in run(command, "H2a", "--study", f"{NAME}@v1.0.0").out
+    assert NAME not in run(command, "H2a", "--study", "published").out
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("sql", "SELECT count(*) AS n FROM runs", "--json"),
+        ("registers", "verify", "--json"),
+        ("registers", "list", "--json"),
+        ("findings", "--json"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_commands_take_a_study_on_the_hub(
+    hub: FixtureHub, commit: str, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    done = elsewhere(hub, tmp_path, *command, "--study", f"hf://datasets/{NAME}@{commit}")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)
+
+
+def test_a_folder_wins_over_a_repository_of_its_name(
+    hub: FixtureHub, commit: str, rows: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(rows.parent.parent)
+    name = f"{rows.parent.name}/{rows.name}"
+    assert open_registers(name).origin is None
+    assert hub.requests == []
+
+
+def test_a_wrong_path_into_a_folder_that_is_here_is_not_sought_on_the_hub(hub: FixtureHub) -> None:
+    done = run("registers", "verify", "--study", "tests/nothing")
+    assert (done.code, hub.requests) == (2, [])
+
+
+def test_the_real_xet_client_brings_the_same_bytes_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import hf_xet
+
+    (tmp_path / "cas").mkdir()
+    with FixtureHub(cas=tmp_path / "cas") as hub:
+        meet(hub, tmp_path, monkeypatch)
+        # The Hub learns a file's Xet hash from the store; this one is told.
+        parquet = sorted(PUBLISHED.rglob("*.parquet"))
+        for path, known in zip(parquet, hf_xet.hash_files([str(p) for p in parquet]), strict=True):
+            content = path.read_bytes()
+            hub.store.keep_elsewhere(hashlib.sha256(content).hexdigest(), len(content), known.hash)
+        pushed = run("registers", "push", "published", NAME, "--json").json()
+        pulled = run("registers", "pull", NAME, "--json").json()
+        assert pulled["origin"]["commit"] == pushed["commit"]
+        assert shown(cached(tmp_path, pushed["commit"])) == shown(PUBLISHED)
+        assert hub.asked("PUT|lfs") == []
+        assert hub.asked("resolve.*parquet") == []
+        assert len(hub.asked("xet-(write|read)-token")) == 2

@@ -1,0 +1,166 @@
+"""`toolkit registers push` and `pull`: studies as dataset repositories on the Hub."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from toolkit.cli.load import load_study
+from toolkit.cli.output import STUDY, json_option, print_json, remark, say_line
+from toolkit.cli.progress import steps
+from toolkit.errors import UsageError
+
+if TYPE_CHECKING:
+    from toolkit.registers.hub.push import Pushed
+
+
+@click.command()
+@click.argument("study", metavar=STUDY)
+@click.argument("repository", metavar="OWNER/NAME")
+@click.option(
+    "--tag", metavar="TAG", help="Name of this version, such as v1.0.0; one that is there is not moved."
+)
+@click.option("--parent", metavar="SHA", help="Commit that this work is based on; another head is refused.")
+@click.option("--private", is_flag=True, help="Make the repository private, where it is created.")
+@click.option("--replace", is_flag=True, help="Change or remove Parquet files that the repository has.")
+@click.option("--dry-run", is_flag=True, help="Print what would be sent, and change nothing.")
+@json_option
+def push(
+    *,
+    study: str,
+    repository: str,
+    tag: str | None,
+    parent: str | None,
+    private: bool,
+    replace: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Push a study to a dataset repository on the Hub, as one commit.
+
+    The study is verified first. What the Hub states of every file afterwards is compared with the manifest.
+    An interrupted push is given again: content that has arrived is not sent twice. Rows that the repository
+    has are not changed without --replace: registers are append-only. HF_TOKEN, or `hf auth login`, says who
+    you are.
+
+    \b
+    Examples:
+      toolkit registers push embedded my-group/embedded --dry-run
+      toolkit registers push embedded my-group/embedded --tag v1.0.0
+      toolkit registers push embedded my-group/embedded --tag v1.1.0 --parent 3f2a...
+    """
+    from toolkit.registers.hub.push import push as push_study
+    from toolkit.registers.hub.reference import parse_reference
+
+    if "@" in repository:
+        raise UsageError(
+            "a push goes to a repository's branch main", found=repository, remedy="leave out @..."
+        )
+    name = parse_reference(repository).repository
+    with steps("push") as progress:
+        pushed = push_study(
+            load_study(study),
+            name,
+            private=private,
+            parent=parent,
+            replace=replace,
+            tag=tag,
+            dry_run=dry_run,
+            say=progress,
+        )
+    if as_json:
+        print_json(_document(pushed, dry_run=dry_run))
+    else:
+        _print(pushed, dry_run=dry_run)
+
+
+@click.command()
+@click.argument("reference", metavar="OWNER/NAME[@REVISION]")
+@click.option(
+    "--into", type=click.Path(path_type=Path), help="Folder for a copy; the Hub's cache if left out."
+)
+@click.option("--offline", is_flag=True, help="Take it from the cache; do not ask the Hub.")
+@click.option("--accept-moved", is_flag=True, help="Take a tag that is another commit than before.")
+@json_option
+def pull(*, reference: str, into: Path | None, offline: bool, accept_moved: bool, as_json: bool) -> None:
+    """Pull a study from the Hub at a branch, a tag or a commit's SHA, and check every file of it.
+
+    The revision becomes the SHA of its commit, which is printed: name that to mean the same for good. Files
+    that were pulled before are checked as new ones are. Without a connection the cache is used, and this is
+    said.
+
+    \b
+    Examples:
+      toolkit registers pull some-group/their-study@v1.0.0
+      toolkit registers pull some-group/their-study --into their-study
+      toolkit registers pull some-group/their-study@v1.0.0 --offline
+    """
+    from toolkit.registers.hub.copying import check_into, copy_into
+    from toolkit.registers.hub.pull import pull as pull_study
+    from toolkit.registers.hub.reference import parse_reference
+
+    asked = parse_reference(reference)
+    with steps("pull") as progress:
+        progress(reference)
+        study = pull_study(asked, offline=offline, accept_moved=accept_moved, say=remark)
+        if into is not None:
+            check_into(into, study)
+            progress(f"copy into {into}")
+            study = copy_into(into, study)
+    if study.origin is None:
+        raise TypeError(study)
+    if as_json:
+        print_json(
+            {
+                "study": study.name,
+                "verdict": "verified",
+                "origin": study.origin.as_dict(),
+                "folder": str(study.folder),
+                "files": len(study.manifest.files),
+                "logical_sha256": study.manifest.logical_sha256,
+            }
+        )
+        return
+    say_line(f"{study.name}: verified, {len(study.manifest.files)} files in {study.folder}")
+    say_line(f"  commit {study.origin.commit}")
+    say_line(f"  logical SHA-256 {study.manifest.logical_sha256}")
+    say_line(f"  toolkit decide --all --study {study.origin.pinned}")
+
+
+def _document(pushed: Pushed, *, dry_run: bool) -> dict[str, Any]:
+    plan = pushed.plan
+    done = "unchanged" if plan.is_empty else "pushed"
+    return {
+        "repository": plan.repository,
+        "outcome": "planned" if dry_run else done,
+        "parent": plan.head,
+        "commit": pushed.commit,
+        "tag": pushed.tag,
+        "checked_files": pushed.files,
+        "added": plan.added,
+        "changed": plan.changed,
+        "deleted": plan.deleted,
+        "same": len(plan.same),
+    }
+
+
+def _print(pushed: Pushed, *, dry_run: bool) -> None:
+    plan = pushed.plan
+    for done, names in (("add", plan.added), ("change", plan.changed), ("delete", plan.deleted)):
+        for name in names:
+            say_line(f"  {done} {name}")
+    if dry_run:
+        parent = f"on top of {plan.head}" if plan.head else "in a new repository"
+        say_line(
+            f"{plan.repository}: nothing was changed; {len(plan.same)} files are there already, {parent}"
+        )
+        return
+    done = "has this already" if plan.is_empty else "pushed"
+    tag = f", tag {pushed.tag}" if pushed.tag else ""
+    say_line(
+        f"{plan.repository}: {done}, commit {pushed.commit}{tag}; the Hub states {pushed.files} files as here"
+    )
+    say_line(f"  cite it as {plan.repository}@{pushed.commit}")
+    say_line(f"  toolkit registers pull {plan.repository}@{pushed.tag or pushed.commit}")

@@ -1,0 +1,148 @@
+"""What the failures of the Hub and of its client mean, in words that say what to do."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from errno import ENOSPC
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from toolkit.errors import IncompleteError, ToolkitError, VerificationError
+from toolkit.registers.hub.client import cache_folder, endpoint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+AGAIN = "try again later; what was pulled before is in the cache: --offline, or HF_HUB_OFFLINE=1"
+LOG_IN = "log in, `hf auth login`, or set HF_TOKEN to a token that may do it"
+
+
+class UnreachableError(IncompleteError):
+    """The Hub does not answer, or answers that it cannot (exit 3)."""
+
+
+class NoFileError(IncompleteError):
+    """The Hub does not have a file (exit 3)."""
+
+
+@contextmanager
+def telling(what: str, doing: str) -> Iterator[None]:
+    """Turn the client's failures into errors that people understand.
+
+    Args:
+        what: the repository, with its revision where there is one.
+        doing: what is being done, for failures without a cause of their own.
+
+    Raises:
+        UnreachableError: no connection, or an answer of the kind 5xx.
+        NoFileError: a file is not there.
+        IncompleteError: no such repository or revision; no permission; a body cut short; a full disk.
+        VerificationError: somebody else has committed.
+    """
+    from huggingface_hub.utils import httpx
+
+    try:
+        yield
+    except ToolkitError:
+        raise
+    except (httpx.TransportError, OSError, RuntimeError, ValueError) as error:
+        raise _meaning(error, what, doing) from error
+
+
+def _meaning(error: Exception, what: str, doing: str) -> ToolkitError:
+    """Return what a failure means, or what led to it: the client wraps one in another."""
+    from huggingface_hub import errors
+    from huggingface_hub.utils import httpx
+
+    unreachable = (
+        httpx.TransportError,
+        errors.OfflineModeIsEnabled,
+        errors.LocalEntryNotFoundError,
+        ConnectionError,
+    )
+    causes = list(_causes(error))
+    for cause in causes:
+        if isinstance(cause, errors.HfHubHTTPError):
+            return _refused(cause, what, doing)
+    for cause in causes:
+        if isinstance(cause, OSError) and cause.errno == ENOSPC:
+            return IncompleteError(
+                f"{doing} failed: the disk is full",
+                where=cache_folder(),
+                remedy="make room, or set HF_HUB_CACHE to another disk",
+            )
+        if isinstance(cause, unreachable):
+            return UnreachableError(
+                f"{doing} failed: the Hub cannot be reached",
+                found=_short(cause),
+                where=_place(what),
+                remedy=AGAIN,
+            )
+    return IncompleteError(
+        f"{doing} failed",
+        found=_short(causes[-1]),
+        where=getattr(causes[-1], "filename", None) or _place(what),
+        remedy="give the same command again: what has arrived whole is kept",
+    )
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Return an error and what led to it, in this order."""
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__
+
+
+def _refused(error: Exception, what: str, doing: str) -> ToolkitError:
+    """Return the error for an answer of the Hub that is no success."""
+    from huggingface_hub import errors
+
+    meanings: tuple[tuple[type[Exception], type[IncompleteError], str, str], ...] = (
+        (errors.GatedRepoError, IncompleteError, "the repository is gated", f"ask for access; {LOG_IN}"),
+        (
+            errors.RevisionNotFoundError,
+            IncompleteError,
+            "the repository has no such revision",
+            "the repository's page lists its branches, tags and commits",
+        ),
+        (
+            errors.RepositoryNotFoundError,
+            IncompleteError,
+            "there is no such dataset repository, or it is private",
+            f"check the name; for a private one {LOG_IN}",
+        ),
+        (errors.EntryNotFoundError, NoFileError, "the Hub does not have a file", AGAIN),
+    )
+    for kind, made, problem, remedy in meanings:
+        if isinstance(error, kind):
+            return made(f"{doing} failed: {problem}", found=_short(error), where=_place(what), remedy=remedy)
+    return _status(error, what, doing)
+
+
+def _status(error: Exception, what: str, doing: str) -> ToolkitError:
+    """Return the error for an answer that says no more than its status."""
+    where, response = _place(what), getattr(error, "response", None)
+    status = 0 if response is None else int(response.status_code)
+    if status == HTTPStatus.PRECONDITION_FAILED:
+        return VerificationError(
+            "somebody else has committed in the meantime; nothing was changed",
+            where=where,
+            remedy="pull what is there now, look at it, and push again",
+        )
+    if status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
+        return IncompleteError(
+            f"{doing} failed: the Hub does not permit it", found=status, where=where, remedy=LOG_IN
+        )
+    if status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return UnreachableError(f"{doing} failed: the Hub answers {status}", where=where, remedy=AGAIN)
+    return IncompleteError(f"{doing} failed", found=_short(error), where=where)
+
+
+def _place(what: str) -> str:
+    return f"{endpoint()}/datasets/{what}"
+
+
+def _short(error: BaseException) -> str:
+    """Return the first words of a failure, on one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split())[:300]

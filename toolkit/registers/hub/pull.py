@@ -1,0 +1,160 @@
+"""Pulling a study: one commit, into the Hub's cache, and every file of it held against the manifest."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from toolkit.errors import DamagedError, IncompleteError, ToolkitError
+from toolkit.registers.hub.client import bars, client, repository_cache
+from toolkit.registers.hub.failures import NoFileError, telling
+from toolkit.registers.hub.resolving import resolve
+from toolkit.registers.manifest import MANIFEST_NAME, check_nothing_else, read_manifest
+from toolkit.registers.study import Study, open_study
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from toolkit.registers.hub.reference import Reference
+    from toolkit.registers.manifest import Manifest
+    from toolkit.registers.origin import Origin
+
+T = TypeVar("T")
+
+
+def pull(
+    reference: Reference,
+    *,
+    offline: bool = False,
+    accept_moved: bool = False,
+    say: Callable[[str], None] = lambda _: None,
+) -> Study:
+    """Return a study of the Hub, every file of it checked against the manifest.
+
+    1. The revision becomes a commit.
+    2. The manifest of that commit, without which it is no register.
+    3. The files. What the cache has is not downloaded again.
+    4. Every file is hashed, those from the cache too; one that is not the manifest's is downloaded once more.
+    5. Nothing else lies there.
+
+    Args:
+        reference: the repository and its revision.
+        offline: whether to take everything from the cache.
+        accept_moved: whether a tag may be another commit than when it was last asked.
+        say: told what the reader of the figures has to know.
+
+    Raises:
+        IncompleteError: something cannot be had: repository, revision, manifest, a file, the connection.
+        DamagedError: what the Hub has is not what the manifest names.
+        VerificationError: the tag was moved.
+    """
+    origin, is_online = resolve(reference, offline=offline, accept_moved=accept_moved, say=say)  # 1
+    manifest = _manifest(origin, is_online=is_online, say=say)  # 2
+    folder = _download(origin, is_online=is_online)  # 3
+    study = open_study(folder, origin)
+    for name in manifest.files:  # 4
+        _prove(study, origin, name, is_online=is_online, say=say)
+    _settled(origin, lambda: check_nothing_else(folder, manifest))  # 5
+    return study
+
+
+def _manifest(origin: Origin, *, is_online: bool, say: Callable[[str], None]) -> Manifest:
+    """Return a commit's manifest; one in the cache that is damaged is downloaded anew, once."""
+    folder = _snapshot(origin)
+    if not (folder / MANIFEST_NAME).exists():
+        _fetch(origin, MANIFEST_NAME, is_online=is_online)
+    try:
+        return read_manifest(folder)
+    except DamagedError as error:
+        _replace(origin, MANIFEST_NAME, error, is_online=is_online, say=say)
+        return _settled(origin, lambda: read_manifest(folder))
+
+
+def _download(origin: Origin, *, is_online: bool) -> Path:
+    """Have a commit's files in the cache, and return their folder."""
+    if not is_online:
+        return _snapshot(origin)
+    with bars(), telling(origin.pinned, "the download"):
+        client().snapshot_download(
+            origin.repository,
+            repo_type="dataset",
+            revision=origin.commit,
+            cache_dir=repository_cache(origin.repository).parent,
+        )
+    return _snapshot(origin)
+
+
+def _fetch(origin: Origin, name: str, *, is_online: bool, force: bool = False) -> None:
+    """Download one file."""
+    if not is_online:
+        raise IncompleteError(
+            f"{name} of {origin.pinned} is not in the cache",
+            where=_snapshot(origin),
+            remedy="pull it once with a connection",
+        )
+    try:
+        with bars(), telling(origin.pinned, f"the download of {name}"):
+            client().hf_hub_download(
+                origin.repository,
+                name,
+                repo_type="dataset",
+                revision=origin.commit,
+                cache_dir=repository_cache(origin.repository).parent,
+                force_download=force,
+            )
+    except NoFileError:
+        if name == MANIFEST_NAME:
+            raise _no_register(origin) from None
+        raise
+
+
+def _prove(study: Study, origin: Origin, name: str, *, is_online: bool, say: Callable[[str], None]) -> None:
+    """Check a file against the manifest, with one more download where it is missing or another."""
+    try:
+        study.prove(name)
+    except ToolkitError as error:
+        _replace(origin, name, error, is_online=is_online, say=say)
+        _settled(origin, lambda: study.prove(name))
+
+
+def _replace(
+    origin: Origin, name: str, error: ToolkitError, *, is_online: bool, say: Callable[[str], None]
+) -> None:
+    """Download a file anew whose copy in the cache was found wrong."""
+    if not is_online:
+        raise type(error)(
+            error.problem,
+            expected=error.expected,
+            found=error.found,
+            where=error.where,
+            remedy="pull it once with a connection: it is downloaded anew",
+        )
+    say(f"{name} in the cache is not what the manifest names: it is downloaded anew")
+    _fetch(origin, name, is_online=is_online, force=True)
+
+
+def _settled(origin: Origin, check: Callable[[], T]) -> T:
+    """Run a check for the last time: what is wrong now is wrong on the Hub."""
+    try:
+        return check()
+    except DamagedError as error:
+        raise DamagedError(
+            error.problem,
+            expected=error.expected,
+            found=error.found,
+            where=f"{origin.pinned}, {error.where}",
+            remedy="do not use it: ask its owner, or name another revision",
+        ) from None
+
+
+def _no_register(origin: Origin) -> IncompleteError:
+    return IncompleteError(
+        f"{origin.repository} is no register of this toolkit",
+        expected=f"a dataset repository with {MANIFEST_NAME}",
+        where=origin.pinned,
+        remedy="use `load_dataset` for it, or `toolkit registers import` to make a study of it",
+    )
+
+
+def _snapshot(origin: Origin) -> Path:
+    return repository_cache(origin.repository) / "snapshots" / origin.commit

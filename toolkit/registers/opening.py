@@ -1,0 +1,64 @@
+"""Opening a study by whatever names it: a name, a folder, or a dataset repository on the Hub."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolkit.errors import DamagedError
+from toolkit.places import Home, find_home
+from toolkit.registers.hub.reference import SCHEME, looks_like_reference, parse_reference
+from toolkit.registers.study import Study, open_study
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def open_registers(
+    name: str,
+    home: Home | None = None,
+    *,
+    offline: bool = False,
+    say: Callable[[str], None] = lambda _: None,
+) -> Study:
+    """Open a study by name, path, or `owner/name@revision`; what is here wins over what is on the Hub.
+
+    Args:
+        name: a study of the home; a folder that holds a manifest; or a dataset repository, also with
+            `hf://datasets/` before it. Without a revision its branch `main` is meant.
+        home: where studies are; found where it is not given.
+        offline: whether a study of the Hub is taken from the cache alone.
+        say: told what a reader of a study of the Hub has to know: that the Hub was not asked, that a file
+            was downloaded anew.
+
+    Returns:
+        The study; one of the Hub with its origin, every file checked.
+
+    Raises:
+        UsageError: there is no such study.
+        IncompleteError: something of it cannot be read, or be had from the Hub.
+        DamagedError: something of it is not what its manifest names, or it lies in the registers under
+            another name than its own.
+        VerificationError: a tag on the Hub was moved.
+    """
+    home = home or find_home()
+    if home.find_study(name) is None and _is_on_the_hub(name):
+        from toolkit.registers.hub.pull import pull
+
+        return pull(parse_reference(name), offline=offline, say=say)
+    study = open_study(home.study_folder(name))
+    if study.folder.parent == home.registers and study.folder.name != study.name:
+        raise DamagedError(
+            "a study lies under another name than its own",
+            expected=study.name,
+            found=study.folder.name,
+            where=study.folder,
+        )
+    return study
+
+
+def _is_on_the_hub(name: str) -> bool:
+    """Whether a name that is no study here is meant for the Hub: a path into a folder that is here is not."""
+    if not looks_like_reference(name):
+        return False
+    return name.startswith(SCHEME) or "@" in name or not Path(name).parent.exists()
