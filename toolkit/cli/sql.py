@@ -11,7 +11,7 @@ import click
 
 from toolkit.cli.cells import cell
 from toolkit.cli.load import decidable, load_study
-from toolkit.cli.output import STUDY, console, json_option, print_json, remark
+from toolkit.cli.output import STUDY, console, json_option, print_json, remark, say_line
 from toolkit.cli.progress import steps
 from toolkit.errors import UsageError
 from toolkit.places import find_home
@@ -128,15 +128,15 @@ def _print_table(answer: Answer) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    left = answer.total - len(answer.rows)
-    shown = f"the first {len(answer.rows)} of {answer.total} rows: --all-rows prints the other {left}, "
-    caption = shown + "--csv and --parquet hold all" if left else f"{answer.total} rows"
-    table = Table(caption=caption, caption_justify="left")
+    table = Table()
     for column in answer.columns:
         table.add_column(Text(column), no_wrap=True)
     for row in answer.rows:
         table.add_row(*(Text("" if value is None else str(value)) for value in row))
     console(wide=True).print(table)
+    left = answer.total - len(answer.rows)
+    shown = f"the first {len(answer.rows)} of {answer.total} rows: --all-rows prints the other {left}, "
+    say_line(shown + "--csv and --parquet hold all" if left else f"{answer.total} rows")
 
 
 def documents(answer: Answer) -> list[dict[str, Any]]:
