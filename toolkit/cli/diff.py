@@ -40,7 +40,7 @@ def diff(*, first: str, second: str, examples: int, fail_on_difference: bool, as
 
     \b
     Examples:
-      toolkit registers diff embedded ../elsewhere/embedded
+      toolkit registers diff published embedded
       toolkit registers diff owner/name@v1 owner/name@v2 --json
     """
     from toolkit.registers.diff import diff_studies

@@ -65,7 +65,6 @@ def sql(
       toolkit sql "SELECT arm, seed, sum(spurious), sum(all_correct) FROM groups_summary GROUP BY ALL"
       toolkit sql "DESCRIBE episodes" --study embedded
       toolkit sql "FROM runs" --csv > runs.csv
-      toolkit sql "FROM episodes WHERE step = 300" --study embedded --parquet last.parquet
       toolkit sql "SELECT avg(calls) FROM episodes" --study owner/name@v1 --remote
     """
     if as_csv and (as_json or parquet):

@@ -58,7 +58,7 @@ def test_the_usual_questions_are_answered(published: Study) -> None:
         "INSTALL httpfs",
         "LOAD httpfs",
         "SET enable_external_access = true",
-        "PRAGMA database_list",
+        "PRAGMA threads = 1",
         "SELECT * FROM '/etc/passwd'",
         "SELECT * FROM read_csv('/etc/passwd')",
         "SELECT * FROM read_text('/etc/passwd')",
