@@ -85,6 +85,30 @@ def write_text(path: Path, content: str) -> None:
     write_bytes(path, content.encode())
 
 
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[Path]:
+    """Give a name beside a file's place, and put what is written there in its place if nothing failed.
+
+    For what is too large to be held; `write_bytes` takes the rest.
+
+    Raises:
+        UsageError: the path names no file.
+        IncompleteError: the folder cannot be written, or what is there is no file.
+    """
+    check_target(path)
+    beside = _beside(path)
+    try:
+        yield beside
+        beside.replace(path)
+    except OSError as error:
+        raise IncompleteError(
+            f"{path.name} cannot be written", found=error.strerror or error, where=path.parent
+        ) from None
+    finally:
+        with contextlib.suppress(OSError):
+            beside.unlink()
+
+
 def check_target(path: Path) -> None:
     """Check, before work whose result is to be written to a file, that it can be.
 

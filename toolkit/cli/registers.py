@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from toolkit.cli.audit import audit
+from toolkit.cli.diff import diff
 from toolkit.cli.hub import pull, push
 from toolkit.cli.importing import import_registers
 from toolkit.cli.load import load_study, registration_ref
@@ -18,10 +19,10 @@ from toolkit.places import find_home
 
 @click.group()
 def registers() -> None:
-    """List, describe, verify, audit, build, import, push and pull the registers of studies."""
+    """List, describe, verify, audit, compare, build, import, push and pull the registers of studies."""
 
 
-for _command in (audit, import_registers, push, pull):
+for _command in (audit, diff, import_registers, push, pull):
     registers.add_command(_command)
 
 

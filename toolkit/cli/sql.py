@@ -3,65 +3,139 @@
 from __future__ import annotations
 
 import csv
-import math
 import sys
-from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from toolkit.cli.cells import cell
 from toolkit.cli.load import decidable, load_study
-from toolkit.cli.output import STUDY, console, json_option, print_json
+from toolkit.cli.output import STUDY, console, json_option, print_json, remark, say_line
+from toolkit.cli.progress import steps
 from toolkit.errors import UsageError
 from toolkit.places import find_home
 
 if TYPE_CHECKING:
-    from toolkit.registers.query import Answer
+    from toolkit.registers.query import Answer, Asking
+    from toolkit.registers.remote import RemoteStudy
+    from toolkit.registers.study import Study
 
 
 PUBLISHED = "published"
+
+SHOWN = 100
+"""Rows of a table for people; more than a screen holds, and less than one waits for."""
 
 
 @click.command()
 @click.argument("query")
 @click.option("--study", metavar=STUDY, help="Study to ask; the only one, or `published`, if left out.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values.")
+@click.option(
+    "--parquet",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write the answer as a new Parquet file; its types survive.",
+)
+@click.option("--all-rows", is_flag=True, help=f"Print more than {SHOWN} rows of a table.")
+@click.option(
+    "--remote",
+    is_flag=True,
+    help="Read the study on the Hub in place: only what the query needs is fetched, and is not hashed.",
+)
 @json_option
-def sql(*, query: str, study: str | None, as_csv: bool, as_json: bool) -> None:
+def sql(
+    *,
+    query: str,
+    study: str | None,
+    as_csv: bool,
+    parquet: Path | None,
+    all_rows: bool,
+    remote: bool,
+    as_json: bool,
+) -> None:
     """Run one reading QUERY (DuckDB's SQL) on a study; each table is a view.
+
+    A query reaches the study's own files and nothing else, and DuckDB may use 4 GiB of memory for it. With
+    --json the whole answer is held in memory at once; --csv and --parquet take answers of any length.
 
     \b
     Examples:
       toolkit sql "SELECT arm, seed, sum(spurious), sum(all_correct) FROM groups_summary GROUP BY ALL"
       toolkit sql "DESCRIBE episodes" --study embedded
       toolkit sql "FROM runs" --csv > runs.csv
+      toolkit sql "SELECT avg(calls) FROM episodes" --study owner/name@v1 --remote
     """
-    from toolkit.registers.query import ask
+    if as_csv and (as_json or parquet):
+        raise UsageError(
+            "--csv and --parquet exclude each other" if parquet else "--csv and --json exclude each other"
+        )
+    from toolkit.registers.query import asking
 
-    if as_csv and as_json:
-        raise UsageError("--csv and --json exclude each other")
-    if study is None:
-        shipped = decidable(find_home())
-        if len(shipped) != 1 and PUBLISHED not in shipped:
-            raise UsageError("say which study to ask", expected=f"--study {' or '.join(shipped)}")
-        study = PUBLISHED if PUBLISHED in shipped else shipped[0]
-    answer = ask(load_study(study), query)
-    if as_json:
-        print_json(documents(answer))
-    elif as_csv:
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(answer.columns)
-        writer.writerows(answer.rows)
-    else:
-        from rich.table import Table
-        from rich.text import Text
+    with steps("opening the study"):
+        opened = _opened(study, remote=remote)
+    with asking(opened) as ask:
+        if parquet is not None:
+            rows = ask.write_parquet(query, parquet)
+            if as_json:
+                print_json({"file": str(parquet), "rows": rows})
+            else:
+                click.echo(f"{rows} rows written to {parquet}")
+        elif as_json:
+            print_json(documents(ask(query)))
+        elif as_csv:
+            _print_csv(ask, query)
+        else:
+            _print_table(ask(query, None if all_rows else SHOWN))
 
-        table = Table(caption=f"{len(answer.rows)} rows", caption_justify="left")
-        for column in answer.columns:
-            table.add_column(Text(column), no_wrap=True)
-        for row in answer.rows:
-            table.add_row(*(Text("" if value is None else str(value)) for value in row))
-        console(wide=True).print(table)
+
+def _opened(name: str | None, *, remote: bool) -> Study | RemoteStudy:
+    """Return the study that is asked; one on the Hub with a word on what was checked and what was not."""
+    if not remote:
+        return load_study(name or _only_study())
+    if name is None:
+        raise UsageError("say which study on the Hub to ask", expected="--study owner/name@revision")
+    from toolkit.registers.hub.reference import parse_reference
+    from toolkit.registers.remote import open_remote
+
+    study = open_remote(parse_reference(name), say=remark)
+    remark(
+        f"{study.place}: the Hub states the SHA-256 of the manifest for every file; "
+        "what a query reads of them was not hashed"
+    )
+    return study
+
+
+def _only_study() -> str:
+    """Return the study that is meant where none is named."""
+    shipped = decidable(find_home())
+    if len(shipped) != 1 and PUBLISHED not in shipped:
+        raise UsageError("say which study to ask", expected=f"--study {' or '.join(shipped)}")
+    return PUBLISHED if PUBLISHED in shipped else shipped[0]
+
+
+def _print_csv(ask: Asking, query: str) -> None:
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    for number, (columns, rows) in enumerate(ask.batches(query)):
+        if not number:
+            writer.writerow(columns)
+        writer.writerows(rows)
+
+
+def _print_table(answer: Answer) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table()
+    for column in answer.columns:
+        table.add_column(Text(column), no_wrap=True)
+    for row in answer.rows:
+        table.add_row(*(Text("" if value is None else str(value)) for value in row))
+    console(wide=True).print(table)
+    left = answer.total - len(answer.rows)
+    shown = f"the first {len(answer.rows)} of {answer.total} rows: --all-rows prints the other {left}, "
+    say_line(shown + "--csv and --parquet hold all" if left else f"{answer.total} rows")
 
 
 def documents(answer: Answer) -> list[dict[str, Any]]:
@@ -78,21 +152,5 @@ def documents(answer: Answer) -> list[dict[str, Any]]:
             remedy="give each column a name of its own with AS",
         )
     return [
-        {name: _cell(value) for name, value in zip(answer.columns, row, strict=True)} for row in answer.rows
+        {name: cell(value) for name, value in zip(answer.columns, row, strict=True)} for row in answer.rows
     ]
-
-
-def _cell(value: object) -> object:
-    match value:
-        case bool() | int() | str() | None | datetime():
-            return value
-        case float():
-            return value if math.isfinite(value) else str(value)
-        case bytes():
-            return value.hex()
-        case dict():
-            return {str(key): _cell(inner) for key, inner in value.items()}
-        case list() | tuple():
-            return [_cell(inner) for inner in value]
-        case _:
-            return str(value)

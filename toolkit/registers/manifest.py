@@ -147,10 +147,22 @@ def read_manifest(folder: Path) -> Manifest:
 
     Raises:
         IncompleteError: there is none, or it cannot be read.
-        DamagedError: it is not a manifest, or was changed after it was written.
+        DamagedError: as `parse_manifest`.
     """
     path = folder / MANIFEST_NAME
-    raw = read_bytes(path)
+    return parse_manifest(read_bytes(path), path)
+
+
+def parse_manifest(raw: bytes, path: object) -> Manifest:
+    """Return the manifest that bytes hold, its seal checked.
+
+    Args:
+        raw: the content of a MANIFEST.json.
+        path: where they come from, for errors.
+
+    Raises:
+        DamagedError: it is not a manifest, or was changed after it was written.
+    """
     try:
         document = json.loads(raw)
         sealed = _text(document.pop("seal"))

@@ -5,9 +5,12 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from toolkit.errors import DamagedError, UsageError
+from toolkit.errors import UsageError
+from toolkit.files import writing
+from toolkit.registers.remote import RemoteStudy
+from toolkit.registers.sandbox import open_sandbox, reading_statement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -17,30 +20,154 @@ if TYPE_CHECKING:
 
     from toolkit.registers.study import Study
 
+T = TypeVar("T")
+
+_BATCH = 100_000
+"""Rows that are fetched at once."""
+
 
 @dataclass(frozen=True)
 class Answer:
-    """The result of a query: column names and rows of Python values."""
+    """The result of a query: column names and rows of Python values.
+
+    Args:
+        columns: their names.
+        rows: the rows; the first ones where not all were asked for.
+        total: how many rows there are.
+    """
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
+    total: int
+
+
+@dataclass(frozen=True)
+class Asking:
+    """A study opened for queries; it is called with a query and returns the answer."""
+
+    _connection: duckdb.DuckDBPyConnection
+    _remote: RemoteStudy | None = None
+
+    def __call__(self, sql: str, most: int | None = None) -> Answer:
+        """Return the answer to a query.
+
+        Args:
+            sql: one SELECT (or FROM, DESCRIBE, SUMMARIZE).
+            most: rows to keep; the others are only counted.
+
+        Raises:
+            UsageError: the text is not one reading statement, or DuckDB refuses it.
+        """
+        kept: list[tuple[Any, ...]] = []
+        total = 0
+        columns: tuple[str, ...] = ()
+        for names, rows in self.batches(sql):
+            columns = names
+            total += len(rows)
+            kept += rows if most is None else rows[: max(0, most - len(kept))]
+        return Answer(columns, tuple(kept), total)
+
+    def batches(self, sql: str) -> Iterator[tuple[tuple[str, ...], list[tuple[Any, ...]]]]:
+        """Yield column names and rows, as many at a time as fit anywhere, the first time perhaps none.
+
+        Raises:
+            UsageError: as for a call.
+        """
+        with self._refusals():
+            statement = reading_statement(self._connection, sql)
+            cursor = self._wait(lambda: self._connection.execute(statement))
+            columns = tuple(entry[0] for entry in cursor.description or ())
+            yield columns, []
+            while rows := self._wait(lambda: cursor.fetchmany(_BATCH)):
+                yield columns, rows
+
+    def write_parquet(self, sql: str, path: Path) -> int:
+        """Write the answer to a query as a Parquet file and return the number of its rows.
+
+        Types are those that DuckDB gives Arrow: decimals, times with their zone and lists stay what they are.
+        The sum of whole numbers is a decimal of 38 digits; cast it where something narrower is wanted.
+
+        Args:
+            sql: as for a call.
+            path: where to write. A file that is there already is left alone.
+
+        Raises:
+            UsageError: as for a call, or the file is there, or Parquet has no form for a column.
+            IncompleteError: the file cannot be written.
+        """
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        if path.exists():
+            raise UsageError(
+                "an answer replaces no file", found=path, remedy="give another name, or remove the file"
+            )
+        with self._refusals(), writing(path) as beside:
+            statement = reading_statement(self._connection, sql)
+            reader = self._connection.sql(statement.query).to_arrow_reader(_BATCH)
+            try:
+                with pq.ParquetWriter(beside, reader.schema, compression="zstd") as writer:
+                    return self._wait(lambda: _pour(reader, writer))
+            except (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError) as error:
+                raise UsageError(
+                    "the answer has no form in Parquet",
+                    found=str(error).splitlines()[0],
+                    remedy="cast the column, as in CAST(… AS VARCHAR)",
+                ) from None
+
+    @contextmanager
+    def _refusals(self) -> Iterator[None]:
+        """Say what DuckDB refuses as an error of this toolkit."""
+        import duckdb
+
+        try:
+            yield
+        except duckdb.OutOfMemoryException as error:
+            raise UsageError(
+                "the query needs more memory than it may use",
+                found=str(error).splitlines()[0],
+                remedy="ask for fewer rows or columns at once",
+            ) from None
+        except (duckdb.Error, UnicodeError) as error:
+            if self._remote is not None and self._remote.traffic.failures:
+                self._remote.tell_failure()
+            raise UsageError(
+                "DuckDB refused the query",
+                found=str(error).strip(),
+                remedy="`toolkit registers schema` lists tables and columns",
+            ) from None
+
+    def _wait(self, work: Callable[[], T]) -> T:
+        """Do something so that Ctrl-C stops it: DuckDB itself does not look at signals."""
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            future = pool.submit(work)
+            try:
+                return future.result()
+            except KeyboardInterrupt:
+                self._connection.interrupt()
+                raise
 
 
 @contextmanager
-def asking(study: Study) -> Iterator[Callable[[str], Answer]]:
-    """Open a study for several queries; the value is a function like `ask` without its first argument.
+def asking(study: Study | RemoteStudy) -> Iterator[Asking]:
+    """Open a study for several queries.
 
     Raises:
         DamagedError: a file is not the one the manifest names.
     """
-    connection = _connect(study)
+    if isinstance(study, RemoteStudy):
+        connection, remote = open_sandbox(study.datasets(), study.place), study
+    else:
+        remote = None
+        files = {table.name: study.paths(table.name) for table in study.tables}
+        connection = open_sandbox(files, study.folder)
     try:
-        yield lambda sql: _run(connection, sql)
+        yield Asking(connection, remote)
     finally:
         connection.close()
 
 
-def ask(study: Study, sql: str) -> Answer:
+def ask(study: Study | RemoteStudy, sql: str) -> Answer:
     """Run one SELECT (or FROM, DESCRIBE, SUMMARIZE) on a study.
 
     Raises:
@@ -51,64 +178,9 @@ def ask(study: Study, sql: str) -> Answer:
         return run(sql)
 
 
-def _connect(study: Study) -> duckdb.DuckDBPyConnection:
-    """Return a connection with one view a table, locked to the study's files."""
-    import duckdb
-
-    connection = duckdb.connect()
-    files = {table.name: [_quoted(path) for path in study.paths(table.name)] for table in study.tables}
-    allowed = ", ".join(path for paths in files.values() for path in paths)
-    connection.execute(f"SET allowed_paths = [{allowed}]")
-    connection.execute("SET temp_directory = ''")  # its files would be within reach
-    connection.execute("SET enable_external_access = false")
-    connection.execute("SET TimeZone = 'UTC'")
-    for name, paths in files.items():
-        try:
-            connection.execute(f'CREATE VIEW "{name}" AS SELECT * FROM read_parquet([{", ".join(paths)}])')
-        except duckdb.Error as error:
-            raise DamagedError(
-                f"the files of {name} are not readable Parquet files", found=error, where=study.folder
-            ) from None
-    connection.execute("SET lock_configuration = true")
-    return connection
-
-
-def _run(connection: duckdb.DuckDBPyConnection, sql: str) -> Answer:
-    import duckdb
-
-    try:
-        statements = connection.extract_statements(sql)
-        # EXPLAIN is no reader: EXPLAIN ANALYZE runs whatever it explains.
-        if len(statements) != 1 or statements[0].type is not duckdb.StatementType.SELECT:
-            raise UsageError(
-                "a query is one statement that reads",
-                expected="one SELECT, FROM, DESCRIBE or SUMMARIZE",
-                found=", ".join(s.type.name for s in statements) or "nothing",
-            )
-        return _interruptibly(connection, statements[0])
-    except (duckdb.Error, UnicodeError) as error:
-        raise UsageError(
-            "DuckDB refused the query",
-            found=str(error).strip(),
-            remedy="`toolkit registers schema` lists tables and columns",
-        ) from None
-
-
-def _interruptibly(connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement) -> Answer:
-    """Run a statement so that Ctrl-C stops it: DuckDB itself does not look at signals."""
-
-    def run() -> Answer:
-        cursor = connection.execute(statement)
-        return Answer(tuple(entry[0] for entry in cursor.description or ()), tuple(cursor.fetchall()))
-
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        future = pool.submit(run)
-        try:
-            return future.result()
-        except KeyboardInterrupt:
-            connection.interrupt()
-            raise
-
-
-def _quoted(path: Path) -> str:
-    return "'" + str(path).replace("'", "''") + "'"
+def _pour(reader: Any, writer: Any) -> int:
+    rows = 0
+    for batch in reader:
+        writer.write_batch(batch)
+        rows += batch.num_rows
+    return rows

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import polars as pl
+    from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
     from toolkit.registers.columns import Table
     from toolkit.registers.episode_counts import Counts
@@ -169,6 +170,26 @@ class Study:
 
         return pl.scan_parquet(list(self.paths(table)))
 
+    def duckdb(self) -> DuckDBPyConnection:
+        """Return a DuckDB connection with one view a table; errors as `paths`.
+
+        It is the caller's to close, and is not locked: it reads and writes whatever this program may. Files
+        were checked when it was made; what it answers later is as good as the files then.
+        """
+        from toolkit.registers.relations import connect
+
+        return connect(self)
+
+    def relation(self, table: str) -> DuckDBPyRelation:
+        """Return a table as a DuckDB relation; errors as `paths`.
+
+        The relation keeps a connection of its own for as long as it lives. Relations of different connections
+        cannot be joined: for that, ask `duckdb()` for one.
+        """
+        from toolkit.registers.relations import relation
+
+        return relation(self, table)
+
     def _known(self, table: str) -> str:
         if table not in self.manifest.tables:
             raise UsageError(
@@ -229,13 +250,23 @@ def open_study(folder: Path, origin: Origin | None = None) -> Study:
         DamagedError: the manifest was changed, or names a table unknown to the schema.
     """
     manifest = read_manifest(folder)
+    check_known(manifest, folder / "MANIFEST.json")
+    return Study(folder, manifest, origin)
+
+
+def check_known(manifest: Manifest, where: object) -> None:
+    """Check that the schema knows all tables of a manifest.
+
+    Raises:
+        DamagedError: it does not.
+    """
     unknown = sorted(set(manifest.tables) - set(TABLES))
     if unknown:
         raise DamagedError(
             "the manifest names tables that the schema does not know",
             expected=", ".join(TABLES),
             found=", ".join(unknown),
-            where=folder / "MANIFEST.json",
+            where=where,
         )
     for name, entry in manifest.tables.items():
         if manifest.table(name).column_names != entry.columns:
@@ -243,6 +274,5 @@ def open_study(folder: Path, origin: Origin | None = None) -> Study:
                 f"the manifest names columns of {name} that the schema does not know, or lacks some",
                 expected=", ".join(TABLES[name].column_names),
                 found=", ".join(entry.columns),
-                where=folder / "MANIFEST.json",
+                where=where,
             )
-    return Study(folder, manifest, origin)

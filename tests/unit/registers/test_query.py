@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.conftest import snapshot
-from toolkit.errors import UsageError
-from toolkit.registers.query import ask
+from toolkit.errors import DamagedError, UsageError
+from toolkit.registers.query import ask, asking
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,7 +58,7 @@ def test_the_usual_questions_are_answered(published: Study) -> None:
         "INSTALL httpfs",
         "LOAD httpfs",
         "SET enable_external_access = true",
-        "PRAGMA database_list",
+        "PRAGMA threads = 1",
         "SELECT * FROM '/etc/passwd'",
         "SELECT * FROM read_csv('/etc/passwd')",
         "SELECT * FROM read_text('/etc/passwd')",
@@ -85,3 +85,87 @@ def test_a_folder_with_a_quote_in_its_name_is_no_way_out(copy: Home, tmp_path: P
     odd = tmp_path / "it's; DROP"
     shutil.copytree(copy.registers / "published", odd)
     assert ask(open_study(odd), "SELECT count(*) FROM runs").rows == ((15,),)
+
+
+def test_rows_that_are_not_kept_are_counted(published: Study) -> None:
+    with asking(published) as ask_often:
+        answer = ask_often("FROM runs ORDER BY run_id", most=2)
+    assert (len(answer.rows), answer.total) == (2, 15)
+    assert answer.rows == ask(published, "FROM runs ORDER BY run_id").rows[:2]
+
+
+def test_a_study_can_be_asked_again_after_half_an_answer(published: Study) -> None:
+    with asking(published) as ask_often:
+        next(iter(ask_often.batches("FROM range(1000000)")))
+        assert ask_often("SELECT 1").rows == ((1,),)
+
+
+def test_an_answer_keeps_its_types_in_parquet(published: Study, tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    query = "SELECT occurred_at, event, 1.50::DECIMAL(9, 6) AS figure, [true, NULL] AS truths FROM events"
+    with asking(published) as ask_often:
+        rows = ask_often.write_parquet(query, tmp_path / "events.parquet")
+    written = pq.read_table(tmp_path / "events.parquet")
+    assert rows == written.num_rows == published.manifest.tables["events"].rows
+    assert [str(kind) for kind in written.schema.types] == [
+        "timestamp[us, tz=UTC]",
+        "string",
+        "decimal128(9, 6)",
+        "list<element: bool>",
+    ]
+    expected = published.arrow("events").select(["occurred_at", "event"])
+    assert sorted(map(str, written.select(["occurred_at", "event"]).to_pylist())) == sorted(
+        map(str, expected.to_pylist())
+    )
+
+
+def test_an_answer_replaces_no_file(published: Study, tmp_path: Path) -> None:
+    (tmp_path / "mine.parquet").write_bytes(b"mine")
+    with asking(published) as ask_often, pytest.raises(UsageError, match="replaces no file"):
+        ask_often.write_parquet("FROM runs", tmp_path / "mine.parquet")
+    assert (tmp_path / "mine.parquet").read_bytes() == b"mine"
+
+
+@pytest.mark.parametrize(
+    ("query", "problem"),
+    [
+        ("SELECT CAST(range AS INTERVAL) AS x FROM range(3)", "DuckDB refused"),
+        ("SELECT INTERVAL 1 DAY AS x", "no form in Parquet"),
+        ("SELECT error('in the middle') FROM range(300000)", "DuckDB refused"),
+        ("COPY runs TO 'x.parquet'", "one statement"),
+    ],
+)
+def test_an_answer_that_fails_leaves_no_file(
+    published: Study, tmp_path: Path, query: str, problem: str
+) -> None:
+    with asking(published) as ask_often, pytest.raises(UsageError, match=problem):
+        ask_often.write_parquet(query, tmp_path / "x.parquet")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_relations_are_over_checked_files(copy: Home) -> None:
+    from toolkit.registers.study import open_study
+
+    folder = copy.study_folder("published")
+    relation = open_study(folder).relation("runs")
+    assert relation.filter("arm = 'paired'").aggregate("count(*)").fetchall() == [(7,)]
+    file = folder / "runs" / "train-00000-of-00001.parquet"
+    file.write_bytes(file.read_bytes() + b"x")
+    for read in (lambda study: study.relation("runs"), lambda study: study.duckdb()):
+        with pytest.raises(DamagedError, match="not the file that the manifest names"):
+            read(open_study(folder))
+
+
+def test_relations_of_one_connection_are_joined(published: Study) -> None:
+    with published.duckdb() as connection:
+        runs, counts = connection.view("runs"), connection.view("groups_summary")
+        joined = runs.join(counts, "run_id").aggregate("count(*), sum(groups)")
+        assert joined.pl().rows() == joined.fetchall()
+        assert joined.to_arrow_table().num_rows == 1
+        assert joined.fetchall()[0][0] == 15
+
+
+def test_there_is_no_relation_of_a_table_that_a_study_has_not(published: Study) -> None:
+    with pytest.raises(UsageError, match="has no table"):
+        published.relation("episodes")

@@ -1,0 +1,118 @@
+"""`toolkit registers diff` says what differs, and ends with 0 unless asked otherwise."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from tests import row_study
+from toolkit.registers.study import Study, open_study
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.conftest import Result
+
+
+def sealed(folder: Path, parts: dict[str, list[pa.Table]]) -> Study:
+    row_study.seal(folder, row_study.lay(folder, parts))
+    return open_study(folder)
+
+
+@pytest.fixture(scope="module")
+def parts() -> dict[str, list[pa.Table]]:
+    return row_study.tables(row_study.run_ids(2))
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory, parts: dict[str, list[pa.Table]]) -> Study:
+    return sealed(tmp_path_factory.mktemp("first"), parts)
+
+
+@pytest.fixture(scope="module")
+def second(tmp_path_factory: pytest.TempPathFactory, parts: dict[str, list[pa.Table]]) -> Study:
+    """Return the study with a call more in an episode, an episode less, and no checkpoints."""
+    rows = parts["episodes"][1]
+    calls = pc.add(rows["calls"], pa.array([1] + [0] * (rows.num_rows - 1), pa.int16()))
+    changed = rows.set_column(rows.schema.get_field_index("calls"), rows.schema.field("calls"), calls)
+    edited = {**parts, "episodes": [parts["episodes"][0], changed.slice(0, rows.num_rows - 1)]}
+    del edited["checkpoints"]
+    return sealed(tmp_path_factory.mktemp("second"), edited)
+
+
+def test_a_study_does_not_differ_from_itself(toolkit: Callable[..., Result], first: Study) -> None:
+    result = toolkit("registers", "diff", first.folder, first.folder, "--fail-on-difference")
+    assert result.code == 0
+    assert result.out.startswith("nothing differs\n")
+
+
+def test_rows_columns_and_tables_that_differ_are_named(
+    toolkit: Callable[..., Result], first: Study, second: Study
+) -> None:
+    document = toolkit("registers", "diff", first.folder, second.folder, "--json").json()
+    assert document["differs"] is True
+    assert document["facts"] == []
+    assert [said["what"] for said in document["documents"]] == ["README.md"]
+    assert document["same_tables"] == ["runs", "groups"]
+    episodes, checkpoints = document["tables"]
+    assert episodes["rows"] == [128, 127]
+    assert (episodes["added"], episodes["removed"], episodes["changed"]) == (0, 1, 1)
+    assert episodes["columns"] == {"calls": 1}
+    (changed,) = episodes["changed_examples"]
+    mine, theirs = changed["values"]["calls"]
+    assert theirs == mine + 1
+    assert list(changed["key"]) == ["run_id", "phase", "regime", "step", "task", "schedule"]
+    assert changed["key"]["run_id"] == "c2-paired-s001"
+    assert (checkpoints["table"], checkpoints["rows"]) == ("checkpoints", [4, None])
+
+
+def test_people_read_the_same(toolkit: Callable[..., Result], first: Study, second: Study) -> None:
+    shown = toolkit("registers", "diff", first.folder, second.folder).out
+    assert "episodes: 128 -> 127 rows: 0 added, 1 removed, 1 changed" in shown
+    assert "changed: calls in 1" in shown
+    assert "checkpoints: only in A, 4 rows" in shown
+    assert "the same rows: runs, groups" in shown
+
+
+def test_the_other_way_round_added_is_removed(
+    toolkit: Callable[..., Result], first: Study, second: Study
+) -> None:
+    document = toolkit("registers", "diff", second.folder, first.folder, "--json").json()
+    assert (document["tables"][0]["added"], document["tables"][0]["removed"]) == (1, 0)
+
+
+def test_a_difference_is_a_failure_only_where_asked(
+    toolkit: Callable[..., Result], first: Study, second: Study
+) -> None:
+    assert toolkit("registers", "diff", first.folder, second.folder).code == 0
+    assert toolkit("registers", "diff", first.folder, second.folder, "--fail-on-difference").code == 1
+
+
+def test_no_examples_are_shown_where_none_are_asked_for(
+    toolkit: Callable[..., Result], first: Study, second: Study
+) -> None:
+    document = toolkit("registers", "diff", first.folder, second.folder, "--examples", 0, "--json").json()
+    assert document["tables"][0]["changed_examples"] == []
+
+
+def test_a_damaged_file_is_not_compared(
+    toolkit: Callable[..., Result], first: Study, tmp_path: Path, parts: dict[str, list[pa.Table]]
+) -> None:
+    edited = {**parts, "episodes": [parts["episodes"][0]], "groups": parts["groups"]}
+    study = sealed(tmp_path / "damaged", edited)
+    file = study.folder / study.manifest.tables["episodes"].files[0]
+    file.write_bytes(file.read_bytes()[:-1] + b"x")
+    result = toolkit("registers", "diff", first.folder, study.folder)
+    assert result.code == 4
+    assert "is not the file that the manifest names" in result.err
+
+
+def test_registration_and_versions_of_two_studies_are_compared(toolkit: Callable[..., Result]) -> None:
+    document = toolkit("registers", "diff", "published", "embedded", "--examples", 1, "--json").json()
+    said = {fact["what"]: (fact["first"], fact["second"]) for fact in document["facts"]}
+    assert said["registration's name"] == ("paired-rollouts", "embedded")
+    assert said["evidence"] == ("summary", "rows")

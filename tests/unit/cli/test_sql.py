@@ -1,0 +1,70 @@
+"""`toolkit sql` prints as much as a reader can use, and writes the rest."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.conftest import Result
+
+
+def test_a_long_table_says_how_many_rows_it_does_not_show(toolkit: Callable[..., Result]) -> None:
+    shown = toolkit("sql", "SELECT 'row ' || range AS x FROM range(150) ORDER BY range").out
+    assert "the first 100 of 150 rows" in shown
+    assert "row 99" in shown
+    assert "row 100" not in shown
+
+
+def test_all_rows_are_shown_where_asked_for(toolkit: Callable[..., Result]) -> None:
+    shown = toolkit("sql", "SELECT 'row ' || range AS x FROM range(150)", "--all-rows").out
+    assert "row 149" in shown
+    assert "150 rows" in shown
+    assert "first" not in shown
+
+
+def test_csv_and_json_are_never_shortened(toolkit: Callable[..., Result]) -> None:
+    assert len(toolkit("sql", "FROM range(250000)", "--csv").out.splitlines()) == 250_001
+    assert len(toolkit("sql", "FROM range(150)", "--json").json()) == 150
+
+
+def test_an_empty_answer_has_its_columns_in_csv(toolkit: Callable[..., Result]) -> None:
+    assert toolkit("sql", "SELECT 1 AS a, 2 AS b WHERE false", "--csv").out == "a,b\n"
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_parquet_file_is_written_and_named(
+    toolkit: Callable[..., Result], tmp_path: Path, as_json: bool
+) -> None:
+    import pyarrow.parquet as pq
+
+    file = tmp_path / "runs.parquet"
+    result = toolkit("sql", "FROM runs", "--parquet", file, *(["--json"] if as_json else []))
+    assert pq.read_metadata(file).num_rows == 15
+    if as_json:
+        assert result.json() == {"file": str(file), "rows": 15}
+    else:
+        assert result.out == f"15 rows written to {file}\n"
+
+
+def test_a_file_that_is_there_is_not_replaced(toolkit: Callable[..., Result], tmp_path: Path) -> None:
+    file = tmp_path / "mine"
+    file.write_text("mine")
+    assert toolkit("sql", "FROM runs", "--parquet", file).code == 2
+    assert file.read_text() == "mine"
+
+
+def test_a_folder_that_is_not_there_is_said(toolkit: Callable[..., Result], tmp_path: Path) -> None:
+    result = toolkit("sql", "FROM runs", "--parquet", tmp_path / "nowhere" / "x.parquet")
+    assert result.code == 3
+    assert "its folder is missing" in result.err
+
+
+def test_csv_and_parquet_exclude_each_other(toolkit: Callable[..., Result], tmp_path: Path) -> None:
+    result = toolkit("sql", "FROM runs", "--csv", "--parquet", tmp_path / "x")
+    assert result.code == 2
+    assert "exclude each other" in result.err
