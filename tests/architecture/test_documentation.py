@@ -15,6 +15,8 @@ import pytest
 
 from tests.conftest import CHECKOUT, Result
 from tests.golden import measure_agents, measure_coverage
+from tests.hub.conftest import PUBLISHED, meet, put
+from tests.hub.server import FixtureHub
 from toolkit.cli.main import cli
 from toolkit.prereg import authority
 from toolkit.registers.query import ask
@@ -44,8 +46,14 @@ EXPECTED_CODES = {
     "toolkit amend my-study A1.toml": 3,  # a draft has no amendments
 }
 SILENT = ("toolkit backoffice mcp",)  # its stdout belongs to the client, and a test has none
-# They play a whole matrix; their own tests play small ones. Here it is checked that they would be understood.
-SLOW = ("toolkit study run embedded", "toolkit probe run embedded")
+# They play a whole matrix, or write where one stands; their own tests play small ones, and write elsewhere.
+# Here it is checked that they would be understood.
+SLOW = (
+    "toolkit study run embedded",
+    "toolkit probe run embedded",
+    "toolkit registers pull some-group/their-study --into",
+)
+THEIRS = "some-group/their-study"
 WRITES = ("toolkit reproduce", "toolkit registers build published", "toolkit site build")
 
 
@@ -111,7 +119,16 @@ def drafted(copy: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(authority, "PAUSE_S", 0)
 
 
-@pytest.mark.usefixtures("drafted")
+@pytest.fixture
+def on_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A Hub that has the study of the examples."""
+    with FixtureHub() as hub:
+        meet(hub, tmp_path, monkeypatch)
+        put(hub, PUBLISHED, THEIRS, tag="v1.0.0")
+        yield
+
+
+@pytest.mark.usefixtures("drafted", "on_the_hub")
 @pytest.mark.parametrize("line", documented())
 def test_a_documented_command_runs(toolkit: Callable[..., Result], line: str) -> None:
     if line.startswith(SLOW):
@@ -128,7 +145,7 @@ def test_there_are_documented_commands() -> None:
     assert set(EXPECTED_CODES) <= set(lines)
 
 
-@pytest.mark.usefixtures("drafted")
+@pytest.mark.usefixtures("drafted", "on_the_hub")
 @pytest.mark.parametrize(("path", "command"), COMMANDS.items(), ids=[" ".join(path) for path in COMMANDS])
 def test_every_command_has_help_with_examples_that_run(
     toolkit: Callable[..., Result], path: tuple[str, ...], command: click.Command

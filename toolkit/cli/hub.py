@@ -50,7 +50,7 @@ def push(
     Examples:
       toolkit registers push embedded my-group/embedded --dry-run
       toolkit registers push embedded my-group/embedded --tag v1.0.0
-      toolkit registers push embedded my-group/embedded --tag v1.1.0 --parent 3f2a...
+      toolkit registers push published my-group/published --private --json
     """
     from toolkit.registers.hub.push import push as push_study
     from toolkit.registers.hub.reference import parse_reference
