@@ -124,7 +124,7 @@ def _view(decision: Decision) -> dict[str, Any]:
         "amendment": None,
         "added_by": None,
         "close_calls": [],
-        "origin": decision.interval.origin if isinstance(decision.interval, Interval) else "",
+        "interval_origin": decision.interval.origin if isinstance(decision.interval, Interval) else "",
         **decision.as_dict(),
     }
     document["criteria"] = [{"missing": [], "reading": "", **c} for c in document["criteria"]]
