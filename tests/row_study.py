@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from toolkit.files import write_all
 from toolkit.registers.arrow import arrow_schema
-from toolkit.registers.card import dataset_card
-from toolkit.registers.config import Config, config_of
+from toolkit.registers.cards.config import Config, config_of
+from toolkit.registers.cards.dataset import dataset_card
 from toolkit.registers.manifest import Manifest, RegistrationRef
 from toolkit.registers.parquet import parquet_bytes
 from toolkit.registers.row_tables import FAULTS, RECOVERIES

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import shutil
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,6 +14,10 @@ import pytest
 from tests.conftest import Result, run, snapshot
 from tests.hub.conftest import NAME, PUBLISHED, cached, damage, meet, put
 from tests.hub.server import FixtureHub
+from toolkit.files import write_bytes
+from toolkit.registers.manifest import FileEntry, read_manifest, write_manifest
+from toolkit.registers.study import open_study
+from toolkit.registers.validation import verify_study
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -316,3 +322,17 @@ def test_the_hubs_own_tools_see_nothing_odd_in_the_cache(hub: FixtureHub, warm: 
     scanned = scan_cache_dir(tmp_path / "hf" / "hub")
     assert scanned.warnings == []
     assert [repo.repo_id for repo in scanned.repos] == [NAME]
+
+
+def test_a_cache_that_was_forged_to_fit_itself_is_found(hub: FixtureHub, warm: Path) -> None:
+    manifest = read_manifest(warm)
+    forged = (warm / "README.md").read_bytes() + b"\nEverything passed.\n"
+    write_bytes(warm / "README.md", forged)
+    entry = FileEntry(hashlib.sha256(forged).hexdigest(), len(forged))
+    write_manifest(warm, replace(manifest, files={**manifest.files, "README.md": entry}))
+    assert verify_study(open_study(warm))
+    done = pull()
+    assert done.code == 0
+    assert "MANIFEST.json in the cache is not what the manifest names" in done.err
+    assert "README.md in the cache is not what the manifest names" in done.err
+    assert (warm / "README.md").read_bytes() == (PUBLISHED / "README.md").read_bytes()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,8 +11,9 @@ import pytest
 from tests.conftest import Result, run
 from tests.hub.conftest import NAME, PUBLISHED, damage, make_rows, meet, put
 from tests.hub.server import FixtureHub
+from toolkit.files import write_bytes
 from toolkit.registers.hub import push as pushing
-from toolkit.registers.manifest import read_manifest
+from toolkit.registers.manifest import FileEntry, read_manifest, write_manifest
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,6 +56,18 @@ def test_files_are_added_on_top_of_the_commit_that_one_names(
     assert done["changed"] == ["MANIFEST.json", "README.md"]
     assert hub.store.repository(NAME).head.parent == old
     assert len(hub.asked("PUT")) == 1
+
+
+def test_a_card_that_was_not_filled_in_is_not_published(hub: FixtureHub, rows: Path) -> None:
+    manifest = read_manifest(rows)
+    card = b"# FILL IN: the study in one line\n"
+    write_bytes(rows / "README.md", card)
+    entry = FileEntry(hashlib.sha256(card).hexdigest(), len(card))
+    write_manifest(rows, replace(manifest, files={**manifest.files, "README.md": entry}))
+    refused = push(rows)
+    assert refused.code == 2
+    assert "the card was not filled in" in refused.err
+    assert NAME not in hub.store.repositories
 
 
 def test_rows_are_not_changed_unless_that_is_said(hub: FixtureHub, rows: Path, tmp_path: Path) -> None:

@@ -17,8 +17,8 @@ from toolkit.errors import UsageError
 from toolkit.places import find_home
 
 if TYPE_CHECKING:
+    from toolkit.registers.hub.in_place import RemoteStudy
     from toolkit.registers.query import Answer, Asking
-    from toolkit.registers.remote import RemoteStudy
     from toolkit.registers.study import Study
 
 
@@ -96,8 +96,8 @@ def _opened(name: str | None, *, remote: bool) -> Study | RemoteStudy:
         return load_study(name or _only_study())
     if name is None:
         raise UsageError("say which study on the Hub to ask", expected="--study owner/name@revision")
+    from toolkit.registers.hub.in_place import open_remote
     from toolkit.registers.hub.reference import parse_reference
-    from toolkit.registers.remote import open_remote
 
     study = open_remote(parse_reference(name), say=remark)
     remark(

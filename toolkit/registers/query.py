@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolkit.errors import UsageError
 from toolkit.files import writing
-from toolkit.registers.remote import RemoteStudy
+from toolkit.registers.hub.in_place import RemoteStudy
 from toolkit.registers.sandbox import open_sandbox, reading_statement
 
 if TYPE_CHECKING:

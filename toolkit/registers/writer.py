@@ -10,7 +10,7 @@ import toolkit
 from toolkit.errors import DamagedError, IncompleteError, UsageError, VerificationError
 from toolkit.files import read_bytes, write_all
 from toolkit.registers.arrow import arrow_schema, check_columns, shape, to_arrow
-from toolkit.registers.config import config_of
+from toolkit.registers.cards.config import config_of
 from toolkit.registers.manifest import (
     MANIFEST_NAME,
     FileEntry,
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from toolkit.registers.arrow import Row
+    from toolkit.registers.cards.config import Config
     from toolkit.registers.columns import Table
-    from toolkit.registers.config import Config
 
 
 def parquet_name(table: str, split: str = "train") -> str:

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from toolkit.errors import DamagedError
 from toolkit.files import read_bytes, write_all
 from toolkit.registers.arrow import to_arrow, to_rows
-from toolkit.registers.config import config_of
-from toolkit.registers.documents import repository_documents
+from toolkit.registers.cards.config import config_of
+from toolkit.registers.cards.documents import repository_documents
 from toolkit.registers.manifest import MANIFEST_NAME
 from toolkit.registers.parquet import parquet_bytes
 from toolkit.registers.schema import TABLES

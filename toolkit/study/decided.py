@@ -9,7 +9,7 @@ from toolkit.decisions.case import open_case
 from toolkit.decisions.stored import decision_rows
 from toolkit.files import replacing
 from toolkit.registers.arrow import to_arrow
-from toolkit.registers.documents import DOCUMENTS
+from toolkit.registers.cards.documents import DOCUMENTS
 from toolkit.registers.parquet import parquet_bytes
 from toolkit.registers.row_tables import DECISIONS
 from toolkit.registers.study import open_study

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolkit.errors import DamagedError, IncompleteError, VerificationError
-from toolkit.registers.documents import DOCUMENTS, repository_documents
+from toolkit.registers.cards.documents import DOCUMENTS, repository_documents
 from toolkit.registers.writer import check_place, compare_built, parquet_name, write_study
 from toolkit.tasks.pools import POOLS, digests_sha256, pool_sha256, tasks
 from toolkit.tasks.task import canonical, document_sha256, task_document

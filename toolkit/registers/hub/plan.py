@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from toolkit.errors import UsageError, VerificationError
-from toolkit.files import file_sha256
+from toolkit.files import file_sha256, read_text
+from toolkit.registers.cards.documents import CARD
 from toolkit.registers.manifest import MANIFEST_NAME
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from toolkit.registers.hub.remote import Remote
+    from toolkit.registers.hub.stated import Remote
     from toolkit.registers.study import Study
 
 SHOWN = 5
@@ -46,6 +47,24 @@ def published_files(study: Study) -> dict[str, tuple[Path, str]]:
     files = {name: (study.folder / name, entry.sha256) for name, entry in study.manifest.files.items()}
     manifest = study.folder / MANIFEST_NAME
     return {**files, MANIFEST_NAME: (manifest, file_sha256(manifest))}
+
+
+def check_filled(study: Study) -> None:
+    """Check that the card was filled in: it is the page that readers land on.
+
+    Raises:
+        UsageError: it says what it said as a template.
+    """
+    card = study.folder / CARD
+    lines = read_text(card).splitlines() if card.is_file() else []
+    unfilled = [line.strip() for line in lines if "FILL IN" in line]
+    if unfilled:
+        raise UsageError(
+            "the card was not filled in",
+            found=unfilled[0],
+            where=card,
+            remedy=f"fill in cards/{study.name}.md, and import the study again",
+        )
 
 
 def plan_push(study: Study, repository: str, remote: Remote | None) -> Plan:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 from toolkit.errors import DamagedError, IncompleteError, ToolkitError
 from toolkit.registers.hub.client import bars, client, repository_cache
-from toolkit.registers.hub.failures import NoFileError, telling
+from toolkit.registers.hub.failures import NoFileError, UnreachableError, telling
 from toolkit.registers.hub.resolving import resolve
+from toolkit.registers.hub.stated import check_stated, stated_file
 from toolkit.registers.manifest import MANIFEST_NAME, check_nothing_else, read_manifest
 from toolkit.registers.study import Study, open_study
 
@@ -59,15 +60,30 @@ def pull(
 
 
 def _manifest(origin: Origin, *, is_online: bool, say: Callable[[str], None]) -> Manifest:
-    """Return a commit's manifest; one in the cache that is damaged is downloaded anew, once."""
+    """Return a commit's manifest; one in the cache that is not that commit's is downloaded anew, once.
+
+    Whoever can write the cache can write a manifest that fits other files: the Hub is asked which one it is.
+    """
     folder = _snapshot(origin)
     if not (folder / MANIFEST_NAME).exists():
         _fetch(origin, MANIFEST_NAME, is_online=is_online)
-    try:
+    stated = None
+    if is_online:
+        try:
+            stated = stated_file(origin, MANIFEST_NAME)
+        except UnreachableError as error:
+            say(f"{error.problem}: the manifest of {origin.pinned} is the one in the cache")
+
+    def read() -> Manifest:
+        if stated is not None:
+            check_stated(stated, folder / MANIFEST_NAME, origin)
         return read_manifest(folder)
+
+    try:
+        return read()
     except DamagedError as error:
         _replace(origin, MANIFEST_NAME, error, is_online=is_online, say=say)
-        return _settled(origin, lambda: read_manifest(folder))
+        return _settled(origin, read)
 
 
 def _download(origin: Origin, *, is_online: bool) -> Path:

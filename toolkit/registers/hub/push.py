@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from toolkit.errors import IncompleteError, UsageError, VerificationError
 from toolkit.registers.hub.client import bars, client, is_offline
 from toolkit.registers.hub.failures import UnreachableError, telling
-from toolkit.registers.hub.plan import Plan, check_push, plan_push, published_files, tag_taken
-from toolkit.registers.hub.remote import read_remote, stated_files, tagged_commit
+from toolkit.registers.hub.plan import Plan, check_filled, check_push, plan_push, published_files, tag_taken
+from toolkit.registers.hub.stated import read_remote, stated_files, tagged_commit
 from toolkit.registers.validation import verify_study
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def push(
 ) -> Pushed:
     """Push a study to a dataset repository.
 
-    1. The study is verified from its bytes to its meaning.
+    1. The study is verified from its bytes to its meaning, and its card says something.
     2. It is compared with the repository, and what is not allowed is refused.
     3. A missing repository is created, and everything is sent as one commit on top of what was compared.
        Content that the Hub has from an interrupted push is not sent again.
@@ -80,6 +80,7 @@ def push(
         raise UnreachableError("a push needs the Hub", found="HF_HUB_OFFLINE is set", remedy="unset it")
     say("verifying the study")
     verify_study(study)  # 1
+    check_filled(study)
     remote = read_remote(repository)  # 2
     plan = plan_push(study, repository, remote)
     wanted = (tag, tagged_commit(repository, tag) if remote else None) if tag else None

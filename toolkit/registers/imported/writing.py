@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from toolkit.errors import DamagedError
 from toolkit.files import replacing, write_all
 from toolkit.registers.arrow import shape
-from toolkit.registers.config import config_of
-from toolkit.registers.documents import repository_documents
+from toolkit.registers.cards.config import config_of
+from toolkit.registers.cards.documents import repository_documents
 from toolkit.registers.parquet import parquet_bytes
 from toolkit.registers.row_tables import EPISODES
 from toolkit.registers.schema import RUNS, TABLES

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolkit.errors import DamagedError
-from toolkit.registers.documents import repository_documents
+from toolkit.registers.cards.documents import repository_documents
 from toolkit.registers.published import probe, protocol, training
 from toolkit.registers.published.source import Source, read_source
 from toolkit.registers.writer import compare_built, write_study

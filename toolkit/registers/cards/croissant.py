@@ -12,14 +12,14 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError
-from toolkit.registers.card import column_text, parents_text
+from toolkit.registers.cards.dataset import column_text, parents_text
 from toolkit.registers.columns import Type
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from toolkit.registers.cards.config import Config
     from toolkit.registers.columns import Column, Table
-    from toolkit.registers.config import Config
 
 CONFORMS_TO = "http://mlcommons.org/croissant/1.1"
 # The terms of the vocabulary that a reader expects to be declared, used here or not.

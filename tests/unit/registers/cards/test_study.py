@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.described import shipped
+from toolkit.registers.cards.study import matrix_text, outcomes_text, registered_text
 from toolkit.registers.manifest import RegistrationRef
-from toolkit.registers.study_card import matrix_text, outcomes_text, registered_text
 
 if TYPE_CHECKING:
     from toolkit.registers.study import Study

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from toolkit.errors import DamagedError, IncompleteError
 from toolkit.registers.hub.client import endpoint
 from toolkit.registers.hub.failures import telling
+from toolkit.registers.hub.ranges import Traffic, hub_filesystem
 from toolkit.registers.hub.resolving import resolve
 from toolkit.registers.manifest import MANIFEST_NAME, Manifest, parse_manifest
-from toolkit.registers.ranges import Traffic, hub_filesystem
 from toolkit.registers.study import check_known
 
 if TYPE_CHECKING:

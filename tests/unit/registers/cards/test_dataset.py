@@ -11,8 +11,8 @@ import pytest
 
 from tests.described import STUDIES, configs, shipped
 from toolkit.errors import DamagedError
-from toolkit.registers.card import dataset_card, size_category, table_text
-from toolkit.registers.config import Config, Split
+from toolkit.registers.cards.config import Config, Split
+from toolkit.registers.cards.dataset import dataset_card, size_category, table_text
 from toolkit.registers.schema import TABLES
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ import pytest
 
 from tests.conftest import CHECKOUT
 from toolkit.errors import IncompleteError, UsageError
-from toolkit.registers.adapter_card import Adapter, Origin, adapter_card
+from toolkit.registers.cards.adapter import Adapter, adapter_card
+from toolkit.registers.origin import Origin
 
 if TYPE_CHECKING:
     from toolkit.registers.study import Study
@@ -24,8 +25,15 @@ ADAPTER = Adapter("OWNER/c4-paired", "Qwen/Qwen3.5-2B", 100, "apache-2.0", 32, 6
 
 def made(study: Study, run_id: str = "t1-c2-paired-s1", adapter: Adapter = ADAPTER) -> str:
     (run,) = [row for row in study.rows("runs") if row["run_id"] == run_id]
-    origin = Origin("OWNER/published", COMMIT, study.manifest.registration)
-    return adapter_card(SOURCE, adapter, run, study.rows("evaluations"), origin)
+    origin = Origin("OWNER/published", "v1.0.0", COMMIT, "OWNER/published@v1.0.0")
+    return adapter_card(
+        SOURCE,
+        adapter,
+        run,
+        study.rows("evaluations"),
+        origin=origin,
+        registration=study.manifest.registration,
+    )
 
 
 def test_the_hub_reads_the_metadata_and_every_result(published: Study) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkit.registers.card import dataset_card
-from toolkit.registers.croissant import croissant
+from toolkit.registers.cards.croissant import croissant
+from toolkit.registers.cards.dataset import dataset_card
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from toolkit.registers.arrow import Row
-    from toolkit.registers.config import Config
+    from toolkit.registers.cards.config import Config
     from toolkit.registers.manifest import RegistrationRef
 
 CARD = "README.md"

@@ -6,15 +6,15 @@ import re
 from typing import TYPE_CHECKING
 
 from toolkit.errors import DamagedError
+from toolkit.registers.cards.study import matrix_text, outcomes_text, registered_text
 from toolkit.registers.schema import SCHEMA_VERSION
-from toolkit.registers.study_card import matrix_text, outcomes_text, registered_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from toolkit.registers.arrow import Row
+    from toolkit.registers.cards.config import Config
     from toolkit.registers.columns import Column, Table, Type
-    from toolkit.registers.config import Config
     from toolkit.registers.manifest import RegistrationRef
 
 MARK = re.compile(r"\{\{(\w+)\}\}")

@@ -6,8 +6,8 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from toolkit.errors import IncompleteError, UsageError
-from toolkit.files import read_bytes
+from toolkit.errors import DamagedError, IncompleteError, UsageError
+from toolkit.files import file_sha256, read_bytes
 from toolkit.registers.hub.client import client, repository_cache
 from toolkit.registers.hub.failures import telling
 from toolkit.registers.manifest import MANIFEST_NAME, Manifest, read_manifest
@@ -15,6 +15,8 @@ from toolkit.registers.manifest import MANIFEST_NAME, Manifest, read_manifest
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+    from toolkit.registers.origin import Origin
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,39 @@ def stated_files(repository: str, commit: str) -> dict[str, Stated]:
         for file in files
         if not any(part.startswith(".") for part in file.path.split("/"))
     }
+
+
+def stated_file(origin: Origin, name: str) -> Stated:
+    """Return a file of a commit as the Hub states it.
+
+    Raises:
+        IncompleteError: the Hub cannot be asked, or has no such file.
+    """
+    from huggingface_hub.hf_api import RepoFile
+
+    with telling(origin.pinned, f"asking for {name}"):
+        found = client().get_paths_info(
+            origin.repository, [name], revision=origin.commit, repo_type="dataset"
+        )
+    for file in found:
+        if isinstance(file, RepoFile):
+            return Stated(file.lfs.sha256 if file.lfs else None, file.blob_id)
+    raise IncompleteError(f"{name} is not on the Hub", where=origin.pinned)
+
+
+def check_stated(stated: Stated, path: Path, origin: Origin) -> None:
+    """Check that a file here is the one that the Hub states.
+
+    Raises:
+        DamagedError: it is another.
+    """
+    if not stated.is_file(path, file_sha256(path)):
+        raise DamagedError(
+            f"{path.name} is not the file of the commit",
+            expected=f"SHA-256 {stated.sha256}" if stated.sha256 else f"git blob {stated.blob}",
+            found=f"SHA-256 {file_sha256(path)}" if stated.sha256 else f"git blob {_blob(read_bytes(path))}",
+            where=origin.pinned,
+        )
 
 
 def _manifest(repository: str, commit: str) -> Manifest:

@@ -11,14 +11,15 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from toolkit.errors import IncompleteError, UsageError
-from toolkit.registers.card import filled
-from toolkit.registers.study_card import registered_text
+from toolkit.registers.cards.dataset import filled
+from toolkit.registers.cards.study import registered_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolkit.registers.arrow import Row
     from toolkit.registers.manifest import RegistrationRef
+    from toolkit.registers.origin import Origin
 
 UNKNOWN = "unknown"
 _TRAINING = {
@@ -65,22 +66,15 @@ class Adapter:
     targets: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Origin:
-    """The registers that a card quotes.
-
-    Args:
-        repository: OWNER/NAME on the Hub.
-        commit: SHA of the commit.
-        registration: the registration that the study belongs to.
-    """
-
-    repository: str
-    commit: str
-    registration: RegistrationRef
-
-
-def adapter_card(source: str, adapter: Adapter, run: Row, evaluations: Sequence[Row], origin: Origin) -> str:
+def adapter_card(
+    source: str,
+    adapter: Adapter,
+    run: Row,
+    evaluations: Sequence[Row],
+    *,
+    origin: Origin,
+    registration: RegistrationRef,
+) -> str:
     """Return the model card of an adapter.
 
     Args:
@@ -88,14 +82,15 @@ def adapter_card(source: str, adapter: Adapter, run: Row, evaluations: Sequence[
         adapter: the adapter.
         run: its row of `runs`.
         evaluations: rows of `evaluations`; the run's own final ones at the adapter's step are quoted.
-        origin: where the rows are from.
+        origin: the commit of the registers on the Hub.
+        registration: the registration that the study belongs to.
 
     Raises:
         UsageError: the run has fewer steps than the adapter.
         IncompleteError: the run has no final evaluation at that step.
         DamagedError: the source has an unknown mark.
     """
-    if adapter.step > run["steps"]:
+    if "steps" in run and adapter.step > run["steps"]:
         raise UsageError(
             f"run {run['run_id']} has no step {adapter.step}", expected=f"at most {run['steps']}"
         )
@@ -107,10 +102,10 @@ def adapter_card(source: str, adapter: Adapter, run: Row, evaluations: Sequence[
     if not results:
         raise IncompleteError(
             f"run {run['run_id']} has no final evaluation at step {adapter.step}",
-            where=f"{origin.repository}@{origin.commit}",
+            where=origin.pinned,
             remedy="name the step that was evaluated",
         )
-    revision = run["model_commit"]
+    revision = run.get("model_commit")
     parts = {
         "metadata": _metadata(adapter, results, origin),
         "name": adapter.repository.split("/")[-1],
@@ -120,11 +115,11 @@ def adapter_card(source: str, adapter: Adapter, run: Row, evaluations: Sequence[
         "run_id": run["run_id"],
         "step": str(adapter.step),
         "adapter": _adapter(adapter, revision),
-        "training": _facts({label: run[name] for name, label in _TRAINING.items()}),
+        "training": _facts({label: run.get(name) for name, label in _TRAINING.items()}),
         "registers": f"`{origin.repository}` at commit `{origin.commit}`",
-        "study": f"{origin.repository}@{origin.commit}",
+        "study": origin.pinned,
         "results": _results(results),
-        "registration": registered_text(origin.registration),
+        "registration": registered_text(registration),
         "licence": adapter.licence,
     }
     return filled(source, parts)
@@ -192,10 +187,16 @@ def _results(rows: Sequence[Row]) -> str:
         "| --- | --- | ---: | ---: | ---: | ---: |",
     ]
     for row in rows:
-        recovered = "" if row["recovered"] is None else str(row["recovered"])
         success = f"{row['successes'] / row['episodes']:.4f}"
-        cells = (row["pool"], f"`{row['regime']}`", row["episodes"], success, row["exposed"], recovered)
-        lines.append(f"| {' | '.join(map(str, cells))} |")
+        cells = (
+            row["pool"],
+            f"`{row['regime']}`",
+            row["episodes"],
+            success,
+            row.get("exposed"),
+            row.get("recovered"),
+        )
+        lines.append(f"| {' | '.join('' if cell is None else str(cell) for cell in cells)} |")
     return "\n".join(lines)
 
 
