@@ -8,7 +8,7 @@ PIP := $(BIN)/python $(INSTALL)
 
 # What speaks with the Hub or with DuckDB is tested with two majors of each.
 OTHER := $(VENV)/other-majors
-OTHER_TESTS := tests/hub tests/unit/registers/test_query*.py
+OTHER_TESTS := tests/hub tests/unit/registers/test_query.py tests/unit/registers/test_sandbox.py tests/properties/test_diff.py
 
 .PHONY: reproduce test check bench lock clean help
 
