@@ -71,8 +71,8 @@ def study_of(folder: Path, rows: Rows, split: int) -> Study:
             name, content = f"{NAME}/{len(files)}.parquet", parquet_bytes(NAME, part)
             (folder / name).write_bytes(content)
             files[name] = FileEntry(hashlib.sha256(content).hexdigest(), len(content), part.num_rows)
-    entry = TableEntry(arrow.num_rows, row_sha256(arrow), tuple(files))
-    return Study(folder, Manifest("s", "rows", SCHEMA_VERSION, "0", REF, {NAME: entry}, files))
+    entry = TableEntry(arrow.num_rows, row_sha256(arrow), TABLE.column_names, tuple(files))
+    return Study(folder, Manifest("s", "rows", SCHEMA_VERSION, "0", REF, {}, {NAME: entry}, files))
 
 
 def plain(values: tuple[Any, ...]) -> list[str]:

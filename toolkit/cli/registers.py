@@ -98,9 +98,13 @@ def schema(*, tables: tuple[str, ...], as_json: bool) -> None:
         for column in entry.columns:
             mark = " (key)" if column.name in entry.key else ""
             null = " May be null." if column.nullable else ""
+            left_out = " May be left out." if column.optional else ""
             closed = f" One of {', '.join(column.choices)}." if column.choices else ""
             shown.add_row(
-                column.name + mark, column.type.value, column.unit or "", column.meaning + closed + null
+                column.name + mark,
+                column.type.value,
+                column.unit or "",
+                column.meaning + closed + null + left_out,
             )
         console().print(shown)
 
@@ -190,6 +194,7 @@ def _table(table: Any) -> dict[str, Any]:
                 "type": column.type.value,
                 "unit": column.unit,
                 "nullable": column.nullable,
+                "optional": column.optional,
                 "choices": list(column.choices) if column.choices else None,
                 "meaning": column.meaning,
             }

@@ -57,8 +57,9 @@ def sql(
 ) -> None:
     """Run one reading QUERY (DuckDB's SQL) on a study; each table is a view.
 
-    A query reaches the study's own files and nothing else, and DuckDB may use 4 GiB of memory for it. With
-    --json the whole answer is held in memory at once; --csv and --parquet take answers of any length.
+    A query reaches the study's own files and nothing else. DuckDB is to hold 4 GiB of rows at most, and stops
+    what needs more; a single value that a query makes huge does not count. With --json the whole answer is
+    held in memory at once; --csv and --parquet take answers of any length.
 
     \b
     Examples:

@@ -63,8 +63,9 @@ def curve_points(endpoint: Endpoint, registers: Registers, plan: Plan) -> tuple[
             if values and len(values) == len(endpoint.seeds):
                 points.append(CurvePoint(arm, "mean", step, sum(values, Fraction(0)) / len(values)))
             for run in runs:
-                shown = place_of(run)[:3] == (endpoint.condition, endpoint.scale_rewards, arm)
-                if shown and run["role"] == "replication" and run["seed"] in endpoint.seeds:
+                condition, scaling, ran, seed = place_of(run)
+                shown = (condition, scaling, ran) == (endpoint.condition, endpoint.scale_rewards, arm)
+                if shown and run["role"] == "replication" and seed in endpoint.seeds:
                     value = success_at(endpoint, table, run["run_id"], step)
                     if not isinstance(value, Missing):
                         points.append(CurvePoint(arm, "replication", step, value))

@@ -35,7 +35,7 @@ class StudyDifference:
     """What differs between two studies.
 
     Args:
-        facts: study, evidence, versions, registration and amendments, where they differ.
+        facts: study, evidence, versions, words, registration and amendments, where they differ.
         documents: files that belong to no table and differ.
         tables: tables that differ.
         same_tables: names of the tables whose rows are the same.
@@ -87,6 +87,7 @@ def _facts(manifest: Manifest) -> dict[str, str]:
         "evidence": manifest.evidence,
         "schema version": manifest.schema_version,
         "code version": manifest.code_version,
+        **{f"words for {name}": ", ".join(words) for name, words in manifest.words.items()},
         **{f"registration's {name}": value for name, value in registration.items()},
         **{f"amendment {name}": sha256 for name, sha256 in amendments.items()},
     }

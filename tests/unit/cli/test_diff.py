@@ -65,7 +65,7 @@ def test_rows_columns_and_tables_that_differ_are_named(
     (changed,) = episodes["changed_examples"]
     mine, theirs = changed["values"]["calls"]
     assert theirs == mine + 1
-    assert list(changed["key"]) == ["run_id", "phase", "regime", "step", "task", "schedule"]
+    assert list(changed["key"]) == ["run_id", "phase", "pool", "regime", "step", "task", "schedule"]
     assert changed["key"]["run_id"] == "c2-paired-s001"
     assert (checkpoints["table"], checkpoints["rows"]) == ("checkpoints", [4, None])
 
