@@ -176,8 +176,11 @@ def replacing(folder: Path) -> Iterator[Path]:
     Raises:
         IncompleteError: it cannot be made, or cannot take the other's place; the other is left.
     """
+    folder = folder.resolve()  # where it is a link, what it leads to is replaced
     new, old = (folder.with_name(f".{folder.name}.{which}") for which in ("new", "old"))
     try:
+        if old.exists() and not folder.exists():
+            old.rename(folder)  # the one before was cut off between its two renamings
         for left in (new, old) if folder.exists() else (new,):
             if left.exists():
                 shutil.rmtree(left)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolkit.cli.load import load_study
+from toolkit.cli.load import load_study, usual_study
 from toolkit.cli.output import STUDY, console, headline, json_option, print_json
 from toolkit.errors import UsageError
 
@@ -21,9 +21,11 @@ MOST = 16
 
 
 @click.command()
-@click.option("--study", "name", metavar=STUDY, default="published", show_default=True, help="Study to read.")
+@click.option(
+    "--study", "name", metavar=STUDY, help="Study to read; `published`, or the only one, if left out."
+)
 @json_option
-def findings(*, name: str, as_json: bool) -> None:
+def findings(*, name: str | None, as_json: bool) -> None:
     """Show secondary analyses of the published study; none of them changes a verdict.
 
     \b
@@ -34,7 +36,7 @@ def findings(*, name: str, as_json: bool) -> None:
     from toolkit.study.findings import LABEL
     from toolkit.study.findings import findings as compute
 
-    study = load_study(name)
+    study = load_study(name or usual_study())
     if not study.has("runs"):
         raise UsageError(f"{study.name!r} has no runs: there is nothing to analyse", where=study.folder)
     found = compute(study)

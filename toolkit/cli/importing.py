@@ -41,6 +41,7 @@ def import_registers(*, study: str, table: Path, mapping: Path | None, check: bo
       toolkit registers import my-study episodes.parquet --mapping elsewhere.toml --json
       toolkit registers import my-study episodes.csv --check
     """
+    from toolkit.files import hold
     from toolkit.study.importing import check_import, import_study
 
     home = find_home()
@@ -53,7 +54,12 @@ def import_registers(*, study: str, table: Path, mapping: Path | None, check: bo
     wanted = _wanted(home, study, table, mapping or home.mappings / f"{study}.toml")
     folder = home.registers / study
     with steps(f"import {study}") as progress:
-        done = (check_import if check else import_study)(wanted, folder, progress)
+        if check:
+            done = check_import(wanted, folder, progress)
+        else:
+            home.registers.mkdir(parents=True, exist_ok=True)
+            with hold(home.registers, f".{study}.lock", "study's registers"):
+                done = import_study(wanted, folder, progress)
     outcome = "identical" if check else "written"
     if as_json:
         print_json(_document(done, folder, outcome))

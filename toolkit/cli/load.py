@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from toolkit.study.probe_design import RegisteredProbe
     from toolkit.training.specification import Specification
 
+PUBLISHED = "published"
 STUDY_POOLS = ("train", "validation", "test", "diagnostic")
 """The pools that a study's runs meet."""
 
@@ -34,6 +35,19 @@ def load_study(name: str, home: Home | None = None) -> Study:
 def decidable(home: Home) -> tuple[str, ...]:
     """Return the names of the shipped studies that have runs; repositories of tasks have none."""
     return tuple(name for name in home.studies() if load_study(name, home).has("runs"))
+
+
+def usual_study(home: Home | None = None) -> str:
+    """Return the study that is meant where none is named: the published one, or the only one.
+
+    Raises:
+        UsageError: there are several others.
+    """
+    home = home or find_home()
+    here = decidable(home) if home.has_studies else ()
+    if len(here) != 1 and PUBLISHED not in here:
+        raise UsageError("say which study is meant", expected=f"--study {' or '.join(here) or 'NAME'}")
+    return PUBLISHED if PUBLISHED in here else here[0]
 
 
 def load_cases(names: Sequence[str], home: Home | None = None, *, recompute: bool = False) -> list[Case]:
@@ -94,7 +108,9 @@ def registration_of(study: Study, home: Home) -> Path:
     named = study.manifest.registration
     carried, own = study.folder / "prereg" / named.name, home.registrations / named.name
     is_carried = (carried / "rules.toml").is_file()
-    if is_carried and (own / FROZEN).is_file() and file_sha256(own / FROZEN) != named.sha256:
+    # A draft was not frozen as anything yet.
+    is_own = (own / FROZEN).is_file() and file_sha256(own / FROZEN) == named.sha256
+    if is_carried and not is_own:
         return carried
     if own.is_dir():
         return own
@@ -213,8 +229,13 @@ def verify_folder(
     restatements: Sequence[str] = (),
     *,
     with_openssl: bool = False,
+    all_belong: bool = False,
 ) -> Verification:
-    """Verify one registration, with the chronology of those studies that belong to it."""
+    """Verify one registration, with the chronology of those studies that belong to it.
+
+    Raises:
+        DamagedError: all have to belong to it, and one does not.
+    """
     from datetime import UTC, datetime
 
     from toolkit.decisions.case import open_book
@@ -225,6 +246,8 @@ def verify_folder(
     from toolkit.registers.launches import launched_runs
 
     def studies_of(registration: Registration) -> list[StudyRuns]:
+        for study in studies if all_belong else ():
+            open_book(study, registration)  # refuses a study of another one
         return [
             StudyRuns(
                 study.name,

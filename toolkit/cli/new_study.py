@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from toolkit.cli.output import json_option, print_json
-from toolkit.errors import IncompleteError, UsageError
+from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.places import find_home
+
+if TYPE_CHECKING:
+    import polars as pl
 
 NAME = "letters, digits, hyphens and underscores, a letter or digit first, at most 64"
 
@@ -52,9 +56,11 @@ def new_study(*, name: str, table: Path | None, into: Path | None, repository: s
     if not STUDY_NAME.fullmatch(name):
         raise UsageError("a study has another sort of name", expected=NAME, found=name)
     root = into or _project()
-    outline = outlined(name, read_source(table)) if table else blank(name)
+    source = read_source(table) if table else None
+    outline = blank(name) if source is None else outlined(name, source)
     files = {path: text for path, text in scaffold(outline, repository).items() if _is_new(root / path)}
     write_all(root, {path: text.encode() for path, text in files.items()})
+    problem = _problem(files.get(f"mappings/{name}.toml"), source)
     if as_json:
         print_json(
             {
@@ -63,6 +69,7 @@ def new_study(*, name: str, table: Path | None, into: Path | None, repository: s
                 "files": sorted(files),
                 "columns": outline.columns,
                 "unused": list(outline.unused),
+                "problem": problem,
             }
         )
         return
@@ -75,10 +82,35 @@ def new_study(*, name: str, table: Path | None, into: Path | None, repository: s
         if outline.unused:
             click.echo(f"  not used: {', '.join(outline.unused)}")
         click.echo("  guessed by name: look the mapping over")
+        first, second, *others = outline.arms
+        click.echo(
+            f"  the rules compare {first} minus {second}, condition {outline.conditions[0]}, pool "
+            f"{outline.pools[0]}, regime {outline.regimes[0]}: the first by name; change what is others"
+        )
+        if others or len(outline.conditions) * len(outline.pools) * len(outline.regimes) > 1:
+            click.echo(
+                "  the table has more of them: declare an endpoint and a rule for each that is to decide"
+            )
+    if problem:
+        click.echo(f"  NOT YET IMPORTABLE: {problem}")
     click.echo("next: fill in what says FILL IN, then")
     named = table or "TABLE"
     for command in (f"freeze {name}", f"registers import {name} {named}", "decide --all", "site build"):
         click.echo(f"  toolkit {command}")
+
+
+def _problem(mapping: str | None, source: pl.DataFrame | None) -> str | None:
+    """Return what would keep the table from being imported as it is mapped: better said before a freeze."""
+    from toolkit.registers.imported.mapping import parse_mapping
+    from toolkit.registers.imported.tables import tables_of
+
+    if mapping is None or source is None:
+        return None
+    try:
+        tables_of(source, parse_mapping(mapping))
+    except DamagedError as error:
+        return str(error)
+    return None
 
 
 def _project() -> Path:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import click
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import TextIO
 
     from rich.console import Console
@@ -83,13 +84,25 @@ def visible(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "replace").decode() for c in text)
 
 
+def _shown(text: str) -> str:
+    """Return lines of which each is visible."""
+    return "\n".join(map(visible, text.split("\n")))
+
+
 def console(*, wide: bool = False) -> Console:
     """Return a console for tables on stdout; a wide one leaves the breaking of lines to the terminal."""
     from rich.console import Console
+    from rich.segment import Segment
 
     class Piped(Console):
         def on_broken_pipe(self) -> None:
             leave_quietly()
+
+        def render(self, *args: Any, **kwargs: Any) -> Iterator[Segment]:
+            """Have every text do nothing but appear: titles and cells are other people's."""
+            for segment in super().render(*args, **kwargs):
+                is_plain = segment.control or segment.text.replace("\n", "").isprintable()
+                yield segment if is_plain else Segment(_shown(segment.text), segment.style)
 
     # Away from a terminal a table keeps its words whole rather than wrap at an assumed width.
     plain = Piped()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolkit.cli.load import load_cases
+from toolkit.cli.load import load_cases, usual_study
 from toolkit.cli.output import STUDY, console, json_option, print_json
 from toolkit.cli.progress import steps
 from toolkit.errors import UsageError
@@ -40,7 +40,7 @@ class Finite(click.FloatRange):
 
 @click.command()
 @click.argument("rule")
-@click.option("--study", default="published", show_default=True, metavar=STUDY, help="Study to fit.")
+@click.option("--study", metavar=STUDY, help="Study to fit; `published`, or the only one.")
 @click.option(
     "--effect",
     "effects",
@@ -80,7 +80,7 @@ class Finite(click.FloatRange):
 def power(
     *,
     rule: str,
-    study: str,
+    study: str | None,
     effects: tuple[float, ...],
     seeds: tuple[int, ...],
     seed_sd: float | None,
@@ -107,6 +107,7 @@ def power(
     from toolkit.study.power import fit, simulate
     from toolkit.study.simulation import Design
 
+    study = study or usual_study()
     (case,) = load_cases((study,))
     registered = case.book.rule(rule)
     with steps("power") as progress:

@@ -10,19 +10,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolkit.cli.cells import cell
-from toolkit.cli.load import decidable, load_study
-from toolkit.cli.output import STUDY, console, json_option, print_json, remark, say_line
+from toolkit.cli.load import load_study, usual_study
+from toolkit.cli.output import STUDY, console, json_option, print_json, remark, say_line, visible
 from toolkit.cli.progress import steps
 from toolkit.errors import UsageError
-from toolkit.places import find_home
 
 if TYPE_CHECKING:
     from toolkit.registers.hub.in_place import RemoteStudy
     from toolkit.registers.query import Answer, Asking
     from toolkit.registers.study import Study
 
-
-PUBLISHED = "published"
 
 SHOWN = 100
 """Rows of a table for people; more than a screen holds, and less than one waits for."""
@@ -94,7 +91,7 @@ def sql(
 def _opened(name: str | None, *, remote: bool) -> Study | RemoteStudy:
     """Return the study that is asked; one on the Hub with a word on what was checked and what was not."""
     if not remote:
-        return load_study(name or _only_study())
+        return load_study(name or usual_study())
     if name is None:
         raise UsageError("say which study on the Hub to ask", expected="--study owner/name@revision")
     from toolkit.registers.hub.in_place import open_remote
@@ -108,20 +105,17 @@ def _opened(name: str | None, *, remote: bool) -> Study | RemoteStudy:
     return study
 
 
-def _only_study() -> str:
-    """Return the study that is meant where none is named."""
-    shipped = decidable(find_home())
-    if len(shipped) != 1 and PUBLISHED not in shipped:
-        raise UsageError("say which study to ask", expected=f"--study {' or '.join(shipped)}")
-    return PUBLISHED if PUBLISHED in shipped else shipped[0]
-
-
 def _print_csv(ask: Asking, query: str) -> None:
     writer = csv.writer(sys.stdout, lineterminator="\n")
     for number, (columns, rows) in enumerate(ask.batches(query)):
         if not number:
             writer.writerow(columns)
-        writer.writerows(rows)
+        writer.writerows(map(_seen, rows) if sys.stdout.isatty() else rows)
+
+
+def _seen(row: tuple[object, ...]) -> list[object]:
+    """Return a row as a terminal may see it."""
+    return [visible(value) if isinstance(value, str) else value for value in row]
 
 
 def _print_table(answer: Answer) -> None:

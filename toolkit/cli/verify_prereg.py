@@ -87,7 +87,9 @@ def verify_prereg(
                 remedy="write a trust file of your own, with authorities that you have checked",
             )
     results = [
-        verify_folder(folder, studies, trust_files, restatements, with_openssl=with_openssl)
+        verify_folder(
+            folder, studies, trust_files, restatements, with_openssl=with_openssl, all_belong=bool(named)
+        )
         for folder, studies in wanted
     ]
     if as_json:

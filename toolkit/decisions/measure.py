@@ -98,6 +98,8 @@ def _measure(endpoint: Endpoint, registers: Registers, plan: Plan) -> Scalar | S
         numbers = (_number(endpoint, table, {"trajectory": t, "step": s}) for t, s in endpoint.checkpoints)
         return Series("checkpoint", tuple(zip(members(endpoint), numbers, strict=True)))
     runs = plan.deciding_runs(endpoint, registers.rows("runs"))
+    if apart := _other_tasks(endpoint, table, runs):
+        runs = {place: run if isinstance(run, Missing) else apart for place, run in runs.items()}
     if endpoint.by == "pooled":
         return _pooled(endpoint, table, runs)
     levels = {place: _level(endpoint, table, run) for place, run in runs.items()}
@@ -204,10 +206,32 @@ def _row(endpoint: Endpoint, table: Sequence[Row], place: Mapping[str, object]) 
         raise _several(endpoint, matching, where)
     short = [
         f"expected {expected} {column}, found {matching[0][column]} at {where}"
-        for column, expected in endpoint.expect.items()
+        for column, expected in {**endpoint.expect, **_whole_set(endpoint, matching[0])}.items()
         if matching[0][column] != expected
     ]
     return Missing(not_run=False, reasons=tuple(short)) if short else matching[0]
+
+
+def _whole_set(endpoint: Endpoint, row: Row) -> dict[str, int]:
+    """Return what a complete evaluation says of its tasks, where its register says anything of them.
+
+    As many episodes as tasks × schedules could be of other tasks, some of them played twice.
+    """
+    said = {"tasks": endpoint.tasks, "episodes_per_task": endpoint.schedules}
+    return {name: number for name, number in said.items() if number and name in row}
+
+
+def _other_tasks(endpoint: Endpoint, table: Sequence[Row], runs: Runs) -> Missing | None:
+    """Return that the runs of an endpoint met different tasks, where their register says which they met."""
+    met: dict[str, str] = {}
+    for run in (run for run in runs.values() if isinstance(run, str)):
+        for row in rows_with(table, {**endpoint.where, "run_id": run}):
+            if row.get("task_set") and (not endpoint.steps or row["step"] in endpoint.steps):
+                met.setdefault(row["task_set"], f"{run} at step {row['step']}")
+    if len(met) < 2:  # noqa: PLR2004 - two sets are different ones
+        return None
+    first, other, *_ = met.values()
+    return Missing(not_run=False, reasons=(f"the tasks of {other} are not those of {first}",))
 
 
 def _several(endpoint: Endpoint, rows: Sequence[Row], place: str) -> DamagedError:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from toolkit.registers.columns import Table
 
 SCALED = "group"
+RESERVED = ("pool", "all")  # a pool names a split, and to loaders that name means all of them
 
 # The words of a pool name splits, and those of an arm stand in tables of columns: plain names everywhere.
 _WORD = re.compile(r"[A-Za-z]\w{0,59}", re.ASCII)
@@ -60,11 +61,11 @@ def read_terms(content: dict[str, Any], cells: list[Any]) -> Terms:
     words = {name: section.texts(name) for name in WORDS if section.has(name)}
     section.done()
     for name, listed in words.items():
-        wrong = [word for word in listed if not _WORD.fullmatch(word)]
+        wrong = [word for word in listed if not _WORD.fullmatch(word) or (name, word) == RESERVED]
         if wrong or not listed or len(set(listed)) != len(listed):
             raise RuleError(
                 f"the words of {name!r} are not a list of words, each once",
-                expected="letters, digits and underscores, a letter first, at most 60",
+                expected="letters, digits and underscores, a letter first, at most 60; no pool is called all",
                 found=", ".join(wrong or listed) or "none",
                 where="words",
             )

@@ -311,5 +311,7 @@ def _order(order: Chronology) -> Check:
         return Check(7, "freeze before runs", "failed", f"{facts}; no deciding run came after it")
     if order.verdict == "incomplete":
         absent = ", ".join(order.unknown) or "no deciding run at all"
-        return Check(7, "freeze before runs", "missing", f"{facts}; no launch time: {absent}")
+        return Check(
+            7, "freeze before runs", "missing", f"{facts}; no launch time, or one in the future: {absent}"
+        )
     return Check(7, "freeze before runs", "passed", facts)

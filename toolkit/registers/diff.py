@@ -56,7 +56,7 @@ def diff_studies(first: Study, second: Study, examples: int = EXAMPLES) -> Study
     """Return what differs between two studies.
 
     1. What the manifests say is compared.
-    2. Tables with the same row hash are the same; their files are not read.
+    2. Tables with the same row hash are the same: of the same files, or the hash is computed.
     3. The rows of the others are compared by key, all files of these tables checked against the manifests.
 
     Args:
@@ -66,17 +66,29 @@ def diff_studies(first: Study, second: Study, examples: int = EXAMPLES) -> Study
 
     Raises:
         IncompleteError: a file is missing or cannot be read.
-        DamagedError: a file is not the one its manifest names, or a table has a key twice.
+        DamagedError: a file is not the one its manifest names, a table has other rows than its manifest says,
+            or a key twice.
     """
     ours, theirs = first.manifest, second.manifest
     names = list(dict.fromkeys([*(t.name for t in first.tables), *(t.name for t in second.tables)]))
-    same = tuple(n for n in names if first.has(n) and second.has(n) and first.sha256(n) == second.sha256(n))
+    same = tuple(name for name in names if _is_same(first, second, name))
     return StudyDifference(
         facts=_differing(_facts(ours), _facts(theirs)),  # 1
         documents=_differing(_documents(ours), _documents(theirs)),
         tables=tuple(diff_table(first, second, name, examples) for name in names if name not in same),  # 3
         same_tables=same,  # 2
     )
+
+
+def _is_same(first: Study, second: Study, name: str) -> bool:
+    """Whether two studies have the same rows of a table: the same files, or rows that were hashed now."""
+    if not (first.has(name) and second.has(name)) or first.sha256(name) != second.sha256(name):
+        return False
+    files = [[s.manifest.files[f].sha256 for f in s.manifest.tables[name].files] for s in (first, second)]
+    if files[0] != files[1]:
+        for study in (first, second):
+            study.arrow(name)  # it checks the row hash
+    return True
 
 
 def _facts(manifest: Manifest) -> dict[str, str]:

@@ -89,7 +89,10 @@ EPISODES = Table(
         short("task", "Position of the task in its pool."),
         short("schedule", "Index of the schedule."),
         *optional(seed("schedule_seed", "Seed of the schedule ω: the same for every arm and checkpoint.")),
-        bit("true_success", "Whether the final world is the expected one, field by field."),
+        bit(
+            "true_success",
+            "Whether the episode truly succeeded; in the back office: the final world is the expected one.",
+        ),
         *optional(
             bit("observed_reward", "Whether the grader reported a success.", at_most=("true_success",)),
             short("calls", "Calls charged to the budget.", unit="calls"),

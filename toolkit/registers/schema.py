@@ -136,6 +136,18 @@ EVALUATIONS = Table(
                 at_most=("episodes",),
             ),
             count("calls", "Tool calls over all episodes.", unit="calls"),
+            count("tasks", "Different tasks played.", unit="tasks", low=1, at_most=("episodes",)),
+            count(
+                "episodes_per_task",
+                "Episodes of the task that has most of them.",
+                unit="episodes",
+                low=1,
+                at_most=("episodes",),
+            ),
+            text(
+                "task_set",
+                "SHA-256 of the positions of its tasks, ascending, each as decimal digits and a newline.",
+            ),
         ),
     ),
     key=("run_id", "phase", "pool", "regime", "step"),

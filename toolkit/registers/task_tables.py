@@ -7,7 +7,7 @@ from toolkit.registers.vocabulary import POOLS
 
 TASK_POOLS = Table(
     "task_pools",
-    "One row a task: what is asked, in which world, what the end state should be; one split a pool.",
+    "One row a task, with what is known of it: prompt, world, plan, expected end state; one split a pool.",
     (
         text("pool", "Pool of the task, and its split.", choices=POOLS),
         count("index", "Position in the pool."),

@@ -26,9 +26,13 @@ WORDS = {"arm": ARMS, "regime": REGIMES, "pool": POOLS}
 
 RUN = text("run_id", "The run that produced the row.")
 CELL = (
-    text("condition", "Condition of the run: which noise it trained under."),
-    text("arm", "Arm of the run: how schedules were drawn within a training group.", choices=ARMS),
-    count("seed", "Seed of the run; seed s of two arms sees the same tasks in the same order."),
+    text("condition", "Condition of the run: what it works under, such as the noise of training."),
+    text(
+        "arm",
+        "Arm of the run: what is compared, such as how a group's schedules are drawn.",
+        choices=ARMS,
+    ),
+    count("seed", "Seed of the run; runs of two arms with one seed are a pair."),
 )
 OF_RUN = Parent("runs", ("run_id",), same=("condition", "arm", "seed"))
 OF_RUN_ALONE = Parent("runs", ("run_id",))

@@ -22,6 +22,7 @@ from toolkit.decisions.rulebook import load_rulebook
 from toolkit.decisions.stored import decision_rows
 from toolkit.errors import DamagedError
 from toolkit.files import read_bytes
+from toolkit.prereg.record import DEMONSTRATION
 from toolkit.registers.arrow import to_arrow
 from toolkit.registers.imported.mapping import read_mapping
 from toolkit.registers.imported.source import read_source
@@ -134,7 +135,8 @@ def import_study(wanted: Import, folder: Path, progress: Callable[[str], None]) 
     progress("writing registers")
     outcomes = [row | {"title": made.title} for row, made in zip(rows, decisions, strict=True)]
     whole = {**tables, DECISIONS.name: _frame(rows)}
-    manifest = write(folder, whole, card=wanted.card, outcomes=outcomes)
+    is_demonstration = registration.record.standing == DEMONSTRATION
+    manifest = write(folder, whole, card=wanted.card, outcomes=outcomes, is_demonstration=is_demonstration)
     return Imported(manifest, {decision.rule: decision.verdict for decision in decisions}, *found)
 
 

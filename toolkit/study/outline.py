@@ -116,8 +116,14 @@ def outlined(name: str, table: pl.DataFrame) -> Outline:
         constants["phase"] = "periodic"
     words = {name: _words(table, columns, constants, name) for name in ("condition", "arm", "pool", "regime")}
     place = [columns[name] for name in ("run_id", *_PLACE) if name in columns]
-    tasks = table.group_by(place).agg(tasks=pl.col(columns["task"]).n_unique()).get_column("tasks").max()
-    trials = table.group_by([*place, columns["task"]]).len().get_column("len").max()
+    # The rules that are written compare evaluations on the first pool, in the first regime and condition.
+    shown = table.filter(
+        pl.col(columns[name]).cast(pl.String) == next(iter(words[name]))
+        for name in ("condition", "pool", "regime")
+        if name in columns
+    )
+    tasks = shown.group_by(place).agg(tasks=pl.col(columns["task"]).n_unique()).get_column("tasks").max()
+    trials = shown.group_by([*place, columns["task"]]).len().get_column("len").max()
     return Outline(
         name=name,
         columns=columns,
@@ -145,6 +151,8 @@ def _guessed(table: pl.DataFrame) -> dict[str, str]:
     plain = {re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_"): name for name in named}
     found = {target: [plain[name] for name in names if name in plain] for target, names in NAMES.items()}
     columns = {target: likely[0] for target, likely in found.items() if likely}
+    if not _names_runs(table, columns):
+        del columns["run_id"]
     absent = [target for target in REQUIRED if target not in columns and target not in CONSTANTS]
     if absent:
         raise UsageError(
@@ -154,6 +162,17 @@ def _guessed(table: pl.DataFrame) -> dict[str, str]:
             remedy="leave out --table, and name the columns in the mapping; or rename them",
         )
     return columns
+
+
+def _names_runs(table: pl.DataFrame, columns: dict[str, str]) -> bool:
+    """Whether the column taken for the runs' names tells them apart: others call a repetition a run."""
+    import polars as pl
+
+    if "run_id" not in columns:
+        return True
+    place = [columns[name] for name in ("condition", "arm", "seed") if name in columns]
+    places = table.group_by(columns["run_id"]).agg(pl.struct(place).n_unique().alias("places"))
+    return bool((places["places"] == 1).all()) if place else True
 
 
 def _words(
@@ -166,7 +185,10 @@ def _words(
         return {constants[target]: constants[target]}
     texts = table[columns[target]].drop_nulls().cast(pl.String).unique().sort().to_list()
     words = [re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_") for text in texts]
-    words = [word if word[:1].isalpha() else f"{target}_{word}" for word in words]
+    words = [
+        word if word[:1].isalpha() else f"{target}_{word or number}"
+        for number, word in enumerate(words, start=1)
+    ]
     if len(texts) > MOST_WORDS or len(set(words)) < len(words) or (target == "arm" and len(texts) < _ARMS):
         raise UsageError(
             f"column {columns[target]!r} does not hold the {target}s of a study",
@@ -181,8 +203,9 @@ def _numbers(table: pl.DataFrame, columns: dict[str, str], target: str) -> tuple
     import polars as pl
 
     cells = table[columns[target]].cast(pl.String, strict=False).str.replace(r"\.0+$", "")
-    numbers = cells.cast(pl.Int64, strict=False).drop_nulls().unique().sort().to_list()
-    if not numbers:
+    read = cells.cast(pl.Int64, strict=False)
+    numbers = read.drop_nulls().unique().sort().to_list()
+    if not numbers or (read.is_null() & cells.is_not_null()).any():
         raise UsageError(
             f"column {columns[target]!r} does not hold the {target}s of a study",
             expected="whole numbers",

@@ -69,7 +69,7 @@ def draw_counts(
     import numpy as np
 
     base = np.asarray(success)
-    trained = np.array([step > 0 for step in steps_of(endpoint)])
+    trained = np.array(trained_steps(endpoint))
     half = task_sd * 3**0.5
     around = rng.uniform(-half, half, (len(gaps), 1, 1, 1, tasks))
     arms = np.array([1.0, 0.0])[:, None, None]
@@ -134,7 +134,17 @@ def weights_of(endpoint: Endpoint) -> tuple[Fraction, ...]:
 
 def trained_share(endpoint: Endpoint) -> float:
     """Return how much of a gap that opens with training an endpoint sees: 0.9 of an area from step 0."""
-    return float(sum(w for w, step in zip(weights_of(endpoint), steps_of(endpoint), strict=True) if step > 0))
+    weighted = zip(weights_of(endpoint), trained_steps(endpoint), strict=True)
+    return float(sum(weight for weight, is_trained in weighted if is_trained))
+
+
+def trained_steps(endpoint: Endpoint) -> tuple[bool, ...]:
+    """Return at which of its steps an endpoint sees a gap: after step 0, where there is any other.
+
+    A study that evaluates once and calls that step 0 does not mean the time before training.
+    """
+    steps = steps_of(endpoint)
+    return tuple(step > 0 or not any(steps) for step in steps)
 
 
 def steps_of(endpoint: Endpoint) -> tuple[int, ...]:

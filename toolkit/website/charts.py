@@ -138,7 +138,8 @@ def seed_differences(decision: Decision, arms: Sequence[str]) -> Chart | None:
         made = f"{decision.interval.origin} ({decision.interval.method})"
         words += f"; bar: {100 * interval['level']:g}% interval {ends}, {made}"
     layers += [dots, point.encode(x=x, y=y), labels]
-    title = " minus ".join(arm.replace("_", " ") for arm in arms).capitalize() + ", by seed"
+    title = " minus ".join(arm.replace("_", " ") for arm in arms)
+    title = f"{title[:1].upper()}{title[1:]}, by seed"
     return _draw(alt.layer(*layers), title, words + ".", 46 * len(order))
 
 

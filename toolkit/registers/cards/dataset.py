@@ -36,6 +36,7 @@ def dataset_card(
     *,
     registration: RegistrationRef | None = None,
     rows: Mapping[str, Sequence[Row]] | None = None,
+    is_demonstration: bool = False,
 ) -> str:
     """Return a dataset repository's README.
 
@@ -47,6 +48,7 @@ def dataset_card(
         registration: what `{{registration}}` names.
         rows: those of `runs` and `decisions`, for `{{matrix}}` and `{{outcomes}}`; a decision may have the
             rule's `title` beside its columns.
+        is_demonstration: whether that registration proves nothing to others.
 
     Raises:
         DamagedError: a mark is unknown, or what it stands for was not given.
@@ -61,7 +63,7 @@ def dataset_card(
         "schema_version": SCHEMA_VERSION,
     }
     if registration is not None:
-        parts["registration"] = registered_text(registration)
+        parts["registration"] = registered_text(registration, is_demonstration=is_demonstration)
     if given.get("runs"):
         parts["matrix"] = matrix_text(given["runs"])
     if given.get("decisions"):

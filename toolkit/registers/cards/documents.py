@@ -25,7 +25,10 @@ def repository_documents(
     *,
     registration: RegistrationRef | None = None,
     rows: Mapping[str, Sequence[Row]] | None = None,
+    is_demonstration: bool = False,
 ) -> dict[str, bytes]:
     """Return the documents of a repository by name; arguments and errors as `dataset_card`, `croissant`."""
-    card = dataset_card(source, configs, registration=registration, rows=rows)
+    card = dataset_card(
+        source, configs, registration=registration, rows=rows, is_demonstration=is_demonstration
+    )
     return {CARD: card.encode(), CROISSANT: croissant(card, configs).encode()}

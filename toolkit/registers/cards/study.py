@@ -12,14 +12,20 @@ if TYPE_CHECKING:
     from toolkit.registers.manifest import RegistrationRef
 
 
+_DEMONSTRATED = "its authorities were made for the occasion; it proves nothing to others."
 _TOLD = {"fault_rate": "faults, p", "flip_rate": "flips, q", "scale_rewards": "rewards scaled by"}
 
 
-def registered_text(registration: RegistrationRef) -> str:
-    """Return a table of the frozen files that the study belongs to."""
+def registered_text(registration: RegistrationRef, *, is_demonstration: bool = False) -> str:
+    """Return a table of the frozen files that the study belongs to; a demonstration is called one."""
     lines = ["| registered | SHA-256 |", "| --- | --- |"]
     lines.append(f"| registration `{registration.name}` | `{registration.sha256}` |")
     lines += [f"| amendment `{name}` | `{sha256}` |" for name, sha256 in registration.amendments.items()]
+    if is_demonstration:
+        lines += [
+            "",
+            "**A demonstration:** its authorities were made for the occasion; it proves nothing to others.",
+        ]
     return "\n".join(lines)
 
 

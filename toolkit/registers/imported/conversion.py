@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from toolkit.registers.columns import Column
 
 EXPECTED = {
-    Type.BOOL: "true or false, 1 or 0",
+    Type.BOOL: "true or false, yes or no, 1 or 0",
     Type.INT16: "a whole number from -32768 to 32767",
     Type.INT32: "a whole number from -2147483648 to 2147483647",
     Type.INT64: "a whole number",
@@ -26,7 +26,12 @@ EXPECTED = {
     Type.TIMESTAMP: "a time with its zone, as 2026-01-31T12:00:00Z",
     Type.STRING: "text",
 }
-_TRUTHS = {"true": True, "false": False, "1": True, "0": False, "1.0": True, "0.0": False}
+_TRUTHS = {
+    **dict.fromkeys(("true", "yes", "1", "1.0"), True),
+    **dict.fromkeys(("false", "no", "0", "0.0"), False),
+}
+# Day and clock as ISO 8601 has them: -2026 at the end of a day in another order is no zone.
+_TIME = r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:?\d{2})$"
 _DIGITS = 6  # after the point of a decimal column
 
 
@@ -45,6 +50,12 @@ def converted(table: pl.DataFrame, column: Column, source: str, words: Mapping[s
     import polars as pl
 
     cells = table[source]
+    if cells.dtype.is_nested() or cells.dtype in {pl.Duration, pl.Binary, pl.Object, pl.Time}:
+        raise DamagedError(
+            f"column {source!r} holds what a register's column cannot",
+            found=cells.dtype,
+            expected="text, numbers, truth values or times",
+        )
     if words:
         cells = cells.cast(pl.String, strict=False).replace(words)
     values = _cast(cells, column.type).alias(column.name)
@@ -90,8 +101,11 @@ def _times(cells: pl.Series, text: pl.Series) -> pl.Series:
     kind = pl.Datetime("us", "UTC")
     if isinstance(cells.dtype, pl.Datetime):
         return cells.cast(kind) if cells.dtype.time_zone else pl.Series(cells.name, [None] * len(cells), kind)
-    zoned = text.str.contains(r"(Z|[+-]\d{2}:?\d{2})$")
-    return text.set(~zoned, None).str.to_datetime(time_unit="us", time_zone="UTC", strict=False).cast(kind)
+    return (
+        text.set(~text.str.contains(_TIME), None)
+        .str.to_datetime(time_unit="us", time_zone="UTC", strict=False)
+        .cast(kind)
+    )
 
 
 def _refused(
@@ -99,7 +113,7 @@ def _refused(
 ) -> DamagedError:
     first = table.filter(wrong).row(0, named=True)
     found = first[source]
-    others = int(wrong.sum()) - 1
+    others, is_step = int(wrong.sum()) - 1, column.name == "step"
     return DamagedError(
         f"column {source!r} has no value for {column.name}"
         if found is None
@@ -107,5 +121,6 @@ def _refused(
         expected=expected,
         found=f"{'nothing' if found is None else repr(found)} in row {first[ROW]}"
         + (f", and in {others} more" if others else ""),
-        remedy=f"mend the table, or say under [values.{column.name}] what its word means",
+        remedy=f"mend the table, or say under [values.{column.name}] what its word means"
+        + ("; steps beyond the range are counted in thousands, in the rules, too" if is_step else ""),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import TYPE_CHECKING
 
@@ -15,11 +16,13 @@ from toolkit.registers.schema import EVALUATIONS, RUNS
 from toolkit.registers.task_tables import TASK_POOLS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import polars as pl
 
     from toolkit.registers.imported.mapping import Mapping
 
-MOST_TASKS = 2**15
+MOST_TASKS = MOST_EPISODES = 2**15
 _TASK_NAME = Column("task", "Name of a task in the table.", Type.STRING)
 _RUN_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,99}", re.ASCII)
 _EVALUATION = ("run_id", "condition", "arm", "seed", "phase", "pool", "regime", "step")
@@ -107,6 +110,14 @@ def _named(rows: pl.DataFrame, mapping: Mapping) -> pl.DataFrame:
         )
     if "schedule" not in mapping.targets:
         place = ["run_id", "phase", "pool", "regime", "step", "task"]
+        most = rows.group_by(place).len().sort("len").row(-1, named=True)
+        if most["len"] > MOST_EPISODES:
+            raise DamagedError(
+                "a task has more episodes in one evaluation than a register can number",
+                expected=f"at most {MOST_EPISODES}",
+                found=f"{most['len']} of task {most['task']!r} in run {most['run_id']}",
+                remedy="map the column that tells its episodes apart: step, regime or condition",
+            )
         rows = rows.with_columns(schedule=(pl.col(ROW).cum_count().over(place) - 1).cast(pl.Int16))
     return rows
 
@@ -145,7 +156,8 @@ def _check_unique(rows: pl.DataFrame) -> None:
             expected="one row a run, evaluation, task and schedule",
             found=f"rows {' and '.join(map(str, numbers[:5]))}: "
             + ", ".join(f"{name}={first[name]}" for name in key),
-            remedy="map schedule to the column that tells them apart, or leave it out to have them numbered",
+            remedy="map the column that tells them apart: schedule, or condition, regime, step; if they are "
+            "repetitions that no column tells apart, leave schedule out to have them numbered",
         )
 
 
@@ -170,6 +182,25 @@ def _runs(rows: pl.DataFrame) -> pl.DataFrame:
     return runs.select(name for name in RUNS.column_names if name in runs.columns)
 
 
+def _tasks_met(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return which tasks every evaluation met, and how often the one that it met most."""
+    import polars as pl
+
+    by_task = rows.group_by(*_EVALUATION, "task").agg(met=pl.len()).sort("task")
+    met = by_task.group_by(_EVALUATION).agg(
+        tasks=pl.len().cast(pl.Int32),
+        episodes_per_task=pl.col("met").max().cast(pl.Int32),
+        task_set=pl.col("task").sort(),
+    )
+    sets = [task_set_sha256(tasks) for tasks in met["task_set"].to_list()]
+    return met.with_columns(pl.Series("task_set", sets, pl.String))
+
+
+def task_set_sha256(tasks: Sequence[int]) -> str:
+    """Return the SHA-256 of positions of tasks, ascending, each as decimal digits and a newline."""
+    return hashlib.sha256("".join(f"{task}\n" for task in tasks).encode()).hexdigest()
+
+
 def _evaluations(rows: pl.DataFrame) -> pl.DataFrame:
     """Return one row an evaluation, counted."""
     import polars as pl
@@ -187,4 +218,5 @@ def _evaluations(rows: pl.DataFrame) -> pl.DataFrame:
     counted = rows.group_by(_EVALUATION).agg(
         expression.cast(pl.Int32).alias(name) for name, expression in counts.items()
     )
+    counted = counted.join(_tasks_met(rows), on=_EVALUATION)
     return counted.select(name for name in EVALUATIONS.column_names if name in counted.columns)

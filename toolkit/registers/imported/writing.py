@@ -38,6 +38,7 @@ def write_imported(
     documents: Mapping[str, bytes],
     card: str | None = None,
     outcomes: Sequence[Row] = (),
+    is_demonstration: bool = False,
 ) -> Manifest:
     """Write a study's repository: beside its place, and put there once it is whole and verified.
 
@@ -50,6 +51,7 @@ def write_imported(
         documents: other files of the repository by name.
         card: source of the dataset card; none is written where there is none.
         outcomes: rows of `decisions` for the card, each with the rule's `title`.
+        is_demonstration: whether the card has to say that the registration proves nothing to others.
 
     Raises:
         IncompleteError: the folder holds something else, or cannot be written.
@@ -68,6 +70,7 @@ def write_imported(
             [config_of(table, parts[name]) for name, table in own.items()],
             registration=registration,
             rows={"runs": tables[RUNS.name].to_dicts(), "decisions": outcomes},
+            is_demonstration=is_demonstration,
         )
     )
     with replacing(folder) as new:
