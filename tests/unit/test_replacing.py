@@ -78,8 +78,8 @@ def test_what_a_killed_command_left_is_cleared_away(old: Path) -> None:
 
 
 def test_the_old_folder_is_kept_until_the_new_one_is_in_its_place(old: Path) -> None:
-    aside = old.rename(old.with_name(".study.old"))
+    old.rename(old.with_name(".study.old"))
     with replacing(old) as new:
-        assert snapshot(aside) == {"old": b"old"}
+        assert snapshot(old) == {"old": b"old"}
         (new / "new").write_text("new")
     assert snapshot(old.parent) == {"study/new": b"new"}

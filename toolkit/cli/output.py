@@ -84,7 +84,7 @@ def visible(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "replace").decode() for c in text)
 
 
-def _shown(text: str) -> str:
+def visible_lines(text: str) -> str:
     """Return lines of which each is visible."""
     return "\n".join(map(visible, text.split("\n")))
 
@@ -102,7 +102,7 @@ def console(*, wide: bool = False) -> Console:
             """Have every text do nothing but appear: titles and cells are other people's."""
             for segment in super().render(*args, **kwargs):
                 is_plain = segment.control or segment.text.replace("\n", "").isprintable()
-                yield segment if is_plain else Segment(_shown(segment.text), segment.style)
+                yield segment if is_plain else Segment(visible_lines(segment.text), segment.style)
 
     # Away from a terminal a table keeps its words whole rather than wrap at an assumed width.
     plain = Piped()

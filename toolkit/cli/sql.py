@@ -11,7 +11,16 @@ import click
 
 from toolkit.cli.cells import cell
 from toolkit.cli.load import load_study, usual_study
-from toolkit.cli.output import STUDY, console, json_option, print_json, remark, say_line, visible
+from toolkit.cli.output import (
+    STUDY,
+    console,
+    json_option,
+    print_json,
+    remark,
+    say_line,
+    visible,
+    visible_lines,
+)
 from toolkit.cli.progress import steps
 from toolkit.errors import UsageError
 
@@ -124,9 +133,9 @@ def _print_table(answer: Answer) -> None:
 
     table = Table()
     for column in answer.columns:
-        table.add_column(Text(column), no_wrap=True)
+        table.add_column(Text(visible_lines(column)), no_wrap=True)
     for row in answer.rows:
-        table.add_row(*(Text("" if value is None else str(value)) for value in row))
+        table.add_row(*(Text("" if value is None else visible_lines(str(value))) for value in row))
     console(wide=True).print(table)
     left = answer.total - len(answer.rows)
     shown = f"the first {len(answer.rows)} of {answer.total} rows: --all-rows prints the other {left}, "

@@ -50,11 +50,14 @@ def to_arrow(table: Table, rows: Iterable[Mapping[str, object]]) -> Any:
     """Return rows as an Arrow table, sorted by the table's key.
 
     Raises:
-        DamagedError: a row has other columns than the schema, or a value of another type.
+        DamagedError: a row has other columns than the schema, or than the first row of those that can be left
+            out, or a value of another type.
     """
     import pyarrow as pa
 
     listed = sorted((dict(row) for row in rows), key=lambda row: tuple(str_key(row[k]) for k in table.key))
+    if listed:
+        table = table.narrowed(listed[0])
     wanted = set(table.column_names)
     for row in listed:
         if set(row) != wanted:

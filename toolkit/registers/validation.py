@@ -57,8 +57,9 @@ def check_rows(tables: Mapping[str, Any], schema: Mapping[str, Table] = TABLES) 
         DamagedError: the first row that breaks a rule, with its key.
     """
     for name, arrow in tables.items():
-        check_table(schema[name], arrow)
-        check_parents(schema[name], arrow, tables)
+        table = schema[name].narrowed(arrow.column_names)
+        check_table(table, arrow)
+        check_parents(table, arrow, tables)
 
 
 def check_table(table: Table, arrow: Any) -> None:

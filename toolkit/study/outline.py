@@ -117,11 +117,10 @@ def outlined(name: str, table: pl.DataFrame) -> Outline:
     words = {name: _words(table, columns, constants, name) for name in ("condition", "arm", "pool", "regime")}
     place = [columns[name] for name in ("run_id", *_PLACE) if name in columns]
     # The rules that are written compare evaluations on the first pool, in the first regime and condition.
-    shown = table.filter(
-        pl.col(columns[name]).cast(pl.String) == next(iter(words[name]))
-        for name in ("condition", "pool", "regime")
-        if name in columns
-    )
+    shown = table
+    for target in ("condition", "pool", "regime"):
+        if target in columns:
+            shown = shown.filter(pl.col(columns[target]).cast(pl.String) == next(iter(words[target])))
     tasks = shown.group_by(place).agg(tasks=pl.col(columns["task"]).n_unique()).get_column("tasks").max()
     trials = shown.group_by([*place, columns["task"]]).len().get_column("len").max()
     return Outline(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -9,6 +11,7 @@ import pyarrow.compute as pc
 import pytest
 
 from tests import row_study
+from toolkit.registers.manifest import write_manifest
 from toolkit.registers.study import Study, open_study
 
 if TYPE_CHECKING:
@@ -116,3 +119,18 @@ def test_registration_and_versions_of_two_studies_are_compared(toolkit: Callable
     said = {fact["what"]: (fact["first"], fact["second"]) for fact in document["facts"]}
     assert said["registration's name"] == ("paired-rollouts", "embedded")
     assert said["evidence"] == ("summary", "rows")
+
+
+def test_a_row_hash_that_other_rows_claim_is_not_believed(
+    toolkit: Callable[..., Result], first: Study, second: Study, tmp_path: Path
+) -> None:
+    forged = tmp_path / "forged"
+    shutil.copytree(second.folder, forged)
+    tables = {
+        name: replace(entry, row_sha256=first.sha256(name)) if first.has(name) else entry
+        for name, entry in second.manifest.tables.items()
+    }
+    write_manifest(forged, replace(second.manifest, tables=tables))
+    refused = toolkit("registers", "diff", first.folder, forged)
+    assert refused.code == 4
+    assert "the row hash of" in refused.err

@@ -68,3 +68,9 @@ def test_csv_and_parquet_exclude_each_other(toolkit: Callable[..., Result], tmp_
     result = toolkit("sql", "FROM runs", "--csv", "--parquet", tmp_path / "x")
     assert result.code == 2
     assert "exclude each other" in result.err
+
+
+def test_a_cell_does_nothing_to_a_terminal_but_appear(toolkit: Callable[..., Result]) -> None:
+    shown = toolkit("sql", "SELECT chr(27) || '[31mpass' AS verdict, 'two' || chr(10) || 'lines' AS more").out
+    assert "\x1b" not in shown
+    assert "\\x1b[31mpass" in shown

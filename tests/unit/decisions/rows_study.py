@@ -32,6 +32,8 @@ REGISTRATION = ("small", "0" * 64)
 ROW_RULES = RULES.replace(
     'resampled = ["seed pairs"]', 'resampled = ["seed pairs", "tasks with all their schedules"]'
 )
+# What a study of the toolkit does not say of its evaluations.
+UNTOLD = ("tasks", "episodes_per_task", "task_set")
 
 
 @dataclass(frozen=True)
@@ -129,9 +131,10 @@ def write_rows_study(
             content = path.read_bytes()
             entries[file] = FileEntry(hashlib.sha256(content).hexdigest(), len(content), part.num_rows)
         whole = pa.concat_tables(parts.values(), promote_options="default")
-        tables_of[name] = TableEntry(
-            whole.num_rows, row_sha256(whole), TABLES[name].column_names, tuple(parts)
-        )
+        columns = (
+            EPISODES if name == EPISODES.name else TABLES[name].narrowed(whole.column_names)
+        ).column_names
+        tables_of[name] = TableEntry(whole.num_rows, row_sha256(whole), columns, tuple(parts))
     named = RegistrationRef(*registration, dict(amendments or {}))
     version = toolkit.__version__
     write_manifest(folder, Manifest("rows", "rows", SCHEMA_VERSION, version, named, {}, tables_of, entries))
@@ -168,7 +171,7 @@ def _evaluation_rows(run: Run, episodes: pa.Table) -> list[dict[str, Any]]:
     found = counted.group_by(keys).aggregate([([], "count_all"), ("successes", "sum")]).to_pylist()
     return [
         {
-            **dict.fromkeys(TABLES["evaluations"].column_names, 0),
+            **dict.fromkeys((n for n in TABLES["evaluations"].column_names if n not in UNTOLD), 0),
             "run_id": run.id,
             "condition": run.condition,
             "arm": run.arm,

@@ -53,6 +53,7 @@ DEFECTS = {
     "words_of_another_column": (OWN.replace("[words]\n", '[words]\nphase = ["late"]\n'), "does not know"),
     "no_words": (OWN.replace('["calm"]\npool', "[]\npool"), "words of 'regime'"),
     "a_word_twice": (OWN.replace('["calm"]\npool', '["calm", "calm"]\npool'), "words of 'regime'"),
+    "the_pool_of_all": (OWN.replace('"levers"', '"all"'), "words of 'pool'"),
     "a_word_no_split_can_have": (OWN.replace('["levers"]', '["my-levers"]'), "words of 'pool'"),
     "played_here_without_scaling": (
         OWN.replace('condition = "X"\nnoise', 'regime = "clean"\ncondition = "X"\nnoise'),
@@ -144,3 +145,39 @@ def test_a_fixed_column_that_was_left_out_makes_a_run_missing() -> None:
     present = value.present()
     assert isinstance(present, Missing)
     assert "group_size None, and 8 is registered" in present.reasons[0]
+
+
+SETS = {"tasks": 5, "episodes_per_task": 2, "task_set": "a"}
+
+
+class Told(Held):
+    """The same, where evaluations say what they met."""
+
+    def __init__(self, **told: dict[str, object]) -> None:
+        super().__init__()
+        self._told = told
+
+    def rows(self, table: str) -> list[dict[str, object]]:
+        rows = super().rows(table)
+        if table == "runs":
+            return rows
+        return [{**row, **SETS, **self._told.get(str(row["run_id"]), {})} for row in rows]
+
+
+def test_an_evaluation_on_the_registered_tasks_counts() -> None:
+    value = measured(ONE_SEED, Told())
+    assert isinstance(value, Series)
+    assert [float(v) for v in value.present()] == [0.3]  # type: ignore[union-attr, arg-type]
+
+
+@pytest.mark.parametrize(
+    "told",
+    [{"tasks": 4}, {"episodes_per_task": 3}, {"task_set": "b"}],
+    ids=["a task is missing", "a task was played once more", "other tasks"],
+)
+def test_as_many_episodes_of_other_tasks_pass_nothing(told: dict[str, object]) -> None:
+    value = measured(ONE_SEED, Told(optimism=told))
+    assert isinstance(value, Series)
+    present = value.present()
+    assert isinstance(present, Missing)
+    assert not present.not_run

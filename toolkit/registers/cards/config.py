@@ -64,18 +64,20 @@ def config_of(table: Table, files: Mapping[str, bytes]) -> Config:
     """Return the configuration that a table's Parquet files make.
 
     Args:
-        table: the table.
+        table: the table; optional columns that the files lack are left out.
         files: content of its files by path in the repository, in the order of their rows; where the table is
             split, a file's name starts with its split and a hyphen.
     """
     found: dict[str, list[tuple[int, int]]] = {}
+    columns: list[str] = []
     for path, content in files.items():
-        found.setdefault(_split(table.name, path), []).append(_size(content))
+        columns, size = _read(content)
+        found.setdefault(_split(table.name, path), []).append(size)
     splits = (
         Split(name, _pattern(table.name, name), sum(r for r, _ in sizes), sum(b for _, b in sizes))
         for name, sizes in found.items()
     )
-    return Config(table, tuple(splits), sum(map(len, files.values())))
+    return Config(table.narrowed(columns), tuple(splits), sum(map(len, files.values())))
 
 
 def _split(table: str, path: str) -> str:
@@ -86,9 +88,9 @@ def _pattern(table: str, split: str) -> str:
     return f"{table}/{split}-*.parquet" if table in SPLIT_BY else f"{table}/*.parquet"
 
 
-def _size(content: bytes) -> tuple[int, int]:
-    """Return the rows of a Parquet file, and their size as Arrow buffers."""
+def _read(content: bytes) -> tuple[list[str], tuple[int, int]]:
+    """Return the columns of a Parquet file, its rows, and their size as Arrow buffers."""
     import pyarrow.parquet as pq
 
     table = pq.ParquetFile(io.BytesIO(content)).read()
-    return int(table.num_rows), int(table.nbytes)
+    return table.column_names, (int(table.num_rows), int(table.nbytes))

@@ -22,6 +22,7 @@ GOOD = {
     "truths_in_words": (Type.BOOL, ["True", "FALSE", " true"], [True, False, True]),
     "truths_in_numbers": (Type.BOOL, [1, 0], [True, False]),
     "truths_in_fractions": (Type.BOOL, [1.0, 0.0], [True, False]),
+    "truths_of_a_survey": (Type.BOOL, ["yes", "No"], [True, False]),
     "truths": (Type.BOOL, [True, False], [True, False]),
     "a_decimal": (Type.DECIMAL, ["0.25", "999.999999"], [Decimal("0.250000"), Decimal("999.999999")]),
     "a_double": (Type.FLOAT64, ["1e-3", "2"], [0.001, 2.0]),
@@ -49,6 +50,8 @@ BAD = {
     "a_time_without_zone": (Type.TIMESTAMP, "2026-01-31T12:00:00"),
     "a_day_that_is_none": (Type.TIMESTAMP, "2026-02-31T12:00:00Z"),
     "a_time_in_words": (Type.TIMESTAMP, "noon"),
+    "a_day_whose_year_looks_like_a_zone": (Type.TIMESTAMP, "12-11-2026"),
+    "a_day_without_a_clock": (Type.TIMESTAMP, "2026-01-31+02:00"),
 }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import hashlib
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -209,3 +211,74 @@ def test_a_table_of_another_sort_is_wrong_usage(tmp_path: Path) -> None:
 def test_a_missing_table_is_incomplete(tmp_path: Path) -> None:
     with pytest.raises(IncompleteError):
         read_source(tmp_path / "table.csv")
+
+
+def test_an_evaluation_says_which_tasks_it_met(tmp_path: Path) -> None:
+    made = tables(tmp_path, ROWS)["evaluations"]
+    assert made.select("run_id", "tasks", "episodes_per_task").rows() == [
+        ("main-one-s0", 2, 2),
+        ("main-two-s0", 2, 2),
+    ]
+    assert made["task_set"].to_list() == [hashlib.sha256(b"0\n1\n").hexdigest()] * 2
+
+
+def test_more_episodes_of_a_task_than_can_be_numbered_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(DamagedError, match="more episodes in one evaluation"):
+        tables(tmp_path, [ROWS[0]] * (2**15 + 1))
+
+
+def lines(tmp_path: Path, *documents: str) -> Path:
+    path = tmp_path / "table.jsonl"
+    path.write_text("\n".join(documents) + "\n", encoding="utf-8")
+    return path
+
+
+def test_numbers_of_json_stay_as_they_are_written(tmp_path: Path) -> None:
+    path = lines(tmp_path, '{"q": 9007199254740993, "t": true}', '{"q": 1.5}', '{"q": "ä", "t": null}')
+    read = read_source(path)
+    assert read["q"].to_list() == ["9007199254740993", "1.5", "ä"]
+    assert read["t"].to_list() == ["true", None, None]
+
+
+JSON_DEFECTS = {
+    "key_twice": '{"q": 1, "q": 2}',
+    "document_for_a_value": '{"q": {"id": 1}}',
+    "list_for_a_value": '{"q": [1]}',
+    "half_a_surrogate": '{"q": "\\ud800"}',
+    "no_object": "[1, 2]",
+    "cut_off": '{"q": 1',
+}
+
+
+@pytest.mark.parametrize("defect", JSON_DEFECTS)
+def test_json_that_could_be_misread_is_refused(tmp_path: Path, defect: str) -> None:
+    with pytest.raises(DamagedError):
+        read_source(lines(tmp_path, '{"q": 0}', JSON_DEFECTS[defect]))
+
+
+def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path: Path) -> None:
+    assert "q" in read_source(lines(tmp_path, '\ufeff{"q": 0}')).columns
+
+
+def test_a_heading_twice_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "table.csv").write_text("arm,success,success\na,1,0\n")
+    with pytest.raises(DamagedError, match="one name"):
+        read_source(tmp_path / "table.csv")
+
+
+def test_a_heading_that_is_taken_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "table.csv").write_text("arm,row of the table\na,1\n")
+    with pytest.raises(DamagedError, match="name that is taken"):
+        read_source(tmp_path / "table.csv")
+
+
+def test_a_compressed_table_is_read(tmp_path: Path) -> None:
+    with gzip.open(tmp_path / "table.csv.gz", "wb") as stream:
+        stream.write(b"arm,success\na,1\n")
+    assert read_source(tmp_path / "table.csv.gz")["arm"].to_list() == ["a"]
+
+
+def test_a_list_for_a_task_is_refused(tmp_path: Path) -> None:
+    rows = [{**row, "problem": [1, 2]} for row in ROWS]
+    with pytest.raises(DamagedError, match="holds what a register's column cannot"):
+        tables_of(source(tmp_path, rows, "table.parquet"), parse_mapping(MAPPING))
