@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from toolkit.registers.origin import Origin
+
+_CONTENT = re.compile(r"[0-9a-f]{40,64}", re.ASCII)
+"""How the client names content: by git's hash, or by SHA-256."""
 
 
 def make_way(origin: Origin, name: str) -> None:
@@ -31,20 +35,19 @@ def make_way(origin: Origin, name: str) -> None:
 
 
 def take_out(origin: Origin, name: str) -> None:
-    """Remove a file's entry in a commit's folder, and the content that it leads to within the same cache.
+    """Remove a file's entry in a commit's folder, so that it is downloaded anew.
 
-    What a link leads to elsewhere is not the cache's, and stays.
+    The content that it leads to stays: it may be another file's, or no content of the cache at all. Where it
+    is the file's own, the download takes its place; a folder there would not give way, and is removed too.
 
     Raises:
         IncompleteError: the cache cannot be written.
     """
     place = snapshot(origin.repository, origin.commit) / name
-    make_way(origin, name)
-    blobs = repository_cache(origin.repository) / "blobs"
-    target = place.readlink() if place.is_symlink() else None
-    if target is not None:
-        content = blobs / target.name
-        if (place.parent / target).resolve() == content.resolve():
+    if place.is_symlink():
+        name_of_content = place.readlink().name
+        content = repository_cache(origin.repository) / "blobs" / name_of_content
+        if _CONTENT.fullmatch(name_of_content) and content.is_dir():
             _remove(content)
     _remove(place)
 

@@ -129,8 +129,7 @@ def _fetch(origin: Origin, name: str, *, is_online: bool, force: bool = False) -
         )
     if force:
         take_out(origin, name)
-    else:
-        make_way(origin, name)
+    make_way(origin, name)
     try:
         with bars(), telling(origin.pinned, f"the download of {name}"):
             client().hf_hub_download(
