@@ -275,6 +275,35 @@ def hold(folder: Path, name: str, what: str) -> Iterator[None]:
             path.unlink(missing_ok=True)
 
 
+@contextlib.contextmanager
+def in_turn(path: Path) -> Iterator[None]:
+    """Wait until nobody else is between here and the end, for the same file; threads wait too.
+
+    Args:
+        path: of the file that is locked. It stays: whoever removed it would let two in at once.
+
+    Raises:
+        IncompleteError: its folder cannot be written.
+    """
+    import fcntl
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        stream = path.open("ab")
+    except OSError as error:
+        raise IncompleteError(
+            f"{path.name} cannot be written", found=error.strerror or error, where=path.parent
+        ) from None
+    with stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX)
+        except OSError as error:
+            raise IncompleteError(
+                f"{path.name} cannot be locked", found=error.strerror or error, where=path.parent
+            ) from None
+        yield
+
+
 def is_held(folder: Path, name: str) -> bool:
     """Whether a command holds a folder, as `hold` does, at this moment."""
     import fcntl

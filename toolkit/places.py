@@ -74,7 +74,10 @@ class Home:
         if study in _names(self.registers):
             return self.registers / study
         folder = Path(study)
-        return folder.resolve() if study and (folder / "MANIFEST.json").is_file() else None
+        try:
+            return folder.resolve() if study and (folder / "MANIFEST.json").is_file() else None
+        except OSError:
+            return None  # a name that is too long is no folder's
 
     def study_folder(self, study: str) -> Path:
         """Return the folder of a study given by name or path.

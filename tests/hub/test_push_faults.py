@@ -211,10 +211,41 @@ def test_no_hub_is_no_push(hub: FixtureHub, monkeypatch: pytest.MonkeyPatch) -> 
     assert "the Hub cannot be reached" in done.err
 
 
-@pytest.mark.parametrize("arguments", [("--tag", "a b"), ("--tag", "../x"), ("--tag", "")])
-def test_a_tag_has_the_form_of_one(hub: FixtureHub, arguments: tuple[str, str]) -> None:
-    assert push("published", *arguments).code == 2
+@pytest.mark.parametrize(
+    "tag",
+    ["a b", "../x", "", "v1..2", "v1.lock", "v1.", "a" * 101, "main", "HEAD", "0" * 40, "ABCDE12345" * 4],
+)
+def test_a_tag_has_the_form_of_one(hub: FixtureHub, tag: str) -> None:
+    assert push("published", "--tag", tag).code == 2
     assert hub.requests == []
+
+
+@pytest.mark.parametrize("tag", ["v1.0.0", "1", "v1.lock.2", "2026-01-01", "0" * 39, "v1+a_b"])
+def test_a_tag_that_git_takes_is_taken(hub: FixtureHub, tag: str) -> None:
+    assert push("published", "--tag", tag).code == 0
+    assert list(hub.store.repository(NAME).tags) == [tag]
+
+
+def test_a_tag_by_the_name_of_a_branch_is_refused(hub: FixtureHub, commit: str) -> None:
+    hub.store.repository(NAME).branches["dev"] = commit
+    done = push("published", "--tag", "dev")
+    assert done.code == 2
+    assert "is a branch of" in done.err
+    assert hub.asked("POST .*/tag/") == []
+
+
+def test_a_public_repository_is_not_made_private_by_a_push(
+    hub: FixtureHub, rows: Path, tmp_path: Path
+) -> None:
+    old = put(hub, rows)
+    for arguments in (("--private",), ("--private", "--dry-run")):
+        done = push(make_rows(tmp_path / "second", schedules_too=True), *arguments)
+        assert done.code == 2
+        assert "is public" in done.err
+    assert hub.store.repository(NAME).head.sha == old
+    assert hub.asked("POST|PUT") == []
+    hub.store.repository(NAME).private = True
+    assert push(tmp_path / "second", "--private").code == 0
 
 
 def test_a_push_goes_to_the_branch_main(hub: FixtureHub) -> None:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.conftest import run
 from toolkit.errors import UsageError
 from toolkit.registers.hub.reference import looks_like_reference, parse_reference
 
@@ -54,6 +55,32 @@ def test_only_forty_hexadecimal_digits_are_a_commit() -> None:
     assert parse_reference(f"a/b@{SHA}").is_commit
     assert not parse_reference(f"a/b@{SHA[:7]}").is_commit
     assert not parse_reference("a/b").is_commit
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"group/study@{'v' * 201}",
+        f"group/study@{'v' * 5000}",
+        f"hf://datasets/group/study@{'v' * 5000}",
+        f"group/{'s' * 300}",
+        f"{'g' * 300}/study@v1",
+        "x" * 5000,
+    ],
+    ids=lambda text: f"{text[:24]}, {len(text)} characters",
+)
+def test_a_reference_that_is_too_long_is_wrong_usage_everywhere(text: str) -> None:
+    for command in (
+        ("registers", "pull", text),
+        ("registers", "verify", "--study", text),
+        ("registers", "push", text, "group/study"),
+        ("registers", "push", "published", text),
+        ("sql", "FROM runs", "--study", text),
+        ("sql", "FROM runs", "--study", text, "--remote"),
+        ("decide", "--all", "--study", text),
+        ("registers", "diff", "published", text),
+    ):
+        assert run(*command).code == 2, command
 
 
 @given(st.text())

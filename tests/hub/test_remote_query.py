@@ -10,6 +10,7 @@ from tests import row_study
 from tests.hub.handler import Handler
 from toolkit.errors import DamagedError, IncompleteError, VerificationError
 from toolkit.registers.hub.in_place import open_remote
+from toolkit.registers.hub.pull import pull
 from toolkit.registers.hub.reference import parse_reference
 from toolkit.registers.manifest import MANIFEST_NAME
 from toolkit.registers.query import ask, asking
@@ -114,8 +115,12 @@ def test_a_changed_manifest_is_found_out_by_its_seal(hub: FixtureHub, rows: Stud
 
 def test_a_repository_without_a_manifest_is_no_study(hub: FixtureHub) -> None:
     hub.store.create(NAME)
-    with pytest.raises(IncompleteError):
+    hub.store.commit(NAME, {"README.md": b"words"})
+    with pytest.raises(IncompleteError, match=f"{NAME} is no register of this toolkit") as read:
         open_remote(parse_reference(NAME))
+    with pytest.raises(IncompleteError) as pulled:
+        pull(parse_reference(NAME))
+    assert str(read.value) == str(pulled.value)
 
 
 def test_a_tag_that_was_moved_is_refused(hub: FixtureHub, rows: Study) -> None:

@@ -101,13 +101,13 @@ def test_a_folder_with_something_else_is_not_written(hub: FixtureHub, commit: st
         folder.mkdir()
         (folder / name).write_text(content)
         done = run("registers", "pull", NAME, "--into", folder)
-        assert (done.code, snapshot(folder)) == (2, {name: content.encode()})
+        assert (done.code, snapshot(folder)) == (3, {name: content.encode()})
 
 
 def test_a_copy_with_a_file_of_ones_own_is_not_replaced(hub: FixtureHub, commit: str, tmp_path: Path) -> None:
     run("registers", "pull", NAME, "--into", tmp_path / "mine")
     (tmp_path / "mine" / "remarks.txt").write_text("mine")
-    assert run("registers", "pull", NAME, "--into", tmp_path / "mine").code == 2
+    assert run("registers", "pull", NAME, "--into", tmp_path / "mine").code == 3
     assert (tmp_path / "mine" / "remarks.txt").read_text() == "mine"
 
 

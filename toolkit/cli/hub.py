@@ -11,10 +11,11 @@ import click
 from toolkit.cli.load import load_study
 from toolkit.cli.output import STUDY, json_option, print_json, remark, say_line
 from toolkit.cli.progress import steps
-from toolkit.errors import UsageError
+from toolkit.errors import DamagedError, UsageError
 
 if TYPE_CHECKING:
     from toolkit.registers.hub.push import Pushed
+    from toolkit.registers.study import Study
 
 
 @click.command()
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     "--tag", metavar="TAG", help="Name of this version, such as v1.0.0; one that is there is not moved."
 )
 @click.option("--parent", metavar="SHA", help="Commit that this work is based on; another head is refused.")
-@click.option("--private", is_flag=True, help="Make the repository private, where it is created.")
-@click.option("--replace", is_flag=True, help="Change or remove Parquet files that the repository has.")
+@click.option("--private", is_flag=True, help="Create a private repository; a public one is refused.")
+@click.option("--replace", is_flag=True, help="Change or remove rows or a registration that it has.")
 @click.option("--dry-run", is_flag=True, help="Print what would be sent, and change nothing.")
 @json_option
 def push(
@@ -43,8 +44,8 @@ def push(
 
     The study is verified first. What the Hub states of every file afterwards is compared with the manifest.
     An interrupted push is given again: content that has arrived is not sent twice. Rows that the repository
-    has are not changed without --replace: registers are append-only. HF_TOKEN, or `hf auth login`, says who
-    you are.
+    has are not changed without --replace, nor is a registration: registers are append-only. HF_TOKEN, or
+    `hf auth login`, says who you are.
 
     \b
     Examples:
@@ -63,6 +64,7 @@ def push(
     pushed = push_study(
         load_study(study),
         name,
+        check=_check_carried,
         private=private,
         parent=parent,
         replace=replace,
@@ -126,6 +128,31 @@ def pull(*, reference: str, into: Path | None, offline: bool, accept_moved: bool
     say_line(f"  commit {study.origin.commit}")
     say_line(f"  logical SHA-256 {study.manifest.logical_sha256}")
     say_line(f"  toolkit decide --all --study {study.origin.pinned}")
+
+
+def _check_carried(study: Study) -> None:
+    """Check that the registration that a study carries, where it does, loads and is the one it names.
+
+    Raises:
+        IncompleteError: it is not frozen, or a file is missing.
+        VerificationError: a file was changed after its hash was recorded.
+        DamagedError: it is another, or damaged.
+    """
+    from toolkit.prereg.registration import load_registration
+
+    named = study.manifest.registration
+    folder = study.folder / "prereg" / named.name
+    if not folder.exists():
+        return
+    found = load_registration(folder).sha256
+    if found != named.sha256:
+        raise DamagedError(
+            "the registration that the study carries is not the one that its manifest names",
+            expected=f"{named.name}, SHA-256 {named.sha256}",
+            found=f"SHA-256 {found}",
+            where=folder,
+            remedy="import the study again with the registration that it belongs to",
+        )
 
 
 def _document(pushed: Pushed, *, dry_run: bool) -> dict[str, Any]:

@@ -6,7 +6,6 @@ import hashlib
 import json
 import re
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError
@@ -16,13 +15,15 @@ from toolkit.registers.schema import SCHEMA_VERSION, TABLES
 from toolkit.registers.vocabulary import WORDS
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from toolkit.registers.columns import Table
 
 MANIFEST_NAME = "MANIFEST.json"
 EVIDENCE = ("rows", "summary", "tasks")
 
 STUDY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", re.ASCII)
-_FILE = re.compile(r"\w[\w.-]*(/[\w.-]+)*", re.ASCII)
+_FILE = re.compile(r"\w[\w.-]*(/[\w-][\w.-]*)*", re.ASCII)
 _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 
@@ -164,7 +165,7 @@ def parse_manifest(raw: bytes, path: object) -> Manifest:
         DamagedError: it is not a manifest, or was changed after it was written.
     """
     try:
-        document = json.loads(raw)
+        document = json.loads(raw, object_pairs_hook=_once)
         sealed = _text(document.pop("seal"))
         manifest = _manifest(document)
         seal = manifest.seal()
@@ -271,11 +272,7 @@ def _manifest(document: dict[str, Any]) -> Manifest:
     )
     if document:
         raise ValueError(f"unknown keys {', '.join(document)}")
-    if not STUDY_NAME.fullmatch(manifest.study) or manifest.evidence not in EVIDENCE:
-        raise ValueError(f"study {manifest.study!r} with evidence {manifest.evidence!r}")
-    for name in manifest.files:
-        if not _FILE.fullmatch(name) or ".." in Path(name).parts:
-            raise ValueError(f"file name {name!r} leads out of the folder, or has odd characters")
+    _check_names(manifest)
     if not set(manifest.words) <= set(WORDS) or not all(manifest.words.values()):
         raise ValueError(f"words for columns other than {', '.join(WORDS)}, or none for one")
     if ("runs" in manifest.tables) == (manifest.evidence == "tasks"):
@@ -286,6 +283,25 @@ def _manifest(document: dict[str, Any]) -> Manifest:
         if not entry.files or not set(entry.files) <= set(manifest.files):
             raise ValueError(f"table {table!r} has no file, or one that is not listed")
     return manifest
+
+
+def _check_names(manifest: Manifest) -> None:
+    """Check the names that become parts of paths."""
+    if not STUDY_NAME.fullmatch(manifest.study) or manifest.evidence not in EVIDENCE:
+        raise ValueError(f"study {manifest.study!r} with evidence {manifest.evidence!r}")
+    for name in manifest.files:
+        if not _FILE.fullmatch(name):
+            raise ValueError(f"file name {name!r} leads out of the folder, is hidden, or has odd characters")
+    if not STUDY_NAME.fullmatch(manifest.registration.name):
+        raise ValueError(f"registration {manifest.registration.name!r}")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object whose keys are there once: of two values, readers would take this or that."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key is there twice")
+    return found
 
 
 def _text(value: object) -> str:

@@ -286,6 +286,12 @@ RESEALED: dict[str, Callable[[dict[str, Any]], object]] = {
     "a file name with a null byte": lambda d: d["files"].update(
         {"source/\0.csv": d["files"].pop("source/runs.csv")}
     ),
+    "a hidden file": lambda d: d["files"].update({"source/.runs.csv": d["files"].pop("source/runs.csv")}),
+    "a file beside itself": lambda d: d["files"].update(
+        {"source/./runs.csv": d["files"].pop("source/runs.csv")}
+    ),
+    "a registration by an absolute path": lambda d: d["registration"].update(name="/elsewhere/x"),
+    "a registration by a path": lambda d: d["registration"].update(name="./embedded"),
     "a half character": lambda d: d.update(code_version="\ud800"),
     "a hash that is none": lambda d: d["tables"]["runs"].update(row_sha256="000"),
 }
@@ -298,6 +304,19 @@ def test_a_resealed_manifest_that_makes_no_sense_is_refused(
     reseal(copy, change)
     with pytest.raises(DamagedError):
         opened(copy)
+
+
+@pytest.mark.parametrize(
+    "twice", ['"study": "published"', '"rows": 352'], ids=["of the manifest", "of a file"]
+)
+def test_a_key_that_is_there_twice_is_damage(copy: Home, twice: str) -> None:
+    """A reader that takes the first of both values would read another manifest than this one."""
+    path = copy.registers / "published" / "MANIFEST.json"
+    lie = '"study": "other"' if "study" in twice else '"rows": 351'
+    path.write_text(path.read_text().replace(twice, f"{lie},\n{twice}", 1))
+    with pytest.raises(DamagedError) as caught:
+        opened(copy)
+    assert "there twice" in str(caught.value)
 
 
 def test_a_resealed_row_count_is_found_by_counting(copy: Home) -> None:

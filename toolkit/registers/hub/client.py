@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from toolkit.registers.manifest import MANIFEST_NAME
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -34,6 +36,16 @@ def cache_folder() -> Path:
 def repository_cache(repository: str) -> Path:
     """Return the folder of a dataset repository within the cache."""
     return cache_folder() / f"datasets--{repository.replace('/', '--')}"
+
+
+def snapshot(repository: str, commit: str) -> Path:
+    """Return the folder of a commit within the cache."""
+    return repository_cache(repository) / "snapshots" / commit
+
+
+def is_cached(repository: str, commit: str) -> bool:
+    """Whether the cache has a commit's manifest, without which nothing of it is of use."""
+    return (snapshot(repository, commit) / MANIFEST_NAME).is_file()
 
 
 def is_offline() -> bool:

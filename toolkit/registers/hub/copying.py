@@ -5,37 +5,43 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING
 
-from toolkit.errors import ToolkitError, UsageError
+from toolkit.errors import IncompleteError, ToolkitError
 from toolkit.files import replacing
-from toolkit.registers.manifest import MANIFEST_NAME, check_nothing_else, read_manifest
+from toolkit.registers.hub.client import repository_cache
+from toolkit.registers.manifest import MANIFEST_NAME, check_file, read_manifest
 from toolkit.registers.study import Study, open_study
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from toolkit.registers.manifest import Manifest
 
 
 def check_into(folder: Path, study: Study) -> None:
-    """Check that a folder may be written: it is missing, empty, or this study's and nothing else.
+    """Check that a folder may be written: it is missing, empty, or a copy that can be had again.
+
+    A copy that can be had again has the manifest of a commit in the cache, and nothing that is not as that
+    manifest says. Rows of one's own, `.git` and notes are in no commit: they would be lost.
+
+    Args:
+        folder: where a copy is wanted.
+        study: a study of the Hub.
 
     Raises:
-        UsageError: something lies there that would be lost.
+        IncompleteError: something lies there that would be lost.
     """
-    if not folder.exists():
-        return
     try:
-        if folder.is_dir() and not any(folder.iterdir()):
-            return
-        manifest = read_manifest(folder)
-        check_nothing_else(folder, manifest)
-        is_same = manifest.study == study.name
-    except (ToolkitError, OSError):
-        is_same = False
-    if not is_same:
-        raise UsageError(
-            f"{folder} is there and holds something else",
-            expected=f"no folder, an empty one, or one of study {study.name!r}",
-            remedy="give another folder",
+        lost = next(_lost(folder, study), None)
+    except OSError as error:
+        lost = str(error.strerror or error)
+    if lost is not None:
+        raise IncompleteError(
+            f"{folder} holds something that would be lost",
+            expected="no folder, an empty one, or one that was pulled from this repository and not changed",
+            found=lost,
+            where=folder,
+            remedy="give another folder, or move this one away",
         )
 
 
@@ -64,3 +70,47 @@ def copy_into(folder: Path, study: Study, say: Callable[[str], None] = lambda _:
         for name in copied.manifest.files:
             copied.prove(name)
     return open_study(folder, study.origin)
+
+
+def _lost(folder: Path, study: Study) -> Iterator[str]:
+    """Return what in a folder is not a pulled study's, each thing by its name."""
+    if not folder.exists() and not folder.is_symlink():
+        return
+    if not folder.is_dir():
+        yield "a file"
+        return
+    there = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*"))}
+    if not there:
+        return
+    if MANIFEST_NAME not in there:
+        yield next(iter(there))
+        return
+    if not _was_pulled(folder / MANIFEST_NAME, study):
+        yield f"{MANIFEST_NAME}, which is of no commit of the repository that was pulled"
+        return
+    manifest = read_manifest(folder)
+    for name, path in there.items():
+        is_hidden = any(part.startswith(".") for part in name.split("/"))
+        is_folder = path.is_dir() and not path.is_symlink()
+        if name == MANIFEST_NAME or (is_folder and not is_hidden):
+            continue
+        if name not in manifest.files or not _is_proven(folder, name, manifest):
+            yield name
+
+
+def _was_pulled(manifest: Path, study: Study) -> bool:
+    """Whether a manifest is that of a study of the Hub, or of another commit of it in the cache."""
+    known = [study.folder / MANIFEST_NAME]
+    if study.origin is not None:
+        snapshots = repository_cache(study.origin.repository) / "snapshots"
+        known += sorted(snapshots.glob(f"*/{MANIFEST_NAME}"))
+    content = manifest.read_bytes()
+    return any(path.is_file() and path.read_bytes() == content for path in known)
+
+
+def _is_proven(folder: Path, name: str, manifest: Manifest) -> bool:
+    try:
+        check_file(folder, name, manifest.files[name])
+    except ToolkitError:
+        return False
+    return True

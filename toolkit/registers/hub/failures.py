@@ -5,20 +5,36 @@ from __future__ import annotations
 from contextlib import contextmanager
 from errno import ENOSPC
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from toolkit.errors import IncompleteError, ToolkitError, VerificationError
-from toolkit.registers.hub.client import cache_folder, endpoint
+from toolkit.registers.hub.client import cache_folder, endpoint, is_cached
+from toolkit.registers.manifest import MANIFEST_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from toolkit.registers.origin import Origin
+
 AGAIN = "try again later; what was pulled before is in the cache: --offline, or HF_HUB_OFFLINE=1"
+WRONG_HUB = "see that HF_ENDPOINT names a Hub, and that no proxy or log-in page answers in its place"
 LOG_IN = "log in, `hf auth login`, or set HF_TOKEN to a token that may do it"
 
 
 class UnreachableError(IncompleteError):
     """The Hub does not answer, or answers that it cannot (exit 3)."""
+
+
+class RefusedError(IncompleteError):
+    """The Hub has no such repository or revision, or does not show it (exit 3)."""
+
+    has_repository: ClassVar[bool] = False
+
+
+class NoRevisionError(RefusedError):
+    """The Hub has the repository, and no such revision of it (exit 3)."""
+
+    has_repository = True
 
 
 class NoFileError(IncompleteError):
@@ -36,17 +52,39 @@ def telling(what: str, doing: str) -> Iterator[None]:
     Raises:
         UnreachableError: no connection, or an answer of the kind 5xx.
         NoFileError: a file is not there.
-        IncompleteError: no such repository or revision; no permission; a body cut short; a full disk.
+        RefusedError: no such repository or revision; no permission.
+        IncompleteError: a body cut short; a full disk; an answer that makes no sense.
         VerificationError: somebody else has committed.
     """
-    from huggingface_hub.utils import httpx
-
     try:
         yield
     except ToolkitError:
         raise
-    except (httpx.TransportError, OSError, RuntimeError, ValueError) as error:
+    except Exception as error:  # what a client makes of an answer that makes no sense can be anything
         raise _meaning(error, what, doing) from error
+
+
+def no_register(origin: Origin) -> IncompleteError:
+    """Return the error for a repository without a manifest."""
+    return IncompleteError(
+        f"{origin.repository} is no register of this toolkit",
+        expected=f"a dataset repository with {MANIFEST_NAME}",
+        where=origin.pinned,
+        remedy="use `load_dataset` for it, or `toolkit registers import` to make a study of it",
+    )
+
+
+def offering_cache(error: RefusedError, repository: str, commit: str) -> RefusedError:
+    """Return an error that says how to go on with the cache, where that has the commit."""
+    if not is_cached(repository, commit):
+        return error
+    return type(error)(
+        error.problem,
+        expected=error.expected,
+        found=error.found,
+        where=error.where,
+        remedy=f"{error.remedy}; or take commit {commit} from the cache: --offline, or HF_HUB_OFFLINE=1",
+    )
 
 
 def _meaning(error: Exception, what: str, doing: str) -> ToolkitError:
@@ -78,11 +116,13 @@ def _meaning(error: Exception, what: str, doing: str) -> ToolkitError:
                 where=_place(what),
                 remedy=AGAIN,
             )
+    is_broken_off = isinstance(error, (httpx.TransportError, OSError, RuntimeError))
+    is_broken_off = is_broken_off and not isinstance(error, RecursionError)
     return IncompleteError(
-        f"{doing} failed",
+        f"{doing} failed" if is_broken_off else f"{doing} failed: the answer makes no sense",
         found=_short(causes[-1]),
         where=getattr(causes[-1], "filename", None) or _place(what),
-        remedy="give the same command again: what has arrived whole is kept",
+        remedy="give the same command again: what has arrived whole is kept" if is_broken_off else WRONG_HUB,
     )
 
 
@@ -99,16 +139,16 @@ def _refused(error: Exception, what: str, doing: str) -> ToolkitError:
     from huggingface_hub import errors
 
     meanings: tuple[tuple[type[Exception], type[IncompleteError], str, str], ...] = (
-        (errors.GatedRepoError, IncompleteError, "the repository is gated", f"ask for access; {LOG_IN}"),
+        (errors.GatedRepoError, RefusedError, "the repository is gated", f"ask for access; {LOG_IN}"),
         (
             errors.RevisionNotFoundError,
-            IncompleteError,
+            NoRevisionError,
             "the repository has no such revision",
             "the repository's page lists its branches, tags and commits",
         ),
         (
             errors.RepositoryNotFoundError,
-            IncompleteError,
+            RefusedError,
             "there is no such dataset repository, or it is private",
             f"check the name; for a private one {LOG_IN}",
         ),
@@ -131,7 +171,7 @@ def _status(error: Exception, what: str, doing: str) -> ToolkitError:
             remedy="pull what is there now, look at it, and push again",
         )
     if status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
-        return IncompleteError(
+        return RefusedError(
             f"{doing} failed: the Hub does not permit it", found=status, where=where, remedy=LOG_IN
         )
     if status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR:

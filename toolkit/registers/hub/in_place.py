@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError, IncompleteError
 from toolkit.registers.hub.client import endpoint
-from toolkit.registers.hub.failures import telling
+from toolkit.registers.hub.failures import no_register, telling
 from toolkit.registers.hub.ranges import Traffic, hub_filesystem
 from toolkit.registers.hub.resolving import resolve
 from toolkit.registers.manifest import MANIFEST_NAME, Manifest, parse_manifest
@@ -111,6 +111,8 @@ def open_remote(reference: Reference, *, say: Callable[[str], None] = lambda _: 
         hub = HfFileSystem(endpoint=endpoint(), skip_instance_cache=True)
         # One listing answers for the sizes of all files later on.
         listed: Any = hub.find(root, detail=True)
+        if f"{root}/{MANIFEST_NAME}" not in listed:
+            raise no_register(origin)
         raw = hub.cat_file(f"{root}/{MANIFEST_NAME}")
     manifest = parse_manifest(raw, f"{place}/{MANIFEST_NAME}")  # 2
     check_known(manifest, f"{place}/{MANIFEST_NAME}")

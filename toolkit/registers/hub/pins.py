@@ -7,13 +7,16 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from toolkit.errors import DamagedError
-from toolkit.files import read_text, write_text
+from toolkit.files import in_turn, read_text, write_text
 from toolkit.registers.hub.client import repository_cache
+from toolkit.registers.hub.reference import is_commit
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 NAME = "toolkit-pins.json"
+LOCK = "toolkit-pins.lock"
 
 
 @dataclass(frozen=True)
@@ -28,14 +31,15 @@ def read_pins(repository: str) -> dict[str, Pin]:
     """Return what is remembered of a repository, by name of the branch or tag.
 
     Raises:
+        IncompleteError: it cannot be read.
         DamagedError: it was not written by this toolkit.
     """
     path = _path(repository)
     if not path.exists():
         return {}
     try:
-        return {str(name): Pin(str(p["commit"]), bool(p["is_tag"])) for name, p in _document(path).items()}
-    except (ValueError, KeyError, TypeError, AttributeError):
+        return {name: _pin(pin) for name, pin in json.loads(read_text(path)).items()}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise DamagedError(
             "what was remembered of the repository's tags cannot be read",
             where=path,
@@ -43,25 +47,37 @@ def read_pins(repository: str) -> dict[str, Pin]:
         ) from None
 
 
-def write_pin(repository: str, name: str, pin: Pin) -> None:
-    """Remember a name's commit.
+def change_pin(repository: str, name: str, changed: Callable[[Pin | None], Pin]) -> None:
+    """Remember a name's commit, in view of the one that is remembered.
+
+    Commands that run at once take turns from the reading to the writing: none forgets what another
+    remembered, and none overlooks it.
+
+    Args:
+        repository: `owner/name`.
+        name: of the branch or tag.
+        changed: gives the new pin for the old one, or raises, and then nothing is written.
 
     Raises:
         IncompleteError: the cache cannot be written.
         DamagedError: as `read_pins`.
     """
-    pins = read_pins(repository)
-    if pins.get(name) == pin:
-        return
-    document = {key: asdict(value) for key, value in {**pins, name: pin}.items()}
     path = _path(repository)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, json.dumps(document, indent=2, sort_keys=True) + "\n")
+    old = read_pins(repository).get(name)
+    if old is not None and changed(old) == old:
+        return  # nothing to write, which a cache that cannot be written allows
+    with in_turn(path.with_name(LOCK)):
+        pins = read_pins(repository)
+        pins[name] = changed(pins.get(name))
+        document = {key: asdict(pin) for key, pin in pins.items()}
+        write_text(path, json.dumps(document, indent=2, sort_keys=True) + "\n")
 
 
-def _document(path: Path) -> dict[str, dict[str, object]]:
-    document: dict[str, dict[str, object]] = json.loads(read_text(path))
-    return document
+def _pin(pin: dict[str, object]) -> Pin:
+    commit, is_tag = pin["commit"], pin["is_tag"]
+    if not is_commit(commit) or not isinstance(is_tag, bool):
+        raise TypeError(pin)
+    return Pin(commit, is_tag)
 
 
 def _path(repository: str) -> Path:

@@ -11,10 +11,14 @@ from toolkit.registers.cards.documents import CARD
 from toolkit.registers.manifest import MANIFEST_NAME
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
 
     from toolkit.registers.hub.stated import Remote
     from toolkit.registers.study import Study
+
+REGISTRATION = "prereg/"
+"""Where a study carries its registration."""
 
 SHOWN = 5
 
@@ -94,24 +98,30 @@ def check_push(
     parent: str | None,
     replace: bool,
     tag: tuple[str, str | None] | None,
+    private: bool = False,
+    grown: Collection[str] = (),
 ) -> None:
     """Check that a push is allowed.
 
     1. The repository is this study's.
     2. It is at the commit that the pusher worked from, where they said which.
-    3. No rows that others may have cited are changed or removed, unless that is what is wanted.
+    3. No rows that others may have cited are changed or removed, nor is what was registered, unless that is
+       what is wanted.
     4. The tag is free, or means this content already.
+    5. It is private where that is wanted: a push does not hide what everybody can see.
 
     Args:
         plan: what would be done.
         study: the study.
         remote: the repository; None where it is to be created.
         parent: SHA of the commit that the pusher worked from.
-        replace: whether rows may be changed or removed.
+        replace: whether rows and what was registered may be changed or removed.
         tag: the tag that is wanted, and the commit that it means now.
+        private: whether only some people may see it.
+        grown: changed files that begin with what the repository has of them.
 
     Raises:
-        UsageError: it is another study's; or rows would change and nobody said so.
+        UsageError: it is another study's; or rows would change and nobody said so; or it is public.
         VerificationError: it is at another commit, or the tag is.
     """
     if remote and remote.manifest and remote.manifest.study != study.name:  # 1
@@ -129,16 +139,27 @@ def check_push(
             found=head or "no such repository",
             remedy="pull what is there now, look at it, and push again on top of it",
         )
-    lost = [name for name in (*plan.changed, *plan.deleted) if name.endswith(".parquet")]
+    lost = [name for name in (*plan.changed, *plan.deleted) if is_guarded(name) and name not in grown]
     if lost and not replace:  # 3
         more = f" and {len(lost) - SHOWN} more" if len(lost) > SHOWN else ""
+        what = "rows" if any(name.endswith(".parquet") for name in lost) else "a registration"
         raise UsageError(
-            f"the push would change or remove rows that {plan.repository} has; registers are append-only",
+            f"the push would change or remove {what} that {plan.repository} has; registers are append-only",
             found=", ".join(lost[:SHOWN]) + more,
             remedy="add files instead of changing them; or --replace, with a new tag and a word in the card",
         )
     if tag and tag[1] and (not plan.is_empty or tag[1] != head):  # 4
         raise tag_taken(plan.repository, tag[0], tag[1], head if plan.is_empty else "a new commit")
+    if private and remote and not remote.is_private:  # 5
+        raise UsageError(
+            f"{plan.repository} is there and is public: a push does not make it private",
+            remedy="leave out --private; or make it private in its settings on the Hub, and push then",
+        )
+
+
+def is_guarded(name: str) -> bool:
+    """Whether a file is not to be changed or removed: rows, and what was registered."""
+    return name.endswith(".parquet") or name.startswith(REGISTRATION)
 
 
 def tag_taken(repository: str, tag: str, tagged: str, wanted: str | None) -> VerificationError:

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from toolkit.errors import DamagedError, IncompleteError, ToolkitError
-from toolkit.registers.hub.client import bars, client, repository_cache
-from toolkit.registers.hub.failures import NoFileError, UnreachableError, telling
+from toolkit.registers.hub.client import bars, client, repository_cache, snapshot
+from toolkit.registers.hub.failures import (
+    NoFileError,
+    RefusedError,
+    UnreachableError,
+    no_register,
+    offering_cache,
+    telling,
+)
+from toolkit.registers.hub.healing import make_way, take_out
 from toolkit.registers.hub.resolving import resolve
-from toolkit.registers.hub.stated import check_stated, stated_file
+from toolkit.registers.hub.stated import check_stated, stated_file, stated_files
 from toolkit.registers.manifest import MANIFEST_NAME, check_nothing_else, read_manifest
 from toolkit.registers.study import Study, open_study
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from toolkit.registers.hub.reference import Reference
     from toolkit.registers.manifest import Manifest
@@ -50,12 +59,22 @@ def pull(
         VerificationError: the tag was moved.
     """
     origin, is_online = resolve(reference, offline=offline, accept_moved=accept_moved, say=say)  # 1
+    try:
+        return _pull(origin, is_online=is_online, say=say)
+    except RefusedError as error:
+        raise offering_cache(error, origin.repository, origin.commit) from None
+
+
+def _pull(origin: Origin, *, is_online: bool, say: Callable[[str], None]) -> Study:
     manifest = _manifest(origin, is_online=is_online, say=say)  # 2
-    folder = _download(origin, is_online=is_online)  # 3
+    folder = _snapshot(origin)
+    kept = {name for name in manifest.files if (folder / name).exists()}
+    if is_online:
+        _download(origin, manifest)  # 3
     study = open_study(folder, origin)
     for name in manifest.files:  # 4
-        _prove(study, origin, name, is_online=is_online, say=say)
-    _settled(origin, lambda: check_nothing_else(folder, manifest))  # 5
+        _prove(study, origin, name, is_online=is_online, is_kept=name in kept, say=say)
+    _check_nothing_else(origin, manifest, is_online=is_online)  # 5
     return study
 
 
@@ -65,14 +84,15 @@ def _manifest(origin: Origin, *, is_online: bool, say: Callable[[str], None]) ->
     Whoever can write the cache can write a manifest that fits other files: the Hub is asked which one it is.
     """
     folder = _snapshot(origin)
-    if not (folder / MANIFEST_NAME).exists():
+    is_kept = (folder / MANIFEST_NAME).exists()
+    if not is_kept:
         _fetch(origin, MANIFEST_NAME, is_online=is_online)
     stated = None
     if is_online:
         try:
             stated = stated_file(origin, MANIFEST_NAME)
         except UnreachableError as error:
-            say(f"{error.problem}: the manifest of {origin.pinned} is the one in the cache")
+            say(f"{error.problem}: the manifest of {origin.pinned} was not compared with what it states")
 
     def read() -> Manifest:
         if stated is not None:
@@ -81,15 +101,15 @@ def _manifest(origin: Origin, *, is_online: bool, say: Callable[[str], None]) ->
 
     try:
         return read()
-    except DamagedError as error:
-        _replace(origin, MANIFEST_NAME, error, is_online=is_online, say=say)
+    except ToolkitError as error:
+        _replace(origin, MANIFEST_NAME, error, is_online=is_online, is_kept=is_kept, say=say)
         return _settled(origin, read)
 
 
-def _download(origin: Origin, *, is_online: bool) -> Path:
-    """Have a commit's files in the cache, and return their folder."""
-    if not is_online:
-        return _snapshot(origin)
+def _download(origin: Origin, manifest: Manifest) -> None:
+    """Have a commit's files in the cache."""
+    for name in manifest.files:
+        make_way(origin, name)
     with bars(), telling(origin.pinned, "the download"):
         client().snapshot_download(
             origin.repository,
@@ -97,7 +117,6 @@ def _download(origin: Origin, *, is_online: bool) -> Path:
             revision=origin.commit,
             cache_dir=repository_cache(origin.repository).parent,
         )
-    return _snapshot(origin)
 
 
 def _fetch(origin: Origin, name: str, *, is_online: bool, force: bool = False) -> None:
@@ -108,6 +127,9 @@ def _fetch(origin: Origin, name: str, *, is_online: bool, force: bool = False) -
             where=_snapshot(origin),
             remedy="pull it once with a connection",
         )
+    if force:
+        take_out(origin, name)
+    make_way(origin, name)
     try:
         with bars(), telling(origin.pinned, f"the download of {name}"):
             client().hf_hub_download(
@@ -120,23 +142,31 @@ def _fetch(origin: Origin, name: str, *, is_online: bool, force: bool = False) -
             )
     except NoFileError:
         if name == MANIFEST_NAME:
-            raise _no_register(origin) from None
+            raise no_register(origin) from None
         raise
 
 
-def _prove(study: Study, origin: Origin, name: str, *, is_online: bool, say: Callable[[str], None]) -> None:
+def _prove(
+    study: Study, origin: Origin, name: str, *, is_online: bool, is_kept: bool, say: Callable[[str], None]
+) -> None:
     """Check a file against the manifest, with one more download where it is missing or another."""
     try:
         study.prove(name)
     except ToolkitError as error:
-        _replace(origin, name, error, is_online=is_online, say=say)
+        _replace(origin, name, error, is_online=is_online, is_kept=is_kept, say=say)
         _settled(origin, lambda: study.prove(name))
 
 
 def _replace(
-    origin: Origin, name: str, error: ToolkitError, *, is_online: bool, say: Callable[[str], None]
+    origin: Origin,
+    name: str,
+    error: ToolkitError,
+    *,
+    is_online: bool,
+    is_kept: bool,
+    say: Callable[[str], None],
 ) -> None:
-    """Download a file anew whose copy in the cache was found wrong."""
+    """Download a file anew that was found wrong: in the cache, or as it had just arrived."""
     if not is_online:
         raise type(error)(
             error.problem,
@@ -145,7 +175,8 @@ def _replace(
             where=error.where,
             remedy="pull it once with a connection: it is downloaded anew",
         )
-    say(f"{name} in the cache is not what the manifest names: it is downloaded anew")
+    which = f"{name} in the cache" if is_kept else f"{name}, as it arrived,"
+    say(f"{which} is not what the manifest names: it is downloaded anew")
     _fetch(origin, name, is_online=is_online, force=True)
 
 
@@ -163,14 +194,28 @@ def _settled(origin: Origin, check: Callable[[], T]) -> T:
         ) from None
 
 
-def _no_register(origin: Origin) -> IncompleteError:
-    return IncompleteError(
-        f"{origin.repository} is no register of this toolkit",
-        expected=f"a dataset repository with {MANIFEST_NAME}",
-        where=origin.pinned,
-        remedy="use `load_dataset` for it, or `toolkit registers import` to make a study of it",
-    )
+def _check_nothing_else(origin: Origin, manifest: Manifest, *, is_online: bool) -> None:
+    """Check that nothing lies beside the manifest's files; what the commit does not have came from here.
+
+    Raises:
+        DamagedError: something does.
+    """
+    folder = _snapshot(origin)
+    try:
+        check_nothing_else(folder, manifest)
+    except DamagedError as error:
+        path = Path(str(error.where))
+        if is_online and path.relative_to(folder).as_posix() in stated_files(
+            origin.repository, origin.commit
+        ):
+            _settled(origin, lambda: check_nothing_else(folder, manifest))
+        raise DamagedError(
+            f"{error.problem}: it was put into the cache",
+            expected=error.expected,
+            where=path,
+            remedy=f"remove it: rm {shlex.quote(str(path))}",
+        ) from None
 
 
 def _snapshot(origin: Origin) -> Path:
-    return repository_cache(origin.repository) / "snapshots" / origin.commit
+    return snapshot(origin.repository, origin.commit)

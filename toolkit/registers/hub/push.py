@@ -6,11 +6,21 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from toolkit.errors import IncompleteError, UsageError, VerificationError
+from toolkit.errors import UsageError, VerificationError
+from toolkit.files import read_bytes
 from toolkit.registers.hub.client import bars, client, is_offline
 from toolkit.registers.hub.failures import UnreachableError, telling
-from toolkit.registers.hub.plan import Plan, check_filled, check_push, plan_push, published_files, tag_taken
-from toolkit.registers.hub.stated import read_remote, stated_files, tagged_commit
+from toolkit.registers.hub.plan import (
+    REGISTRATION,
+    Plan,
+    check_filled,
+    check_push,
+    plan_push,
+    published_files,
+    tag_taken,
+)
+from toolkit.registers.hub.reference import MAIN, checked_commit, is_commit
+from toolkit.registers.hub.stated import content_at, read_remote, stated_files, tagged_commit
 from toolkit.registers.validation import verify_study
 
 if TYPE_CHECKING:
@@ -18,7 +28,9 @@ if TYPE_CHECKING:
 
     from toolkit.registers.study import Study
 
-_TAG = re.compile(r"[A-Za-z0-9][\w.+-]{0,99}", re.ASCII)
+_TAG = re.compile(r"[A-Za-z0-9](?!.*\.\.)[\w.+-]{0,99}(?<!\.)(?<!\.lock)", re.ASCII)
+_CHAIN = "/LATER.chain"
+"""What was registered later, one line a step: it grows."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +59,7 @@ def push(
     replace: bool = False,
     tag: str | None = None,
     dry_run: bool = False,
+    check: Callable[[Study], None] = lambda _: None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Pushed:
     """Push a study to a dataset repository.
@@ -61,30 +74,42 @@ def push(
     Args:
         study: the study.
         repository: `owner/name`.
-        private: whether a repository that is created is private.
+        private: whether a repository that is created is private; one that is there has to be.
         parent: SHA of the commit that the pusher worked from; the head is refused where it is another.
-        replace: whether Parquet files that the repository has may be changed or removed.
+        replace: whether rows and registrations that the repository has may be changed or removed.
         tag: name of the version.
         dry_run: whether to stop before anything is changed.
+        check: raises where the study is not to be pushed, such as with a registration that does not load.
         say: told what is being done.
 
     Raises:
-        UsageError: the repository holds something else, or rows would change.
+        UsageError: the repository holds something else, or is public and not to be; rows or a registration
+            would change; the tag cannot be one.
         IncompleteError: the Hub cannot be reached or does not permit it.
         DamagedError: the study is not what its manifest names.
         VerificationError: somebody else has committed; the tag is taken; the Hub states other content.
     """
-    if tag is not None and not _TAG.fullmatch(tag):
-        raise UsageError(f"{tag!r} cannot be a tag", expected="letters, digits, and . _ + -, such as v1.0.0")
+    if tag is not None:
+        _check_tag(tag)
     if is_offline():
         raise UnreachableError("a push needs the Hub", found="HF_HUB_OFFLINE is set", remedy="unset it")
     say("verifying the study")
     verify_study(study)  # 1
+    check(study)
     check_filled(study)
     remote = read_remote(repository)  # 2
     plan = plan_push(study, repository, remote)
     wanted = (tag, tagged_commit(repository, tag) if remote else None) if tag else None
-    check_push(plan, study, remote, parent=parent, replace=replace, tag=wanted)
+    check_push(
+        plan,
+        study,
+        remote,
+        parent=parent,
+        replace=replace,
+        tag=wanted,
+        private=private,
+        grown=_grown(study, plan),
+    )
     if dry_run:
         return Pushed(plan, plan.head if plan.is_empty else None, tag)
     commit = plan.head
@@ -97,14 +122,37 @@ def push(
     return Pushed(plan, commit, tag, checked)
 
 
+def _check_tag(tag: str) -> None:
+    """Check that git takes a tag, and that it means neither a commit nor a branch.
+
+    Raises:
+        UsageError: it does not.
+    """
+    if not _TAG.fullmatch(tag) or is_commit(tag.lower()) or tag in {MAIN, "HEAD"}:
+        raise UsageError(
+            f"{tag!r} cannot be a tag",
+            expected="letters, digits, and . _ + -, such as v1.0.0; no SHA, and no name that git keeps",
+        )
+
+
+def _grown(study: Study, plan: Plan) -> list[str]:
+    """Return the changed chains of a registration that go on where those on the Hub end."""
+    if plan.head is None:
+        return []
+    chains = [name for name in plan.changed if name.startswith(REGISTRATION) and name.endswith(_CHAIN)]
+    return [
+        name
+        for name in chains
+        if read_bytes(study.folder / name).startswith(content_at(plan.repository, plan.head, name))
+    ]
+
+
 def _create(repository: str, *, private: bool) -> str:
     """Create a repository and return its first commit."""
     with telling(repository, "creating the repository"):
         client().create_repo(repository, repo_type="dataset", private=private)
         head = client().dataset_info(repository, timeout=30).sha
-    if head is None:
-        raise IncompleteError("the Hub does not say which commit is the repository's head", where=repository)
-    return head
+    return checked_commit(head, repository)
 
 
 def _commit(study: Study, plan: Plan, head: str) -> str:
@@ -123,7 +171,7 @@ def _commit(study: Study, plan: Plan, head: str) -> str:
             revision="main",
             parent_commit=head,
         )
-    return done.oid
+    return checked_commit(done.oid, plan.repository)
 
 
 def _check_stated(study: Study, repository: str, commit: str) -> int:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import TypeGuard
 from urllib.parse import unquote
 
-from toolkit.errors import UsageError
+from toolkit.errors import IncompleteError, UsageError
 
 SCHEME = "hf://datasets/"
 MAIN = "main"
@@ -34,7 +35,29 @@ class Reference:
     @property
     def is_commit(self) -> bool:
         """Whether the revision is a commit's SHA, which means the same for good."""
-        return _COMMIT.fullmatch(self.revision) is not None
+        return is_commit(self.revision)
+
+
+def is_commit(sha: object) -> TypeGuard[str]:
+    """Whether something is a commit's SHA: 40 hexadecimal digits, which can be a part of a path."""
+    return isinstance(sha, str) and _COMMIT.fullmatch(sha) is not None
+
+
+def checked_commit(sha: object, where: str) -> str:
+    """Return the SHA of a commit as the Hub says it.
+
+    Raises:
+        IncompleteError: the Hub says none, or something else.
+    """
+    if not is_commit(sha):
+        raise IncompleteError(
+            "the Hub does not say which commit it is",
+            expected="40 hexadecimal digits",
+            found=repr(sha)[:100],
+            where=where,
+            remedy="see that HF_ENDPOINT names a Hub",
+        )
+    return sha
 
 
 def looks_like_reference(text: str) -> bool:

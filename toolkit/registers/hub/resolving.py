@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from toolkit.errors import IncompleteError, VerificationError
-from toolkit.registers.hub.client import client, is_offline, repository_cache
-from toolkit.registers.hub.failures import UnreachableError, telling
-from toolkit.registers.hub.pins import Pin, read_pins, write_pin
+from toolkit.registers.hub.client import client, is_cached, is_offline, repository_cache
+from toolkit.registers.hub.failures import RefusedError, UnreachableError, offering_cache, telling
+from toolkit.registers.hub.pins import Pin, change_pin, read_pins
+from toolkit.registers.hub.reference import checked_commit
 from toolkit.registers.origin import Origin
 
 if TYPE_CHECKING:
@@ -23,10 +24,12 @@ def resolve(
 
     1. A SHA means itself.
     2. The Hub is asked; where it does not answer, what it last said is taken, and this is said.
-    3. A tag that now is another commit is refused: what was decided on it was decided on other bytes.
+    3. A name that once was a tag and now is another commit is refused: what was decided on it was decided on
+       other bytes. What the Hub said is remembered.
 
     Raises:
-        IncompleteError: no such repository or revision, or no answer and nothing remembered.
+        IncompleteError: no such repository or revision, or no answer and nothing remembered; or it cannot be
+            remembered, and the commit is not in the cache.
         VerificationError: the tag was moved.
     """
     offline = offline or is_offline()
@@ -44,21 +47,47 @@ def resolve(
             f"{error.problem}: {reference.asked} is taken as commit {known.commit}, as when it was last asked"
         )
         return _origin(reference, known.commit), False
-    except IncompleteError as error:
+    except RefusedError as error:
         if known is None:
             raise
         raise _gone(reference, known, error) from None
-    if known and known.is_tag and known.commit != now.commit and not accept_moved:  # 3
-        raise VerificationError(
-            f"the tag {reference.revision} was moved",
-            expected=f"commit {known.commit}, as when it was last asked",
-            found=f"commit {now.commit}",
-            where=reference.repository,
-            remedy=f"name a commit, such as {reference.repository}@{known.commit}; "
-            "or pull it with --accept-moved, which remembers the new one",
-        )
-    write_pin(reference.repository, reference.revision, now)
+    _remember(reference, now, accept_moved=accept_moved, say=say)  # 3
     return _origin(reference, now.commit), True
+
+
+def _remember(reference: Reference, now: Pin, *, accept_moved: bool, say: Callable[[str], None]) -> None:
+    """Remember what the Hub says; a name that once was a tag is held to its commit, whatever it is now."""
+    became_branch: list[Pin] = []
+
+    def changed(known: Pin | None) -> Pin:
+        if known is None or not known.is_tag:
+            return now
+        if known.commit == now.commit:
+            became_branch[:] = [] if now.is_tag else [known]
+            return known
+        if accept_moved:
+            return now
+        raise _moved(reference, known, now)
+
+    try:
+        change_pin(reference.repository, reference.revision, changed)
+    except IncompleteError as error:
+        if not is_cached(reference.repository, now.commit):
+            raise
+        say(f"{error.problem}: that {reference.asked} is commit {now.commit} is not remembered")
+    if became_branch:
+        say(f"{reference.revision} was a tag and is none now: it is held to commit {now.commit} all the same")
+
+
+def _moved(reference: Reference, known: Pin, now: Pin) -> VerificationError:
+    return VerificationError(
+        f"the tag {reference.revision} was moved",
+        expected=f"commit {known.commit}, as when it was last asked",
+        found=f"commit {now.commit}" + ("" if now.is_tag else ", and it is no tag any more"),
+        where=reference.repository,
+        remedy=f"name a commit, such as {reference.repository}@{known.commit}; "
+        "or pull it with --accept-moved, which remembers the new one",
+    )
 
 
 def _ask(reference: Reference, *, offline: bool) -> Pin:
@@ -69,9 +98,8 @@ def _ask(reference: Reference, *, offline: bool) -> Pin:
         api = client()
         commit = api.dataset_info(reference.repository, revision=reference.revision, timeout=30).sha
         tags = api.list_repo_refs(reference.repository, repo_type="dataset").tags
-    if commit is None:
-        raise IncompleteError("the Hub does not say which commit the revision is", where=reference.asked)
-    return Pin(commit, any(tag.name == reference.revision for tag in tags))
+        is_tag = any(tag.name == reference.revision for tag in tags)
+    return Pin(checked_commit(commit, reference.asked), is_tag)
 
 
 def _unknown(reference: Reference, error: UnreachableError) -> UnreachableError:
@@ -83,14 +111,17 @@ def _unknown(reference: Reference, error: UnreachableError) -> UnreachableError:
     )
 
 
-def _gone(reference: Reference, known: Pin, error: IncompleteError) -> IncompleteError:
-    return IncompleteError(
+def _gone(reference: Reference, known: Pin, error: RefusedError) -> RefusedError:
+    was = f"when it was last asked it was another name for {known.commit}"
+    named = RefusedError(
         error.problem,
         found=error.found,
         where=error.where,
-        remedy=f"when it was last asked it was another name for {known.commit}: "
-        f"name {reference.repository}@{known.commit}",
+        remedy=f"{was}: name {reference.repository}@{known.commit}"
+        if error.has_repository
+        else f"{error.remedy}; {was}",
     )
+    return offering_cache(named, reference.repository, known.commit)
 
 
 def _origin(reference: Reference, commit: str) -> Origin:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.files import file_sha256, read_bytes
-from toolkit.registers.hub.client import client, repository_cache
+from toolkit.registers.hub.client import client, repository_cache, snapshot
 from toolkit.registers.hub.failures import telling
-from toolkit.registers.manifest import MANIFEST_NAME, Manifest, read_manifest
+from toolkit.registers.hub.reference import checked_commit
+from toolkit.registers.manifest import MANIFEST_NAME, Manifest, parse_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,11 +45,13 @@ class Remote:
         head: SHA of the commit.
         files: its visible files by path.
         manifest: what it is a register of; None where it holds nothing visible.
+        is_private: whether the Hub says that not everybody sees it.
     """
 
     head: str
     files: Mapping[str, Stated]
     manifest: Manifest | None
+    is_private: bool
 
 
 def read_remote(repository: str) -> Remote | None:
@@ -63,13 +66,12 @@ def read_remote(repository: str) -> Remote | None:
 
     with telling(repository, "reading the repository"):
         try:
-            head = client().dataset_info(repository, timeout=30).sha
+            info = client().dataset_info(repository, timeout=30)
         except GatedRepoError:
             raise
         except RepositoryNotFoundError:
             return None
-    if head is None:
-        raise IncompleteError("the Hub does not say which commit is the repository's head", where=repository)
+    head = checked_commit(info.sha, repository)
     files = stated_files(repository, head)
     if files and MANIFEST_NAME not in files:
         raise UsageError(
@@ -78,22 +80,35 @@ def read_remote(repository: str) -> Remote | None:
             found=", ".join(sorted(files)[:5]),
             remedy="give the study a repository of its own",
         )
-    manifest = _manifest(repository, head) if files else None
-    return Remote(head, files, manifest)
+    manifest = None
+    if files:
+        raw = content_at(repository, head, MANIFEST_NAME)
+        manifest = parse_manifest(raw, f"{repository}@{head}/{MANIFEST_NAME}")
+    return Remote(head, files, manifest, is_private=info.private is True)
 
 
 def tagged_commit(repository: str, tag: str) -> str | None:
     """Return the commit that a tag means; None where there is no such tag.
 
     Raises:
+        UsageError: there is a branch of this name, which would mean either from then on.
         IncompleteError: the Hub cannot be asked.
     """
     with telling(repository, "asking for the tags"):
         api = client()
-        if tag not in {known.name for known in api.list_repo_refs(repository, repo_type="dataset").tags}:
-            return None
+        refs = api.list_repo_refs(repository, repo_type="dataset")
+        branches, tags = {ref.name for ref in refs.branches}, {ref.name for ref in refs.tags}
+    if tag in branches:
+        raise UsageError(
+            f"{tag!r} is a branch of {repository}: a tag of this name would not be told from it",
+            remedy="give the version another name, such as v1.0.0",
+        )
+    if tag not in tags:
+        return None
+    with telling(repository, "asking for the tag"):
         # An annotated tag is an object of its own; the commit behind it is what counts.
-        return api.dataset_info(repository, revision=tag, timeout=30).sha
+        commit = api.dataset_info(repository, revision=tag, timeout=30).sha
+    return checked_commit(commit, f"{repository}@{tag}")
 
 
 def stated_files(repository: str, commit: str) -> dict[str, Stated]:
@@ -106,12 +121,11 @@ def stated_files(repository: str, commit: str) -> dict[str, Stated]:
 
     with telling(f"{repository}@{commit}", "listing the files"):
         entries = client().list_repo_tree(repository, recursive=True, revision=commit, repo_type="dataset")
-        files = [entry for entry in entries if isinstance(entry, RepoFile)]
-    return {
-        file.path: Stated(file.lfs.sha256 if file.lfs else None, file.blob_id)
-        for file in files
-        if not any(part.startswith(".") for part in file.path.split("/"))
-    }
+        return {
+            file.path: Stated(file.lfs.sha256 if file.lfs else None, file.blob_id)
+            for file in entries
+            if isinstance(file, RepoFile) and not any(part.startswith(".") for part in file.path.split("/"))
+        }
 
 
 def stated_file(origin: Origin, name: str) -> Stated:
@@ -126,9 +140,9 @@ def stated_file(origin: Origin, name: str) -> Stated:
         found = client().get_paths_info(
             origin.repository, [name], revision=origin.commit, repo_type="dataset"
         )
-    for file in found:
-        if isinstance(file, RepoFile):
-            return Stated(file.lfs.sha256 if file.lfs else None, file.blob_id)
+        for file in found:
+            if isinstance(file, RepoFile):
+                return Stated(file.lfs.sha256 if file.lfs else None, file.blob_id)
     raise IncompleteError(f"{name} is not on the Hub", where=origin.pinned)
 
 
@@ -147,18 +161,22 @@ def check_stated(stated: Stated, path: Path, origin: Origin) -> None:
         )
 
 
-def _manifest(repository: str, commit: str) -> Manifest:
-    cache = repository_cache(repository)
-    with telling(f"{repository}@{commit}", "reading the manifest"):
+def content_at(repository: str, commit: str, name: str) -> bytes:
+    """Return a file of a commit, downloaded now.
+
+    Raises:
+        IncompleteError: it cannot be had.
+    """
+    with telling(f"{repository}@{commit}", f"reading {name}"):
         client().hf_hub_download(
             repository,
-            MANIFEST_NAME,
+            name,
             repo_type="dataset",
             revision=commit,
-            cache_dir=cache.parent,
+            cache_dir=repository_cache(repository).parent,
             force_download=True,
         )
-    return read_manifest(cache / "snapshots" / commit)
+    return read_bytes(snapshot(repository, commit) / name)
 
 
 def _blob(content: bytes) -> str:

@@ -1,0 +1,95 @@
+"""A copy replaces nothing but what can be pulled again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.conftest import run, snapshot
+from tests.hub.conftest import NAME, damage, make_rows, put
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.conftest import Result
+    from tests.hub.server import FixtureHub
+
+
+def pull_into(folder: Path) -> Result:
+    return run("registers", "pull", NAME, "--into", folder)
+
+
+@pytest.fixture
+def copy(hub: FixtureHub, rows: Path, tmp_path: Path) -> Path:
+    """Return a copy of a study of rows that was pulled."""
+    put(hub, rows)
+    assert pull_into(tmp_path / "copy").code == 0
+    return tmp_path / "copy"
+
+
+def of_ones_own_rows(copy: Path) -> None:
+    damage(next((copy / "episodes").iterdir()))
+
+
+def of_notes(copy: Path) -> None:
+    (copy / "notes.txt").write_text("mine")
+
+
+def of_a_hidden_note(copy: Path) -> None:
+    (copy / ".note").write_text("mine")
+
+
+def of_a_history(copy: Path) -> None:
+    (copy / ".git").mkdir()
+    (copy / ".git" / "HEAD").write_text("ref: refs/heads/main")
+
+
+def of_a_link(copy: Path) -> None:
+    (copy / "link").symlink_to(copy.parent)
+
+
+def of_a_study_of_ones_own(copy: Path) -> None:
+    """Leave what agrees with its own manifest, and is on no Hub."""
+    make_rows(copy, runs=2)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [of_ones_own_rows, of_notes, of_a_hidden_note, of_a_history, of_a_link, of_a_study_of_ones_own],
+    ids=lambda change: change.__name__,
+)
+def test_a_copy_with_something_of_ones_own_is_refused_and_not_touched(
+    copy: Path, change: Callable[[Path], None]
+) -> None:
+    change(copy)
+    before = snapshot(copy)
+    refused = pull_into(copy)
+    assert refused.code == 3
+    assert "holds something that would be lost" in refused.err
+    assert snapshot(copy) == before
+
+
+def test_a_copy_without_a_file_is_made_whole(copy: Path) -> None:
+    before = snapshot(copy)
+    next((copy / "episodes").iterdir()).unlink()
+    assert pull_into(copy).code == 0
+    assert snapshot(copy) == before
+
+
+def test_a_copy_of_an_earlier_commit_is_replaced(hub: FixtureHub, copy: Path, tmp_path: Path) -> None:
+    later = make_rows(tmp_path / "later", schedules_too=True)
+    put(hub, later)
+    assert pull_into(copy).code == 0
+    assert snapshot(copy) == snapshot(later)
+
+
+def test_a_file_in_the_place_of_the_folder_is_refused(hub: FixtureHub, commit: str, tmp_path: Path) -> None:
+    (tmp_path / "copy").write_text("mine")
+    assert pull_into(tmp_path / "copy").code == 3
+    assert (tmp_path / "copy").read_text() == "mine"
+
+
+def test_a_name_that_is_too_long_for_a_folder_is_said(hub: FixtureHub, commit: str, tmp_path: Path) -> None:
+    assert pull_into(tmp_path / ("x" * 300)).code == 3

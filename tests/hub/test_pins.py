@@ -1,0 +1,156 @@
+"""What is remembered of a repository's tags is neither lost, nor overlooked, nor believed blindly."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.conftest import Result, run
+from tests.hub.conftest import NAME, cached
+from toolkit.errors import VerificationError
+from toolkit.files import in_turn
+from toolkit.registers.hub import pins
+from toolkit.registers.hub.pins import Pin, change_pin, read_pins
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.hub.server import FixtureHub
+
+SHA = "0123456789abcdef0123456789abcdef01234567"
+
+
+def pull(revision: str = "@v1.0.0", *arguments: object) -> Result:
+    return run("registers", "pull", f"{NAME}{revision}", *arguments)
+
+
+def remember_many(first: int) -> None:
+    for number in range(first, first + 25):
+        change_pin(NAME, f"v{number}", lambda _: Pin(SHA, is_tag=True))
+
+
+@pytest.mark.parametrize("way", ["threads", "processes"])
+def test_pulls_at_once_lose_no_pin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str) -> None:
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    make = threading.Thread if way == "threads" else multiprocessing.get_context("fork").Process
+    workers = [make(target=remember_many, args=(first,)) for first in (0, 100, 200, 300)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert len(read_pins(NAME)) == 100
+
+
+def test_one_waits_for_the_other(tmp_path: Path) -> None:
+    entered = threading.Event()
+
+    def enter() -> None:
+        with in_turn(tmp_path / "lock"):
+            entered.set()
+
+    other = threading.Thread(target=enter)
+    with in_turn(tmp_path / "lock"):
+        other.start()
+        assert not entered.wait(0.2)
+    other.join()
+    assert entered.is_set()
+
+
+def test_a_tag_that_moves_between_two_pulls_at_once_is_not_overlooked(
+    hub: FixtureHub, commit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both have read that nothing is remembered; the other is the first to write."""
+    other, turns = "f" * 40, pins.in_turn
+
+    def after_the_other(path: Path) -> object:
+        monkeypatch.setattr(pins, "in_turn", turns)
+        change_pin(NAME, "v1.0.0", lambda _: Pin(other, is_tag=True))
+        return turns(path)
+
+    monkeypatch.setattr(pins, "in_turn", after_the_other)
+    done = pull()
+    assert done.code == 1
+    assert "the tag v1.0.0 was moved" in done.err
+    assert read_pins(NAME)["v1.0.0"].commit == other
+
+
+@pytest.fixture
+def branched(hub: FixtureHub, commit: str) -> str:
+    """Return a commit whose tag was pulled, and then became a branch of the same name there."""
+    assert pull().code == 0
+    hub.store.untag(NAME, "v1.0.0")
+    hub.store.repository(NAME).branches["v1.0.0"] = commit
+    return commit
+
+
+def test_a_tag_that_became_a_branch_is_held_to_its_commit(
+    hub: FixtureHub, branched: str, tmp_path: Path
+) -> None:
+    done = pull()
+    assert done.code == 0
+    assert "v1.0.0 was a tag and is none now" in done.err
+    assert read_pins(NAME)["v1.0.0"] == Pin(branched, is_tag=True)
+    moved = hub.store.commit(NAME, {".note": b"hidden"}, branch="v1.0.0").sha
+    refused = pull()
+    assert refused.code == 1
+    assert moved in refused.err
+    assert "it is no tag any more" in refused.err
+    assert pull("@v1.0.0", "--accept-moved").code == 0
+    assert read_pins(NAME)["v1.0.0"] == Pin(moved, is_tag=False)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "[" * 200_000,
+        "[]",
+        '{"v1": {"commit": "../../x", "is_tag": true}}',
+        '{"v1": {"commit": "x"}}',
+        "null",
+        json.dumps({"v1": {"commit": SHA, "is_tag": "no"}}),
+    ],
+    ids=["deep", "list", "path for a commit", "no commit", "null", "text for yes or no"],
+)
+def test_pins_that_are_none_are_damage(hub: FixtureHub, commit: str, tmp_path: Path, content: str) -> None:
+    assert pull().code == 0
+    (cached(tmp_path, commit).parents[1] / pins.NAME).write_text(content)
+    for arguments in ((), ("--offline",)):
+        done = pull("@v1", *arguments)
+        assert done.code == 4
+        assert "what was remembered of the repository's tags cannot be read" in done.err
+
+
+def test_a_pin_that_cannot_be_written_is_a_remark_where_the_commit_is_in_the_cache(
+    hub: FixtureHub, commit: str, tmp_path: Path
+) -> None:
+    assert pull(f"@{commit}").code == 0
+    # Permissions do not stop every user: a folder in the lock's place stops all.
+    (cached(tmp_path, commit).parents[1] / pins.LOCK).mkdir()
+    done = pull()
+    assert done.code == 0
+    assert f"that {NAME}@v1.0.0 is commit {commit} is not remembered" in done.err
+
+
+def test_a_pin_that_cannot_be_written_stops_a_first_pull(
+    hub: FixtureHub, commit: str, tmp_path: Path
+) -> None:
+    (cached(tmp_path, commit).parents[1] / pins.LOCK).mkdir(parents=True)
+    done = pull()
+    assert done.code == 3
+    assert "cannot be written" in done.err
+
+
+def test_a_refusal_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    change_pin(NAME, "v1", lambda _: Pin(SHA, is_tag=True))
+
+    def refuse(_: Pin | None) -> Pin:
+        raise VerificationError("no")
+
+    with pytest.raises(VerificationError):
+        change_pin(NAME, "v1", refuse)
+    assert read_pins(NAME) == {"v1": Pin(SHA, is_tag=True)}
