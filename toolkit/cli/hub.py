@@ -88,7 +88,7 @@ def push(
 @click.option("--accept-moved", is_flag=True, help="Take a tag that is another commit than before.")
 @json_option
 def pull(*, reference: str, into: Path | None, offline: bool, accept_moved: bool, as_json: bool) -> None:
-    """Pull a study from the Hub at a branch, a tag or a commit's SHA, and check every file of it.
+    """Pull a study from the Hub at a branch, a tag or a commit's SHA, and verify it: every file, every row.
 
     The revision becomes the SHA of its commit, which is printed: name that to mean the same for good. Files
     that were pulled before are checked as new ones are. Without a connection the cache is used, and this is
@@ -103,9 +103,12 @@ def pull(*, reference: str, into: Path | None, offline: bool, accept_moved: bool
     from toolkit.registers.hub.copying import check_into, copy_into
     from toolkit.registers.hub.pull import pull as pull_study
     from toolkit.registers.hub.reference import parse_reference
+    from toolkit.registers.validation import verify_study
 
     asked = parse_reference(reference)
     study = pull_study(asked, offline=offline, accept_moved=accept_moved, say=remark)
+    with steps("verifying rows"):
+        verify_study(study)
     if into is not None:
         check_into(into, study)
         with steps("copy") as progress:
