@@ -181,7 +181,9 @@ def test_a_run_without_a_launch_time_is_named(home) -> None:
 
     run = {"run_id": "whichever", "role": "primary", "launched_at": None}
     result = verified(home.registration_folder("paired-rollouts"), StudyRuns("s", [run], ROLES))
-    assert "no launch time, or one in the future: whichever" in next(c.detail for c in result.checks if c.step == 7)
+    assert "no launch time, or one in the future: whichever" in next(
+        c.detail for c in result.checks if c.step == 7
+    )
 
 
 def test_lists_of_other_authorities_are_no_news_in_a_registration(tmp_path) -> None:
