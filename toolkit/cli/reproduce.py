@@ -33,9 +33,10 @@ def reproduce(*, folder: Path | None, as_json: bool) -> None:
       toolkit reproduce --json
       toolkit reproduce --site /tmp/site
     """
+    from toolkit.cli.site import content
     from toolkit.registers.validation import verify_study
     from toolkit.study.audit import PLAYED_WITH, audit
-    from toolkit.website.build import check_place, site_content, write_site
+    from toolkit.website.build import check_place, write_site
 
     home = find_home()
     place = folder or home.site
@@ -68,7 +69,7 @@ def reproduce(*, folder: Path | None, as_json: bool) -> None:
         }
         progress("deciding")
         decisions = [decision for case in cases for decision in case.engine.decide_all()]
-        built = write_site(place, site_content(cases, verifications, progress))
+        built = write_site(place, content(home, progress))
     if as_json:
         print_json(
             {

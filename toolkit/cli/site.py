@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolkit.cli.load import load_cases, verify_frozen
+from toolkit.cli.load import load_cases, load_study, verify_frozen
 from toolkit.cli.output import json_option, print_json
 from toolkit.cli.progress import steps
 from toolkit.places import Home, find_home
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from toolkit.website.material import Material
 
 
 @click.group()
@@ -72,6 +74,14 @@ def content(home: Home, progress: Callable[[str], None]) -> dict[str, bytes]:
     """Return the site's files from everything that the home holds."""
     from toolkit.website.build import site_content
 
-    cases = load_cases((), home)
-    verifications = verify_frozen(home)
-    return site_content(cases, verifications, progress)
+    return site_content(material(home), progress)
+
+
+def material(home: Home) -> Material:
+    """Return what the site is made of."""
+    from toolkit.website.front import read_front
+    from toolkit.website.material import Material
+
+    cases = tuple(load_cases((), home))
+    studies = tuple(load_study(name, home) for name in home.studies())
+    return Material(cases, studies, tuple(verify_frozen(home)), (), read_front(home.cards, cases))

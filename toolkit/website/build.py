@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 
 from toolkit.errors import IncompleteError, VerificationError
 from toolkit.files import read_bytes, read_text, write_all
-from toolkit.website.pages import render
+from toolkit.website.render import render
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
-    from toolkit.decisions.case import Case
-    from toolkit.prereg.verification import Verification
+    from toolkit.website.material import Material
 
 # A folder that the builder made carries this file; it deletes stale pages nowhere else.
 MARK = ".toolkit-site"
@@ -32,9 +31,7 @@ class Built:
     changed: tuple[str, ...]
 
 
-def site_content(
-    cases: Sequence[Case], verifications: Sequence[Verification], progress: Callable[[str], None]
-) -> dict[str, bytes]:
+def site_content(material: Material, progress: Callable[[str], None]) -> dict[str, bytes]:
     """Return every file of the site by name.
 
     Raises:
@@ -48,12 +45,17 @@ def site_content(
             found=f"without {', '.join(absent)}",
             remedy="pip install 'paired-rollouts-toolkit[site]'",
         )
-    pages = {name: text.encode() for name, text in render(cases, verifications, progress).items()}
-    style = files("toolkit.website").joinpath("assets/style.css").read_bytes()
-    content = {**pages, "style.css": style}
+    pages = {name: text.encode() for name, text in render(material, progress).items()}
+    content = {**pages, **_assets()}
     # The mark lists what a build wrote, so that the next one removes nothing else. It comes first: a build
     # that was cut off has to be able to go on in its own folder.
     return {MARK: "".join(f"{name}\n" for name in sorted(content)).encode(), **content}
+
+
+def _assets() -> dict[str, bytes]:
+    """Return the style sheet and the browser's scripts, by name."""
+    folder = files("toolkit.website").joinpath("assets")
+    return {entry.name: entry.read_bytes() for entry in folder.iterdir() if entry.is_file()}
 
 
 def check_place(folder: Path) -> None:

@@ -1,17 +1,13 @@
-"""Charts of decisions and register rows, as inline SVG."""
+"""Charts of a rule: its estimate by seed, its learning curves, the members of a series."""
 
 from __future__ import annotations
 
-import json
-import re
-from dataclasses import dataclass
-from functools import lru_cache
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 from toolkit.decisions.interval import Interval
 from toolkit.decisions.values import Missing, Series, rounded
-from toolkit.website.theme import ACCENT, FAINT, INK, LIMIT, colours, config
+from toolkit.website.charts.drawing import Chart, draw, drawn_once
+from toolkit.website.charts.theme import ACCENT, FAINT, INK, LIMIT, colours
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,19 +16,10 @@ if TYPE_CHECKING:
     from toolkit.decisions.curves import CurvePoint
     from toolkit.decisions.decision import Decision
 
-WIDTH = 620
 COARSE = 0.05  # below it, ticks lie closer than two digits can tell apart
 
 
-@dataclass(frozen=True)
-class Chart:
-    """A drawn chart: its SVG, and what it shows in words."""
-
-    svg: str
-    caption: str
-
-
-@lru_cache(maxsize=256)  # several rules show one curve
+@drawn_once
 def learning_curves(points: tuple[CurvePoint, ...], title: str) -> Chart | None:
     """Draw true success over training steps: a thin line a seed, a bold one an arm's mean.
 
@@ -86,9 +73,10 @@ def learning_curves(points: tuple[CurvePoint, ...], title: str) -> Chart | None:
     if "replication" in names:
         layers.append(lines(lambda s: s == "replication", strokeWidth=1.5, strokeDash=[3, 3]))
         words += "; the dashed line is a replication that decides nothing"
-    return _draw(alt.layer(*layers), title, words + ".", 260)
+    return draw(alt.layer(*layers), title, words + ".", 260)
 
 
+@drawn_once
 def seed_differences(decision: Decision, arms: Sequence[str]) -> Chart | None:
     """Draw a rule's estimate: a dot a seed, the mean, its interval, zero and the registered threshold.
 
@@ -140,9 +128,10 @@ def seed_differences(decision: Decision, arms: Sequence[str]) -> Chart | None:
     layers += [dots, point.encode(x=x, y=y), labels]
     title = " minus ".join(arm.replace("_", " ") for arm in arms)
     title = f"{title[:1].upper()}{title[1:]}, by seed"
-    return _draw(alt.layer(*layers), title, words + ".", 46 * len(order))
+    return draw(alt.layer(*layers), title, words + ".", 46 * len(order))
 
 
+@drawn_once
 def members(title: str, unit: str, series: Series[Fraction]) -> Chart | None:
     """Draw the members of a series, a dot each; a ratio against one."""
     import altair as alt
@@ -165,34 +154,10 @@ def members(title: str, unit: str, series: Series[Fraction]) -> Chart | None:
     if unit == "ratio":
         layers = [_vertical(1, INK, [5, 4]), base.mark_rule(color=FAINT).encode(x2=alt.datum(1)), *layers]
     words = f"{title}: " + ", ".join(f"{value['member']} {value['label']}" for value in values) + "."
-    return _draw(alt.layer(*layers), title, words, 42 * len(order))
+    return draw(alt.layer(*layers), title, words, 42 * len(order))
 
 
 def _vertical(at: float, colour: str, dash: list[int]) -> Any:
     import altair as alt
 
     return alt.Chart(alt.Data(values=[{"at": at}])).mark_rule(color=colour, strokeDash=dash).encode(x="at:Q")
-
-
-def _draw(chart: Any, title: str, caption: str, height: int) -> Chart:
-    specification = chart.properties(width=WIDTH, height=height, title=title).configure(**config()).to_dict()
-    return Chart(_accessible(_svg(json.dumps(specification)), title, caption), caption)
-
-
-@lru_cache(maxsize=256)
-def _svg(specification: str) -> str:
-    import vl_convert
-
-    svg: str = vl_convert.vegalite_to_svg(specification, vl_version="6.4")
-    return svg
-
-
-def _accessible(svg: str, title: str, caption: str) -> str:
-    """Give the drawing a role, a name and a description, and let it scale with the page."""
-    size = re.search(r'width="([\d.]+)" height="([\d.]+)"', svg)
-    if size is None:
-        raise ValueError("the drawing has no size")
-    head = f'<svg role="img" style="max-width:{size[1]}px;width:100%;height:auto" '
-    names = f"<title>{escape(title)}</title><desc>{escape(caption)}</desc>"
-    body = svg.replace(size[0], "", 1).replace("<svg ", head, 1)
-    return re.sub(r"(<svg [^>]*>)", lambda match: match[1] + names, body, count=1)

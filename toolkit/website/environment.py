@@ -1,0 +1,53 @@
+"""The templates, and how values look in them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import jinja2
+
+_GOOD = ("pass", "met", "verified", "passed", "holds")
+_BAD = ("miss", "missed", "failed", "not_verified", "does_not_hold")
+_MIXED = ("partially_met", "superseded", "incomplete", "missing")
+
+
+def environment() -> jinja2.Environment:
+    """Return the environment that renders every template; text is escaped unless it says otherwise."""
+    import jinja2
+
+    made = jinja2.Environment(
+        loader=jinja2.PackageLoader("toolkit.website"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    made.filters["verdict_class"] = verdict_class
+    made.filters["words"] = words
+    made.filters["data"] = data
+    return made
+
+
+def verdict_class(verdict: str) -> str:
+    """Return the style of a verdict."""
+    for names, css in ((_GOOD, "good"), (_BAD, "bad"), (_MIXED, "mixed")):
+        if verdict in names:
+            return css
+    return "plain"
+
+
+def words(name: object) -> str:
+    """Return a name as words."""
+    return str(name).replace("_", " ")
+
+
+def data(document: Any) -> Any:
+    """Return a document as JSON that can stand in a data block: no text of it can end the block."""
+    import markupsafe
+
+    text = json.dumps(document, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    for mark in "<>&\u2028\u2029":
+        text = text.replace(mark, f"\\u{ord(mark):04x}")
+    return markupsafe.Markup(text)  # noqa: S704 - every mark that HTML knows was replaced

@@ -1,0 +1,92 @@
+"""The words of the front page, as a project writes them; they are shown only while the verdicts bear them."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from toolkit.errors import DamagedError
+from toolkit.files import read_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from toolkit.decisions.case import Case
+
+FILE = "site.toml"
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence of the answer, and the rules that bear it.
+
+    Args:
+        text: the sentence.
+        rests_on: (study, rule) of each verdict that it says.
+    """
+
+    text: str
+    rests_on: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Front:
+    """The words of the front page.
+
+    Args:
+        title: name of the site.
+        question: what was asked.
+        answer: what came of it.
+    """
+
+    title: str
+    question: str
+    answer: tuple[Sentence, ...]
+
+
+def read_front(cards: Path, cases: Sequence[Case]) -> Front | None:
+    """Read the words of the front page; None where the project has none.
+
+    Args:
+        cards: the folder that holds them.
+        cases: the studies whose verdicts they rest on.
+
+    Raises:
+        DamagedError: malformed, or a verdict is not the one that a sentence says.
+    """
+    path = cards / FILE
+    if not path.is_file():
+        return None
+    try:
+        document = tomllib.loads(read_text(path))
+        sentences = [(entry["text"], entry["verdicts"]) for entry in document["answer"]]
+        title, question = document["title"], document["question"]
+    except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
+        raise DamagedError(
+            "the words of the front page cannot be read",
+            expected="title, question, and [[answer]] with text and verdicts",
+            found=str(error),
+            where=path,
+        ) from None
+    reached = {
+        (case.study.name, decision.rule): decision.verdict
+        for case in cases
+        for decision in case.engine.decide_all()
+    }
+    answer = []
+    for text, verdicts in sentences:
+        rests = []
+        for place, verdict in verdicts.items():
+            study, _, rule = place.partition("/")
+            if (study, rule) in reached and reached[study, rule] != verdict:
+                raise DamagedError(
+                    "a sentence of the front page says another verdict than the rule reaches",
+                    expected=f"{place} {reached[study, rule]}",
+                    found=f"{verdict}, in {text!r}",
+                    where=path,
+                )
+            rests.append((study, rule))
+        answer.append(Sentence(text, tuple(rests)))
+    return Front(title, question, tuple(answer))

@@ -1,0 +1,55 @@
+"""What the site is made of: all of it comes in here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from toolkit.decisions.case import Case
+    from toolkit.episodes.episode import Episode
+    from toolkit.prereg.verification import Verification
+    from toolkit.registers.study import Study
+    from toolkit.website.front import Front
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """An episode of a register, played again call by call; it came out as recorded.
+
+    Args:
+        study: name of the study.
+        run: the run's row of `runs`.
+        row: its row of `episodes`.
+        episode: the episode with every call kept.
+    """
+
+    study: str
+    run: Mapping[str, object]
+    row: Mapping[str, object]
+    episode: Episode
+
+
+@dataclass(frozen=True)
+class Material:
+    """Everything that a site is made of.
+
+    Args:
+        cases: the studies with runs, decided by their registrations.
+        studies: every study, those that hold tasks alone included.
+        verifications: what can be said of the registrations.
+        recorded: episodes to step through, those of both designs under one schedule side by side.
+        front: the words of the front page.
+    """
+
+    cases: tuple[Case, ...]
+    studies: tuple[Study, ...] = ()
+    verifications: tuple[Verification, ...] = ()
+    recorded: tuple[Recorded, ...] = ()
+    front: Front | None = None
+
+    def verifications_of(self, case: Case) -> Sequence[Verification]:
+        """Return what can be said of a study's registration."""
+        return [v for v in self.verifications if v.registration == case.registration.name]

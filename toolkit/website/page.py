@@ -1,0 +1,63 @@
+"""What a page is, and how every page finds the others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page before it is rendered.
+
+    Args:
+        name: its place in the site, with slashes.
+        template: the template that renders it.
+        title: what it is, for the browser's tab.
+        section: the entry of the main navigation that it belongs to.
+        context: what the template shows.
+        scripts: browser scripts that it loads, by the name of their entry file, beside `site`.
+    """
+
+    name: str
+    template: str
+    title: str
+    section: str
+    context: dict[str, Any] = field(default_factory=dict)
+    scripts: tuple[str, ...] = ()
+
+    @property
+    def root(self) -> str:
+        """The way from here to the root of the site; empty, or ends with a slash."""
+        return "../" * (len(PurePosixPath(self.name).parts) - 1)
+
+
+def study_page(study: str) -> str:
+    """Return the name of a study's page."""
+    return f"{study}/index.html"
+
+
+def rule_page(study: str, rule: str) -> str:
+    """Return the name of a rule's page."""
+    return f"{study}/{rule}.html"
+
+
+def run_page(study: str, run_id: str) -> str:
+    """Return the name of a run's page."""
+    return f"{study}/runs/{run_id}.html"
+
+
+def registration_page(registration: str) -> str:
+    """Return the name of a registration's page."""
+    return f"registrations/{registration}.html"
+
+
+def probe_page(study: str) -> str:
+    """Return the name of a study's probe page."""
+    return f"{study}/probe.html"
+
+
+def luck_page(study: str) -> str:
+    """Return the name of a study's page of luck shares and training groups."""
+    return f"{study}/luck.html"

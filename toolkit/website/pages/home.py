@@ -1,0 +1,39 @@
+"""The front page: the question, the answer, every outcome, and how to check it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from toolkit.prereg.verification import PROMISE
+from toolkit.website.page import Page
+from toolkit.website.views import decision_view
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from toolkit.website.material import Material
+
+
+def pages(material: Material) -> Iterator[Page]:
+    """Yield the front page."""
+    outcomes = [
+        {
+            "study": case.study.name,
+            "is_summary": case.study.is_summary,
+            "title": case.registration.title,
+            "decisions": [decision_view(decision) for decision in case.engine.decide_all()],
+        }
+        for case in material.cases
+    ]
+    yield Page(
+        "index.html",
+        "home.html",
+        material.front.title if material.front else "Registered outcomes",
+        "home",
+        {
+            "front": material.front,
+            "outcomes": outcomes,
+            "verifications": material.verifications,
+            "promise": PROMISE,
+        },
+    )

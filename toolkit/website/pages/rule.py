@@ -1,0 +1,94 @@
+"""A page a rule: its words, every criterion with its number, its rows, its registration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from toolkit.decisions.provenance import rows_query
+from toolkit.decisions.values import Series
+from toolkit.registers.query import Answer, asking
+from toolkit.website.charts.rule import learning_curves, members, seed_differences
+from toolkit.website.page import Page, rule_page
+from toolkit.website.views import decision_view
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from toolkit.decisions.case import Case
+    from toolkit.decisions.decision import Decision
+    from toolkit.decisions.endpoints import Endpoint
+    from toolkit.website.charts.drawing import Chart
+    from toolkit.website.material import Material
+
+Ask = Callable[[str], Answer]
+
+
+def pages(material: Material) -> Iterator[Page]:
+    """Yield a page for every rule of every study."""
+    for case in material.cases:
+        with asking(case.study) as ask:
+            rules = [(d.rule, d.title) for d in case.engine.decide_all()]
+            for decision in case.engine.decide_all():
+                yield Page(
+                    rule_page(case.study.name, decision.rule),
+                    "rule.html",
+                    f"{decision.rule}: {decision.title} ({case.study.name})",
+                    f"study {case.study.name}",
+                    {
+                        "study": case.study.name,
+                        "is_summary": case.study.is_summary,
+                        "rules": rules,
+                        **_rule_page(case, decision, ask),
+                    },
+                    ("decide",),
+                )
+
+
+def _rule_page(case: Case, decision: Decision, ask: Ask) -> dict[str, Any]:
+    endpoints = [case.book.endpoints[name] for name in decision.endpoints]
+    amendments = {amendment.id: amendment for amendment in case.registration.amendments}
+    change = case.book.changes.get(decision.rule)
+    secondary = zip(decision.secondary, decision_view(decision)["secondary"], strict=True)
+    return {
+        "d": decision_view(decision),
+        "rule": case.book.rule(decision.rule),
+        "estimate_title": decision.estimate.title if decision.estimate else "",
+        "secondary": [{"title": estimate.title, **document} for estimate, document in secondary],
+        "charts": _charts(case, decision, endpoints),
+        "endpoints": [_rows(case, endpoint, ask) for endpoint in endpoints],
+        "amendment": amendments[change.amendment] if change else None,
+        "added": amendments[change.added_by] if change and change.added_by else None,
+        "first": change.first if change else None,
+        "deviations": [d for d in case.registration.deviations if decision.rule in d.concerns],
+    }
+
+
+def _rows(case: Case, endpoint: Endpoint, ask: Ask) -> dict[str, Any]:
+    query = rows_query(endpoint, case.book.plan)
+    if not case.study.has(endpoint.register):
+        return {"title": endpoint.title, "query": query, "columns": (), "rows": ()}
+    answer = ask(query)
+    return {"title": endpoint.title, "query": query, "columns": answer.columns, "rows": answer.rows}
+
+
+def _charts(case: Case, decision: Decision, endpoints: Sequence[Endpoint]) -> list[Chart]:
+    arms = case.book.endpoints[decision.estimate.endpoint].arms if decision.estimate else ()
+    drawn = [seed_differences(decision, arms)]
+    shown = set()
+    for endpoint in endpoints:
+        if endpoint.over_steps:
+            points = case.engine.curve(endpoint.id)
+            if points not in shown:  # two endpoints can summarize one curve
+                drawn.append(learning_curves(points, _curve_title(endpoint)))
+            shown.add(points)
+        elif endpoint.by in ("checkpoint", "run"):
+            value = case.engine.value(endpoint.id)
+            if isinstance(value, Series) and len(set(value.values)) > 1:
+                drawn.append(members(endpoint.title, endpoint.unit, value))
+    return [chart for chart in drawn if chart is not None]
+
+
+def _curve_title(endpoint: Endpoint) -> str:
+    where = endpoint.where
+    return f"{endpoint.condition} learning curves, {where.get('pool', '')} {where.get('regime', '')}"

@@ -1,0 +1,47 @@
+"""From the material of the site to every page's text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import toolkit
+from toolkit.website.environment import environment
+from toolkit.website.navigation import navigation
+from toolkit.website.pages import home, rule
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from toolkit.website.material import Material
+    from toolkit.website.page import Page
+
+MAKERS = (home, rule)
+
+
+def render(material: Material, progress: Callable[[str], None]) -> dict[str, str]:
+    """Return every page's text by its name.
+
+    Args:
+        material: what the site is made of.
+        progress: called with the name of each page.
+    """
+    templates = environment()
+    listed = list(all_pages(material))
+    shared: dict[str, Any] = {
+        "version": toolkit.__version__,
+        "menu": navigation(material, {page.name for page in listed}),
+        "site_title": material.front.title if material.front else "Registered outcomes",
+        "names": {page.name for page in listed},
+    }
+    texts: dict[str, str] = {}
+    for page in listed:
+        progress(page.name)
+        template = templates.get_template(page.template)
+        texts[page.name] = template.render(**shared, page=page, root=page.root, **page.context)
+    return texts
+
+
+def all_pages(material: Material) -> Iterator[Page]:
+    """Yield every page, the front page first."""
+    for maker in MAKERS:
+        yield from maker.pages(material)
