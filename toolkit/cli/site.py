@@ -84,4 +84,7 @@ def material(home: Home) -> Material:
 
     cases = tuple(load_cases((), home))
     studies = tuple(load_study(name, home) for name in home.studies())
-    return Material(cases, studies, tuple(verify_frozen(home)), (), read_front(home.cards, cases))
+    front = read_front(home.cards, cases)
+    if front:
+        cases = tuple(sorted(cases, key=lambda case: front.place(case.study.name)))
+    return Material(cases, studies, tuple(verify_frozen(home)), (), front)

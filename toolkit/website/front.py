@@ -39,11 +39,17 @@ class Front:
         title: name of the site.
         question: what was asked.
         answer: what came of it.
+        order: studies in the order in which the site shows them; others follow.
     """
 
     title: str
     question: str
     answer: tuple[Sentence, ...]
+    order: tuple[str, ...] = ()
+
+    def place(self, study: str) -> int:
+        """Return where a study stands in the order."""
+        return self.order.index(study) if study in self.order else len(self.order)
 
 
 def read_front(cards: Path, cases: Sequence[Case]) -> Front | None:
@@ -62,7 +68,7 @@ def read_front(cards: Path, cases: Sequence[Case]) -> Front | None:
     try:
         document = tomllib.loads(read_text(path))
         sentences = [(entry["text"], entry["verdicts"]) for entry in document["answer"]]
-        title, question = document["title"], document["question"]
+        title, question, order = document["title"], document["question"], document.get("order", ())
     except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
         raise DamagedError(
             "the words of the front page cannot be read",
@@ -89,4 +95,4 @@ def read_front(cards: Path, cases: Sequence[Case]) -> Front | None:
                 )
             rests.append((study, rule))
         answer.append(Sentence(text, tuple(rests)))
-    return Front(title, question, tuple(answer))
+    return Front(title, question, tuple(answer), tuple(order))

@@ -37,6 +37,9 @@ def pages(material: Material) -> Iterator[Page]:
                     f"study {case.study.name}",
                     {
                         "study": case.study.name,
+                        "verifications": material.verifications_of(case),
+                        "code_version": case.study.manifest.code_version,
+                        "rows_sha256": case.study.manifest.logical_sha256,
                         "is_summary": case.study.is_summary,
                         "rules": rules,
                         **_rule_page(case, decision, ask),
