@@ -28,7 +28,7 @@ class Sentence:
     """
 
     text: str
-    rests_on: tuple[tuple[str, str], ...]
+    rests_on: tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,8 @@ class Front:
 def read_front(cards: Path, cases: Sequence[Case]) -> Front | None:
     """Read the words of the front page; None where the project has none.
 
+    A sentence about a rule that no study here has is left out.
+
     Args:
         cards: the folder that holds them.
         cases: the studies whose verdicts they rest on.
@@ -76,23 +78,22 @@ def read_front(cards: Path, cases: Sequence[Case]) -> Front | None:
             found=str(error),
             where=path,
         ) from None
-    reached = {
+    reached: dict[tuple[str, ...], str] = {
         (case.study.name, decision.rule): decision.verdict
         for case in cases
         for decision in case.engine.decide_all()
     }
     answer = []
     for text, verdicts in sentences:
-        rests = []
-        for place, verdict in verdicts.items():
-            study, _, rule = place.partition("/")
-            if (study, rule) in reached and reached[study, rule] != verdict:
+        said = {tuple(place.split("/", 1)): verdict for place, verdict in verdicts.items()}
+        for place, verdict in said.items():
+            if reached.get(place, verdict) != verdict:
                 raise DamagedError(
                     "a sentence of the front page says another verdict than the rule reaches",
-                    expected=f"{place} {reached[study, rule]}",
+                    expected=f"{'/'.join(place)} {reached[place]}",
                     found=f"{verdict}, in {text!r}",
                     where=path,
                 )
-            rests.append((study, rule))
-        answer.append(Sentence(text, tuple(rests)))
+        if said.keys() <= reached.keys():  # a home without one of the studies cannot say it
+            answer.append(Sentence(text, tuple(said)))
     return Front(title, question, tuple(answer), tuple(order))
