@@ -9,6 +9,7 @@ from toolkit.decisions.provenance import rows_query
 from toolkit.decisions.values import Series
 from toolkit.registers.query import Answer, asking
 from toolkit.website.charts.rule import learning_curves, members, seed_differences
+from toolkit.website.formulas import formula
 from toolkit.website.page import Page, rule_page
 from toolkit.website.views import decision_view
 
@@ -69,10 +70,11 @@ def _rule_page(case: Case, decision: Decision, ask: Ask) -> dict[str, Any]:
 
 def _rows(case: Case, endpoint: Endpoint, ask: Ask) -> dict[str, Any]:
     query = rows_query(endpoint, case.book.plan)
+    said = {"id": endpoint.id, "title": endpoint.title, "formula": formula(endpoint), "query": query}
     if not case.study.has(endpoint.register):
-        return {"title": endpoint.title, "query": query, "columns": (), "rows": ()}
+        return {**said, "columns": (), "rows": ()}
     answer = ask(query)
-    return {"title": endpoint.title, "query": query, "columns": answer.columns, "rows": answer.rows}
+    return {**said, "columns": answer.columns, "rows": answer.rows}
 
 
 def _charts(case: Case, decision: Decision, endpoints: Sequence[Endpoint]) -> list[Chart]:
