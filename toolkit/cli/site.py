@@ -55,8 +55,8 @@ def build(*, out: Path | None, freeze: str | None, zipped: Path | None, as_json:
       toolkit site build
       toolkit site build --out /tmp/site --json
       toolkit site build --out /tmp/site --zip /tmp/site.zip
-      toolkit site build --out /tmp/site --freeze
-      toolkit site build --out /tmp/site --freeze v1.0.0-registers --json
+      toolkit site build --freeze
+      toolkit site build --freeze v1.0.0-registers --json
     """
     import toolkit
     from toolkit.files import check_target
