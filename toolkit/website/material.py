@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from toolkit.prereg.verification import Verification
     from toolkit.registers.study import Study
     from toolkit.website.front import Front
+    from toolkit.website.frozen import Version
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class Material:
         verifications: what can be said of the registrations.
         recorded: episodes to step through, those of both designs under one schedule side by side.
         front: the words of the front page.
+        versions: frozen versions that lie beside the current site.
     """
 
     cases: tuple[Case, ...]
@@ -49,6 +51,7 @@ class Material:
     verifications: tuple[Verification, ...] = ()
     recorded: tuple[Recorded, ...] = ()
     front: Front | None = None
+    versions: tuple[Version, ...] = ()
 
     def verifications_of(self, case: Case) -> Sequence[Verification]:
         """Return what can be said of a study's registration."""
