@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from toolkit.errors import IncompleteError, VerificationError
 from toolkit.files import read_bytes, read_text, write_all
+from toolkit.website.registers import register_files
 from toolkit.website.render import render
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def site_content(material: Material, progress: Callable[[str], None]) -> dict[st
             remedy="pip install 'paired-rollouts-toolkit[site]'",
         )
     pages = {name: text.encode() for name, text in render(material, progress).items()}
-    content = {**pages, **_assets()}
+    content = {**pages, **register_files(material), **_assets()}
     # The mark lists what a build wrote, so that the next one removes nothing else. It comes first: a build
     # that was cut off has to be able to go on in its own folder.
     return {MARK: "".join(f"{name}\n" for name in sorted(content)).encode(), **content}
