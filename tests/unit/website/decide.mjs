@@ -42,7 +42,8 @@ async function page({ document, files, choice }) {
             },
       ]),
     ),
-    disagreements,
+    disagreements: disagreements.map(({ text }) => text),
+    by_chance: disagreements.map(({ byChance }) => byChance),
   };
 }
 

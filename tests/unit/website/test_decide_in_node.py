@@ -170,21 +170,30 @@ def test_a_row_that_was_changed_is_said_loudly(case: Case) -> None:
     (found,) = in_node({"pages": [moved]})["pages"]
     named = {text.partition(":")[0] for text in found["disagreements"]}
     assert named == {"Criterion direction", "The value of direction"}
+    assert not all(found["by_chance"])
 
 
-def test_a_close_call_here_is_one_that_the_engine_would_say(cases: tuple[Case, ...]) -> None:
-    """A threshold set upon the end of an interval is turned by other random numbers."""
-    evidence = evidence_of(cases[0], cases[0].engine.decide("E1"))
-    end = evidence.document["intervals"]["c2_curve_95"]["recorded"]["low"]
-    bar = f"{float(Fraction(end)):.6f}".lstrip("-")
+def with_bar(evidence: Evidence, bar: str) -> dict[str, Any]:
+    """Return E1's page with its interval held against another bar."""
     document = json.loads(json.dumps(evidence.document))
-    (mean, low) = document["rules"]["E1"]["criteria"]
-    low["test"] = f"lower(c2_curve_95) > -{bar}"
-    (found,) = in_node({"pages": [page(replace(evidence, document=document))]})["pages"]
-    assert mean["id"] not in " ".join(found["close_calls"])
-    assert [call.partition(",")[0] for call in found["close_calls"]] == [
-        f"{low['id']} could turn with the lower end of c2_curve_95"
-    ]
+    document["rules"]["E1"]["criteria"][1]["test"] = f"lower(c2_curve_95) > {bar}"
+    return page(replace(evidence, document=document))
+
+
+def test_a_bar_upon_the_end_of_an_interval_is_a_close_call() -> None:
+    evidence = everything("embedded")["E1"]
+    low = float(Fraction(evidence.document["intervals"]["c2_curve_95"]["recorded"]["low"]))
+    close, far = in_node({"pages": [with_bar(evidence, f"{low - by:.6f}") for by in (0, 0.003)]})["pages"]
+    (call,) = close["close_calls"]
+    assert call.startswith("interval could turn with the lower end of c2_curve_95, ")
+    assert far["close_calls"] == []
+
+
+def test_a_verdict_that_chance_does_not_turn_is_not_excused_by_it() -> None:
+    evidence = everything("embedded")["E1"]
+    (found,) = in_node({"pages": [with_bar(evidence, "-0.1")]})["pages"]
+    assert found["disagreements"] == ["Criterion interval: holds here, does not hold recorded"]
+    assert found["by_chance"] == [False]
 
 
 def test_a_study_of_other_registers_is_decided_as_the_engine_does(tmp_path: Path, case: Case) -> None:

@@ -24,23 +24,23 @@ export function report(document: Document, reached: Reached): { words: string; a
     (agrees ? "They agree, in every criterion." : "THEY DISAGREE: see below.");
   const content = [
     ...disagreement(reached),
+    ...notes("Close call here", reached.outcome.closeCalls),
+    ...notes("Close call recorded", recorded.close_calls),
     ...criteria(document, reached),
     ...readings(document, reached),
     ...estimate(document, reached),
     ...intervals(document, reached),
     ...read(reached),
-    ...notes("Close call here", reached.outcome.closeCalls),
-    ...notes("Close call recorded", recorded.close_calls),
   ];
   return { words, agrees, content };
 }
 
-function disagreement({ disagreements, outcome }: Reached): Node[] {
+function disagreement({ disagreements }: Reached): Node[] {
   if (!disagreements.length) return [];
-  const items = disagreements.map((text) => make("li", { text: `${text}.` }));
-  const why = outcome.closeCalls.length
-    ? "It is a close call: other random numbers can turn what is listed below as such."
-    : "No random number explains this. Please report it, with the address of this page.";
+  const items = disagreements.map(({ text }) => make("li", { text: `${text}.` }));
+  const why = disagreements.every(({ byChance }) => byChance)
+    ? "It is a close call: other random numbers turn it."
+    : "Random numbers do not explain this. Please report it, with the address of this page.";
   const heading = make("p", { children: [make("strong", { text: "What is reached here is not what is recorded." })] });
   return [make("div", { class: "disagrees", children: [heading, make("ul", { children: items }), make("p", { text: why })] })];
 }

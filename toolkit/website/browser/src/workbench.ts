@@ -1,5 +1,6 @@
 /** The widget: a seed, a number of resamples, a button, and what comes of it. */
 
+import type { Disagreement } from "./agreement";
 import type { Document, Evidence } from "./evidence";
 import type { Choice, Interval } from "./interval";
 import { make } from "./page";
@@ -11,7 +12,7 @@ export interface Reached {
   evidence: Evidence;
   outcome: Outcome;
   intervals: ReadonlyMap<string, Interval | Missing>;
-  disagreements: readonly string[];
+  disagreements: readonly Disagreement[];
 }
 
 export type Decide = (choice: Choice, pause: (done: number) => Promise<void>) => Promise<Reached>;
