@@ -20,10 +20,12 @@ export function mountDraw(container: HTMLElement): void {
   const show = async (): Promise<void> => {
     const mine = (asked += 1);
     const isGrader = tool.value === GRADER;
-    resource.disabled = repeat.disabled = isGrader;
+    const isAny = rules.tools[tool.value]?.resource === null;
+    resource.disabled = isGrader || isAny;
+    repeat.disabled = isGrader;
     try {
       const times = isGrader ? 0n : whole(repeat.value, "repeat index");
-      const key = isGrader ? [GRADER] : [tool.value, resource.value, times];
+      const key = isGrader ? [GRADER] : [tool.value, isAny ? rules.any_resource : resource.value, times];
       const drawn = await draw(whole(seed.value, "seed"), key);
       if (mine !== asked) return; // typed on meanwhile
       status.textContent = "";
