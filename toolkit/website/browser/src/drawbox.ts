@@ -104,7 +104,7 @@ function table(rows: string[][]): HTMLElement {
     if (scope) made.setAttribute("scope", scope);
     return made;
   };
-  const head = make("tr", { children: ["Regime", "Noise", "This call meets", ""].map((text) => cell("th", text, "col")) });
+  const head = make("tr", { children: ["Regime", "Noise", "It meets", "What happens"].map((text) => cell("th", text, "col")) });
   const body = rows.map((row) =>
     make("tr", { children: row.map((text, at) => (at ? cell("td", text, "") : cell("th", text, "row"))) }),
   );
