@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.files import read_bytes, read_text, write_all
+from toolkit.website.registers import register_files
 from toolkit.website.render import render
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def _rendered(material: Material, progress: Callable[[str], None], frozen: str =
             remedy="pip install 'paired-rollouts-toolkit[site]'",
         )
     pages = {name: text.encode() for name, text in render(material, progress, frozen).items()}
-    return {**pages, **_assets()}
+    return {**pages, **register_files(material), **_assets()}
 
 
 def _assets() -> dict[str, bytes]:

@@ -10,6 +10,7 @@ from toolkit.decisions.provenance import rows_query
 from toolkit.decisions.values import Series
 from toolkit.registers.query import Answer, asking
 from toolkit.website.charts.rule import learning_curves, members, seed_differences
+from toolkit.website.evidence import evidence_of
 from toolkit.website.formulas import formula
 from toolkit.website.page import Page, rule_page
 from toolkit.website.views import decision_view
@@ -63,6 +64,7 @@ def _rule_page(case: Case, decision: Decision, ask: Ask) -> dict[str, Any]:
         "secondary": [{"title": estimate.title, **document} for estimate, document in secondary],
         "charts": _charts(case, decision, endpoints),
         "endpoints": [_rows(case, endpoint, ask) for endpoint in endpoints],
+        "evidence": evidence_of(case, decision),
         "amendment": amendments[change.amendment] if change else None,
         "added": amendments[change.added_by] if change and change.added_by else None,
         "first": change.first if change else None,
