@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from tests.browser.site import Served, Watch
+from tests.browser.site import DRAWN, Served, Watch
 from toolkit.website.budgets import HOME_WITH_SCRIPTS, HOME_WITHOUT_SCRIPTS, LARGEST_PAGE
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ READ = """() => ({
     .map((e) => e.href || e.src),
   ids: [...document.querySelectorAll("[id]")].map((e) => e.id),
 })"""
-DRAWN = "() => document.querySelector('figure.chart .plot > div > svg')"
 
 
 @pytest.fixture(scope="module")
