@@ -13,8 +13,10 @@ from toolkit.cli.progress import steps
 from toolkit.places import Home, find_home
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from toolkit.decisions.case import Case
+    from toolkit.registers.arrow import Row
     from toolkit.website.material import Material
 
 
@@ -81,7 +83,24 @@ def material(home: Home) -> Material:
     """Return what the site is made of."""
     from toolkit.website.front import read_front
     from toolkit.website.material import Material
+    from toolkit.website.paper import read_paper
 
     cases = tuple(load_cases((), home))
     studies = tuple(load_study(name, home) for name in home.studies())
-    return Material(cases, studies, tuple(verify_frozen(home)), (), read_front(home.cards, cases))
+    return Material(
+        cases,
+        studies,
+        tuple(verify_frozen(home)),
+        (),
+        read_front(home.cards, cases),
+        _probe_figures(cases),
+        read_paper(home.cards),
+    )
+
+
+def _probe_figures(cases: Sequence[Case]) -> dict[str, list[Row]]:
+    """Return how certain every study's probe figures are, as far as the study allows."""
+    from toolkit.study.probe_report import SUMMARY, report
+
+    probed = [case.study for case in cases if case.study.has(SUMMARY)]
+    return {study.name: [row for rows in report(study).figures.values() for row in rows] for study in probed}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import toolkit
 from toolkit.website.environment import environment
 from toolkit.website.navigation import navigation
-from toolkit.website.pages import home, rule
+from toolkit.website.pages import home, luck, paper, probe, rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from toolkit.website.material import Material
     from toolkit.website.page import Page
 
-MAKERS = (home, rule)
+MAKERS = (home, rule, probe, luck, paper)
 
 
 def render(material: Material, progress: Callable[[str], None]) -> dict[str, str]:
