@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.decisions.curves import CurvePoint
-from toolkit.website.charts import theme
+from toolkit.website.charts import differences, theme
 from toolkit.website.charts.curves import learning_curves
 from toolkit.website.charts.differences import Spread, seed_differences
 from toolkit.website.charts.forest import ForestRow, forest
@@ -138,7 +138,7 @@ def test_curves_that_meet_are_not_said_to_be_apart() -> None:
 
 def test_a_checkpoint_is_called_as_the_registration_calls_it() -> None:
     chart = every_chart()[3]
-    assert "a@20" in chart.svg
+    assert ">a@20<" in chart.svg
     assert chart.title == "1 checkpoint below 1; no interval reaches 1"
 
 
@@ -184,6 +184,20 @@ def test_every_drawing_says_in_words_what_it_shows() -> None:
         assert chart.caption
         assert "<desc>" in chart.svg
         assert 'role="img"' in chart.svg
+
+
+def test_hostile_names_stay_text() -> None:
+    hostile = "</svg><script>alert(1)</script>"
+    chart = drawn(ratios(hostile, (Ratio(hostile, 20, 0.7, None, None),), hostile))
+    assert "<script" not in chart.svg
+    assert chart.svg.count("</svg>") == 1
+    assert "&lt;script&gt;" in chart.svg
+
+
+def test_a_drawing_is_kept_while_its_values_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = seed_differences(spread(4, -2, 6))
+    monkeypatch.setattr(differences, "draw", lambda *_, **__: pytest.fail("drawn anew"))
+    assert seed_differences(spread(4, -2, 6)) == first
 
 
 def test_a_huge_name_leaves_a_drawing_its_size() -> None:

@@ -81,8 +81,8 @@ def test_a_rule_is_linked_where_it_has_a_page(measured: Page) -> None:
 
 def test_published_ratios_stand_without_intervals_and_say_why(case: Case) -> None:
     page = page_of(case)
-    text = words(rendered(page))
-    assert "never published" in text
+    assert "gradients, was never published" in words(rendered(page))
+    assert all("No intervals: what they need" in chart.caption for chart in page.context["charts"]["all"][1:])
     by_place = {row[0]: row for row in page.context["ratios"]["all"]}
     # Table tab:probe of the paper: base, outcome MC 0.789; B at 40, transition SW 1.044.
     assert by_place["base@0"][2] == "0.789"
@@ -93,6 +93,19 @@ def test_an_interval_that_this_project_computed_is_not_called_published(case: Ca
     chart = page_of(case).context["charts"]["all"][0]
     assert chart.title.startswith("Below 1 at 8 of 8 checkpoints, 0.189 to 0.275")
     assert "computed here from figures of single tasks, which were published" in chart.caption
+
+
+def test_rollouts_of_equal_weight_all_count(measured: Page) -> None:
+    weights = measured.context["weights"]
+    columns = list(weights["columns"])
+    for row in weights["rows"]:
+        shown = dict(zip(columns, row, strict=True))
+        assert (shown["weight_min"], shown["weight_max"]) == ("1", "1")
+        assert float(shown["effective_sample_size"]) == shown["clean_rollouts"] == 512
+
+
+def test_weights_that_were_not_published_give_no_effective_size(case: Case) -> None:
+    assert "the study holds none, so that none is given" in words(rendered(page_of(case)))
 
 
 def test_a_checkpoint_that_was_registered_and_never_measured_is_named(case: Case) -> None:

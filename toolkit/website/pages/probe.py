@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from toolkit.registers.query import ask
 from toolkit.website.charts.probe import Ratio, condition_by_task, ratios
 from toolkit.website.drawings import probe_words
 from toolkit.website.page import Page, probe_page
@@ -19,7 +20,12 @@ if TYPE_CHECKING:
 
 SUMMARY = "probe"
 FIGURES = "probe_intervals"
+EVIDENCE = "probe_gram"
 BASE = "base"
+EFFECTIVE_SIZE = """
+SELECT trajectory, step, scored,
+  sum(list_sum(weights)) ** 2 / nullif(sum(list_dot_product(weights, weights)), 0)
+FROM probe_gram WHERE noise = 'outcome' GROUP BY ALL"""
 Place = tuple[str, int, str]
 Key = tuple[Place, str, str, str]
 
@@ -224,13 +230,30 @@ def _weights(case: Case, places: Sequence[Place]) -> dict[str, Any]:
         "reference_tokens",
     )
     held = {_place(row): row for row in case.study.rows(table.name)}
+    sizes = _effective_sizes(case)
     return {
-        "columns": ("checkpoint", "scored", *columns),
+        "columns": ("checkpoint", "scored", *columns, *(("effective_sample_size",) if sizes else ())),
         "rows": [
-            (f"{p[0]}@{p[1]}", p[2], *(_figure(held[p][name]) for name in columns))
+            (
+                f"{p[0]}@{p[1]}",
+                p[2],
+                *(_figure(held[p][name]) for name in columns),
+                *((_figure(sizes.get(p)),) if sizes else ()),
+            )
             for p in places
             if p in held
         ],
+    }
+
+
+def _effective_sizes(case: Case) -> dict[Place, float]:
+    """Return the effective sample size of each checkpoint's clean rollouts; none without their weights."""
+    if not case.study.has(EVIDENCE):
+        return {}
+    return {
+        (trajectory, step, scored): size
+        for trajectory, step, scored, size in ask(case.study, EFFECTIVE_SIZE).rows
+        if size is not None
     }
 
 
