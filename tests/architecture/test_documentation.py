@@ -47,13 +47,15 @@ EXPECTED_CODES = {
     "toolkit registers import my-study episodes.csv": 3,  # nobody has said how to read it
 }
 SILENT = ("toolkit backoffice mcp",)  # its stdout belongs to the client, and a test has none
-# They play a whole matrix, or write where one stands; their own tests play small ones, and write elsewhere.
+# They play a whole matrix, write where one stands, or wait for an interrupt; their own tests play small ones.
 # Here it is checked that they would be understood.
 SLOW = (
     "toolkit study run embedded",
     "toolkit probe run embedded",
     "toolkit registers pull some-group/their-study --into",
     "toolkit new-study",
+    "toolkit site serve",
+    "toolkit site build --freeze",
 )
 THEIRS = "some-group/their-study"
 WRITES = ("toolkit reproduce", "toolkit registers build published", "toolkit site build")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -31,14 +32,36 @@ def test_the_wheel_holds_package_registers_and_registration_and_no_tests(wheel: 
         names = set(archive.namelist())
     for name in (
         "toolkit/py.typed",
-        "toolkit/website/templates/index.html",
+        "toolkit/website/templates/home.html",
         "toolkit/website/assets/style.css",
+        "toolkit/website/assets/site.js",
+        "toolkit/website/assets/charts.js",
         "toolkit/_shipped/prereg/paired-rollouts/rules.toml",
         "toolkit/_shipped/registers/published/MANIFEST.json",
         "toolkit/_shipped/cards/published.md",
     ):
         assert name in names
-    assert not [name for name in names if name.startswith("tests/")]
+    assert not [name for name in names if name.startswith(("tests/", "toolkit/website/browser/"))]
+    assert not [name for name in names if "node_modules" in name]
+
+
+def test_the_source_distribution_holds_the_browsers_code_and_nothing_that_npm_fetched(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "hatchling", "build", "--target", "sdist", "--directory", str(tmp_path)]
+    subprocess.run(command, cwd=CHECKOUT, check=True, capture_output=True)
+    (built,) = tmp_path.glob("*.tar.gz")
+    shutil.unpack_archive(built, tmp_path / "unpacked", filter="data")
+    (folder,) = (tmp_path / "unpacked").iterdir()
+    names = {path.relative_to(folder).as_posix() for path in folder.rglob("*")}
+    for name in (
+        "package.json",
+        "package-lock.json",
+        "tsconfig.json",
+        ".npmrc",
+        "src/site.ts",
+        "src/page.ts",
+    ):
+        assert f"toolkit/website/browser/{name}" in names
+    assert not [name for name in names if "node_modules" in name]
 
 
 def test_an_installed_package_decides_from_an_empty_folder_and_leaves_itself_alone(

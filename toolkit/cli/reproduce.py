@@ -69,7 +69,7 @@ def reproduce(*, folder: Path | None, as_json: bool) -> None:
         }
         progress("deciding")
         decisions = [decision for case in cases for decision in case.engine.decide_all()]
-        built = write_site(place, content(home, progress))
+        built = write_site(place, content(home, progress, place, verifications))
     if as_json:
         print_json(
             {

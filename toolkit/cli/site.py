@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from toolkit.cli.load import load_cases, load_study, verify_frozen
-from toolkit.cli.output import json_option, print_json
+from toolkit.cli.output import json_option, print_json, say_line
 from toolkit.cli.progress import steps
 from toolkit.places import Home, find_home
 
@@ -16,85 +18,211 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from toolkit.decisions.case import Case
+    from toolkit.prereg.verification import Verification
     from toolkit.registers.arrow import Row
+    from toolkit.website.frozen import Version
     from toolkit.website.material import Material
+
+OWN_VERSION = ""
+"""What `--freeze` is where no name follows."""
 
 
 @click.group()
 def site() -> None:
-    """Build and check the site that renders every outcome from the registers."""
+    """Build, serve and check the site that renders every outcome from the registers."""
 
 
 @site.command()
 @click.option("--out", type=click.Path(path_type=Path), help="Folder to write; site/ if left out.")
+@click.option(
+    "--freeze",
+    metavar="[NAME]",
+    is_flag=False,
+    flag_value=OWN_VERSION,
+    help="Keep the pages, also, below a folder that no later build changes: NAME, such as a tag of the "
+    "registers, or v and the toolkit's version.",
+)
+@click.option(
+    "--zip", "zipped", type=click.Path(path_type=Path), help="File to write the whole site to, as a zip."
+)
 @json_option
-def build(*, out: Path | None, as_json: bool) -> None:
+def build(*, out: Path | None, freeze: str | None, zipped: Path | None, as_json: bool) -> None:
     """Build the site; the same registers give the same bytes.
+
+    What was frozen stays when the site is built again, and is never overwritten with other bytes. A zip of
+    the same files has the same bytes, and its pages open from any folder that it is unpacked to.
 
     \b
     Examples:
       toolkit site build
       toolkit site build --out /tmp/site --json
+      toolkit site build --out /tmp/site --zip /tmp/site.zip
+      toolkit site build --freeze
+      toolkit site build --freeze v1.0.0-registers --json
     """
+    import toolkit
+    from toolkit.files import check_target
     from toolkit.website.build import check_place, write_site
+    from toolkit.website.frozen import read_versions
 
     home = find_home()
     folder = out or home.site
     check_place(folder)
+    if zipped is not None:
+        check_target(zipped)
     with steps("site") as progress:
-        built = write_site(folder, content(home, progress))
-    document = {"folder": str(built.folder), "pages": len(built.files), "changed": list(built.changed)}
+        everything = material(home, folder)
+        version = None
+        if freeze is not None:
+            version = _freeze(folder, freeze or f"v{toolkit.__version__}", everything, progress)
+            everything = material_with(everything, read_versions(folder))
+        built = write_site(folder, content_of(everything, progress))
+        digest = None if zipped is None else _zip(zipped, folder, built.files, everything.versions)
+    document: dict[str, Any] = {
+        "folder": str(built.folder),
+        "pages": len(built.files),
+        "changed": list(built.changed),
+        "frozen": None if version is None else {"version": version.name, "sha256": version.sha256},
+        "zip": None if digest is None else {"file": str(zipped), "sha256": digest},
+    }
     if as_json:
         print_json(document)
-    else:
-        click.echo(f"{len(built.files)} files, {len(built.changed)} changed: {built.folder / 'index.html'}")
+        return
+    click.echo(f"{len(built.files)} files, {len(built.changed)} changed: {built.folder / 'index.html'}")
+    if version is not None:
+        click.echo(f"frozen as {version.name}: {len(version.files)} files, list {version.sha256}")
+    if digest is not None:
+        click.echo(f"{zipped}: {digest}")
 
 
 @site.command()
 @click.option("--folder", type=click.Path(path_type=Path), help="Folder to check; site/ if left out.")
 @json_option
-def check(*, folder: Path | None, as_json: bool) -> None:
-    """Check that the site is, byte for byte, what its registers give.
+@click.pass_context
+def check(context: click.Context, *, folder: Path | None, as_json: bool) -> None:
+    """Check that the site is, byte for byte, what its registers give, and that it works as a site.
+
+    Every reference has to lead to a file or an id of the site, none off it; frozen versions have to be as
+    they were frozen; pages and what they load have to keep within their budgets. One line a finding, and
+    exit code 1.
 
     \b
     Examples:
       toolkit site check
+      toolkit site check --folder site --json
     """
-    from toolkit.website.build import check_site
+    from toolkit.website.checking import check_is_site, check_site
 
     home = find_home()
+    place = folder or home.site
+    check_is_site(place)
     with steps("site") as progress:
-        expected = content(home, progress)
-    check_site(folder or home.site, expected)
+        everything = material(home, place)
+        expected = content_of(everything, progress)
+        findings = check_site(place, expected, everything.versions)
+    document = {
+        "folder": str(place),
+        "files": len(expected),
+        "frozen": [version.name for version in everything.versions],
+        "identical": not any(finding.kind in ("differs", "absent", "unexpected") for finding in findings),
+        "findings": [finding.as_dict() for finding in findings],
+    }
     if as_json:
-        print_json({"folder": str(folder or home.site), "files": len(expected), "identical": True})
+        print_json(document)
+    elif findings:
+        for finding in findings:
+            say_line(str(finding))
+        click.echo(f"{len(findings)} findings in {place}; what to do: toolkit site build", err=True)
     else:
-        click.echo(f"{len(expected)} files identical in {folder or home.site}")
+        versions = (
+            f", frozen: {', '.join(v.name for v in everything.versions)}" if everything.versions else ""
+        )
+        click.echo(f"{len(expected)} files identical in {place}{versions}")
+    if findings:
+        context.exit(1)
 
 
-def content(home: Home, progress: Callable[[str], None]) -> dict[str, bytes]:
-    """Return the site's files from everything that the home holds."""
+@site.command()
+@click.option(
+    "--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="0: any free one."
+)
+@click.option("--folder", type=click.Path(path_type=Path), help="Folder to serve; site/ if left out.")
+@click.option("--base", default="/", show_default=True, help="Path below which the site lies.")
+@click.option("--open", "is_opened", is_flag=True, help="Open the front page in a browser.")
+@json_option
+def serve(*, port: int, folder: Path | None, base: str, is_opened: bool, as_json: bool) -> None:
+    """Serve the site to this machine alone, until interrupted (Ctrl-C).
+
+    Pages work from the folder as well; a server adds the headers that a real one should send.
+
+    \b
+    Examples:
+      toolkit site serve
+      toolkit site serve --port 0 --json
+      toolkit site serve --base /toolkit/ --open
+    """
+    from toolkit.website.server import SiteServer
+
+    place = folder or find_home().site
+    server = SiteServer(place, port, base)
+    if as_json:
+        print_json({"address": server.address, "folder": str(place)})
+    else:
+        click.echo(f"{server.address} (Ctrl-C ends it)")
+    sys.stdout.flush()  # whoever started this may wait for the address
+    if is_opened:
+        import webbrowser
+
+        webbrowser.open(server.address)
+    server.run()
+
+
+def content(
+    home: Home,
+    progress: Callable[[str], None],
+    folder: Path,
+    verifications: Sequence[Verification] | None = None,
+) -> dict[str, bytes]:
+    """Return the current site's files from everything that the home holds.
+
+    Args:
+        home: where registers and registrations are.
+        progress: called with the name of each page.
+        folder: of the site, with the versions that were frozen there.
+        verifications: what can be said of the registrations; found out where it is not given.
+    """
+    return content_of(material(home, folder, verifications), progress)
+
+
+def content_of(everything: Material, progress: Callable[[str], None]) -> dict[str, bytes]:
+    """Return the current site's files."""
     from toolkit.website.build import site_content
 
-    return site_content(material(home), progress)
+    return site_content(everything, progress)
 
 
-def material(home: Home) -> Material:
-    """Return what the site is made of."""
+def material(home: Home, folder: Path, verifications: Sequence[Verification] | None = None) -> Material:
+    """Return what the site is made of; arguments as `content`."""
     from toolkit.website.front import read_front
+    from toolkit.website.frozen import read_versions
     from toolkit.website.material import Material
     from toolkit.website.paper import read_paper
 
     cases = tuple(load_cases((), home))
     studies = tuple(load_study(name, home) for name in home.studies())
+    verified = tuple(verify_frozen(home) if verifications is None else verifications)
+    front = read_front(home.cards, cases)
+    if front:
+        cases = tuple(sorted(cases, key=lambda case: front.place(case.study.name)))
     return Material(
         cases,
         studies,
-        tuple(verify_frozen(home)),
+        verified,
         (),
-        read_front(home.cards, cases),
-        _probe_figures(cases),
-        read_paper(home.cards),
+        front,
+        probe_figures=_probe_figures(cases),
+        paper=read_paper(home.cards),
+        versions=read_versions(folder),
     )
 
 
@@ -104,3 +232,35 @@ def _probe_figures(cases: Sequence[Case]) -> dict[str, list[Row]]:
 
     probed = [case.study for case in cases if case.study.has(SUMMARY)]
     return {study.name: [row for rows in report(study).figures.values() for row in rows] for study in probed}
+
+
+def material_with(everything: Material, versions: Sequence[Version]) -> Material:
+    """Return the material with other frozen versions."""
+    from dataclasses import replace
+
+    return replace(everything, versions=tuple(versions))
+
+
+def _freeze(folder: Path, name: str, everything: Material, progress: Callable[[str], None]) -> Version:
+    from toolkit.website.build import claim, frozen_content
+    from toolkit.website.frozen import check_name, freeze
+
+    check_name(name, ())
+    frozen = frozen_content(everything, name, progress)
+    taken = {file.partition("/")[0] for file in frozen} | {"versions.html"}
+    claim(folder)
+    return freeze(folder, name, frozen, taken)
+
+
+def _zip(target: Path, folder: Path, current: Sequence[str], versions: Sequence[Version]) -> str:
+    """Write the site with its frozen versions as one file, and return that file's SHA-256."""
+    from toolkit.files import read_bytes, write_bytes
+    from toolkit.website.archive import archive
+
+    names = [
+        *current,
+        *(f"{version.name}/{name}" for version in versions for name in (*version.files, version.list_name)),
+    ]
+    packed = archive({name: read_bytes(folder / name) for name in names})
+    write_bytes(target, packed)
+    return hashlib.sha256(packed).hexdigest()

@@ -86,9 +86,7 @@ class Resampler:
         )
 
     def _counts(self, endpoint: Endpoint, runs: Sequence[str]) -> Counts | Missing:
-        where = {name: value for name, value in endpoint.where.items() if name in _IN_EPISODES}
-        column = COLUMNS[endpoint.outcome.columns[0]]
-        counts = self._registers.success_counts(column, runs, where, endpoint.steps)
+        counts = episode_counts(endpoint, runs, self._registers)
         gaps = [self._gap(endpoint, counts, run, step) for run in runs for step in endpoint.steps]
         reasons = tuple(gap for gap in gaps if gap)
         if reasons:
@@ -136,6 +134,24 @@ class Resampler:
         if key not in self._weights:
             self._weights[key] = draw_weights(*key)
         return counted_bootstrap(numerators, denominator, self._weights[key], level)
+
+
+def episode_counts(endpoint: Endpoint, runs: Sequence[str], registers: Registers) -> Counts:
+    """Count the episodes that the interval of an endpoint resamples.
+
+    Args:
+        endpoint: a mean of episodes by seed.
+        runs: its deciding runs.
+        registers: a study with episode rows.
+
+    Returns:
+        Counts by run and step, then by task; what has no row is not there.
+
+    Raises:
+        DamagedError: episodes contradict each other.
+    """
+    where = {name: value for name, value in endpoint.where.items() if name in _IN_EPISODES}
+    return registers.success_counts(COLUMNS[endpoint.outcome.columns[0]], runs, where, endpoint.steps)
 
 
 def _unknown(spec: IntervalSpec, endpoint: Endpoint) -> str:

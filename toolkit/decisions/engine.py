@@ -83,7 +83,7 @@ class Engine:
         binding = [c for c in criteria if c.reading in (None, rule.binding or None)]  # 2
         readings = {r: _verdict(rule, [c for c in criteria if c.reading in (None, r)]) for r in rule.readings}
         reached = _verdict(rule, binding)
-        interval = self._interval(rule.interval) if rule.interval else None  # 3
+        interval = self.interval(rule.interval) if rule.interval else None  # 3
         decision = Decision(
             rule=rule.id,
             kind=rule.kind,
@@ -126,6 +126,12 @@ class Engine:
             self._measured[endpoint] = measure(declared, self._registers, self._book.plan)
         return self._measured[endpoint]
 
+    def interval(self, name: str) -> Interval | Missing:
+        """Return a registered interval, or what is missing for it; found once."""
+        if name not in self._intervals:
+            self._intervals[name] = self._found_interval(self._book.intervals[name])
+        return self._intervals[name]
+
     def curve(self, endpoint: str) -> tuple[CurvePoint, ...]:
         """Return the learning curves behind an endpoint over several steps."""
         return curve_points(self._book.endpoints[endpoint], self._registers, self._book.plan)
@@ -154,7 +160,7 @@ class Engine:
             if name in self._book.rules:
                 bases["rules"] = None
             elif name in self._book.intervals:
-                interval = self._interval(name)
+                interval = self.interval(name)
                 source = "not available" if isinstance(interval, Missing) else f"as {interval.source}"
                 bases[f"interval {source}"] = None
             else:
@@ -167,7 +173,7 @@ class Engine:
             return self.decide(name).holds
         if role == "value":
             return self.value(name)
-        interval = self._interval(name)
+        interval = self.interval(name)
         if isinstance(interval, Missing):
             return interval
         return interval.low if role == "lower" else interval.high
@@ -178,11 +184,6 @@ class Engine:
             return value
         present = value.present()
         return present if isinstance(present, Missing) else sum(present, Fraction(0)) / len(present)
-
-    def _interval(self, name: str) -> Interval | Missing:
-        if name not in self._intervals:
-            self._intervals[name] = self._found_interval(self._book.intervals[name])
-        return self._intervals[name]
 
     def _found_interval(self, spec: IntervalSpec) -> Interval | Missing:
         """Return an interval: stored with the study, else computed from its episodes, else as published."""
@@ -199,7 +200,7 @@ class Engine:
         calls: list[str] = []
         for criterion in rule.criteria:
             named = tuple(names_in(criterion.expression))
-            intervals = {name: self._interval(name) for name in named if name in self._book.intervals}
+            intervals = {name: self.interval(name) for name in named if name in self._book.intervals}
             ends = close_tests(criterion.expression, self._resolve, intervals)
             calls += [f"{criterion.id} could turn with {end}" for end in ends]
             for other in (name for name in named if name in self._book.rules):

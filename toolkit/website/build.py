@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolkit.errors import IncompleteError, VerificationError
+from toolkit.errors import IncompleteError, UsageError
 from toolkit.files import read_bytes, read_text, write_all
+from toolkit.website.registers import register_files
 from toolkit.website.render import render
 
 if TYPE_CHECKING:
@@ -32,11 +33,33 @@ class Built:
 
 
 def site_content(material: Material, progress: Callable[[str], None]) -> dict[str, bytes]:
-    """Return every file of the site by name.
+    """Return every file of the current site by name; frozen versions lie beside it, and stay as they are.
 
     Raises:
         IncompleteError: the `site` extra is not installed.
+        UsageError: a version is frozen where the site has pages.
     """
+    content = _rendered(material, progress)
+    for version in material.versions:
+        if any(name.partition("/")[0] == version.name for name in content):
+            raise UsageError("the site has pages where a version of it is frozen", found=version.name)
+    # The mark lists what a build wrote, so that the next one removes nothing else. It comes first: a build
+    # that was cut off has to be able to go on in its own folder.
+    return {MARK: "".join(f"{name}\n" for name in sorted(content)).encode(), **content}
+
+
+def frozen_content(material: Material, name: str, progress: Callable[[str], None]) -> dict[str, bytes]:
+    """Return every file of the site as a frozen version, whose pages say so and name the current ones.
+
+    It names no other version: those that come later would be missing.
+
+    Raises:
+        IncompleteError: as `site_content`.
+    """
+    return _rendered(replace(material, versions=()), progress, frozen=name)
+
+
+def _rendered(material: Material, progress: Callable[[str], None], frozen: str = "") -> dict[str, bytes]:
     absent = [name for name in PACKAGES if find_spec(name) is None]
     if absent:
         raise IncompleteError(
@@ -45,11 +68,8 @@ def site_content(material: Material, progress: Callable[[str], None]) -> dict[st
             found=f"without {', '.join(absent)}",
             remedy="pip install 'paired-rollouts-toolkit[site]'",
         )
-    pages = {name: text.encode() for name, text in render(material, progress).items()}
-    content = {**pages, **_assets()}
-    # The mark lists what a build wrote, so that the next one removes nothing else. It comes first: a build
-    # that was cut off has to be able to go on in its own folder.
-    return {MARK: "".join(f"{name}\n" for name in sorted(content)).encode(), **content}
+    pages = {name: text.encode() for name, text in render(material, progress, frozen).items()}
+    return {**pages, **register_files(material), **_assets()}
 
 
 def _assets() -> dict[str, bytes]:
@@ -75,6 +95,17 @@ def check_place(folder: Path) -> None:
         )
 
 
+def claim(folder: Path) -> None:
+    """Mark a folder as a site's before anything is in it.
+
+    Raises:
+        IncompleteError: as `check_place`, or the folder cannot be written.
+    """
+    check_place(folder)
+    if not (folder / MARK).is_file():
+        write_all(folder, {MARK: b""})
+
+
 def write_site(folder: Path, content: dict[str, bytes]) -> Built:
     """Write the site, and remove what an earlier build wrote and this one does not.
 
@@ -89,21 +120,3 @@ def write_site(folder: Path, content: dict[str, bytes]) -> Built:
         if ".." not in Path(name).parts and not Path(name).is_absolute():
             (folder / name).unlink(missing_ok=True)
     return Built(folder, tuple(sorted(content)), tuple(sorted(changed)))
-
-
-def check_site(folder: Path, content: dict[str, bytes]) -> None:
-    """Check that a site is what a build would write.
-
-    Raises:
-        IncompleteError: a page is missing.
-        VerificationError: a page differs, or one is there that a build would not write.
-    """
-    stale = [name for name, expected in content.items() if read_bytes(folder / name) != expected]
-    present = {p.relative_to(folder).as_posix() for p in folder.rglob("*.html")}
-    if stale or present - set(content):
-        raise VerificationError(
-            "the site is not what its registers give",
-            found=", ".join([*stale, *sorted(present - set(content))]),
-            where=folder,
-            remedy="toolkit site build",
-        )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from toolkit.website.draws import draw_rules
+
 if TYPE_CHECKING:
     import jinja2
 
@@ -27,6 +29,8 @@ def environment() -> jinja2.Environment:
     made.filters["verdict_class"] = verdict_class
     made.filters["words"] = words
     made.filters["data"] = data
+    made.filters["size"] = size
+    made.globals["draw_rules"] = draw_rules
     return made
 
 
@@ -43,11 +47,24 @@ def words(name: object) -> str:
     return str(name).replace("_", " ")
 
 
+def size(number: int) -> str:
+    """Return a number of bytes as readers say it."""
+    for unit, bound in (("MB", 10**6), ("KB", 10**3)):
+        if number >= bound:
+            return f"{number / bound:.1f} {unit}"
+    return f"{number} bytes"
+
+
 def data(document: Any) -> Any:
     """Return a document as JSON that can stand in a data block: no text of it can end the block."""
     import markupsafe
 
+    return markupsafe.Markup(json_text(document))  # noqa: S704 - every mark that HTML knows was replaced
+
+
+def json_text(document: Any) -> str:
+    """Return a document as JSON without a character that HTML or a script would take for its own."""
     text = json.dumps(document, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
     for mark in "<>&\u2028\u2029":
         text = text.replace(mark, f"\\u{ord(mark):04x}")
-    return markupsafe.Markup(text)  # noqa: S704 - every mark that HTML knows was replaced
+    return text

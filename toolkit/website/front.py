@@ -28,7 +28,7 @@ class Sentence:
     """
 
     text: str
-    rests_on: tuple[tuple[str, str], ...]
+    rests_on: tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -39,15 +39,23 @@ class Front:
         title: name of the site.
         question: what was asked.
         answer: what came of it.
+        order: studies in the order in which the site shows them; others follow.
     """
 
     title: str
     question: str
     answer: tuple[Sentence, ...]
+    order: tuple[str, ...] = ()
+
+    def place(self, study: str) -> int:
+        """Return where a study stands in the order."""
+        return self.order.index(study) if study in self.order else len(self.order)
 
 
 def read_front(cards: Path, cases: Sequence[Case]) -> Front | None:
     """Read the words of the front page; None where the project has none.
+
+    A sentence about a rule that no study here has is left out.
 
     Args:
         cards: the folder that holds them.
@@ -62,7 +70,7 @@ def read_front(cards: Path, cases: Sequence[Case]) -> Front | None:
     try:
         document = tomllib.loads(read_text(path))
         sentences = [(entry["text"], entry["verdicts"]) for entry in document["answer"]]
-        title, question = document["title"], document["question"]
+        title, question, order = document["title"], document["question"], document.get("order", ())
     except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
         raise DamagedError(
             "the words of the front page cannot be read",
@@ -70,23 +78,22 @@ def read_front(cards: Path, cases: Sequence[Case]) -> Front | None:
             found=str(error),
             where=path,
         ) from None
-    reached = {
+    reached: dict[tuple[str, ...], str] = {
         (case.study.name, decision.rule): decision.verdict
         for case in cases
         for decision in case.engine.decide_all()
     }
     answer = []
     for text, verdicts in sentences:
-        rests = []
-        for place, verdict in verdicts.items():
-            study, _, rule = place.partition("/")
-            if (study, rule) in reached and reached[study, rule] != verdict:
+        said = {tuple(place.split("/", 1)): verdict for place, verdict in verdicts.items()}
+        for place, verdict in said.items():
+            if reached.get(place, verdict) != verdict:
                 raise DamagedError(
                     "a sentence of the front page says another verdict than the rule reaches",
-                    expected=f"{place} {reached[study, rule]}",
+                    expected=f"{'/'.join(place)} {reached[place]}",
                     found=f"{verdict}, in {text!r}",
                     where=path,
                 )
-            rests.append((study, rule))
-        answer.append(Sentence(text, tuple(rests)))
-    return Front(title, question, tuple(answer))
+        if said.keys() <= reached.keys():  # a home without one of the studies cannot say it
+            answer.append(Sentence(text, tuple(said)))
+    return Front(title, question, tuple(answer), tuple(order))

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from toolkit.registers.arrow import Row
     from toolkit.registers.study import Study
     from toolkit.website.front import Front
+    from toolkit.website.frozen import Version
     from toolkit.website.paper import Paper
 
 
@@ -47,6 +48,7 @@ class Material:
         probe_figures: study → how certain its probe's figures are, in the rows of `probe_intervals`; computed
             where single tasks' figures allow it and the study holds none.
         paper: the tables and figures of the paper that the studies come from.
+        versions: frozen versions that lie beside the current site.
     """
 
     cases: tuple[Case, ...]
@@ -56,6 +58,7 @@ class Material:
     front: Front | None = None
     probe_figures: Mapping[str, Sequence[Row]] = field(default_factory=dict)
     paper: Paper | None = None
+    versions: tuple[Version, ...] = ()
 
     def verifications_of(self, case: Case) -> Sequence[Verification]:
         """Return what can be said of a study's registration."""

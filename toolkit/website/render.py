@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import toolkit
 from toolkit.website.environment import environment
 from toolkit.website.navigation import navigation
-from toolkit.website.pages import home, luck, paper, probe, rule
+from toolkit.website.pages import data, home, luck, paper, probe, rule, theory, versions
+from toolkit.website.policy import POLICY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -15,20 +16,23 @@ if TYPE_CHECKING:
     from toolkit.website.material import Material
     from toolkit.website.page import Page
 
-MAKERS = (home, rule, probe, luck, paper)
+MAKERS = (home, rule, probe, luck, theory, paper, data)
 
 
-def render(material: Material, progress: Callable[[str], None]) -> dict[str, str]:
+def render(material: Material, progress: Callable[[str], None], frozen: str = "") -> dict[str, str]:
     """Return every page's text by its name.
 
     Args:
         material: what the site is made of.
         progress: called with the name of each page.
+        frozen: the version that the pages are frozen as; empty for the current ones.
     """
     templates = environment()
     listed = list(all_pages(material))
     shared: dict[str, Any] = {
         "version": toolkit.__version__,
+        "policy": POLICY,
+        "frozen": frozen,
         "menu": navigation(material, {page.name for page in listed}),
         "site_title": material.front.title if material.front else "Registered outcomes",
         "names": {page.name for page in listed},
@@ -43,5 +47,9 @@ def render(material: Material, progress: Callable[[str], None]) -> dict[str, str
 
 def all_pages(material: Material) -> Iterator[Page]:
     """Yield every page, the front page first."""
+    names = set()
     for maker in MAKERS:
-        yield from maker.pages(material)
+        for page in maker.pages(material):
+            names.add(page.name)
+            yield page
+    yield from versions.pages(material, names)

@@ -226,7 +226,7 @@ def test_an_error_is_a_document_with_json(toolkit: Callable[..., Result], copy: 
         (("verify-prereg", "nobody"), 2, "no registration 'nobody'"),
         (("sql", "SELECT"), 2, "DuckDB refused the query"),
         (("sql", "FROM runs", "--csv", "--json"), 2, "exclude each other"),
-        (("site", "check", "--folder", "/nowhere"), 3, "cannot be read"),
+        (("site", "check", "--folder", "/nowhere"), 3, "no site is here"),
         (("nothing",), 2, "No such command"),
         (("decide", "--nothing"), 2, "No such option"),
     ],
@@ -542,4 +542,4 @@ def test_a_stale_site_is_found(toolkit: Callable[..., Result], tmp_path: Path) -
     page.write_text(page.read_text().replace("miss", "pass"))
     result = toolkit("site", "check", "--folder", tmp_path / "site")
     assert result.code == 1
-    assert "published/H2a.html" in result.err
+    assert "published/H2a.html" in result.out

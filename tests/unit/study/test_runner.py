@@ -102,7 +102,7 @@ def test_a_run_goes_on_from_its_newest_checkpoint_alone(cut_off: RunFolder) -> N
 @pytest.mark.parametrize("processes", [1, 2])
 def test_kills_at_random_moments_leave_the_same_bytes(tmp_path: Path, processes: int) -> None:
     moments = random.Random(processes)  # noqa: S311 - moments, not secrets
-    command = [sys.executable, "-m", "tests.unit.study.play_in_a_folder", str(tmp_path), "6", str(processes)]
+    command = [sys.executable, "-m", "tests.unit.study.play_in_a_folder", str(tmp_path), "12", str(processes)]
     for awaited in ("attempt-*", "segment-*", "attempt-*", "segment-*", "segment-*"):
         before = files(tmp_path, awaited)
         with subprocess.Popen(command, cwd=CHECKOUT, stderr=subprocess.DEVNULL) as runner:
@@ -111,11 +111,15 @@ def test_kills_at_random_moments_leave_the_same_bytes(tmp_path: Path, processes:
             time.sleep(moments.random() * 0.03)
             runner.send_signal(signal.SIGKILL)
         assert runner.returncode == -signal.SIGKILL
-    runs = tuple(specification(f"c2-paired-s{seed}", seed=seed) for seed in range(6))
+    runs = tuple(specification(f"c2-paired-s{seed}", seed=seed) for seed in range(12))
     play(tmp_path, runs)
     play(tmp_path / "undisturbed", runs)
     undisturbed = lasting(tmp_path / "undisturbed")
     assert {name: raw for name, raw in lasting(tmp_path).items() if "undisturbed" not in name} == undisturbed
+
+
+# So many runs that a starved test still finds the runner at work.
+MANY = "60"
 
 
 def files(folder: Path, pattern: str) -> int:
@@ -123,7 +127,7 @@ def files(folder: Path, pattern: str) -> int:
 
 
 def test_a_killed_runner_leaves_no_process(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "tests.unit.study.play_in_a_folder", str(tmp_path), "3", "2"]
+    command = [sys.executable, "-m", "tests.unit.study.play_in_a_folder", str(tmp_path), MANY, "2"]
     with subprocess.Popen(command, cwd=CHECKOUT, stderr=subprocess.PIPE) as runner:
         while not files(tmp_path, "segment-000") and runner.poll() is None:
             time.sleep(0.005)
@@ -133,7 +137,7 @@ def test_a_killed_runner_leaves_no_process(tmp_path: Path) -> None:
 
 
 def test_an_interrupt_at_the_keyboard_ends_all_processes_and_loses_nothing(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "tests.unit.study.play_in_a_folder", str(tmp_path), "3", "2"]
+    command = [sys.executable, "-m", "tests.unit.study.play_in_a_folder", str(tmp_path), MANY, "2"]
     with subprocess.Popen(
         command, cwd=CHECKOUT, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as runner:

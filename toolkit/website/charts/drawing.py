@@ -87,7 +87,7 @@ def drawn_once(make: Callable[P, Chart | None]) -> Callable[P, Chart | None]:
         kept = _folder() / name
         try:
             document = json.loads(kept.read_text(encoding="utf-8"))
-            return Chart(**document) if document else None
+            return None if document is None else Chart(**document)
         except (OSError, ValueError, TypeError):
             chart = make(*args, **kwargs)
         with suppress(IncompleteError):  # a home that cannot be written makes the next build slower

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from toolkit.decisions.provenance import rows_query
 from toolkit.registers.query import Answer, asking
 from toolkit.website.drawings import rule_charts
+from toolkit.website.evidence import evidence_of
+from toolkit.website.formulas import formula
 from toolkit.website.page import Page, rule_page
 from toolkit.website.views import decision_view
 
@@ -36,6 +38,9 @@ def pages(material: Material) -> Iterator[Page]:
                     f"study {case.study.name}",
                     {
                         "study": case.study.name,
+                        "verifications": material.verifications_of(case),
+                        "code_version": case.study.manifest.code_version,
+                        "rows_sha256": case.study.manifest.logical_sha256,
                         "is_summary": case.study.is_summary,
                         "rules": rules,
                         **_rule_page(case, decision, ask, material.probe_figures.get(case.study.name, ())),
@@ -56,6 +61,7 @@ def _rule_page(case: Case, decision: Decision, ask: Ask, figures: Iterable[Row])
         "secondary": [{"title": estimate.title, **document} for estimate, document in secondary],
         "charts": rule_charts(case, decision, figures),
         "endpoints": [_rows(case, endpoint, ask) for endpoint in endpoints],
+        "evidence": evidence_of(case, decision),
         "amendment": amendments[change.amendment] if change else None,
         "added": amendments[change.added_by] if change and change.added_by else None,
         "first": change.first if change else None,
@@ -65,7 +71,8 @@ def _rule_page(case: Case, decision: Decision, ask: Ask, figures: Iterable[Row])
 
 def _rows(case: Case, endpoint: Endpoint, ask: Ask) -> dict[str, Any]:
     query = rows_query(endpoint, case.book.plan)
+    said = {"id": endpoint.id, "title": endpoint.title, "formula": formula(endpoint), "query": query}
     if not case.study.has(endpoint.register):
-        return {"title": endpoint.title, "query": query, "columns": (), "rows": ()}
+        return {**said, "columns": (), "rows": ()}
     answer = ask(query)
-    return {"title": endpoint.title, "query": query, "columns": answer.columns, "rows": answer.rows}
+    return {**said, "columns": answer.columns, "rows": answer.rows}

@@ -25,7 +25,8 @@ export function make<K extends keyof HTMLElementTagNameMap>(
 }
 
 /** The way from this page to the root of the site, as an absolute address: it works from a folder, too. */
-export const root: string = new URL(".", element("script[src$='site.js']", HTMLScriptElement).src).href;
+export const root: string =
+  typeof document === "undefined" ? "" : new URL(".", element("script[src$='site.js']", HTMLScriptElement).src).href;
 
 const loading = new Map<string, Promise<void>>();
 

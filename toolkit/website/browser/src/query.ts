@@ -1,1 +1,190 @@
-export {};
+/** The SQL box: a question to a study's registers, answered in the reader's browser. */
+
+import { block, element, make } from "./page";
+import { type RegisterTable, catalogue, columnsOf } from "./registers";
+import { type Answer, ask, csv, shown } from "./sql";
+
+interface Example {
+  title: string;
+  sql: string;
+}
+
+interface Asked {
+  study: string;
+  examples: Example[];
+}
+
+const SHOWN_ROWS = 500;
+const LONGEST_CELL = 400;
+
+function start(): void {
+  const box = element("#sql", HTMLElement);
+  const form = element("form", HTMLFormElement, box);
+  const study = element("select", HTMLSelectElement, box);
+  const text = element("textarea", HTMLTextAreaElement, box);
+  const run = element("button[type=submit]", HTMLButtonElement, box);
+  const stop = element("button.stop", HTMLButtonElement, box);
+  const save = element("button.save", HTMLButtonElement, box);
+  const status = element("[role=status]", HTMLElement, box);
+  const output = element(".answer-rows", HTMLElement, box);
+  const offered = element(".examples", HTMLElement, box);
+  const asked = block<Asked[]>("#sql-examples");
+  let stopping = new AbortController();
+  let answered: Answer | null = null;
+
+  const say = (words: string, wrong = false): void => {
+    status.textContent = words;
+    status.classList.toggle("wrong", wrong);
+  };
+
+  const choose = (): void => {
+    const examples = asked.find((entry) => entry.study === study.value)?.examples ?? [];
+    offered.replaceChildren(
+      ...examples.map((example) => {
+        const button = make("button", { text: example.title });
+        button.type = "button";
+        button.addEventListener("click", () => {
+          text.value = example.sql;
+          void answer();
+        });
+        return button;
+      }),
+    );
+  };
+
+  /** Run what the box holds. */
+  async function answer(): Promise<void> {
+    stopping.abort();
+    const mine = new AbortController();
+    stopping = mine;
+    const began = performance.now();
+    const name = study.value;
+    answered = null;
+    run.disabled = true;
+    stop.hidden = false;
+    save.hidden = true;
+    output.replaceChildren();
+    say("Reading …");
+    remember(name, text.value);
+    try {
+      const tables: Record<string, RegisterTable> = await catalogue(name);
+      const told = (read: number): void => {
+        if (stopping === mine) say(`${count(read, "row")} read …`);
+      };
+      const got = await ask(text.value, tables, (entry, columns) => columnsOf(name, entry, columns), told, mine.signal);
+      if (stopping !== mine) return;
+      answered = got;
+      output.replaceChildren(drawn(got));
+      save.hidden = got.rows.length === 0;
+      const some = got.rows.length > SHOWN_ROWS ? `, the first ${SHOWN_ROWS} shown` : "";
+      const proven = got.checked
+        ? "each file's SHA-256 is the manifest's"
+        : "not checked: this browser hashes nothing on a page from this address";
+      const seconds = ((performance.now() - began) / 1000).toFixed(2);
+      const read = got.filesRead
+        ? `${count(got.rowsRead, "row")} of ${count(got.filesRead, "file")} read in ${seconds} s; ${proven}`
+        : "No file was read: the manifest says it";
+      say(`${count(got.rows.length, "row")}${some}. ${read}.`);
+    } catch (error) {
+      if (stopping === mine) say(error instanceof Error ? error.message : String(error), true);
+    } finally {
+      if (stopping === mine) {
+        run.disabled = false;
+        stop.hidden = true;
+      }
+    }
+  }
+
+  /** Take study and query from the address, as another page may give them. */
+  const recall = (): boolean => {
+    const given = new URLSearchParams(location.hash.slice(1));
+    const sql = given.get("sql");
+    if (sql === null) return false;
+    const named = given.get("study");
+    if (named !== null && asked.some((entry) => entry.study === named)) study.value = named;
+    choose();
+    text.value = sql;
+    box.scrollIntoView();
+    void answer();
+    return true;
+  };
+
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    void answer();
+  });
+  text.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+      event.preventDefault();
+      void answer();
+    }
+  });
+  study.addEventListener("change", () => {
+    choose();
+    text.value = asked.find((entry) => entry.study === study.value)?.examples[0]?.sql ?? "";
+  });
+  stop.addEventListener("click", () => {
+    stopping.abort();
+    say("Stopping …");
+  });
+  save.addEventListener("click", () => {
+    if (answered) download(`${study.value}.csv`, csv(answered));
+  });
+  window.addEventListener("hashchange", recall);
+  box.hidden = false;
+  if (!recall()) choose();
+}
+
+/** Keep study and query in the address, so that it can be shared. */
+function remember(study: string, sql: string): void {
+  const hash = `#${new URLSearchParams({ study, sql }).toString()}`;
+  if (hash !== location.hash) history.replaceState(null, "", hash);
+}
+
+function count(number: number, what: string): string {
+  return `${number.toLocaleString("en")} ${what}${number === 1 ? "" : "s"}`;
+}
+
+/** The first rows of an answer as a table; values are text. */
+function drawn(answer: Answer): HTMLElement {
+  const head = make("tr", {
+    children: answer.columns.map((column) => {
+      const cell = make("th", { text: column });
+      cell.scope = "col";
+      return cell;
+    }),
+  });
+  const body = answer.rows.slice(0, SHOWN_ROWS).map((row) =>
+    make("tr", {
+      children: row.map((value) => {
+        const whole = shown(value);
+        const short = whole.length > LONGEST_CELL ? `${whole.slice(0, LONGEST_CELL)}…` : whole;
+        const isNumber = typeof value === "number" || typeof value === "bigint";
+        return make("td", { text: short, class: isNumber ? "num" : value === null ? "null" : "" });
+      }),
+    }),
+  );
+  const table = make("table", {
+    class: "rows",
+    children: [make("thead", { children: [head] }), make("tbody", { children: body })],
+  });
+  const holder = make("div", { class: "scroll", children: [table] });
+  holder.tabIndex = 0;
+  holder.setAttribute("role", "region");
+  holder.setAttribute("aria-label", "Answer");
+  return holder;
+}
+
+/** Hand a text to the reader as a file. */
+function download(name: string, content: string): void {
+  const address = URL.createObjectURL(new Blob([content], { type: "text/csv" }));
+  const link = make("a");
+  link.href = address;
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(address), 10_000);
+}
+
+/** For tests: the same functions, without a page. */
+(globalThis as Record<string, unknown>)["toolkitQuery"] = { ask, catalogue, columnsOf, csv, shown };
+if (typeof document !== "undefined") start();

@@ -1,0 +1,81 @@
+"""One browser and one served site for all tests in the browser; both end with them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.browser.site import Served, Watch, served
+from tests.conftest import CHECKOUT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from playwright.sync_api import Browser, Page
+
+DEBIAN = "/usr/bin/chromium"
+ARTEFACTS = "TOOLKIT_ARTEFACTS"
+
+
+def missing(what: str) -> None:
+    """Fail where everything has to be there, and skip elsewhere."""
+    if os.environ.get("CI"):
+        pytest.fail(what)
+    pytest.skip(what)
+
+
+# As long as tests of this folder run: the loop that the browser is spoken with would be in the way of others.
+@pytest.fixture(scope="package")
+def chromium() -> Iterator[Browser]:
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        missing("the tests in the browser need Playwright: pip install playwright axe-playwright-python")
+    place = shutil.which("chromium") or DEBIAN
+    if not Path(place).exists():
+        missing("the tests in the browser need Chromium: apt-get install chromium")
+    with sync_playwright() as playwright:
+        # Its sandbox needs rights that containers do not give; it opens this project's pages alone.
+        browser = playwright.chromium.launch(executable_path=place, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="package")
+def site() -> Iterator[Served]:
+    """Return the shipped site; another test proves that it is what a build gives."""
+    with served(CHECKOUT / "site") as whole:
+        yield whole
+
+
+@pytest.fixture(scope="package")
+def artefacts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of pictures, which people look at."""
+    named = os.environ.get(ARTEFACTS)
+    folder = Path(named) if named else tmp_path_factory.mktemp("pictures")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@pytest.fixture
+def open_page(chromium: Browser) -> Iterator[Callable[..., Page]]:
+    """Return what opens a page in a context of its own: width, height, and whatever a context takes."""
+    contexts = []
+
+    def opened(width: int = 1280, height: int = 900, **options: object) -> Page:
+        context = chromium.new_context(viewport={"width": width, "height": height}, **options)
+        contexts.append(context)
+        return context.new_page()
+
+    yield opened
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture
+def watch(site: Served) -> Watch:
+    return Watch(site.address)

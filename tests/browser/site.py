@@ -1,0 +1,111 @@
+"""A site as the tests in the browser see it: served as in the world, and watched while it loads."""
+
+from __future__ import annotations
+
+import re
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from toolkit.website.server import SiteServer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from playwright.sync_api import ConsoleMessage, Page, Request, Response
+
+BASE = "/below/some/path/"
+# A violation is an event, and not in every browser a message.
+WATCH = """
+document.addEventListener("securitypolicyviolation", (e) =>
+  console.error(`policy: ${e.violatedDirective} ${e.blockedURI} ${e.sourceFile}:${e.lineNumber}`));
+"""
+KIND = re.compile(rb'<body data-kind="([\w-]+)"')
+
+
+@dataclass(frozen=True)
+class Served:
+    """A site on this machine's loopback.
+
+    Args:
+        folder: of its files.
+        address: of its front page, with a slash at the end.
+    """
+
+    folder: Path
+    address: str
+
+    @property
+    def names(self) -> list[str]:
+        """Return the names of all current pages, the front page first."""
+        names = (path.relative_to(self.folder).as_posix() for path in self.folder.rglob("*.html"))
+        return sorted(names, key=lambda name: (name != "index.html", name))
+
+    def url(self, name: str) -> str:
+        return self.address + quote(name)
+
+    def kinds(self) -> dict[str, str]:
+        """Return the largest page of each kind: the hardest to show well."""
+        largest: dict[str, str] = {}
+        for name in sorted(self.names, key=lambda name: (self.folder / name).stat().st_size):
+            match = KIND.search((self.folder / name).read_bytes())
+            assert match, name
+            largest[match[1].decode()] = name
+        return dict(sorted(largest.items()))
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[Served]:
+    """Serve a folder below a path, as it may lie anywhere."""
+    server = SiteServer(folder, 0, BASE)
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+    thread.start()
+    try:
+        yield Served(folder, server.address)
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@dataclass
+class Watch:
+    """Everything that went wrong on a page, in words.
+
+    Args:
+        origin: where requests may go.
+    """
+
+    origin: str
+    wrong: list[str] = field(default_factory=list)
+
+    def on(self, page: Page) -> Watch:
+        """Begin to watch."""
+        page.add_init_script(WATCH)
+        page.on("console", self._said)
+        page.on("pageerror", lambda error: self.wrong.append(f"{page.url}: {error}"))
+        page.on("request", self._asked)
+        page.on("response", self._answered)
+        page.on("requestfailed", self._failed)
+        page.on("dialog", lambda dialog: (self.wrong.append(f"dialog {dialog.message}"), dialog.dismiss()))
+        return self
+
+    def _said(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            self.wrong.append(f"{message.location.get('url')}: {message.type}: {message.text}")
+
+    def _asked(self, request: Request) -> None:
+        if not request.url.startswith((self.origin, "data:", "blob:" + self.origin)):
+            self.wrong.append(f"asked for {request.url}")
+
+    def _answered(self, response: Response) -> None:
+        if response.status >= 400:
+            self.wrong.append(f"{response.status} {response.url}")
+
+    def _failed(self, request: Request) -> None:
+        # The next page is opened while this one still loads what it draws with: that is no failure.
+        if request.failure != "net::ERR_ABORTED":
+            self.wrong.append(f"{request.failure} {request.url}")

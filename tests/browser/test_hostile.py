@@ -1,0 +1,89 @@
+"""Text that others wrote is shown as text: nothing of it runs, and nothing of it breaks a page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.browser.hostile import ATTACKS, CANARY, hostile_home
+from tests.browser.site import Served, Watch, served
+from tests.conftest import run, snapshot
+from toolkit.places import HOME_VARIABLE
+from toolkit.website.links import check_links
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from playwright.sync_api import Browser, Page
+
+LOOK = f"""() => ({{
+  ran: window.{CANARY},
+  wide: document.documentElement.scrollWidth > window.innerWidth,
+  found: document.querySelectorAll("img[src='x'], [onload], [onerror], [onfocus], base").length,
+  text: document.body.textContent,
+}})"""
+
+
+@pytest.fixture(scope="module")
+def attacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    home = hostile_home(tmp_path_factory.mktemp("hostile"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(HOME_VARIABLE, str(home))
+        result = run("site", "build")
+    assert result.code == 0, result.err
+    with served(home / "site") as site:
+        yield site
+
+
+@pytest.fixture(scope="module")
+def loaded(chromium: Browser, attacked: Served) -> tuple[list[str], dict[str, dict[str, object]]]:
+    """Load every page on a phone, and return what went wrong and what every page holds."""
+    page = chromium.new_page(viewport={"width": 390, "height": 844})
+    watch = Watch(attacked.address).on(page)
+    read = {}
+    for name in attacked.names:
+        page.goto(attacked.url(name), wait_until="load")
+        read[name] = page.evaluate(LOOK)
+    page.close()
+    return watch.wrong, read
+
+
+Loaded = tuple[list[str], dict[str, dict[str, object]]]
+
+
+def test_no_page_runs_what_a_text_says(loaded: Loaded) -> None:
+    assert [name for name, page in loaded[1].items() if page["ran"] or page["found"]] == []
+
+
+def test_no_page_complains_or_asks_anybody_else(loaded: Loaded) -> None:
+    assert loaded[0] == []
+
+
+def test_no_text_makes_a_page_wider_than_a_phone(loaded: Loaded) -> None:
+    assert [name for name, page in loaded[1].items() if page["wide"]] == []
+
+
+@pytest.mark.parametrize("attack", ATTACKS[:9])
+def test_markup_is_shown_as_text(loaded: Loaded, attack: str) -> None:
+    assert [name for name, page in loaded[1].items() if attack in str(page["text"])] != []
+
+
+def test_every_reference_still_leads_to_a_file_of_the_site(attacked: Served) -> None:
+    files = snapshot(attacked.folder)
+    assert [str(finding) for finding in check_links(files)] == []
+
+
+def test_no_file_lies_outside_the_site(attacked: Served) -> None:
+    assert {path.name for path in attacked.folder.parent.iterdir()} == {"prereg", "registers", "site"}
+
+
+def test_scripts_draw_on_hostile_pages_as_well(open_page: Callable[..., Page], attacked: Served) -> None:
+    page = open_page()
+    watch = Watch(attacked.address).on(page)
+    for name in attacked.kinds().values():
+        page.goto(attacked.url(name))
+        page.evaluate("scrollTo(0, document.body.scrollHeight)")
+        page.wait_for_load_state("networkidle")
+        assert page.evaluate(LOOK)["ran"] is None, name
+    assert watch.wrong == []

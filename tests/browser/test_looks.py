@@ -1,0 +1,48 @@
+"""How pages look: pictures for people, and what a machine can say of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from playwright.sync_api import Page
+
+    from tests.browser.site import Served
+
+PHONE, DESKTOP = (390, 844), (1280, 900)
+LOOKS: dict[str, tuple[tuple[int, int], dict[str, Any]]] = {
+    "phone": (PHONE, {"has_touch": True, "is_mobile": True}),
+    "desktop": (DESKTOP, {}),
+    "dark": (DESKTOP, {"color_scheme": "dark"}),
+    "print": ((794, 1123), {}),
+}
+# As much of a long page as anybody looks at.
+TALLEST = 3000
+WIDTHS = "() => [document.documentElement.scrollWidth, window.innerWidth]"
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_pages_keep_to_the_width_of_their_screen(
+    open_page: Callable[..., Page], site: Served, artefacts: Path, look: str
+) -> None:
+    """And pictures of them are kept, for people to look at."""
+    (width, height), options = LOOKS[look]
+    page = open_page(width, height, **options)
+    if look == "print":
+        page.emulate_media(media="print")
+    wide = {}
+    for kind, name in site.kinds().items():
+        page.goto(site.url(name))
+        found, there = page.evaluate(WIDTHS)
+        if found > there:
+            wide[name] = (found, there)
+        tall = min(page.evaluate("document.documentElement.scrollHeight"), TALLEST)
+        box = {"x": 0, "y": 0, "width": width, "height": max(tall, height)}
+        page.screenshot(path=artefacts / f"{kind}-{look}.png", full_page=True, clip=box)
+    print(f"pictures: {artefacts}")
+    assert wide == {}

@@ -1,0 +1,127 @@
+"""Every page loads: no error, nothing against its policy, nothing from elsewhere, no link to nowhere."""
+
+from __future__ import annotations
+
+import gzip
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+import pytest
+
+from tests.browser.site import Served, Watch
+from toolkit.website.budgets import HOME_WITH_SCRIPTS, HOME_WITHOUT_SCRIPTS, LARGEST_PAGE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from playwright.sync_api import Page, Response
+
+    OpenPage = Callable[..., Page]
+
+# What a browser makes of every reference, and everything that a fragment can name.
+READ = """() => ({
+  links: [...document.querySelectorAll("a[href], link[href], script[src], img[src]")]
+    .map((e) => e.href || e.src),
+  ids: [...document.querySelectorAll("[id]")].map((e) => e.id),
+})"""
+DRAWN = "() => document.querySelector('figure.chart .plot > div > svg')"
+
+
+@pytest.fixture(scope="module")
+def seen(chromium: object, site: Served) -> tuple[list[str], dict[str, dict[str, list[str]]]]:
+    """Load every page once, and return what went wrong and what every page refers to."""
+    page = chromium.new_page()  # type: ignore[attr-defined]
+    watch = Watch(site.address).on(page)
+    read = {}
+    for name in site.names:
+        page.goto(site.url(name), wait_until="load")
+        read[name] = page.evaluate(READ)
+    page.close()
+    return watch.wrong, read
+
+
+def test_every_page_loads_without_a_word_of_complaint_and_asks_nobody_else(
+    seen: tuple[list[str], object], site: Served
+) -> None:
+    assert len(site.names) > 40
+    assert seen[0] == []
+
+
+def test_every_link_leads_to_a_file_and_every_fragment_to_an_id(
+    seen: tuple[object, dict[str, dict[str, list[str]]]], site: Served
+) -> None:
+    _, read = seen
+    broken = set()
+    for name, page in read.items():
+        for link in page["links"]:
+            if link.startswith("data:"):
+                continue
+            place, _, fragment = link.removeprefix(site.address).partition("#")
+            target = unquote(place) or "index.html"
+            if not (site.folder / target).is_file() or (
+                fragment and target in read and unquote(fragment) not in read[target]["ids"]
+            ):
+                broken.add(f"{name}: {link}")
+    assert broken == set()
+
+
+def test_charts_are_drawn_again_by_scripts_without_a_complaint(
+    open_page: OpenPage, site: Served, watch: Watch
+) -> None:
+    page = open_page()
+    watch.on(page)
+    for name in site.kinds().values():
+        page.goto(site.url(name))
+        figures = page.locator("figure.chart:has(.specification)")
+        if figures.count() and figures.first.is_visible():
+            figures.first.scroll_into_view_if_needed()
+            page.wait_for_function(DRAWN)
+        page.evaluate("scrollTo(0, document.body.scrollHeight)")
+    page.wait_for_load_state("networkidle")
+    assert watch.wrong == []
+
+
+def test_pages_work_from_a_folder_as_well(open_page: OpenPage, site: Served) -> None:
+    page, root = open_page(), site.folder.as_uri()
+    watch = Watch(root).on(page)
+    for name in site.kinds().values():
+        page.goto(f"{root}/{name}")
+        figures = page.locator("figure.chart:has(.specification)")
+        if figures.count() and figures.first.is_visible():
+            figures.first.scroll_into_view_if_needed()
+            page.wait_for_function(DRAWN)
+    assert watch.wrong == []
+
+
+def test_without_scripts_the_first_chart_of_every_kind_of_page_is_there(
+    open_page: OpenPage, site: Served
+) -> None:
+    page, shown = open_page(java_script_enabled=False), set()
+    for kind, name in site.kinds().items():
+        page.goto(site.url(name))
+        drawing = page.locator("figure.chart svg:visible").first
+        if page.locator("figure.chart").count():
+            box = drawing.bounding_box()
+            assert box is not None, name
+            assert min(box["width"], box["height"]) > 50, (name, box)
+            shown.add(kind)
+    assert "rule" in shown
+
+
+def test_reading_the_front_page_to_its_end_takes_no_more_than_was_promised(
+    open_page: OpenPage, site: Served
+) -> None:
+    page = open_page()
+    answers: list[Response] = []
+    page.on("response", lambda answer: answers.append(answer))  # noqa: PLW0108 - it takes no built-in
+    page.goto(site.url("index.html"))
+    page.evaluate("scrollTo(0, document.body.scrollHeight)")
+    page.wait_for_load_state("networkidle")
+    sizes = {answer.url: len(gzip.compress(answer.body())) for answer in answers if answer.ok}
+    assert sum(sizes.values()) < HOME_WITH_SCRIPTS
+    assert sum(size for url, size in sizes.items() if not url.endswith(".js")) < HOME_WITHOUT_SCRIPTS
+
+
+def test_no_page_is_larger_than_was_promised(site: Served) -> None:
+    sizes = {name: (site.folder / name).stat().st_size for name in site.names}
+    assert {name: size for name, size in sizes.items() if size >= LARGEST_PAGE} == {}

@@ -1,0 +1,204 @@
+"""`toolkit site`: frozen versions, the zip, the checks, and the server, as commands."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import urllib.request
+import zipfile
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.conftest import CHECKOUT, Result, run, snapshot
+from toolkit.places import HOME_VARIABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a home with the smallest study that has runs: its site is built in a moment."""
+    home = tmp_path_factory.mktemp("home")
+    for name in ("registers/published", "prereg/paired-rollouts"):
+        shutil.copytree(CHECKOUT / name, home / name)
+    return home
+
+
+@pytest.fixture(autouse=True)
+def at_home(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(HOME_VARIABLE, str(small))
+
+
+@pytest.fixture(scope="module")
+def once(small: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a site with two frozen versions."""
+    site = tmp_path_factory.mktemp("built") / "site"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(HOME_VARIABLE, str(small))
+        for name in ("v1.0.0", "v1.1.0"):
+            result = run("site", "build", "--out", site, "--freeze", name)
+            assert result.code == 0, result.err
+    return site
+
+
+@pytest.fixture
+def site(once: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(once, tmp_path / "site")
+
+
+def test_a_frozen_page_says_that_it_is_one_and_names_the_current_page(site: Path) -> None:
+    text = (site / "v1.0.0" / "published" / "H2a.html").read_text(encoding="utf-8")
+    assert "Frozen version v1.0.0" in text
+    assert 'href="../../published/H2a.html"' in text
+    assert 'href="../../versions.html"' in text
+
+
+def test_a_current_page_does_not_say_that_it_is_frozen(site: Path) -> None:
+    assert "Frozen version v" not in (site / "published" / "H2a.html").read_text(encoding="utf-8")
+
+
+def test_versions_are_listed_on_a_page_that_every_page_names(site: Path) -> None:
+    text = (site / "versions.html").read_text(encoding="utf-8")
+    assert text.index('href="v1.1.0/index.html"') < text.index('href="v1.0.0/index.html"')
+    assert 'href="../versions.html"' in (site / "published" / "H2a.html").read_text(encoding="utf-8")
+
+
+def test_a_later_build_leaves_what_was_frozen(toolkit: Callable[..., Result], site: Path) -> None:
+    before = snapshot(site)
+    assert toolkit("site", "build", "--out", site).code == 0
+    assert snapshot(site) == before
+
+
+def test_a_site_without_versions_lists_none(toolkit: Callable[..., Result], tmp_path: Path) -> None:
+    assert toolkit("site", "build", "--out", tmp_path / "site").code == 0
+    assert not (tmp_path / "site" / "versions.html").exists()
+    assert "versions.html" not in (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
+
+
+def test_without_a_name_the_version_is_the_toolkits(toolkit: Callable[..., Result], tmp_path: Path) -> None:
+    import toolkit as package
+
+    document = toolkit("site", "build", "--out", tmp_path / "site", "--freeze", "--json").json()
+    assert document["frozen"]["version"] == f"v{package.__version__}"
+    assert (tmp_path / "site" / f"v{package.__version__}" / "index.html").is_file()
+
+
+def test_freezing_under_a_name_with_other_bytes_is_refused(
+    toolkit: Callable[..., Result], site: Path
+) -> None:
+    (listed,) = [site / "v1.0.0" / "FROZEN.sha256"]
+    listed.write_text(listed.read_text().replace("  index.html", "  other.html"))
+    result = toolkit("site", "build", "--out", site, "--freeze", "v1.0.0")
+    assert result.code == 1
+    assert "2 files differ: index.html, other.html" in result.err
+
+
+def test_a_version_cannot_take_a_studys_place(toolkit: Callable[..., Result], site: Path) -> None:
+    assert toolkit("site", "build", "--out", site, "--freeze", "published").code == 2
+
+
+def test_a_page_that_only_frozen_versions_have_says_where_it_stands(
+    toolkit: Callable[..., Result], site: Path
+) -> None:
+    folder = site / "v1.0.0"
+    (folder / "published" / "old.html").write_text("<p>old</p>")
+    listed = (folder / "FROZEN.sha256").read_text()
+    digest = "61a3b5a0a8ed56bba3d1f3a5b3ff8dc5a8a7e9a5c0ea1a4b2f3d7d4d1a0f8b2c"
+    (folder / "FROZEN.sha256").write_text(f"{listed}{digest}  published/old.html\n")
+    assert toolkit("site", "build", "--out", site).code == 0
+    text = (site / "published" / "old.html").read_text(encoding="utf-8")
+    assert 'href="../v1.0.0/published/old.html"' in text
+
+
+def test_a_built_site_has_no_findings(toolkit: Callable[..., Result], site: Path) -> None:
+    result = toolkit("site", "check", "--folder", site, "--json")
+    assert (result.code, result.json()["findings"]) == (0, [])
+    assert result.json()["frozen"] == ["v1.1.0", "v1.0.0"]
+
+
+def test_a_finding_is_a_line(toolkit: Callable[..., Result], site: Path) -> None:
+    (site / "v1.0.0" / "index.html").write_text("changed")
+    (site / "published" / "H3.html").unlink()
+    (site / "stray.html").write_text("<p>stray</p>")
+    result = toolkit("site", "check", "--folder", site)
+    assert result.code == 1
+    lines = result.out.splitlines()
+    assert "v1.0.0/index.html: differs: it is not what FROZEN.sha256 lists" in lines
+    assert "published/H3.html: absent: the registers give it" in lines
+    assert "stray.html: unexpected: the registers do not give it" in lines
+    assert "index.html: broken link: published/H3.html" in lines
+
+
+def test_findings_come_as_json_with_exit_code_1(toolkit: Callable[..., Result], site: Path) -> None:
+    page = site / "published" / "H3.html"
+    page.write_text(page.read_text(encoding="utf-8").replace("</main>", "<script>x()</script></main>"))
+    result = toolkit("site", "check", "--folder", site, "--json")
+    assert result.code == 1
+    assert result.json()["identical"] is False
+    assert {(f["file"], f["kind"]) for f in result.json()["findings"]} == {
+        ("published/H3.html", "differs"),
+        ("published/H3.html", "markup"),
+    }
+
+
+def test_two_zips_of_one_site_are_the_same_and_hold_all_of_it(
+    toolkit: Callable[..., Result], site: Path, tmp_path: Path
+) -> None:
+    for name in ("a.zip", "b.zip"):
+        assert toolkit("site", "build", "--out", site, "--zip", tmp_path / name).code == 0
+    assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
+    with zipfile.ZipFile(tmp_path / "a.zip") as packed:
+        packed.extractall(tmp_path / "unpacked")
+    assert snapshot(tmp_path / "unpacked" / "site") == snapshot(site)
+
+
+def test_a_zip_that_cannot_be_written_is_refused_before_the_site_is_built(
+    toolkit: Callable[..., Result], tmp_path: Path
+) -> None:
+    result = toolkit("site", "build", "--out", tmp_path / "site", "--zip", tmp_path / "no" / "a.zip")
+    assert result.code == 3
+    assert not (tmp_path / "site").exists()
+
+
+def test_an_interrupt_ends_serving_without_a_word(site: Path) -> None:
+    command = [sys.executable, "-m", "toolkit", "site", "serve", "--port", "0", "--base", "/x/", "--json"]
+    with subprocess.Popen(
+        [*command, "--folder", str(site)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        # A shell that runs this in the background would have it ignore interrupts.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
+    ) as process:
+        assert process.stdout is not None
+        text = ""
+        while not text.rstrip().endswith("}"):
+            text += process.stdout.readline()
+        address = json.loads(text)["address"]
+        with urllib.request.urlopen(address, timeout=10) as response:  # noqa: S310 - this machine's
+            assert b"<!doctype html>" in response.read()
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=10)
+    assert (process.returncode, said) == (0, "")
+
+
+def test_a_port_that_is_taken_is_wrong_usage(toolkit: Callable[..., Result], site: Path) -> None:
+    from toolkit.website.server import SiteServer
+
+    taken = SiteServer(site, 0)
+    result = toolkit("site", "serve", "--folder", site, "--port", taken.server_port)
+    taken.server_close()
+    assert result.code == 2
+    assert "cannot be had" in result.err
+
+
+def test_a_folder_without_a_site_is_not_served(toolkit: Callable[..., Result], tmp_path: Path) -> None:
+    assert toolkit("site", "serve", "--folder", tmp_path).code == 3

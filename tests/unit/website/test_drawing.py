@@ -1,0 +1,79 @@
+"""Drawings: accessible, drawn once, the same wherever they were kept."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from toolkit.website.charts import drawing
+from toolkit.website.charts.drawing import Chart, draw, drawn_once
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def bars(*values: int) -> Chart:
+    import altair as alt
+
+    data = alt.Data(values=[{"name": f"<b>{v}</b>", "value": v} for v in values])
+    return draw(alt.Chart(data).mark_bar().encode(x="value:Q", y="name:N"), "Bars & <i>", "Two bars.", 60)
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path / "toolkit" / "charts"
+
+
+def test_a_drawing_has_a_role_a_name_and_a_description() -> None:
+    drawn = ET.fromstring(bars(1, 2).svg)  # noqa: S314 - our own drawing
+    assert drawn.get("role") == "img"
+    assert [drawn.findtext(SVG + name) for name in ("title", "desc")] == ["Bars & <i>", "Two bars."]
+
+
+def test_a_drawing_has_no_inline_style_and_no_script() -> None:
+    assert not re.search(r"\sstyle=|<style|<script|\son\w+=", bars(1).svg)
+
+
+def test_what_was_drawn_is_not_drawn_again(kept: Path) -> None:
+    calls = []
+
+    @drawn_once
+    def make(*values: int) -> Chart | None:
+        calls.append(values)
+        return bars(*values)
+
+    first, again, other = make(1, 2), make(1, 2), make(1, 3)
+    assert first == again != other
+    assert calls == [(1, 2), (1, 3)]
+    assert len(list(kept.glob("*.json"))) == 2
+
+
+def test_a_kept_drawing_that_cannot_be_read_is_drawn_again(kept: Path) -> None:
+    make = drawn_once(bars)
+    first = make(4)
+    for damaged in (b"", b"{", b"[]", b'{"title": 1}', b"\xff"):
+        for path in kept.iterdir():
+            path.write_bytes(damaged)
+        assert make(4) == first
+
+
+def test_a_home_that_cannot_be_written_draws_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "toolkit").write_text("a file where the folder would be", encoding="utf-8")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert drawn_once(bars)(5) == bars(5)
+
+
+def test_other_code_draws_anew(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make = drawn_once(bars)
+    make(6)
+    monkeypatch.setattr(drawing, "_code", lambda: "other code")
+    make(6)
+    assert len(list(kept.glob("*.json"))) == 2

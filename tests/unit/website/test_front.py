@@ -1,0 +1,76 @@
+"""The words of the front page: shown only while the verdicts bear them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.conftest import CHECKOUT
+from toolkit.cli.load import load_cases
+from toolkit.errors import DamagedError
+from toolkit.website.front import read_front
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from toolkit.decisions.case import Case
+
+WORDS = """
+title = "A title"
+question = "A question?"
+order = ["published"]
+[[answer]]
+text = "It missed."
+verdicts = { "published/H2a" = "VERDICT" }
+"""
+
+
+@pytest.fixture(scope="module")
+def cases() -> list[Case]:
+    return load_cases(("published",))
+
+
+def write(folder: Path, text: str) -> Path:
+    (folder / "site.toml").write_text(text, encoding="utf-8")
+    return folder
+
+
+def test_a_project_without_words_has_none(tmp_path: Path, cases: list[Case]) -> None:
+    assert read_front(tmp_path, cases) is None
+
+
+def test_a_sentence_names_the_rules_that_bear_it(tmp_path: Path, cases: list[Case]) -> None:
+    front = read_front(write(tmp_path, WORDS.replace("VERDICT", "miss")), cases)
+    assert front is not None
+    assert [(one.text, one.rests_on) for one in front.answer] == [("It missed.", (("published", "H2a"),))]
+
+
+def test_a_sentence_that_says_another_verdict_is_refused(tmp_path: Path, cases: list[Case]) -> None:
+    with pytest.raises(DamagedError, match="another verdict") as refused:
+        read_front(write(tmp_path, WORDS.replace("VERDICT", "pass")), cases)
+    assert "published/H2a miss" in str(refused.value)
+
+
+def test_a_verdict_of_a_study_that_is_not_here_is_not_said(tmp_path: Path, cases: list[Case]) -> None:
+    front = read_front(write(tmp_path, WORDS.replace("published/H2a", "elsewhere/H2a")), cases)
+    assert front is not None
+    assert front.answer == ()
+
+
+@pytest.mark.parametrize("text", ["title =", "title = 'a'", WORDS.replace("verdicts", "verdict")])
+def test_words_that_cannot_be_read_are_damaged(tmp_path: Path, cases: list[Case], text: str) -> None:
+    with pytest.raises(DamagedError, match="front page cannot be read"):
+        read_front(write(tmp_path, text), cases)
+
+
+def test_the_shipped_words_are_borne_by_the_shipped_verdicts() -> None:
+    front = read_front(CHECKOUT / "cards", load_cases(()))
+    assert front is not None
+    assert len(front.answer) == 3
+
+
+def test_studies_that_the_words_do_not_order_come_last(tmp_path: Path, cases: list[Case]) -> None:
+    front = read_front(write(tmp_path, WORDS.replace("VERDICT", "miss")), cases)
+    assert front is not None
+    assert sorted(["another", "published"], key=front.place) == ["published", "another"]

@@ -1,0 +1,144 @@
+"""The SQL box: the registers that travel with the site answer as DuckDB does, and nothing damaged answers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.unit.website.node import ASSETS, in_node
+from toolkit.registers.query import asking
+from toolkit.registers.study import open_study
+from toolkit.website.examples import examples
+from toolkit.website.material import Material
+from toolkit.website.registers import carried, catalogue_script, register_files, register_script
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from toolkit.places import Home
+    from toolkit.registers.study import Study
+
+ASK = """
+    const answers = [];
+    for (const sql of given.queries) {
+      const tables = await toolkitQuery.catalogue(given.study);
+      try {
+        const read = (entry, columns) => toolkitQuery.columnsOf(given.study, entry, columns);
+        answers.push(await toolkitQuery.ask(sql, tables, read));
+      } catch (error) { answers.push({ error: String(error.message) }); }
+    }
+    return answers;
+"""
+
+
+@pytest.fixture(scope="module")
+def embedded(home: Home) -> Study:
+    return open_study(home.study_folder("embedded"))
+
+
+@pytest.fixture(scope="module")
+def files(embedded: Study, published: Study) -> dict[str, bytes]:
+    return register_files(Material((), (embedded, published)))
+
+
+@pytest.fixture(scope="module")
+def data(files: dict[str, bytes], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder: Path = tmp_path_factory.mktemp("site")
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+    return folder
+
+
+def answers(data: Path, study: Study, queries: list[str], *only: str) -> list[dict[str, Any]]:
+    """Ask a study in Node, with the scripts of some tables, or of those whose names begin so."""
+    names = [
+        register_script(study.name, file)
+        for table in study.tables
+        if carried(study, table.name)
+        for file in study.files(table.name)
+        if not only or any(file.startswith(start) for start in only)
+    ]
+    scripts = [data / catalogue_script(study.name), *(data / name for name in names)]
+    found: list[dict[str, Any]] = in_node(
+        ASK, {"study": study.name, "queries": queries}, ASSETS / "query.js", *scripts
+    )
+    return found
+
+
+def test_every_example_of_the_published_study_answers_as_duckdb_does(data: Path, published: Study) -> None:
+    queries = [example["sql"] for example in examples(published)]
+    assert len(queries) >= 4
+    with asking(published) as ask:
+        for sql, found in zip(queries, answers(data, published, queries), strict=True):
+            expected = ask(sql)
+            assert found["columns"] == list(expected.columns)
+            assert found["rows"] == [[_alike(v) for v in row] for row in expected.rows]
+
+
+def _alike(value: Any) -> Any:
+    """Return what equals a value in JSON: decimals and fractions are doubles there."""
+    return value if value is None or isinstance(value, str | bool) else pytest.approx(float(value))
+
+
+OF_ONE = "FROM episodes WHERE run_id = 'c2-paired-s0'"
+OF_EPISODES = (
+    "SELECT step, task, schedule, schedule_seed, true_success, calls, ended "
+    + OF_ONE
+    + " AND phase = 'final' AND regime = 'clean' ORDER BY task, schedule LIMIT 200",
+    f"SELECT regime, COUNT(*) AS n, SUM(calls) AS calls_made {OF_ONE} GROUP BY regime ORDER BY regime",
+    f"SELECT COUNT(*) AS n {OF_ONE} AND NOT regime = 'clean'",
+    f"SELECT COUNT(*) AS n {OF_ONE.replace('= ', 'IN (')}, 'c2-independent-s0') AND true_success",
+)
+
+
+def test_episodes_of_a_run_answer_as_duckdb_does_and_read_its_files_alone(
+    data: Path, embedded: Study
+) -> None:
+    found = answers(
+        data, embedded, list(OF_EPISODES), "episodes/c2-paired-s0.", "episodes/c2-independent-s0."
+    )
+    with asking(embedded) as ask:
+        for sql, answer in zip(OF_EPISODES, found, strict=True):
+            expected = [[str(v) for v in row] for row in ask(sql).rows]
+            assert [[str(v) for v in row] for row in answer["rows"]] == expected
+            assert answer["checked"] is True
+    assert [answer["filesRead"] for answer in found] == [1, 1, 1, 2]
+
+
+def test_a_file_that_is_not_the_manifests_answers_nothing(
+    data: Path, published: Study, tmp_path: Path
+) -> None:
+    names = [catalogue_script("published"), register_script("published", next(iter(published.files("runs"))))]
+    scripts = []
+    for at, name in enumerate(names):
+        text = (data / name).read_text(encoding="utf-8")
+        # One letter of base64 deep in the file: other bytes, of the same length.
+        middle = len(text) // 2
+        other = "A" if text[middle] != "A" else "B"
+        scripts.append(tmp_path / f"{at}.js")
+        scripts[-1].write_text(
+            text if at == 0 else text[:middle] + other + text[middle + 1 :], encoding="utf-8"
+        )
+    given = {"study": "published", "queries": ["SELECT run_id FROM runs"]}
+    [found] = in_node(ASK, given, ASSETS / "query.js", *scripts)
+    assert "is not the file that the manifest names" in found["error"]
+
+
+def test_sql_that_the_engine_lacks_is_an_error_in_words(data: Path, published: Study) -> None:
+    queries = [
+        "SELECT LAG(step) OVER (ORDER BY step) FROM evaluations",
+        "SELECT * FROM nothing",
+        "DROP TABLE runs",
+    ]
+    found = answers(data, published, queries)
+    assert "LAG" in found[0]["error"]
+    assert 'Table "nothing" not found' in found[1]["error"]
+    assert "error" in found[2]
+
+
+def test_an_answer_as_csv_quotes_what_would_end_a_cell() -> None:
+    answer = {"columns": ["a,b", "c"], "rows": [['say "x"', None], ["two\nlines", [1, 2]]]}
+    text = in_node("return toolkitQuery.csv(given)", answer, ASSETS / "query.js")
+    assert text == '"a,b",c\r\n"say ""x""",\r\n"two\nlines","[1,2]"\r\n'

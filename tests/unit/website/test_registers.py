@@ -1,0 +1,151 @@
+"""What of the registers travels with the site, and what the data page says of it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from dataclasses import replace
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from toolkit.registers.study import open_study
+from toolkit.registers.vocabulary import ARMS
+from toolkit.website import registers
+from toolkit.website.environment import environment
+from toolkit.website.examples import examples, quoted
+from toolkit.website.material import Material
+from toolkit.website.pages import data, theory
+from toolkit.website.registers import register_files
+
+if TYPE_CHECKING:
+    from toolkit.decisions.case import Case
+    from toolkit.places import Home
+    from toolkit.registers.study import Study
+    from toolkit.website.page import Page
+
+HOSTILE = "</script><script>alert(1)</script>\"'&{{ 7*7 }}\u2028"
+_SCRIPT = re.compile(r'\(globalThis\.toolkitRegisters\?\?=\{\}\)\["([^"]+)"\]=(.*);\n', re.DOTALL)
+
+
+def carried_value(content: bytes) -> tuple[str, Any]:
+    """Return what a script of the registers sets, and to what."""
+    match = _SCRIPT.fullmatch(content.decode())
+    assert match is not None
+    return match[1], json.loads(match[2])
+
+
+def rendered(page: Page) -> str:
+    shared = {"version": "0", "menu": (), "site_title": "t", "names": {page.name}}
+    template = environment().get_template(page.template)
+    return template.render(**shared, page=page, root=page.root, **page.context)
+
+
+@pytest.fixture(scope="module")
+def embedded(home: Home) -> Study:
+    return open_study(home.study_folder("embedded"))
+
+
+def test_a_carried_file_is_the_file_of_the_register(published: Study) -> None:
+    files = register_files(Material((), (published,)))
+    for table in published.tables:
+        for path, name in zip(published.paths(table.name), published.files(table.name), strict=True):
+            key, held = carried_value(files[f"data/published/{name.removesuffix('.parquet')}.js"])
+            assert key == f"published/{name}"
+            assert base64.b64decode(held) == path.read_bytes()
+
+
+def test_the_catalogue_names_every_carried_file_with_the_manifests_digest(published: Study) -> None:
+    key, tables = carried_value(register_files(Material((), (published,)))["data/published.js"])
+    assert key == "published"
+    for table in tables.values():
+        for file in table["files"]:
+            whole = (published.folder / file["file"]).read_bytes()
+            assert file["sha256"] == hashlib.sha256(whole).hexdigest()
+
+
+def test_a_table_above_the_limit_is_not_carried_but_named_with_its_command(
+    published: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = {t.name: registers.table_bytes(published, t.name) for t in published.tables}
+    largest = max(sizes, key=sizes.__getitem__)
+    monkeypatch.setattr(registers, "LARGEST_TABLE", sizes[largest] - 1)
+    files = register_files(Material((), (published,)))
+    assert not any(name.startswith(f"data/published/{largest}/") for name in files)
+    assert largest not in carried_value(files["data/published.js"])[1]
+    [page] = data.pages(Material((), (published,)))
+    text = rendered(page)
+    assert (
+        escape(f'toolkit sql "SELECT * FROM {largest} LIMIT 10" --study published').replace("&quot;", "&#34;")
+        in text
+    )
+
+
+def test_a_file_about_one_run_says_which(embedded: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registers, "LARGEST_TABLE", 200_000)  # luck_share is the largest table below it
+    _, tables = carried_value(register_files(Material((), (embedded,)))["data/embedded.js"])
+    files = tables["luck_share"]["files"]
+    assert {file["run"] for file in files} == {row["run_id"] for row in embedded.rows("luck_share")}
+    assert "run" not in tables["runs"]["files"][0]
+
+
+def test_the_data_page_shows_every_table_and_column_of_every_study(home: Home) -> None:
+    studies = tuple(open_study(home.study_folder(name)) for name in home.studies())
+    [page] = data.pages(Material((), studies))
+    text = rendered(page)
+    for study in studies:
+        assert study.manifest.logical_sha256 in text
+        for table in study.tables:
+            assert f'id="{study.name}-{table.name}"' in text
+            assert study.sha256(table.name) in text
+            for column in table.columns:
+                assert f"<code>{column.name}</code>" in text
+
+
+def test_a_home_with_tasks_alone_has_a_data_page_and_no_theory(home: Home) -> None:
+    material = Material((), (open_study(home.study_folder("task-pools")),))
+    [page] = data.pages(material)
+    assert "FROM task_pools" in rendered(page)
+    assert list(theory.pages(material)) == []
+
+
+def test_a_home_without_a_study_has_no_data_page() -> None:
+    assert list(data.pages(Material(()))) == []
+    assert register_files(Material(())) == {}
+
+
+def test_a_study_in_other_words_than_paired_and_independent_has_no_theory_page(case: Case) -> None:
+    assert [page.name for page in theory.pages(Material((case,)))] == ["theory.html"]
+    words = replace(case.study.manifest, words={"arm": ("greedy", "careful")})
+    foreign = replace(case, study=replace(case.study, manifest=words))
+    assert list(theory.pages(Material((foreign,)))) == []
+
+
+def test_hostile_words_of_a_study_are_text_on_the_data_page(published: Study) -> None:
+    manifest = replace(published.manifest, words={"arm": (*ARMS, HOSTILE)})
+    [page] = data.pages(Material((), (replace(published, manifest=manifest),)))
+    text = rendered(page)
+    assert "<script>alert" not in text
+    assert str(escape("</script><script>alert(1)</script>")) in text
+
+
+def test_hostile_names_of_runs_are_quoted_in_examples(
+    embedded: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named = [{**row, "run_id": HOSTILE} for row in embedded.rows("runs")[:1]]
+    monkeypatch.setattr(type(embedded), "rows", lambda _, table: named if table == "runs" else [])
+    [asked] = [e for e in examples(embedded) if "one run" in e["title"]]
+    assert quoted(HOSTILE) in asked["sql"]
+    assert quoted(HOSTILE).count("'") == HOSTILE.count("'") * 2 + 2
+    [page] = data.pages(Material((), (embedded,)))
+    assert "<script>alert" not in rendered(page)
+
+
+def test_the_theory_page_shows_the_figures_that_the_paper_prints(case: Case) -> None:
+    [page] = theory.pages(Material((case,)))
+    text = rendered(page)
+    for figure in ("0.495000", "0.450000", "0.002615", "0.005845", "0.04956", "0.01367", "0.570"):
+        assert figure in text

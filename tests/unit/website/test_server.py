@@ -1,0 +1,139 @@
+"""Serving the site: its files, below its path, and nothing else."""
+
+from __future__ import annotations
+
+import http.client
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from toolkit.errors import IncompleteError, UsageError
+from toolkit.website.server import SiteServer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    Ask = Callable[..., http.client.HTTPResponse]
+
+CSP = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'"
+)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    folder = tmp_path / "site"
+    (folder / "study").mkdir(parents=True)
+    (folder / "empty").mkdir()
+    for name in (".toolkit-site", "index.html", "study/index.html", "study/a b.html", "site.js", "x.parquet"):
+        (folder / name).write_text(name)
+    (tmp_path / "secret.txt").write_text("secret")
+    (folder / "link.txt").symlink_to(tmp_path / "secret.txt")
+    return folder
+
+
+@pytest.fixture
+def ask(site: Path) -> Iterator[Ask]:
+    server = SiteServer(site, 0, "/some/path")
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+
+    def answer(path: str, method: str = "GET") -> http.client.HTTPResponse:
+        connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=10)
+        connection.request(method, path)
+        response = connection.getresponse()
+        response.text = response.read().decode()  # type: ignore[attr-defined]
+        connection.close()
+        return response
+
+    yield answer
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "kind"),
+    [
+        ("/some/path/", "index.html", "text/html; charset=utf-8"),
+        ("/some/path/index.html?x=1", "index.html", "text/html; charset=utf-8"),
+        ("/some/path/study/", "study/index.html", "text/html; charset=utf-8"),
+        ("/some/path/study/a%20b.html", "study/a b.html", "text/html; charset=utf-8"),
+        ("/some/path/site.js", "site.js", "text/javascript; charset=utf-8"),
+        ("/some/path/x.parquet", "x.parquet", "application/octet-stream"),
+    ],
+)
+def test_a_file_comes_as_what_it_is(ask: Ask, path: str, name: str, kind: str) -> None:
+    response = ask(path)
+    assert (response.status, response.text, response.headers["Content-Type"]) == (200, name, kind)
+
+
+@pytest.mark.parametrize("path", ["/some/path/", "/some/path/absent.html"])
+def test_every_answer_carries_the_policy(ask: Ask, path: str) -> None:
+    headers = ask(path).headers
+    assert headers["Content-Security-Policy"] == CSP
+    assert headers["X-Content-Type-Options"] == "nosniff"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/index.html",
+        "/some/pathindex.html",
+        "/some/path/absent.html",
+        "/some/path/../secret.txt",
+        "/some/path/../../secret.txt",
+        "/some/path/%2e%2e/secret.txt",
+        "/some/path/study/..%2f..%2fsecret.txt",
+        "/some/path/..\\secret.txt",
+        "/some/path/link.txt",
+        "/some/path/.toolkit-site",
+        "/some/path/empty/",
+        "/some/path/index.html/",
+        "/some/path//index.html",
+        "//example.org/x",
+        "/some/path/" + "x" * 5000,
+        "/some/path/a%00b",
+    ],
+)
+def test_nothing_else_is_served(ask: Ask, path: str) -> None:
+    assert ask(path).status == 404
+
+
+@pytest.mark.parametrize(
+    ("path", "target"), [("/some/path", "/some/path/"), ("/some/path/study", "/some/path/study/")]
+)
+def test_a_folder_is_asked_for_with_a_slash(ask: Ask, path: str, target: str) -> None:
+    response = ask(path)
+    assert (response.status, response.headers["Location"]) == (301, target)
+
+
+def test_the_head_alone_is_sent_where_it_is_asked_for(ask: Ask) -> None:
+    response = ask("/some/path/", "HEAD")
+    assert (response.status, response.text, response.headers["Content-Length"]) == (200, "", "10")
+
+
+def test_only_this_machine_is_served(site: Path) -> None:
+    server = SiteServer(site, 0)
+    assert server.server_address[0] == "127.0.0.1"
+    server.server_close()
+
+
+def test_a_port_that_is_taken_is_said_to_be(site: Path) -> None:
+    first = SiteServer(site, 0)
+    with pytest.raises(UsageError, match=f"port {first.server_port} cannot be had"):
+        SiteServer(site, first.server_port)
+    first.server_close()
+
+
+def test_a_folder_without_a_site_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(IncompleteError, match="no site is here"):
+        SiteServer(tmp_path, 0)
+
+
+@pytest.mark.parametrize("base", ["/a b/", "/../", "/a?b/", "/a%20b/", "\\a"])
+def test_a_path_that_is_none_is_refused(site: Path, base: str) -> None:
+    with pytest.raises(UsageError, match="no path"):
+        SiteServer(site, 0, base)

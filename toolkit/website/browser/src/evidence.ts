@@ -1,0 +1,140 @@
+/** What a rule page carries, as `website/evidence.py` writes it. Exact numbers are text. */
+
+import { Fraction } from "./fraction";
+import { Missing, Series, type Value } from "./value";
+
+export interface Absent {
+  missing: string[];
+  not_run: boolean;
+}
+
+/** A number as text, true or false, what is missing, members in order, or nothing. */
+export type Written = string | boolean | null | Absent | { unit: string; members: [string, Written][] };
+
+export interface Criterion {
+  id: string;
+  text: string;
+  test: string;
+  reading: string | null;
+  names: string[];
+}
+
+export interface Rule {
+  kind: "hypothesis" | "prediction" | "gate";
+  joint: boolean;
+  superseded: string;
+  binding: string;
+  readings: string[];
+  open: string;
+  shut: string;
+  estimate: string;
+  interval: string;
+  threshold: string | null;
+  criteria: Criterion[];
+}
+
+export interface Place {
+  arm: string;
+  seed: number;
+  run?: string;
+  missing?: string[];
+  not_run?: boolean;
+}
+
+export interface Endpoint {
+  title: string;
+  register: string;
+  has_register: boolean;
+  outcome: { count: string; of: string } | { figure: string; over: string | null };
+  where: Record<string, string>;
+  expect: Record<string, number>;
+  arms: string[];
+  seeds: number[];
+  runs: Place[];
+  by: "seed" | "run" | "checkpoint" | "pooled" | "row";
+  members: string[];
+  steps: number[];
+  over_steps: "auc" | "mean" | "steps_to_threshold" | "";
+  threshold: string | null;
+  checkpoints: { trajectory: string; step: number }[];
+  unit: string;
+  low: string;
+  high: string;
+  tasks: number;
+  schedules: number;
+}
+
+export interface Ends {
+  low: string;
+  high: string;
+  low_error: string | null;
+  high_error: string | null;
+  source: string;
+  origin: string;
+}
+
+export interface IntervalSpec {
+  endpoint: string;
+  level: string;
+  made: string;
+  resamples: number;
+  crossing: "crossed" | "nested";
+  rng_seed: string;
+  recorded: Ends | Absent;
+}
+
+export interface Recorded {
+  verdict: string;
+  original_verdict: string | null;
+  evidence: string;
+  readings: Record<string, string>;
+  criteria: { id: string; value: Written; holds: boolean | Absent }[];
+  estimate: Written;
+  close_calls: string[];
+}
+
+export interface Document {
+  study: string;
+  rule: string;
+  registration: { name: string; sha256: string };
+  registers: { config: string; sha256: string }[];
+  rules: Record<string, Rule>;
+  endpoints: Record<string, Endpoint>;
+  intervals: Record<string, IntervalSpec>;
+  recorded: Record<string, Recorded>;
+}
+
+export type Row = Record<string, unknown>;
+
+/** A page's evidence: its document, and its rows by register and by endpoint. */
+export interface Evidence {
+  document: Document;
+  rows: ReadonlyMap<string, readonly Row[]>;
+  episodes: ReadonlyMap<string, readonly Row[]>;
+}
+
+/** A member of a table of the document; throws where the document lacks it. */
+export function named<T>(table: Record<string, T>, name: string): T {
+  const found = Object.hasOwn(table, name) ? table[name] : undefined;
+  if (found === undefined) throw new Error(`the page does not carry ${name}`);
+  return found;
+}
+
+/** A written value as a value. */
+export function readValue(written: Written): Value | null {
+  if (written === null || typeof written === "boolean") return written;
+  if (typeof written === "string") return Fraction.read(written);
+  if ("missing" in written) return new Missing(written.missing, written.not_run);
+  return new Series(
+    written.unit,
+    written.members.map(([key, member]) => [key, readValue(member) as Fraction]),
+  );
+}
+
+/** A value as the document writes it. */
+export function writeValue(value: Value | null): Written {
+  if (value === null || typeof value === "boolean") return value;
+  if (value instanceof Fraction) return value.toString();
+  if (value instanceof Missing) return { missing: [...value.reasons], not_run: value.notRun };
+  return { unit: value.unit, members: value.items.map(([key, member]) => [key, writeValue(member)]) };
+}

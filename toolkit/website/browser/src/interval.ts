@@ -1,0 +1,96 @@
+/** Intervals of a rule: made here from the page's episodes, or as recorded where there are none. */
+
+import { type Resampled, bootstrap } from "./bootstrap";
+import { type Counted, countEpisodes } from "./counted";
+import { type Ends, type Evidence, named } from "./evidence";
+import { Fraction } from "./fraction";
+import { Missing } from "./value";
+
+export interface Interval {
+  low: Fraction;
+  high: Fraction;
+  /** Monte Carlo standard errors of the ends; none where they are not known. */
+  errors: readonly [Fraction, Fraction] | null;
+  /** What it was made from here; nothing where it stands as recorded. */
+  from: { counted: Counted; resamples: number; seed: bigint } | null;
+}
+
+/** A choice of the reader; what is left out is as registered. */
+export interface Choice {
+  seed?: bigint;
+  resamples?: number;
+}
+
+type Pause = (done: number) => Promise<void>;
+
+// Beyond this many standard errors, chance is no explanation of a difference (once in 16,000 times).
+const ERRORS = 4;
+
+/** The intervals of a page, by name. */
+export async function intervalsOf(
+  evidence: Evidence,
+  choice: Choice,
+  pause?: Pause,
+): Promise<Map<string, Interval | Missing>> {
+  const made = new Map<string, Interval | Missing>();
+  const counted = new Map<string, Counted>();
+  const specs = Object.entries(evidence.document.intervals);
+  for (const [at, [name, spec]] of specs.entries()) {
+    if ("missing" in spec.recorded) {
+      made.set(name, new Missing(spec.recorded.missing, spec.recorded.not_run));
+      continue;
+    }
+    const episodes = evidence.episodes.get(spec.endpoint);
+    if (!episodes) {
+      made.set(name, asRecorded(spec.recorded));
+      continue;
+    }
+    const endpoint = named(evidence.document.endpoints, spec.endpoint);
+    const whole = counted.get(spec.endpoint) ?? countEpisodes(endpoint, episodes, evidence.rows);
+    counted.set(spec.endpoint, whole);
+    const seed = choice.seed ?? BigInt(spec.rng_seed);
+    const resamples = choice.resamples ?? spec.resamples;
+    const level = Fraction.read(spec.level).toNumber();
+    const how = { crossing: spec.crossing, level, resamples, seed };
+    const share: Pause = async (done) => pause?.((at + done) / specs.length);
+    made.set(name, asMade(await bootstrap(whole.differences, how, share), whole, seed));
+  }
+  return made;
+}
+
+/** An interval as it was recorded. */
+export function asRecorded(ends: Ends): Interval {
+  const errors = [ends.low_error, ends.high_error].map((error) => (error === null ? null : Fraction.read(error)));
+  const [low, high] = errors;
+  return {
+    low: Fraction.read(ends.low),
+    high: Fraction.read(ends.high),
+    errors: low && high ? [low, high] : null,
+    from: null,
+  };
+}
+
+/** How far two intervals lie apart at each end, in standard errors of the difference. */
+export function apart(here: Interval, recorded: Interval): [number, number] {
+  const end = (which: 0 | 1) => {
+    const [a, b] = which === 0 ? [here.low, recorded.low] : [here.high, recorded.high];
+    const difference = a.minus(b).abs().toNumber();
+    const error = (one: Interval) => one.errors?.[which].toNumber() ?? 0;
+    return difference === 0 ? 0 : difference / Math.hypot(error(here), error(recorded));
+  };
+  return [end(0), end(1)];
+}
+
+/** Whether two intervals agree within their Monte Carlo errors. */
+export function agree(here: Interval, recorded: Interval): boolean {
+  return apart(here, recorded).every((errors) => errors <= ERRORS);
+}
+
+function asMade(found: Resampled, counted: Counted, seed: bigint): Interval {
+  return {
+    low: Fraction.ofDouble(found.low),
+    high: Fraction.ofDouble(found.high),
+    errors: [Fraction.ofDouble(found.lowError), Fraction.ofDouble(found.highError)],
+    from: { counted, resamples: found.resamples, seed },
+  };
+}

@@ -1,0 +1,143 @@
+/**
+ * The registers' own Parquet files, read in the reader's browser.
+ *
+ *     const runs = await table("embedded", "runs");
+ *     const episodes = await file("embedded", "episodes/c0-clean-s0.parquet", ["task", "calls"]);
+ *     for (const row of rows(episodes)) row["task"];
+ *
+ * They travel as scripts of the site, which a page may load where it may not fetch: opened from a folder. Each is
+ * held against the SHA-256 of the study's manifest before it is read.
+ */
+
+import { decompress } from "fzstd";
+import { parquetMetadata, parquetRead, type Compressors, type FileMetaData } from "hyparquet";
+import { load } from "./page";
+
+/** A value of a register: whole numbers of 64 bits are bigint, decimals numbers, times Date, lists arrays. */
+export type Value = string | number | bigint | boolean | Date | null | Value[];
+export type Row = Record<string, Value>;
+
+/** One file of a table, as the study's manifest names it. */
+export interface RegisterFile {
+  file: string;
+  sha256: string;
+  bytes: number;
+  rows: number;
+  /** The one run that the file is about, where that is known. */
+  run?: string | null;
+}
+
+export interface RegisterTable {
+  rows: number;
+  columns: string[];
+  files: RegisterFile[];
+}
+
+/** Columns of one or more files, a list a column, all of one length. */
+export interface Columns {
+  rows: number;
+  columns: Record<string, Value[]>;
+  /** Whether the bytes were held against the manifest: a browser hashes only pages from a folder, localhost, https. */
+  checked: boolean;
+}
+
+interface Opened {
+  bytes: ArrayBuffer;
+  metadata: FileMetaData;
+  checked: boolean;
+  columns: Map<string, Value[]>;
+}
+
+const compressors: Compressors = { ZSTD: (input, length) => decompress(input, new Uint8Array(length)) };
+const opened = new Map<string, Promise<Opened>>();
+
+/** What the scripts of the registers leave: a catalogue by study, a file in base64 by study and path. */
+const left = (): Record<string, unknown> => ((globalThis as Record<string, unknown>)["toolkitRegisters"] ??= {}) as Record<string, unknown>;
+
+/** The tables of a study that this site carries, by name. */
+export async function catalogue(study: string): Promise<Record<string, RegisterTable>> {
+  if (!(study in left())) await load(`data/${study}.js`);
+  return left()[study] as Record<string, RegisterTable>;
+}
+
+/** Columns of one file of a study; all of them where none are named. */
+export async function file(study: string, path: string, columns?: string[]): Promise<Columns> {
+  for (const table of Object.values(await catalogue(study))) {
+    const entry = table.files.find((known) => known.file === path);
+    if (entry) return columnsOf(study, entry, columns ?? table.columns);
+  }
+  throw new Error(`this site does not carry ${path} of ${study}`);
+}
+
+/** Columns of a whole table of a study; all of them where none are named. */
+export async function table(study: string, name: string, columns?: string[]): Promise<Columns> {
+  const known = (await catalogue(study))[name];
+  if (!known) throw new Error(`this site does not carry the table ${name} of ${study}`);
+  const asked = columns ?? known.columns;
+  const parts = await Promise.all(known.files.map((entry) => columnsOf(study, entry, asked)));
+  const joined = asked.map((column) => [column, parts.flatMap((part) => part.columns[column] ?? [])] as const);
+  return { rows: known.rows, columns: Object.fromEntries(joined), checked: parts.every((part) => part.checked) };
+}
+
+/** Columns as rows. */
+export function rows({ rows: count, columns }: Columns): Row[] {
+  const listed = Object.entries(columns);
+  return Array.from({ length: count }, (_, at) =>
+    Object.fromEntries(listed.map(([name, values]) => [name, values[at] ?? null])),
+  );
+}
+
+/** Columns of a file that the catalogue names; what was decoded once is kept. */
+export async function columnsOf(study: string, entry: RegisterFile, columns: string[]): Promise<Columns> {
+  const key = `${study}/${entry.file}`;
+  let promise = opened.get(key);
+  if (!promise) {
+    promise = open(key, entry);
+    opened.set(key, promise);
+    promise.catch(() => opened.delete(key)); // asked again, it is tried again
+  }
+  const held = await promise;
+  const absent = columns.filter((name) => !held.columns.has(name));
+  if (absent.length) await decode(held, absent);
+  return {
+    rows: entry.rows,
+    columns: Object.fromEntries(columns.map((name) => [name, held.columns.get(name) ?? []])),
+    checked: held.checked,
+  };
+}
+
+async function open(key: string, entry: RegisterFile): Promise<Opened> {
+  if (!(key in left())) await load(`data/${key.replace(/\.parquet$/, "")}.js`);
+  const text = left()[key];
+  if (typeof text !== "string") throw new Error(`${key} is not in the script that should carry it`);
+  delete left()[key];
+  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  const found = await sha256(bytes);
+  if (found !== null && found !== entry.sha256) {
+    throw new Error(`${key} is not the file that the manifest names: expected SHA-256 ${entry.sha256}, found ${found}`);
+  }
+  return { bytes: bytes.buffer, metadata: parquetMetadata(bytes.buffer), checked: found !== null, columns: new Map() };
+}
+
+async function decode(held: Opened, names: string[]): Promise<void> {
+  const found = new Map<string, Value[]>(names.map((name) => [name, []]));
+  await parquetRead({
+    file: held.bytes,
+    metadata: held.metadata,
+    columns: names,
+    compressors,
+    utf8: true,
+    onChunk: ({ columnName, columnData, rowStart }) => {
+      const values = found.get(columnName);
+      for (let at = 0; values && at < columnData.length; at += 1) values[rowStart + at] = columnData[at] ?? null;
+    },
+  });
+  for (const [name, values] of found) held.columns.set(name, values);
+}
+
+/** SHA-256 in hexadecimal; null where the browser offers none, as on a plain http address. */
+async function sha256(bytes: Uint8Array<ArrayBuffer>): Promise<string | null> {
+  const subtle = (globalThis.crypto as Crypto | undefined)?.subtle as SubtleCrypto | undefined;
+  if (!subtle) return null;
+  return Array.from(new Uint8Array(await subtle.digest("SHA-256", bytes)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

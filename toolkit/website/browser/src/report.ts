@@ -1,0 +1,197 @@
+/** What was reached here beside what is recorded, for a reader to compare line by line. */
+
+import { restsOnChance, truthWord } from "./agreement";
+import { type Document, named, readValue } from "./evidence";
+import { Fraction } from "./fraction";
+import { type Interval, agree, apart, asRecorded } from "./interval";
+import { make } from "./page";
+import { Missing, Series, type Value } from "./value";
+import type { Reached } from "./workbench";
+
+const LARGEST_COUNT = 1_000_000n;
+const GOOD = ["pass", "met", "holds"];
+const BAD = ["miss", "missed", "does not hold"];
+const MIXED = ["partially_met", "superseded"];
+
+type Cell = string | Node;
+
+/** The result in a sentence, whether all of it is as recorded, and the tables behind it. */
+export function report(document: Document, reached: Reached): { words: string; agrees: boolean; content: Node[] } {
+  const recorded = named(document.recorded, document.rule);
+  const agrees = reached.disagreements.length === 0;
+  const words =
+    `Reached here: ${plain(reached.outcome.verdict)}. Recorded: ${plain(recorded.verdict)}. ` +
+    (agrees ? "They agree, in every criterion." : "THEY DISAGREE: see below.");
+  const content = [
+    ...disagreement(reached),
+    ...notes("Close call here", reached.outcome.closeCalls),
+    ...notes("Close call recorded", recorded.close_calls),
+    ...criteria(document, reached),
+    ...readings(document, reached),
+    ...estimate(document, reached),
+    ...intervals(document, reached),
+    ...read(reached),
+  ];
+  return { words, agrees, content };
+}
+
+function disagreement({ disagreements }: Reached): Node[] {
+  if (!disagreements.length) return [];
+  const items = disagreements.map(({ text }) => make("li", { text: `${text}.` }));
+  const why = disagreements.every(({ byChance }) => byChance)
+    ? "It is a close call: other random numbers turn it."
+    : "Random numbers do not explain this. Please report it, with the address of this page.";
+  const heading = make("p", { children: [make("strong", { text: "What is reached here is not what is recorded." })] });
+  return [make("div", { class: "disagrees", children: [heading, make("ul", { children: items }), make("p", { text: why })] })];
+}
+
+function criteria(document: Document, { outcome }: Reached): Node[] {
+  const recorded = named(document.recorded, document.rule);
+  const rows = outcome.criteria.map(({ criterion, value, holds }, i) => {
+    const there = recorded.criteria[i];
+    const name = make("span", { text: criterion.text });
+    const test = make("code", { text: criterion.test });
+    const reading = criterion.reading ? make("small", { text: ` (reading: ${criterion.reading}) ` }) : "";
+    const cell = make("span", { children: [name, ...(reading ? [reading] : []), make("br"), test] });
+    if (restsOnChance(document, criterion.names)) cell.append(make("br"), make("small", { text: "rests on an interval" }));
+    if (holds instanceof Missing) cell.append(make("br"), make("small", { text: `missing: ${holds.reasons.join("; ")}` }));
+    return [
+      cell,
+      shown(value),
+      shown(there ? readValue(there.value) : null),
+      tag(truthWord(holds)),
+      tag(truthWord(there ? readValue(there.holds) : null)),
+    ];
+  });
+  return [
+    make("h3", { text: "Criteria" }),
+    table(["Criterion", "Value here", "Value recorded", "Here", "Recorded"], rows, "Criteria, here and recorded"),
+  ];
+}
+
+function readings(document: Document, { outcome }: Reached): Node[] {
+  const recorded = named(document.recorded, document.rule);
+  const names = Object.keys(outcome.readings);
+  if (!names.length) return [];
+  const rows = names.map((name) => [name, tag(outcome.readings[name] ?? ""), tag(recorded.readings[name] ?? "")]);
+  return [make("h3", { text: "Readings" }), table(["Reading", "Here", "Recorded"], rows, "Readings, here and recorded")];
+}
+
+function estimate(document: Document, { outcome }: Reached): Node[] {
+  const rule = named(document.rules, document.rule);
+  if (!rule.estimate) return [];
+  const endpoint = named(document.endpoints, rule.estimate);
+  const there = readValue(named(document.recorded, document.rule).estimate);
+  const rows = [[endpoint.title, shown(outcome.estimate), shown(there)]];
+  return [make("h3", { text: "Estimate" }), table(["Mean", "Here", "Recorded"], rows, "Estimate, here and recorded")];
+}
+
+function intervals(document: Document, reached: Reached): Node[] {
+  const rows: Cell[][] = [];
+  for (const [name, spec] of Object.entries(document.intervals)) {
+    const here = reached.intervals.get(name);
+    if (!here || here instanceof Missing || "missing" in spec.recorded) {
+      rows.push([name, here instanceof Missing ? here.reasons.join("; ") : "–", "–", "–"]);
+      continue;
+    }
+    const there = asRecorded(spec.recorded);
+    const level = `${name}, ${Fraction.read(spec.level).toNumber() * 100}%`;
+    const verdict = here.from ? compared(here, there) : "not resampled: taken as recorded";
+    rows.push([level, ends(here), ends(there), verdict]);
+  }
+  if (!rows.length) return [];
+  const made = [...reached.intervals.values()].find((one): one is Interval => !(one instanceof Missing) && !!one.from);
+  const unit = Object.values(document.intervals)[0]?.made ?? "";
+  const note = made?.from
+    ? `Registered: ${unit}. Drawn here: ${made.from.resamples.toLocaleString("en")} resamples from seed ${made.from.seed}, ` +
+      "with another random generator than the recorded ones: the ends agree within their Monte Carlo errors (behind ±), not to the last digit."
+    : `Registered: ${unit}.`;
+  return [
+    make("h3", { text: "Intervals" }),
+    table(["Interval", "Here", "Recorded", "Agreement"], rows, "Intervals, here and recorded"),
+    make("p", { class: "note", text: note }),
+  ];
+}
+
+function compared(here: Interval, there: Interval): string {
+  const far = Math.max(...apart(here, there));
+  const words = agree(here, there) ? "agree" : "DISAGREE";
+  return `${words}: at most ${far.toFixed(1)} standard errors apart`;
+}
+
+function ends({ low, high, errors }: Interval): Node {
+  const end = (value: Fraction, error: Fraction | undefined) =>
+    `${signed(value)}${error ? ` ± ${error.toNumber().toFixed(5)}` : ""}`;
+  return make("span", { class: "num", text: `[${end(low, errors?.[0])}, ${end(high, errors?.[1])}]` });
+}
+
+/** What was read, and that episodes and rows say the same; where they do not, nothing is decided at all. */
+function read({ evidence, intervals }: Reached): Node[] {
+  const rows = [...evidence.rows].map(([register, of]) => `${of.length.toLocaleString("en")} rows of ${register}`);
+  const counted = new Set([...intervals.values()].map((one) => (one instanceof Missing ? undefined : one.from?.counted)));
+  const played = [...counted].filter((one) => one !== undefined);
+  const words = played.map(
+    (one) =>
+      `${one.episodes.toLocaleString("en")} episodes of ${one.places.toLocaleString("en")} evaluations, ` +
+      `${one.successes.toLocaleString("en")} of them successes: their sums are the counts of the rows, each of them`,
+  );
+  return [make("p", { text: `Read: ${[...rows, ...words].join("; ")}.` })];
+}
+
+function notes(label: string, calls: readonly string[]): Node[] {
+  return calls.map((call) =>
+    make("p", { class: "note", children: [make("strong", { text: `${label}: ` }), document.createTextNode(`${call}.`)] }),
+  );
+}
+
+function shown(value: Value | null): Cell {
+  if (value === null || typeof value === "boolean") return "–";
+  if (value instanceof Missing) return "unknown";
+  if (value instanceof Series) {
+    const members = value.items.map(([key, member]) =>
+      make("span", {
+        class: "member",
+        children: [make("span", { class: "key", text: key }), document.createTextNode(" "), asNode(shown(member))],
+      }),
+    );
+    return make("span", { children: members });
+  }
+  const decimal = value.toNumber().toFixed(5);
+  return value.below <= LARGEST_COUNT && value.below > 1n ? `${decimal} (${value})` : decimal;
+}
+
+function signed(value: Fraction): string {
+  const number = value.toNumber();
+  return `${number < 0 ? "" : "+"}${number.toFixed(5)}`;
+}
+
+function tag(word: string): Node {
+  const kind = GOOD.includes(word) ? "good" : BAD.includes(word) ? "bad" : MIXED.includes(word) ? "mixed" : "plain";
+  return make("span", { class: `verdict ${kind}`, text: plain(word) });
+}
+
+function plain(word: string): string {
+  return word.replaceAll("_", " ");
+}
+
+function asNode(cell: Cell): Node {
+  return typeof cell === "string" ? document.createTextNode(cell) : cell;
+}
+
+function table(head: readonly string[], rows: readonly (readonly Cell[])[], label: string): Node {
+  const header = make("tr");
+  for (const text of head) {
+    const cell = make("th", { text });
+    cell.scope = "col";
+    header.append(cell);
+  }
+  const body = rows.map((row) => make("tr", { children: row.map((cell) => make("td", { children: [asNode(cell)] })) }));
+  const whole = make("table", {
+    children: [make("thead", { children: [header] }), make("tbody", { children: body })],
+  });
+  const scroll = make("div", { class: "scroll", children: [whole] });
+  scroll.tabIndex = 0;
+  scroll.setAttribute("role", "region");
+  scroll.setAttribute("aria-label", label);
+  return scroll;
+}

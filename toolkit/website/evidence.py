@@ -1,0 +1,259 @@
+"""What a rule page carries for a reader to decide again: the rule as data, its rows, and what was recorded.
+
+Nothing is computed: it is what the rule book, the registers and the decision hold, in a form that a script
+can read without rounding. Exact numbers are text, as `71/1920` or `-0.03`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from toolkit.decisions.endpoints import Rate
+from toolkit.decisions.interval import Interval
+from toolkit.decisions.kinds import names_in
+from toolkit.decisions.measure import members
+from toolkit.decisions.values import Missing, Series
+from toolkit.website.evidence_tables import Download, episodes_counted, parquet, rows_read
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from fractions import Fraction
+
+    from toolkit.decisions.case import Case
+    from toolkit.decisions.decision import Decision
+    from toolkit.decisions.endpoints import Endpoint
+    from toolkit.decisions.rules import Rule
+    from toolkit.decisions.values import Value
+
+COMPUTED = "computed"
+ROWS = "rows"
+EPISODES = "episodes"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a rule page carries.
+
+    Args:
+        document: rules, endpoints, intervals, and what was recorded, for the script.
+        downloads: the rows, as Parquet.
+        fixed: why intervals stand as they are and are not resampled, each in one sentence.
+    """
+
+    document: dict[str, Any]
+    downloads: tuple[Download, ...]
+    fixed: tuple[str, ...]
+
+    @property
+    def resampled(self) -> bool:
+        """Whether an interval can be resampled from the page."""
+        return any(file.table == EPISODES for file in self.downloads)
+
+
+def evidence_of(case: Case, decision: Decision) -> Evidence:
+    """Return what a rule page carries.
+
+    1. The rule, and the rules that it names.
+    2. Their endpoints, with the run that stands at each place, or why none does.
+    3. Their intervals, with the ends that were recorded.
+    4. The rows of the registers, and the episodes of the intervals that can be resampled.
+
+    Args:
+        case: the study and its registration.
+        decision: the decision of the rule.
+    """
+    below = case.book.names_of(case.book.rule(decision.rule))
+    rules = [rule for name, rule in case.book.rules.items() if name in below | {decision.rule}]  # 1
+    endpoints = [case.book.endpoints[name] for name in decision.endpoints]  # 2
+    runs = {endpoint.id: _runs(case, endpoint) for endpoint in endpoints}
+    intervals = _intervals(case, decision)  # 3
+    downloads = (  # 4
+        *_rows(case, decision.rule, endpoints, runs),
+        *_episodes(case, decision.rule, endpoints, runs, intervals),
+    )
+    document = {
+        "study": case.study.name,
+        "rule": decision.rule,
+        "registration": dict(zip(("name", "sha256"), decision.registration, strict=True)),
+        "registers": [{"config": read.config, "sha256": read.sha256} for read in decision.registers],
+        "rules": {rule.id: _rule(rule) for rule in rules},
+        "endpoints": {e.id: _endpoint(e, runs[e.id], has=case.study.has(e.register)) for e in endpoints},
+        "intervals": {name: _interval(case, name, interval) for name, interval in intervals.items()},
+        "recorded": {rule.id: _recorded(case.engine.decide(rule.id)) for rule in rules},
+    }
+    fixed = tuple(_fixed(name, interval) for name, interval in intervals.items())
+    return Evidence(document, downloads, tuple(text for text in fixed if text))
+
+
+def _intervals(case: Case, decision: Decision) -> dict[str, Interval | Missing]:
+    """Return the interval of a rule and those of the tests that it rests on."""
+    rule = case.book.rule(decision.rule)
+    named = case.book.names_of(rule) | {rule.interval}
+    return {name: case.engine.interval(name) for name in case.book.intervals if name in named}
+
+
+def _runs(case: Case, endpoint: Endpoint) -> dict[tuple[str, int], str | Missing]:
+    if not endpoint.arms or not case.study.has(endpoint.register):
+        return {}
+    rows = case.study.kept("rows as evidence: runs", lambda: case.study.rows("runs"))
+    return case.book.plan.deciding_runs(endpoint, rows)
+
+
+def _named(runs: dict[tuple[str, int], str | Missing]) -> tuple[str, ...]:
+    return tuple(run for run in runs.values() if isinstance(run, str))
+
+
+def _rows(
+    case: Case,
+    rule: str,
+    endpoints: Sequence[Endpoint],
+    runs: dict[str, dict[tuple[str, int], str | Missing]],
+) -> list[Download]:
+    made = []
+    for register in dict.fromkeys(e.register for e in endpoints if case.study.has(e.register)):
+        wanted = {e.id: (e, _named(runs[e.id])) for e in endpoints if e.register == register}
+        table = rows_read(case.study, register, wanted)
+        file = f"{case.study.name}-{rule}-{register}.parquet"
+        made.append(Download(ROWS, register, f"Rows of {register}", file, table.num_rows, parquet(table)))
+    return made
+
+
+def _episodes(
+    case: Case,
+    rule: str,
+    endpoints: Sequence[Endpoint],
+    runs: dict[str, dict[tuple[str, int], str | Missing]],
+    intervals: dict[str, Interval | Missing],
+) -> list[Download]:
+    resampled = {i.endpoint for i in intervals.values() if isinstance(i, Interval) and i.source == COMPUTED}
+    made = []
+    for endpoint in (e for e in endpoints if e.id in resampled):
+        content, rows = episodes_counted(case.study, endpoint, _named(runs[endpoint.id]))
+        file = f"{case.study.name}-{rule}-episodes-{endpoint.id}.parquet"
+        title = f"Episodes of {endpoint.id}, counted by run, step and task"
+        made.append(Download(EPISODES, endpoint.id, title, file, rows, content))
+    return made
+
+
+def _fixed(name: str, interval: Interval | Missing) -> str:
+    """Return why an interval is not resampled here, or nothing."""
+    if isinstance(interval, Missing):
+        return f"There is no interval {name}: {'; '.join(interval.reasons)}."
+    if interval.source != COMPUTED:
+        return f"The interval {name} stands as {interval.source}: the episodes behind it were not published."
+    return ""
+
+
+def _rule(rule: Rule) -> dict[str, Any]:
+    return {
+        "kind": rule.kind,
+        "joint": rule.joint,
+        "superseded": rule.superseded,
+        "binding": rule.binding,
+        "readings": list(rule.readings),
+        "open": rule.open,
+        "shut": rule.shut,
+        "estimate": rule.estimate,
+        "interval": rule.interval,
+        "threshold": _exact(rule.threshold),
+        "criteria": [
+            {
+                "id": c.id,
+                "text": c.text,
+                "test": c.test,
+                "reading": c.reading,
+                "names": [*names_in(c.expression)],
+            }
+            for c in rule.criteria
+        ],
+    }
+
+
+def _endpoint(endpoint: Endpoint, runs: dict[tuple[str, int], str | Missing], *, has: bool) -> dict[str, Any]:
+    outcome = endpoint.outcome
+    names = members(endpoint) if endpoint.is_series else []
+    return {
+        "title": endpoint.title,
+        "register": endpoint.register,
+        "has_register": has,
+        "outcome": {"count": outcome.count, "of": outcome.of}
+        if isinstance(outcome, Rate)
+        else {"figure": outcome.figure, "over": outcome.over},
+        "where": endpoint.where,
+        "expect": endpoint.expect,
+        "arms": list(endpoint.arms),
+        "seeds": list(endpoint.seeds),
+        "runs": [{"arm": arm, "seed": seed, **_run(run)} for (arm, seed), run in runs.items()],
+        "by": endpoint.by,
+        "members": names,
+        "steps": list(endpoint.steps),
+        "over_steps": endpoint.over_steps,
+        "threshold": _exact(endpoint.threshold),
+        "checkpoints": [{"trajectory": t, "step": s} for t, s in endpoint.checkpoints],
+        "unit": endpoint.unit,
+        "low": _exact(endpoint.low),
+        "high": _exact(endpoint.high),
+        "tasks": endpoint.tasks,
+        "schedules": endpoint.schedules,
+    }
+
+
+def _run(run: str | Missing) -> dict[str, Any]:
+    return _missing(run) if isinstance(run, Missing) else {"run": run}
+
+
+def _interval(case: Case, name: str, interval: Interval | Missing) -> dict[str, Any]:
+    spec = case.book.intervals[name]
+    return {
+        "endpoint": spec.endpoint,
+        "level": _exact(spec.level),
+        "made": spec.made,
+        "resamples": spec.resamples,
+        "crossing": spec.crossing,
+        "rng_seed": str(spec.rng_seed),
+        "recorded": _ends(interval) if isinstance(interval, Interval) else _missing(interval),
+    }
+
+
+def _ends(interval: Interval) -> dict[str, Any]:
+    low_error, high_error = interval.errors or (None, None)
+    return {
+        "low": _exact(interval.low),
+        "high": _exact(interval.high),
+        "low_error": _exact(low_error),
+        "high_error": _exact(high_error),
+        "source": interval.source,
+        "origin": interval.origin,
+    }
+
+
+def _recorded(decision: Decision) -> dict[str, Any]:
+    return {
+        "verdict": decision.verdict,
+        "original_verdict": decision.original_verdict,
+        "evidence": decision.evidence,
+        "readings": decision.readings,
+        "criteria": [
+            {"id": c.id, "value": _value(c.value), "holds": _value(c.holds)} for c in decision.criteria
+        ],
+        "estimate": _value(decision.estimate.mean) if decision.estimate else None,
+        "close_calls": list(decision.close_calls),
+    }
+
+
+def _value(value: Value | None) -> Any:
+    """Return a value without rounding: text, true or false, what is missing, or members in order."""
+    if isinstance(value, Series):
+        return {"unit": value.unit, "members": [[key, _value(member)] for key, member in value.items]}
+    if isinstance(value, Missing):
+        return _missing(value)
+    return value if value is None or isinstance(value, bool) else str(value)
+
+
+def _missing(missing: Missing) -> dict[str, Any]:
+    return {"missing": list(missing.reasons), "not_run": missing.not_run}
+
+
+def _exact(number: Fraction | None) -> str | None:
+    return None if number is None else str(number)

@@ -1,0 +1,161 @@
+"""Frozen versions: copies of the whole site in folders of their own, which no later build changes.
+
+Each carries the list of its files with their hashes, in the form that `sha256sum --check` reads.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from toolkit.errors import DamagedError, IncompleteError, UsageError, VerificationError
+from toolkit.files import read_bytes, read_text, replacing, write_all
+from toolkit.website.finding import Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+    from pathlib import Path
+
+LIST = "FROZEN.sha256"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
+_LINE = re.compile(r"([0-9a-f]{64})  (\S[^\n]*)")
+
+
+@dataclass(frozen=True)
+class Version:
+    """A frozen version.
+
+    Args:
+        name: of its folder, right below the site's.
+        files: SHA-256 by name below that folder, sorted.
+        sha256: of the list itself, which stands for all of them.
+    """
+
+    name: str
+    files: Mapping[str, str]
+    sha256: str
+
+    @property
+    def list_name(self) -> str:
+        """The name of its list, below its folder."""
+        return LIST
+
+    @property
+    def pages(self) -> tuple[str, ...]:
+        """The names of its pages."""
+        return tuple(name for name in self.files if name.endswith(".html"))
+
+
+def read_versions(site: Path) -> tuple[Version, ...]:
+    """Return the frozen versions of a site, the newest name first.
+
+    Raises:
+        IncompleteError, DamagedError: a list cannot be read.
+    """
+    if not site.is_dir():
+        return ()
+    folders = [entry for entry in site.iterdir() if (entry / LIST).is_file() and _NAME.fullmatch(entry.name)]
+    return tuple(_read(folder) for folder in sorted(folders, key=lambda f: _order(f.name), reverse=True))
+
+
+def freeze(site: Path, name: str, content: Mapping[str, bytes], taken: Collection[str]) -> Version:
+    """Write a frozen version, or find that the same one is there.
+
+    Args:
+        site: the folder of the site.
+        name: of the version, and of its folder.
+        content: its files by name.
+        taken: names that the current site has below its root.
+
+    Raises:
+        UsageError: the name is none for a folder of its own.
+        VerificationError: it is there, with other bytes.
+        IncompleteError: something else is in its place, or the folder cannot be written.
+    """
+    check_name(name, taken)
+    hashes = {file: hashlib.sha256(content[file]).hexdigest() for file in sorted(content)}
+    listed = "".join(f"{digest}  {file}\n" for file, digest in hashes.items()).encode()
+    version = Version(name, hashes, hashlib.sha256(listed).hexdigest())
+    folder = site / name
+    if (folder / LIST).is_file():
+        _check_same(folder, _read(folder), version)
+        return version
+    if folder.exists():
+        raise IncompleteError(
+            "something else than a frozen version is in its place",
+            expected=f"{LIST} in the folder",
+            where=folder,
+            remedy="give another name: --freeze NAME",
+        )
+    with replacing(folder) as new:
+        write_all(new, {**content, LIST: listed})
+    return version
+
+
+def check_name(name: str, taken: Collection[str]) -> None:
+    """Check that a name can be that of a frozen version's folder.
+
+    Raises:
+        UsageError: it cannot.
+    """
+    if not _NAME.fullmatch(name) or name.endswith("."):
+        raise UsageError(
+            "this is no name for a frozen version",
+            expected="letters, digits, '.', '_', '+' and '-', a letter or digit first, such as v1.0.0",
+            found=name,
+        )
+    if name.casefold() in {other.casefold() for other in taken}:
+        raise UsageError("the site itself has a folder or file of this name", found=name)
+
+
+def check_frozen(site: Path, version: Version) -> Iterator[Finding]:
+    """Yield where a frozen version's files are not those that were frozen."""
+    folder = site / version.name
+    for name, digest in version.files.items():
+        path = folder / name
+        if not path.is_file():
+            yield Finding(f"{version.name}/{name}", "absent", f"{LIST} lists it")
+        elif hashlib.sha256(read_bytes(path)).hexdigest() != digest:
+            yield Finding(f"{version.name}/{name}", "differs", f"it is not what {LIST} lists")
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if path.is_file() and name != LIST and name not in version.files:
+            yield Finding(f"{version.name}/{name}", "unexpected", f"{LIST} does not list it")
+
+
+def _read(folder: Path) -> Version:
+    text = read_text(folder / LIST)
+    files: dict[str, str] = {}
+    for line in text.splitlines():
+        match = _LINE.fullmatch(line)
+        if not match or match[2].startswith("/") or ".." in match[2].split("/") or match[2] in files:
+            raise DamagedError(
+                "the list of a frozen version cannot be read",
+                expected="a SHA-256, two blanks, a file's name below the folder",
+                found=line[:200],
+                where=folder / LIST,
+            )
+        files[match[2]] = match[1]
+    return Version(folder.name, files, hashlib.sha256(text.encode()).hexdigest())
+
+
+def _check_same(folder: Path, frozen: Version, new: Version) -> None:
+    """Check that what was frozen is what would be frozen now."""
+    differing = sorted(
+        name for name in {*frozen.files, *new.files} if frozen.files.get(name) != new.files.get(name)
+    )
+    if differing:
+        named = f"{', '.join(differing[:5])}{', …' if differing[5:] else ''}"
+        raise VerificationError(
+            "a version of this name is frozen with other bytes",
+            found=f"{len(differing)} files differ: {named}",
+            where=folder,
+            remedy="give another name: --freeze NAME; what was frozen stays",
+        )
+
+
+def _order(name: str) -> list[tuple[int, int, str]]:
+    """Return what sorts v1.10.0 after v1.9.0."""
+    return [(1, int(p), "") if p.isdecimal() else (0, 0, p) for p in re.split(r"(\d+)", name)]

@@ -1,0 +1,95 @@
+"""The theory page: why paired rollouts can help or hurt a gradient, with figures of the estimators."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from toolkit.estimators.bernoulli import bandit, success_probability
+from toolkit.estimators.condition import orthogonal_condition
+from toolkit.estimators.spurious import spurious_rate
+from toolkit.registers.vocabulary import ARMS
+from toolkit.website.charts.theory import condition_by_success, orthogonal_sides, over_flips, spurious_rates
+from toolkit.website.page import Page
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from toolkit.website.material import Material
+
+# The paper's example, sec:condition "Aligned scalar scores": θ = 0, G = 8, q = 0.1.
+LOGIT = 0.0
+GROUP_SIZE = 8
+FLIP_RATE = Fraction(1, 10)
+# What the sliders reach: beyond it the lines only go on as they do.
+LARGEST_LOGIT = 4.0
+LARGEST_GROUP = 32
+LARGEST_FLIP_RATE = Fraction(1, 2)
+SIZES = (4, 8, 16, 32)
+DESIGNS = {"independent", "paired"}
+
+
+def pages(material: Material) -> Iterator[Page]:
+    """Yield the theory page, where a study compares the two designs that it is about."""
+    compared = [c.study for c in material.cases if set(c.study.manifest.words.get("arm", ARMS)) >= DESIGNS]
+    if not compared:
+        return
+    success = success_probability(LOGIT)
+    found = bandit(success, GROUP_SIZE, FLIP_RATE)
+    rates = [Fraction(i, 25) * LARGEST_FLIP_RATE for i in range(26)]
+    swept = tuple(bandit(success, GROUP_SIZE, rate) for rate in rates)
+    chances = [Fraction(i, 50) for i in range(1, 50)]
+    sides = [bandit(float(chance), GROUP_SIZE, FLIP_RATE) for chance in chances]
+    spurious = tuple(
+        (size, tuple((float(rate), float(spurious_rate(rate, size))) for rate in rates)) for size in SIZES
+    )
+    orthogonal = [orthogonal_condition(k, GROUP_SIZE) for k in range(GROUP_SIZE + 1)]
+    yield Page(
+        "theory.html",
+        "theory.html",
+        "Theory: when does pairing help a gradient?",
+        "theory",
+        {
+            "b": found,
+            "settings": {
+                "logit": LOGIT,
+                "group_size": GROUP_SIZE,
+                "flip_rate": float(FLIP_RATE),
+                "largest_logit": LARGEST_LOGIT,
+                "largest_group": LARGEST_GROUP,
+                "largest_flip_rate": float(LARGEST_FLIP_RATE),
+            },
+            "spurious": spurious_rate(FLIP_RATE, GROUP_SIZE),
+            "contrast_chart": over_flips(
+                "reward contrast",
+                "variance of a reward contrast (reward²)",
+                GROUP_SIZE,
+                tuple(
+                    (float(rate), float(b.contrast_variance.independent), float(b.contrast_variance.paired))
+                    for rate, b in zip(rates, swept, strict=True)
+                ),
+            ),
+            "trace_chart": over_flips(
+                "group gradient",
+                "variance of the mean-centred gradient (score²)",
+                GROUP_SIZE,
+                tuple(
+                    (float(rate), float(b.mean_centred_trace.independent), float(b.mean_centred_trace.paired))
+                    for rate, b in zip(rates, swept, strict=True)
+                ),
+            ),
+            "condition_chart": condition_by_success(
+                GROUP_SIZE,
+                tuple(
+                    (float(chance), float(b.clean_norm_squared), float(b.score_spread))
+                    for chance, b in zip(chances, sides, strict=True)
+                ),
+            ),
+            "orthogonal_chart": orthogonal_sides(
+                GROUP_SIZE, tuple((k, float(c.left), float(c.right)) for k, c in enumerate(orthogonal))
+            ),
+            "spurious_chart": spurious_rates(float(FLIP_RATE), spurious),
+            "probes": [study.name for study in compared if study.has("probe")],
+        },
+        ("theory",),
+    )
