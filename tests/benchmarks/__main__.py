@@ -81,6 +81,7 @@ def main() -> None:
     subprocess.run([sys.executable, "-m", "tests.benchmarks.tokens"], check=True)
     subprocess.run([sys.executable, "-m", "tests.benchmarks.rows"], check=True)
     subprocess.run([sys.executable, "-m", "tests.benchmarks.queries"], check=True)
+    subprocess.run([sys.executable, "-m", "tests.benchmarks.site"], check=True)
     subprocess.run([sys.executable, "-m", "tests.benchmarks.study"], check=True)
     subprocess.run([sys.executable, "-m", "tests.benchmarks.probe"], check=True)
     subprocess.run([sys.executable, "-m", "tests.benchmarks.gram"], check=True)

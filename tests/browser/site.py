@@ -22,7 +22,13 @@ BASE = "/below/some/path/"
 WATCH = """
 document.addEventListener("securitypolicyviolation", (e) =>
   console.error(`policy: ${e.violatedDirective} ${e.blockedURI} ${e.sourceFile}:${e.lineNumber}`));
+// What scripts draw is told from what was drawn before by what only this knows.
+document.addEventListener("DOMContentLoaded", () => {
+  for (const drawn of document.querySelectorAll("figure.chart svg")) drawn.wasBuilt = true;
+});
 """
+# Whether scripts have drawn a page's first chart again.
+DRAWN = "() => !document.querySelector('figure.chart svg').wasBuilt"
 KIND = re.compile(rb'<body data-kind="([\w-]+)"')
 
 

@@ -209,12 +209,19 @@ def reference(registration: Registration) -> RegistrationRef:
     return RegistrationRef(registration.name, registration.sha256, amendments)
 
 
-def verify_frozen(home: Home) -> list[Verification]:
-    """Verify every registration here that claims to be frozen; a draft claims nothing yet."""
+def verify_frozen(home: Home, studies: Sequence[Study] | None = None) -> list[Verification]:
+    """Verify every registration here that claims to be frozen; a draft claims nothing yet.
+
+    Args:
+        home: where they are.
+        studies: the studies with runs, where they are open already.
+    """
     from toolkit.prereg.registration import is_draft
 
     folders = [home.registration_folder(name) for name in home.registration_names()]
-    return [verify_folder(folder, studies_here(home)) for folder in folders if not is_draft(folder)]
+    frozen = [folder for folder in folders if not is_draft(folder)]
+    opened = studies_here(home) if studies is None and frozen else (studies or ())
+    return [verify_folder(folder, opened) for folder in frozen]
 
 
 def studies_here(home: Home) -> list[Study]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolkit.cli.load import load_cases, load_study, verify_frozen
+from toolkit.cli.load import case_of, load_cases, load_study, verify_frozen
 from toolkit.cli.output import json_option, print_json, say_line
 from toolkit.cli.progress import steps
 from toolkit.places import Home, find_home
@@ -208,9 +208,12 @@ def material(home: Home, folder: Path, verifications: Sequence[Verification] | N
     from toolkit.website.material import Material
     from toolkit.website.paper import read_paper
 
-    cases = tuple(load_cases((), home))
+    # Each is opened once: what was read and hashed of it for one page is kept for the others.
     studies = tuple(load_study(name, home) for name in home.studies())
-    verified = tuple(verify_frozen(home) if verifications is None else verifications)
+    decidable = [study for study in studies if study.has("runs")]
+    # Where none has runs, this refuses in the words of every other command.
+    cases = tuple(case_of(study, home) for study in decidable) or tuple(load_cases((), home))
+    verified = tuple(verify_frozen(home, decidable) if verifications is None else verifications)
     front = read_front(home.cards, cases)
     if front:
         cases = tuple(sorted(cases, key=lambda case: front.place(case.study.name)))

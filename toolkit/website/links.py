@@ -61,7 +61,9 @@ def _problem(
     place = _resolved(name, path) if path else name
     if place not in there:
         return "broken link", target
-    if fragment and place in pages and unquote(fragment) not in pages[place].ids:
+    # A fragment with an equals sign is a question to a page's script, such as #study=…&sql=….
+    is_id = fragment and "=" not in fragment
+    if is_id and place in pages and unquote(fragment) not in pages[place].ids:
         return "no such id", target
     return None
 

@@ -110,7 +110,7 @@ class _Reader(HTMLParser):
             self.markup.faults.append("a style stands in the text")
         if tag == "script" and "src" not in named and named.get("type") not in DATA_BLOCKS:
             self.markup.faults.append("a script stands in the text")
-        if tag in ("base", "iframe", "object", "embed", "form"):
+        if tag in ("base", "iframe", "object", "embed"):
             self.markup.faults.append(f"a page has no <{tag}>")
         self.markup.faults += [
             f"{name} on <{tag}>" for name in named if name == "style" or name.startswith("on")

@@ -25,6 +25,7 @@ def found(body: str, *, head: str = META, name: str = "a/page.html") -> list[str
         '<a href="b.html#here">x</a>',
         '<a href="c%20d.html?x=1">x</a>',
         '<p id="top"></p><a href="#top">x</a>',
+        '<a href="b.html#study=x&amp;sql=FROM%20runs">x</a>',
         '<script src="../site.js"></script>',
         '<script type="application/json" id="d">{"a": "<p>"}</script>',
         '<a href="data:text/csv,a" download>x</a>',

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from toolkit.decisions.provenance import rows_query
@@ -28,7 +29,8 @@ Ask = Callable[[str], Answer]
 def pages(material: Material) -> Iterator[Page]:
     """Yield a page for every rule of every study."""
     for case in material.cases:
-        with asking(case.study) as ask:
+        with asking(case.study) as put:
+            ask = cache(put)  # rules share endpoints
             rules = [(d.rule, d.title) for d in case.engine.decide_all()]
             for decision in case.engine.decide_all():
                 yield Page(

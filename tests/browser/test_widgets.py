@@ -1,0 +1,133 @@
+"""What pages compute in the reader's browser is what the toolkit computes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.conftest import CHECKOUT, run
+from toolkit.registers.query import ask
+from toolkit.registers.study import open_study
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from playwright.sync_api import Page
+
+    from tests.browser.site import Served, Watch
+
+    OpenPage = Callable[..., Page]
+
+SLIDE = """(input, value) => {
+  input.value = value;
+  input.dispatchEvent(new Event("input", { bubbles: true }));
+}"""
+QUERY = "SELECT arm, COUNT(*) AS runs FROM runs GROUP BY arm ORDER BY arm"
+
+
+def rows(page: Page, table: str) -> list[list[str]]:
+    """Return the cells of a table's body."""
+    found: list[list[str]] = page.locator(f"{table} tbody tr").evaluate_all(
+        "rows => rows.map((row) => [...row.children].map((cell) => cell.textContent.trim()))"
+    )
+    return found
+
+
+@pytest.fixture(scope="module")
+def decisions() -> list[dict[str, Any]]:
+    """Return what the command line decides: hypotheses of every study."""
+    decided: list[dict[str, Any]] = run("decide", "--all", "--json").json()
+    return [decision for decision in decided if decision["kind"] == "hypothesis"]
+
+
+def test_every_hypothesis_is_decided_again_as_recorded(
+    open_page: OpenPage, site: Served, watch: Watch, decisions: list[dict[str, Any]]
+) -> None:
+    page = open_page()
+    watch.on(page)
+    reached = {}
+    for decision in decisions:
+        page.goto(site.url(f"{decision['study']}/{decision['rule']}.html"))
+        page.get_by_role("button", name="Decide it again here").click()
+        said = page.locator(".decide-status").filter(has_text="here: ")
+        said.wait_for(timeout=60_000)
+        reached[decision["study"], decision["rule"]] = said.inner_text()
+    expected = {
+        (d["study"], d["rule"]): (
+            f"Reached here: {d['verdict'].replace('_', ' ')}. Recorded: {d['verdict'].replace('_', ' ')}. "
+            "They agree, in every criterion."
+        )
+        for d in decisions
+    }
+    assert len(expected) > 10
+    assert reached == expected
+    assert watch.wrong == []
+
+
+def test_the_sliders_show_the_bandit_of_the_command_line(
+    open_page: OpenPage, site: Served, watch: Watch
+) -> None:
+    page = open_page()
+    watch.on(page)
+    page.goto(site.url("theory.html"))
+    for name, value in (("logit", "1"), ("size", "4"), ("rate", "0.2")):
+        page.locator(f"#bandit input[name={name}]").evaluate(SLIDE, value)
+    expected = run(
+        "theory", "bandit", "--logit", "1", "--group-size", "4", "--flip-rate", "0.2", "--json"
+    ).json()
+    shown = {row[0]: [float(cell) for cell in row[1:3]] for row in rows(page, "#bandit .numbers")}
+    contrast = expected["contrast_variance"]
+    assert shown["Variance of a reward contrast"] == pytest.approx(
+        [contrast["independent"], contrast["paired"]], abs=1e-6
+    )
+    trace = expected["mean_centred"]["trace"]
+    assert shown["Variance of the mean-centred gradient"] == pytest.approx(
+        [trace["independent"], trace["paired"]], abs=1e-6
+    )
+    page.get_by_label("standardized").check()
+    trace = expected["standardized"]["trace"]
+    shown = {row[0]: [float(cell) for cell in row[1:3]] for row in rows(page, "#bandit .numbers")}
+    assert shown["Variance of the standardized gradient"] == pytest.approx(
+        [trace["independent"], trace["paired"]], abs=1e-6
+    )
+    assert watch.wrong == []
+
+
+@pytest.mark.parametrize("study", ["published", "embedded"])
+@pytest.mark.parametrize("opened", ["served", "from a folder"])
+def test_the_box_answers_as_duckdb_does(open_page: OpenPage, site: Served, study: str, opened: str) -> None:
+    page = open_page()
+    page.goto(site.url("data.html") if opened == "served" else (site.folder / "data.html").as_uri())
+    page.locator("#sql select").select_option(study)
+    page.locator("#sql textarea").fill(QUERY)
+    page.locator("#sql textarea").press("Control+Enter")
+    page.locator("#sql .answer-rows tbody tr").first.wait_for()
+    answer = ask(open_study(CHECKOUT / "registers" / study), QUERY)
+    assert rows(page, "#sql .answer-rows") == [[str(value) for value in row] for row in answer.rows]
+
+
+def test_a_query_that_is_none_is_answered_in_words(open_page: OpenPage, site: Served, watch: Watch) -> None:
+    page = open_page()
+    watch.on(page)
+    page.goto(site.url("data.html"))
+    page.locator("#sql textarea").fill("DROP TABLE runs")
+    page.locator("#sql textarea").press("Control+Enter")
+    page.locator("#sql [role=status].wrong").wait_for()
+    assert watch.wrong == []
+
+
+def test_any_events_draw_is_the_command_lines(open_page: OpenPage, site: Served) -> None:
+    holder = next((name for name in site.names if b'id="draw"' in (site.folder / name).read_bytes()), None)
+    if holder is None:
+        pytest.skip("no page of the site has the draw box")
+    page = open_page()
+    page.goto(site.url(holder))
+    for name, value in (("seed", "18446744073709551615"), ("resource", 'O-"7"\u202e'), ("repeat", "3")):
+        page.locator(f"#draw input[name={name}]").fill(value)
+    page.locator("#draw select[name=tool]").select_option("get_order")
+    expected = run("draw", "18446744073709551615", "get_order", 'O-"7"\u202e', "3", "--json").json()
+    page.locator("#draw .drawn code", has_text=expected["digest"]).wait_for()
+    shown = page.locator("#draw .drawn dd code").all_inner_texts()
+    assert shown[0] == expected["digest"]
+    assert [float(text) for text in shown[1:4]] == [expected[key] for key in ("gate", "type", "magnitude")]
