@@ -7,13 +7,20 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from toolkit.website.environment import environment
+from toolkit.website.policy import POLICY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from toolkit.website.page import Page
 
-SHARED: dict[str, Any] = {"version": "0", "menu": (), "site_title": "A site"}
+SHARED: dict[str, Any] = {
+    "version": "0",
+    "policy": POLICY,
+    "frozen": "",
+    "menu": (),
+    "site_title": "A site",
+}
 
 
 def rendered(page: Page, names: Iterable[str] = ()) -> str:

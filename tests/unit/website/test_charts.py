@@ -132,6 +132,16 @@ def test_curves_are_named_where_they_end_and_have_no_legend() -> None:
     assert "independent 35.0%" in chart.svg
 
 
+def test_arms_of_different_size_are_not_said_to_have_the_same_seeds() -> None:
+    points = tuple(
+        CurvePoint(arm, f"seed {seed}", 0, Fraction(seed + 1, 4))
+        for arm, seeds in (("paired", 3), ("clean", 2))
+        for seed in range(seeds)
+    )
+    chart = drawn(learning_curves(points, "C4", "successes / episodes"))
+    assert "Thin lines are 2 to 3 seeds" in chart.caption
+
+
 def test_curves_that_meet_are_not_said_to_be_apart() -> None:
     assert every_chart()[2].title == "Paired above independent at 0 of 2 steps, equal at 2, on average"
 

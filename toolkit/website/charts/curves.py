@@ -110,8 +110,7 @@ def caption(points: Sequence[CurvePoint], what: str, measure: str) -> str:
     steps = sorted({point.step for point in points})
     said = f"{what}: {measure}, steps {steps[0]} to {steps[-1]}, {listed(arms)}. "
     names = {point.series for point in points}
-    seeds = len(names - {MEAN, REPLICATION})
-    said += f"Thin lines are {seeds} seeds" + (", bold lines their means" if MEAN in names else "")
+    said += f"Thin lines are {_seeds(points)} seeds" + (", bold lines their means" if MEAN in names else "")
     if REPLICATION in names:
         said += "; the dashed line is a replication that decides nothing"
     means = {(p.arm, p.step): float(p.success) for p in points if p.series == MEAN}
@@ -122,6 +121,16 @@ def caption(points: Sequence[CurvePoint], what: str, measure: str) -> str:
         for arm in dict.fromkeys(arm for arm, _ in means)
     )
     return f"{said.strip()} Single steps have no interval: none is registered for them."
+
+
+def _seeds(points: Sequence[CurvePoint]) -> str:
+    """Return how many seeds an arm has, in words."""
+    held: dict[str, set[str]] = {point.arm: set() for point in points}
+    for point in points:
+        if point.series not in (MEAN, REPLICATION):
+            held[point.arm].add(point.series)
+    counts = sorted({len(series) for series in held.values()})
+    return f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
 
 
 def _ends(points: Sequence[CurvePoint], gap: float) -> list[dict[str, Any]]:
