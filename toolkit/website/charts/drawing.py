@@ -64,7 +64,7 @@ def draw(chart: Any, title: str, caption: str, height: int | None = None, *, sub
     """
     heading = {"text": lines(title), **({"subtitle": lines(subtitle, SMALLER)} if subtitle else {})}
     size = {} if height is None else {"width": WIDTH, "height": height}
-    specification = chart.properties(title=heading, **size).configure(**config()).to_dict()
+    specification = chart.properties(title=heading, **size).configure(**config()).to_dict(validate=False)
     text = json.dumps(specification, sort_keys=True, separators=(",", ":"))
     return Chart(title, caption, _accessible(_svg(text), title, caption), text)
 
@@ -89,12 +89,20 @@ def drawn_once(make: Callable[P, Chart | None]) -> Callable[P, Chart | None]:
             document = json.loads(kept.read_text(encoding="utf-8"))
             return None if document is None else Chart(**document)
         except (OSError, ValueError, TypeError):
-            chart = make(*args, **kwargs)
+            chart = _unchecked(make, *args, **kwargs)
         with suppress(IncompleteError):  # a home that cannot be written makes the next build slower
             write_all(_folder(), {name: json.dumps(asdict(chart) if chart else None).encode()})
         return chart
 
     return made
+
+
+def _unchecked(make: Callable[P, Chart | None], *args: P.args, **kwargs: P.kwargs) -> Chart | None:
+    """Draw without holding every part to the schema: that takes longer than drawing, and a test does it."""
+    from altair.utils import schemapi
+
+    with schemapi.debug_mode(arg=False):
+        return make(*args, **kwargs)
 
 
 def _folder() -> Path:
