@@ -61,7 +61,9 @@ def _problem(
     place = _resolved(name, path) if path else name
     if place not in there:
         return "broken link", target
-    if fragment and place in pages and unquote(fragment) not in pages[place].ids:
+    # What says `name=value` names no place of a page: it is what its script filters by.
+    is_place = bool(fragment) and "=" not in fragment
+    if is_place and place in pages and unquote(fragment) not in pages[place].ids:
         return "no such id", target
     return None
 
