@@ -56,8 +56,18 @@ def draw(chart: Any, title: str, caption: str, height: int | None = None) -> Cha
         caption: what it shows, in words.
         height: of the plot, in pixels; None where its facets or steps say.
     """
+    return drawn(specified(chart, title, height), title, caption)
+
+
+def specified(chart: Any, title: str, height: int | None = None) -> dict[str, Any]:
+    """Return an Altair chart's specification; arguments as `draw`."""
     size = {} if height is None else {"width": WIDTH, "height": height}
-    specification = chart.properties(title=title, **size).configure(**config()).to_dict()
+    specification: dict[str, Any] = chart.properties(title=title, **size).configure(**config()).to_dict()
+    return specification
+
+
+def drawn(specification: dict[str, Any], title: str, caption: str) -> Chart:
+    """Draw a finished specification: for charts of one form, which Altair made once."""
     text = json.dumps(specification, sort_keys=True, separators=(",", ":"))
     return Chart(title, caption, _accessible(_svg(text), title, caption), text)
 
