@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from toolkit.decisions.case import Case
     from toolkit.episodes.episode import Episode
+    from toolkit.prereg.registration import Registration
     from toolkit.prereg.verification import Verification
     from toolkit.registers.study import Study
     from toolkit.website.front import Front
@@ -44,6 +45,8 @@ class Material:
         recorded: episodes to step through, those of both designs under one schedule side by side.
         front: the words of the front page.
         versions: frozen versions that lie beside the current site.
+        registrations: every frozen registration, those without a study included.
+        recorded_how: by which rule the recorded episodes were chosen, in words.
     """
 
     cases: tuple[Case, ...]
@@ -52,6 +55,8 @@ class Material:
     recorded: tuple[Recorded, ...] = ()
     front: Front | None = None
     versions: tuple[Version, ...] = ()
+    registrations: tuple[Registration, ...] = ()
+    recorded_how: str = ""
 
     def verifications_of(self, case: Case) -> Sequence[Verification]:
         """Return what can be said of a study's registration."""
