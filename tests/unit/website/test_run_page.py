@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -91,6 +92,13 @@ def test_an_endpoint_by_seed_says_how_many_episodes_each_arm_has(some: Case) -> 
         ("independent", "C2-independent-1", 768),
     ]
     assert second.arms[0].target == f"{PAGE}#phase=periodic&pool=validation&regime=faults_p025"
+
+
+def test_an_endpoint_of_one_step_counts_that_step_alone(some: Case) -> None:
+    last = replace(some.book.endpoints["c2_auc"], steps=(100,))
+    arms = [arm for row in seed_rows(some, last) for arm in row.arms]
+    assert {arm.episodes for arm in arms} == {128}
+    assert all(arm.target.endswith("&step=100") for arm in arms)
 
 
 def test_an_endpoint_by_seed_keeps_the_value_that_was_decided_on(case: Case) -> None:
