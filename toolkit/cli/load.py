@@ -9,7 +9,7 @@ from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.places import Home, find_home
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from toolkit.decisions.case import Case
@@ -222,6 +222,16 @@ def verify_frozen(home: Home, studies: Sequence[Study] | None = None) -> list[Ve
     frozen = [folder for folder in folders if not is_draft(folder)]
     opened = studies_here(home) if studies is None and frozen else (studies or ())
     return [verify_folder(folder, opened) for folder in frozen]
+
+
+def frozen_registrations(home: Home) -> Iterator[Registration]:
+    """Yield every frozen registration here whose files are whole; `verify_frozen` says what ails others."""
+    from toolkit.prereg.verification import open_checked
+
+    for name in home.registration_names():
+        registration, _ = open_checked(home.registration_folder(name))
+        if registration is not None:
+            yield registration
 
 
 def studies_here(home: Home) -> list[Study]:

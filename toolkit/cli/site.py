@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolkit.cli.load import case_of, load_cases, load_study, verify_frozen
+from toolkit.cli.load import case_of, frozen_registrations, load_cases, load_study, verify_frozen
 from toolkit.cli.output import json_option, print_json, say_line
 from toolkit.cli.progress import steps
 from toolkit.places import Home, find_home
@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from toolkit.decisions.case import Case
     from toolkit.prereg.verification import Verification
     from toolkit.registers.arrow import Row
+    from toolkit.registers.study import Study
     from toolkit.website.frozen import Version
-    from toolkit.website.material import Material
+    from toolkit.website.material import Material, Recorded
 
 OWN_VERSION = ""
 """What `--freeze` is where no name follows."""
@@ -217,12 +218,15 @@ def material(home: Home, folder: Path, verifications: Sequence[Verification] | N
     front = read_front(home.cards, cases)
     if front:
         cases = tuple(sorted(cases, key=lambda case: front.place(case.study.name)))
+    recorded, how = recorded_episodes(studies)
     return Material(
         cases,
         studies,
         verified,
-        (),
+        recorded,
         front,
+        registrations=tuple(frozen_registrations(home)),
+        recorded_how=how,
         probe_figures=_probe_figures(cases),
         paper=read_paper(home.cards),
         versions=read_versions(folder),
@@ -267,3 +271,21 @@ def _zip(target: Path, folder: Path, current: Sequence[str], versions: Sequence[
     packed = archive({name: read_bytes(folder / name) for name in names})
     write_bytes(target, packed)
     return hashlib.sha256(packed).hexdigest()
+
+
+def recorded_episodes(studies: Sequence[Study]) -> tuple[tuple[Recorded, ...], str]:
+    """Return recorded episodes of both designs, played again, and the rule that chose them.
+
+    They come from the first study that can be played again here.
+
+    Raises:
+        VerificationError: one comes out otherwise than recorded.
+    """
+    from toolkit.study.recorded import CHOSEN, choose_pairs
+    from toolkit.website.material import Recorded
+
+    for study in studies:
+        played = choose_pairs(study)
+        if played:
+            return tuple(Recorded(study.name, p.run, p.row, p.episode) for p in played), CHOSEN
+    return (), ""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 # A folder that the builder made carries this file; it deletes stale pages nowhere else.
 MARK = ".toolkit-site"
-PACKAGES = ("altair", "jinja2", "vl_convert")
+PACKAGES = ("altair", "jinja2", "markdown_it", "vl_convert")
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from toolkit.website.draws import draw_rules
+from toolkit.website.prose import brief, markdown, moment, ticked
 
 if TYPE_CHECKING:
     import jinja2
@@ -31,6 +32,10 @@ def environment() -> jinja2.Environment:
     made.filters["data"] = data
     made.filters["size"] = size
     made.globals["draw_rules"] = draw_rules
+    made.filters["markdown"] = markdown
+    made.filters["ticked"] = ticked
+    made.filters["moment"] = moment
+    made.filters["brief"] = brief
     return made
 
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from toolkit.decisions.case import Case
     from toolkit.episodes.episode import Episode
+    from toolkit.prereg.registration import Registration
     from toolkit.prereg.verification import Verification
     from toolkit.registers.arrow import Row
     from toolkit.registers.study import Study
@@ -49,6 +50,8 @@ class Material:
             where single tasks' figures allow it and the study holds none.
         paper: the tables and figures of the paper that the studies come from.
         versions: frozen versions that lie beside the current site.
+        registrations: every frozen registration, those without a study included.
+        recorded_how: by which rule the recorded episodes were chosen, in words.
     """
 
     cases: tuple[Case, ...]
@@ -59,6 +62,8 @@ class Material:
     probe_figures: Mapping[str, Sequence[Row]] = field(default_factory=dict)
     paper: Paper | None = None
     versions: tuple[Version, ...] = ()
+    registrations: tuple[Registration, ...] = ()
+    recorded_how: str = ""
 
     def verifications_of(self, case: Case) -> Sequence[Verification]:
         """Return what can be said of a study's registration."""

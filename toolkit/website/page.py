@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import PurePosixPath
 from typing import Any
+
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
+_DIGITS = 24
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,11 @@ class Page:
         return "../" * (len(PurePosixPath(self.name).parts) - 1)
 
 
+def slug(name: str) -> str:
+    """Return what a name is called in addresses: itself, or a digest where it could be more than a name."""
+    return name if _PLAIN.fullmatch(name) else f"x-{sha256(name.encode()).hexdigest()[:_DIGITS]}"
+
+
 def study_page(study: str) -> str:
     """Return the name of a study's page."""
     return f"{study}/index.html"
@@ -45,12 +55,12 @@ def rule_page(study: str, rule: str) -> str:
 
 def run_page(study: str, run_id: str) -> str:
     """Return the name of a run's page."""
-    return f"{study}/runs/{run_id}.html"
+    return f"{study}/runs/{slug(run_id)}.html"
 
 
 def registration_page(registration: str) -> str:
     """Return the name of a registration's page."""
-    return f"registrations/{registration}.html"
+    return f"registrations/{slug(registration)}.html"
 
 
 def probe_page(study: str) -> str:

@@ -111,7 +111,12 @@ def test_its_runs_came_after_its_freeze(played: Path) -> None:
 
 def test_its_site_shows_every_rule(played: Path) -> None:
     site = played / "site"
-    assert {path.name for path in (site / "bandits").glob("*.html")} == {"H1.html", "P1.html", "P2.html"}
+    assert {path.name for path in (site / "bandits").glob("*.html")} == {
+        "H1.html",
+        "P1.html",
+        "P2.html",
+        "index.html",
+    }
     page = (site / "bandits" / "H1.html").read_text(encoding="utf-8")
     assert "UCB1 solves more problems than epsilon-greedy" in page
     assert "<svg" in page

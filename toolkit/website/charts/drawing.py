@@ -62,9 +62,26 @@ def draw(chart: Any, title: str, caption: str, height: int | None = None, *, sub
         height: of the plot, in pixels; None where its facets or steps say.
         subtitle: what is measured, under the title.
     """
-    heading = {"text": lines(title), **({"subtitle": lines(subtitle, SMALLER)} if subtitle else {})}
+    return drawn(specified(chart, title, height, subtitle), title, caption)
+
+
+def specified(chart: Any, title: str, height: int | None = None, subtitle: str = "") -> dict[str, Any]:
+    """Return an Altair chart's specification; arguments as `draw`."""
     size = {} if height is None else {"width": WIDTH, "height": height}
-    specification = chart.properties(title=heading, **size).configure(**config()).to_dict(validate=False)
+    # Held to the schema by a test: it takes longer than drawing.
+    specification: dict[str, Any] = (
+        chart.properties(title=heading(title, subtitle), **size).configure(**config()).to_dict(validate=False)
+    )
+    return specification
+
+
+def heading(title: str, subtitle: str = "") -> dict[str, Any]:
+    """Return a title over a subtitle, in lines that fit the drawing."""
+    return {"text": lines(title), **({"subtitle": lines(subtitle, SMALLER)} if subtitle else {})}
+
+
+def drawn(specification: dict[str, Any], title: str, caption: str) -> Chart:
+    """Draw a finished specification: for charts of one form, which Altair made once."""
     text = json.dumps(specification, sort_keys=True, separators=(",", ":"))
     return Chart(title, caption, _accessible(_svg(text), title, caption), text)
 

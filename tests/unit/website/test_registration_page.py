@@ -1,0 +1,117 @@
+"""The page of a registration: its chronology and steps as they are, its texts as text."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.unit.website.reading import Read, pages_of
+from toolkit.prereg.checks import Reader
+from toolkit.prereg.registration import load_registration
+from toolkit.prereg.trust import known_authorities
+from toolkit.prereg.verification import verify_registration
+from toolkit.website.material import Material
+from toolkit.website.pages import registration as maker
+from toolkit.website.prose import markdown, ticked
+
+if TYPE_CHECKING:
+    from toolkit.decisions.case import Case
+    from toolkit.places import Home
+    from toolkit.prereg.registration import Registration
+    from toolkit.prereg.verification import Verification
+
+NAME = "registrations/embedded.html"
+HOSTILE = '<script>alert("x")</script><img src=x onerror=y> `a <b>`'
+
+
+def verified(home: Home, at: datetime) -> Verification:
+    reader = Reader(known_authorities(), at)
+    return verify_registration(home.registration_folder("embedded"), reader)
+
+
+@pytest.fixture(scope="module")
+def frozen(home: Home) -> Registration:
+    return load_registration(home.registration_folder("embedded"))
+
+
+@pytest.fixture(scope="module")
+def verification(home: Home) -> Verification:
+    return verified(home, datetime(2026, 12, 1, tzinfo=UTC))
+
+
+def page(monkeypatch: pytest.MonkeyPatch, registration: Registration, *verifications: Verification) -> str:
+    material = Material((), (), verifications, registrations=(registration,))
+    return pages_of(monkeypatch, material, maker)[f"registrations/{registration.name}.html"]
+
+
+def test_a_step_made_for_each_token_is_numbered_within_itself(verification: Verification) -> None:
+    steps = [(step["step"], step["name"]) for step in maker.steps_of(verification)]
+    assert ("4.1", "token of Demonstration A") in steps
+    assert ("4.2", "token of Demonstration B") in steps
+    assert ("5", "independent authorities") in steps
+
+
+def test_a_demonstration_is_called_one(
+    monkeypatch: pytest.MonkeyPatch, frozen: Registration, verification: Verification
+) -> None:
+    text = Read(page(monkeypatch, frozen, verification)).text
+    assert "proves nothing to others" in text
+    assert "cannot convince anybody of a time" in text
+
+
+def test_the_page_does_not_depend_on_when_it_is_built(
+    monkeypatch: pytest.MonkeyPatch, home: Home, frozen: Registration, verification: Verification
+) -> None:
+    later = verified(home, datetime(2027, 3, 1, tzinfo=UTC))
+    assert page(monkeypatch, frozen, later) == page(monkeypatch, frozen, verification)
+
+
+def test_hostile_text_of_amendments_and_deviations_is_text(
+    monkeypatch: pytest.MonkeyPatch, frozen: Registration, verification: Verification
+) -> None:
+    amendment = replace(frozen.amendments[0], title=HOSTILE, reason=HOSTILE, seen=HOSTILE, changes=(HOSTILE,))
+    deviation = replace(frozen.deviations[0], title=HOSTILE, text=HOSTILE * 500)
+    forged = replace(
+        frozen, amendments=(amendment,), deviations=(deviation,), protocol=HOSTILE, title=HOSTILE
+    )
+    read = Read(page(monkeypatch, forged, verification))
+    assert "img" not in read.tags
+    assert '<script>alert("x")</script>' in read.text
+
+
+def test_backticks_are_code_and_nothing_else_is_markup() -> None:
+    assert ticked("a `b<` <i>") == "a <code>b&lt;</code> &lt;i&gt;"
+
+
+@pytest.mark.parametrize("address", ["javascript:alert(1)", "data:text/html,x", "https://example.org/"])
+def test_a_protocol_leads_nowhere(address: str) -> None:
+    shown = markdown(f"[here]({address}) <{address}>")
+    assert "href" not in shown
+    assert address in shown
+
+
+def test_a_link_of_a_protocol_is_shown_with_its_address() -> None:
+    assert markdown("See [the *paper*](https://example.org/?a=1&b=2).") == (
+        "<p>See the <em>paper</em> (https://example.org/?a=1&amp;b=2).</p>\n"
+    )
+
+
+def test_html_in_a_protocol_is_shown_as_text() -> None:
+    assert "<script" not in markdown("<script>x</script>\n\n<b onclick=y>z</b> ![p](https://e/x.png)")
+    assert "<img" not in markdown("![p](https://example.org/x.png)")
+
+
+def test_headings_of_a_protocol_stand_below_those_of_the_page() -> None:
+    assert markdown("# One\n\n##### Five") == "<h3>One</h3>\n<h6>Five</h6>\n"
+
+
+def test_a_published_chronology_names_runs_tokens_and_recorded_events(
+    monkeypatch: pytest.MonkeyPatch, case: Case
+) -> None:
+    text = Read(pages_of(monkeypatch, Material((case,)), maker)["registrations/paired-rollouts.html"]).text
+    assert "14 deciding runs of published, first launch to last" in text
+    assert "2026-09-08 17:03:25 UTC launch first post-freeze training launch: t1-c2-independent-s0" in text
+    assert "the token proves it only where it is" in text

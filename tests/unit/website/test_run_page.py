@@ -1,0 +1,116 @@
+"""The page of a run: what was recorded of it, and what was not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.unit.decisions.rows_study import registered_study
+from tests.unit.website.reading import Read, pages_of
+from toolkit.decisions.case import Case, open_case
+from toolkit.website.material import Material
+from toolkit.website.page import run_page, slug
+from toolkit.website.pages import run
+from toolkit.website.seeds import seed_rows
+
+PAGE = "rows/runs/C2-paired-1.html"
+HOSTILE = '../../<script>alert("x")</script>`$(y)`' + "z" * 5000
+
+
+@pytest.fixture(scope="module")
+def some(case: Case, tmp_path_factory: pytest.TempPathFactory) -> Case:
+    return open_case(registered_study(tmp_path_factory.mktemp("rows"), case), case.registration)
+
+
+@pytest.fixture(scope="module")
+def forged(some: Case, case: Case, tmp_path_factory: pytest.TempPathFactory) -> Case:
+    """A study whose texts are somebody else's idea of a text."""
+    rows: dict[str, list[dict[str, Any]]] = {
+        name: [dict(row) for row in some.study.rows(name)] for name in ("runs", "evaluations")
+    }
+    run_row = rows["runs"][0]
+    for name in ("provider", "specification", "code_commit"):
+        run_row[name] = HOSTILE
+    old = run_row["run_id"]
+    for row in (*rows["runs"], *rows["evaluations"]):
+        if row["run_id"] == old:
+            row["run_id"] = HOSTILE
+    return open_case(registered_study(tmp_path_factory.mktemp("forged"), case, rows), case.registration)
+
+
+def test_a_published_run_says_that_its_episodes_never_were(
+    monkeypatch: pytest.MonkeyPatch, case: Case
+) -> None:
+    pages = pages_of(monkeypatch, Material((case,)), run)
+    read = Read(pages["published/runs/t1-c2-paired-s1.html"])
+    assert "The episodes of this run were never published" in read.text
+    assert "episodes" not in read.ids
+    assert len(pages) == len(case.study.rows("runs"))
+
+
+def test_a_run_with_episodes_names_their_file(monkeypatch: pytest.MonkeyPatch, some: Case) -> None:
+    read = Read(pages_of(monkeypatch, Material((some,)), run)[PAGE])
+    assert "episodes/C2-paired-1.parquet" in read.text
+    assert "episodes" in read.ids
+    assert "#phase=periodic&pool=validation&regime=faults_p025&step=100" in read.links
+
+
+def test_what_was_not_recorded_is_said(monkeypatch: pytest.MonkeyPatch, some: Case) -> None:
+    text = Read(pages_of(monkeypatch, Material((some,)), run)[PAGE]).text
+    assert "Not recorded for this run: attempts, launched at" in text
+    assert "No counts of training groups are there for this run." in text
+    assert "Its luck share was not diagnosed." in text
+
+
+def test_a_run_names_its_partners_and_readers(monkeypatch: pytest.MonkeyPatch, some: Case) -> None:
+    text = Read(pages_of(monkeypatch, Material((some,)), run)[PAGE]).text
+    assert "Same condition and seed: independent, C2-independent-1." in text
+    assert "Read by H2a" in text.replace("H1a, ", "")
+
+
+def test_hostile_text_is_shown_as_text_and_cut(monkeypatch: pytest.MonkeyPatch, forged: Case) -> None:
+    pages = pages_of(monkeypatch, Material((forged,)), run)
+    text = pages[run_page("rows", HOSTILE)]
+    assert '<script>alert("x")' not in text
+    assert len(text) < 60_000
+    assert '<script>alert("x")</script>' in Read(text).text
+
+
+def test_a_name_that_could_leave_the_folder_does_not() -> None:
+    assert slug("c2-paired-s0.1_x") == "c2-paired-s0.1_x"
+    for name in ("../x", "a/b", ".hidden", "", "a b", "ä", "x" * 101, "a%2e", "a\\b", "a#b"):
+        assert slug(name).startswith("x-")
+        assert slug(name).removeprefix("x-").isalnum()
+
+
+def test_an_endpoint_by_seed_says_how_many_episodes_each_arm_has(some: Case) -> None:
+    (second,) = [row for row in seed_rows(some, some.book.endpoints["c2_auc"]) if row.seed == 1]
+    assert [(arm.arm, arm.run, arm.episodes) for arm in second.arms] == [
+        ("paired", "C2-paired-1", 768),  # six steps of 64 tasks under two schedules
+        ("independent", "C2-independent-1", 768),
+    ]
+    assert second.arms[0].target == f"{PAGE}#phase=periodic&pool=validation&regime=faults_p025"
+
+
+def test_an_endpoint_of_one_step_counts_that_step_alone(some: Case) -> None:
+    last = replace(some.book.endpoints["c2_auc"], steps=(100,))
+    arms = [arm for row in seed_rows(some, last) for arm in row.arms]
+    assert {arm.episodes for arm in arms} == {128}
+    assert all(arm.target.endswith("&step=100") for arm in arms)
+
+
+def test_an_endpoint_by_seed_keeps_the_value_that_was_decided_on(case: Case) -> None:
+    values = {row.seed: row.value for row in seed_rows(case, case.book.endpoints["c2_auc"])}
+    assert {seed: round(float(value), 5) for seed, value in values.items() if value is not None} == {
+        0: 0.05391,
+        1: -0.00156,
+        2: 0.05859,
+    }
+
+
+def test_an_arm_that_did_not_run_says_so(some: Case) -> None:
+    rows = seed_rows(some, some.book.endpoints["c4_auc"])
+    assert all(arm.run == "" and "was not run" in arm.missing for row in rows for arm in row.arms)
+    assert {row.value for row in rows} == {None}

@@ -1,0 +1,47 @@
+"""The page of a study: what was registered to run, what ran, and what is missing."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.decisions.rows_study import registered_study
+from tests.unit.website.reading import Read, pages_of
+from toolkit.decisions.case import Case, open_case
+from toolkit.website.material import Material
+from toolkit.website.pages import rule, run, study
+
+
+@pytest.fixture(scope="module")
+def some(case: Case, tmp_path_factory: pytest.TempPathFactory) -> Case:
+    """A study of the published registration that ran one line of its matrix."""
+    return open_case(registered_study(tmp_path_factory.mktemp("rows"), case), case.registration)
+
+
+def test_a_published_study_says_that_its_rows_never_were(monkeypatch: pytest.MonkeyPatch, case: Case) -> None:
+    text = Read(pages_of(monkeypatch, Material((case,)), study)["published/index.html"]).text
+    assert "its episode rows were never published" in text
+    assert "Never published: episodes" in text
+
+
+def test_runs_that_did_not_run_are_named(monkeypatch: pytest.MonkeyPatch, some: Case) -> None:
+    text = Read(pages_of(monkeypatch, Material((some,)), study)["rows/index.html"]).text
+    assert "6 of 6C2-independent-0 C2-independent-1" in text
+    assert "0 of 6: not run" in text
+
+
+def test_a_table_that_a_study_lacks_is_named(monkeypatch: pytest.MonkeyPatch, some: Case) -> None:
+    text = Read(pages_of(monkeypatch, Material((some,)), study)["rows/index.html"]).text
+    assert "Not in the registers of this study: groups" in text
+
+
+def test_links_lead_to_pages_that_are_there(monkeypatch: pytest.MonkeyPatch, some: Case) -> None:
+    pages = pages_of(monkeypatch, Material((some,)), study, run, rule)
+    links = Read(pages["rows/index.html"]).links
+    inside = {link.removeprefix("../").partition("#")[0] for link in links if link.endswith(".html")}
+    assert "rows/runs/C2-paired-1.html" in inside
+    assert inside <= {*pages, "index.html"}
+
+
+def test_every_verdict_of_the_study_is_listed(monkeypatch: pytest.MonkeyPatch, case: Case) -> None:
+    text = Read(pages_of(monkeypatch, Material((case,)), study)["published/index.html"]).text
+    assert all(decision.title in text for decision in case.engine.decide_all())

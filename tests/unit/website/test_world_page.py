@@ -1,0 +1,101 @@
+"""The page of the world: for homes whose studies play in it, and true to the episodes that it shows."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.conftest import CHECKOUT
+from tests.unit.website.reading import Read, pages_of
+from toolkit.backoffice.tools import TOOLS
+from toolkit.noise.draws import Schedule
+from toolkit.registers.study import Study, open_study
+from toolkit.study.recorded import choose_pairs
+from toolkit.website.material import Material, Recorded
+from toolkit.website.pages import world
+from toolkit.website.transcripts import pairs
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolkit.decisions.case import Case
+
+HOSTILE = "</li><script>x</script>"
+
+
+@pytest.fixture(scope="module")
+def embedded() -> Study:
+    return open_study(CHECKOUT / "registers" / "embedded")
+
+
+@pytest.fixture(scope="module")
+def recorded(embedded: Study) -> tuple[Recorded, ...]:
+    return tuple(Recorded("embedded", p.run, p.row, p.episode) for p in choose_pairs(embedded))
+
+
+def test_a_home_without_a_study_of_this_world_has_no_page(
+    monkeypatch: pytest.MonkeyPatch, case: Case
+) -> None:
+    assert pages_of(monkeypatch, Material((case,), (case.study,)), world) == {}
+
+
+def test_a_home_with_its_tasks_has_one_without_episodes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pools = open_study(CHECKOUT / "registers" / "task-pools")
+    read = Read(pages_of(monkeypatch, Material((), (pools,)), world)["world.html"])
+    assert all(tool in read.text for tool in TOOLS)
+    assert "player" not in read.ids
+
+
+def test_every_call_of_both_designs_stands_on_the_page_without_scripts(
+    monkeypatch: pytest.MonkeyPatch, recorded: tuple[Recorded, ...]
+) -> None:
+    text = pages_of(monkeypatch, Material((), recorded=recorded, recorded_how="so"), world)["world.html"]
+    assert text.count('<li data-key="') == sum(len(one.episode.trace or ()) for one in recorded)
+    Read(text)
+
+
+def test_calls_that_ask_for_one_event_point_at_each_other(recorded: tuple[Recorded, ...]) -> None:
+    for pair in pairs(recorded):
+        one, other = pair["sides"]
+        for call in one["calls"]:
+            for _, at in call["twins"]:
+                twin = other["calls"][at - 1]
+                assert (twin["key"], twin["digest"], twin["fault"]) == (
+                    call["key"],
+                    call["digest"],
+                    call["fault"],
+                )
+
+
+def test_a_draw_is_the_schedules_own(recorded: tuple[Recorded, ...]) -> None:
+    pair = pairs(recorded)[0]
+    call = next(call for call in pair["sides"][0]["calls"] if call["key"])
+    tool, resource, repeat = call["key"].split(" · ")
+    assert Schedule(int(pair["seed"])).draw(tool, resource, int(repeat)).digest.hex() == call["digest"]
+
+
+def test_a_replay_command_names_the_row(recorded: tuple[Recorded, ...]) -> None:
+    row, command = recorded[0].row, pairs(recorded)[0]["sides"][0]["command"]
+    assert dict(re.findall(r"--(\w+) (\S+)", command)) == {
+        "study": "embedded",
+        "run": recorded[0].run["run_id"],
+        **{name: str(row[name]) for name in ("phase", "regime", "step", "task", "schedule")},
+    }
+
+
+def test_hostile_answers_are_shown_as_text(
+    monkeypatch: pytest.MonkeyPatch, recorded: tuple[Recorded, ...]
+) -> None:
+    first, *rest = recorded
+    trace: Sequence[Any] = first.episode.trace or ()
+    forged = trace[0]._replace(answer={HOSTILE: HOSTILE * 3000}, arguments={"query": HOSTILE})
+    episode = first.episode._replace(trace=(forged, *trace[1:]))
+    material = Material((), recorded=(replace(first, episode=episode), *rest), recorded_how=HOSTILE)
+    text = pages_of(monkeypatch, material, world)["world.html"]
+    assert HOSTILE not in text
+    assert HOSTILE in Read(text).text

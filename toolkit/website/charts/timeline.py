@@ -1,0 +1,116 @@
+"""Chart of a chronology: freeze, additions, runs and records over time."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from toolkit.website.charts.drawing import WIDTH, Chart, draw, drawn_once
+from toolkit.website.charts.theme import ACCENT, INK, LIMIT
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+LANE = 36
+LETTER = 6.0  # pixels, at the size of the config's text
+GAP = 12
+DAYS = 4  # of a longer time, ticks name days alone
+
+Mark = tuple[str, str, str, str, str]
+"""(lane, label, from, until, what); times in ISO 8601, `until` empty for a moment."""
+
+
+@drawn_once
+def timeline(marks: tuple[Mark, ...], frozen: str, title: str, caption: str) -> Chart | None:
+    """Draw everything dated on one axis of time: a lane a kind, a dot a moment, a bar a span.
+
+    Args:
+        marks: what is dated, in order.
+        frozen: by when the freeze was, as ISO 8601: a vertical line.
+        title: what the order of freeze and runs says.
+        caption: what is drawn, in words.
+    """
+    import altair as alt
+
+    if not marks:
+        return None
+    lanes = list(dict.fromkeys(lane for lane, *_ in marks))
+    x = alt.X(
+        "at:T",
+        title="time, UTC",
+        scale=alt.Scale(type="utc", nice=True),
+        axis=alt.Axis(grid=True, labelOverlap=True, tickCount=6, format=_format(marks)),
+    )
+    y = alt.Y(
+        "lane:N",
+        sort=lanes,
+        title=None,
+        axis=alt.Axis(ticks=False, domain=False, labelLimit=200, grid=True, offset=14),
+    )
+    values = [
+        {"lane": lane, "at": at, "until": until or at, "what": what} for lane, _, at, until, what in marks
+    ]
+    base = alt.Chart(alt.Data(values=values)).encode(x=x, y=y, tooltip=["what:N", "at:N"])
+    rule = alt.Chart(alt.Data(values=[{"at": frozen, "label": "frozen by"}])).encode(x=x)
+    layers = [
+        rule.mark_rule(color=LIMIT, strokeDash=[5, 4]),
+        base.mark_rule(strokeWidth=7, color=ACCENT, opacity=0.55).encode(x2="until:T"),
+        base.mark_circle(size=70, color=ACCENT, opacity=1),
+        rule.mark_text(align="left", baseline="bottom", dx=4, dy=-3, color=INK).encode(
+            y=alt.value(0), text="label:N"
+        ),
+        *_labels(marks, x, y),
+    ]
+    return draw(alt.layer(*layers), title, caption, LANE * len(lanes) + 10)
+
+
+def _labels(marks: Sequence[Mark], x: Any, y: Any) -> list[Any]:
+    """Return the names above the marks; names that would run into each other stand as one."""
+    import altair as alt
+
+    start, end = _span(marks)
+    scale = WIDTH / max(end - start, 1)
+    placed: list[dict[str, Any]] = []
+    last: dict[str, dict[str, Any]] = {}
+    for lane, label, at, _, _ in marks:
+        if not label:
+            continue
+        place = (_seconds(at) - start) * scale
+        before = last.get(lane)
+        if before and place - before["reached"] < LETTER * len(label) / 2 + GAP:
+            before["label"] += f", {label}"
+        else:
+            before = last[lane] = {"lane": lane, "at": at, "place": place, "label": label}
+            placed.append(before)
+        half = LETTER * len(before["label"]) / 2
+        before["reached"] = before["place"] + half * (2 if before["place"] < half else 1)
+    layers = []
+    for align in ("left", "center", "right"):
+        chosen = [
+            {name: one[name] for name in ("lane", "at", "label")} for one in placed if _align(one) == align
+        ]
+        if chosen:
+            text = alt.Chart(alt.Data(values=chosen)).mark_text(align=align, dy=-12, color=INK, limit=WIDTH)
+            layers.append(text.encode(x=x, y=y, text="label:N"))
+    return layers
+
+
+def _align(label: dict[str, Any]) -> str:
+    """Return how a name stands to its mark, so that it stays within the plot."""
+    half = LETTER * len(label["label"]) / 2
+    return "left" if label["place"] < half else "right" if label["place"] > WIDTH - half else "center"
+
+
+def _format(marks: Sequence[Mark]) -> str:
+    start, end = _span(marks)
+    return "%b %d" if end - start > DAYS * 86400 else "%b %d %H:%M"
+
+
+def _span(marks: Sequence[Mark]) -> tuple[float, float]:
+    return min(_seconds(at) for _, _, at, *_ in marks), max(
+        _seconds(until or at) for _, _, at, until, _ in marks
+    )
+
+
+def _seconds(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()

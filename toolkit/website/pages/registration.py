@@ -1,0 +1,196 @@
+"""A page a registration: what was frozen, when, by whom it is proven, and what came after."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from toolkit.decisions.rulebook import load_rulebook
+from toolkit.errors import RuleError
+from toolkit.files import read_bytes
+from toolkit.prereg.hashlist import entries
+from toolkit.prereg.record import FROZEN
+from toolkit.prereg.verification import PROMISE
+from toolkit.website.charts.timeline import timeline
+from toolkit.website.chronicle import DAY, chronicle, undated
+from toolkit.website.page import Page, registration_page, rule_page
+from toolkit.website.prose import moment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from toolkit.decisions.case import Case
+    from toolkit.prereg.chronology import Chronology
+    from toolkit.prereg.registration import Registration
+    from toolkit.prereg.verification import Verification
+    from toolkit.website.charts.drawing import Chart
+    from toolkit.website.chronicle import Dated
+    from toolkit.website.material import Material
+
+
+def pages(material: Material) -> Iterator[Page]:
+    """Yield a page for every registration, of studies here or of none yet."""
+    known = {r.name: r for r in (*material.registrations, *(case.registration for case in material.cases))}
+    for name, registration in known.items():
+        cases = [case for case in material.cases if case.registration.sha256 == registration.sha256]
+        verification = next((v for v in material.verifications if v.registration == name), None)
+        yield Page(
+            registration_page(name),
+            "registration.html",
+            f"Registration {name}: {registration.title}",
+            "registration",
+            _context(registration, verification, cases),
+        )
+
+
+def _context(
+    registration: Registration, verification: Verification | None, cases: Sequence[Case]
+) -> dict[str, Any]:
+    dated = chronicle(registration, verification, cases)
+    orders = verification.chronology if verification else ()
+    place = registration.folder / FROZEN
+    return {
+        "r": registration,
+        "v": verification,
+        "promise": PROMISE,
+        "studies": [case.study.name for case in cases],
+        "steps": steps_of(verification),
+        "dated": dated,
+        "undated": undated(registration),
+        "orders": orders,
+        "chart_drawn": _chart(registration, verification, dated),
+        "frozen_files": entries(read_bytes(place), place),
+        "tokens": _tokens(registration, verification),
+        "rules": _rules(registration, cases),
+        "restated": registration.record.is_restated,
+    }
+
+
+def steps_of(verification: Verification | None) -> list[dict[str, str]]:
+    """Return the steps, those that are made several times with which time it is."""
+    checks = verification.checks if verification else ()
+    times, so_far = Counter(check.step for check in checks), Counter[int]()
+    steps = []
+    for check in checks:
+        so_far[check.step] += 1
+        part = f".{so_far[check.step]}" if times[check.step] > 1 else ""
+        steps.append(
+            {
+                "step": f"{check.step}{part}",
+                "name": check.name,
+                "outcome": check.outcome,
+                "detail": check.detail,
+            }
+        )
+    return steps
+
+
+def _tokens(registration: Registration, verification: Verification | None) -> list[dict[str, Any]]:
+    """Return what is known of each authority's token, as pairs of a heading and a value."""
+    judged = verification.authorities if verification else ()
+    tokens = []
+    for number, authority in enumerate(registration.record.authorities):
+        found = judged[number] if judged else None
+        verdict = found.verdict if found else None
+        facts: list[tuple[str, object]] = [
+            ("asked at", authority.address),
+            ("recorded time", moment(authority.recorded_time)),
+            ("token", authority.token_place),
+        ]
+        if found and verdict and verdict.gen_time is not None:
+            stated = "not stated" if verdict.accuracy_seconds is None else f"{verdict.accuracy_seconds:g} s"
+            facts += [
+                ("operator", found.authority.operator),
+                ("time in the token", moment(verdict.gen_time)),
+                ("accuracy", stated),
+                ("serial", verdict.serial),
+                ("policy", verdict.policy),
+                ("imprint", f"{verdict.imprint_algorithm} {verdict.imprint}"),
+                ("signer", verdict.signer),
+                ("signature", verdict.signature_algorithm),
+                ("root", verdict.root),
+                ("root, SHA-256", verdict.root_sha256),
+                ("revocation", verdict.revocation),
+            ]
+        tokens.append(
+            {
+                "name": authority.name,
+                "verdict": verdict.verdict if verdict else "unknown",
+                "message": verdict.message if verdict else "",
+                "facts": [(name, value) for name, value in facts if value],
+            }
+        )
+    return tokens
+
+
+def _rules(registration: Registration, cases: Sequence[Case]) -> list[dict[str, Any]]:
+    """Return the rules in force, each with where every study's verdict stands."""
+    if cases:
+        book = cases[0].book
+    else:
+        try:
+            book = load_rulebook(registration.rules, [a.rules for a in registration.amendments])
+        except RuleError:
+            return []
+    verdicts = {
+        (case.study.name, decision.rule): decision.verdict
+        for case in cases
+        for decision in case.engine.decide_all()
+    }
+    return [
+        {
+            "id": rule.id,
+            "title": rule.title,
+            "kind": rule.kind,
+            "change": book.changes.get(rule.id),
+            "verdicts": [
+                (case.study.name, rule_page(case.study.name, rule.id), verdicts[case.study.name, rule.id])
+                for case in cases
+                if (case.study.name, rule.id) in verdicts
+            ],
+        }
+        for rule in book.rules.values()
+    ]
+
+
+def _chart(
+    registration: Registration, verification: Verification | None, dated: Sequence[Dated]
+) -> Chart | None:
+    orders = verification.chronology if verification else ()
+    recorded = max((a.recorded_time for a in registration.record.authorities), default=None)
+    frozen = orders[0].freeze.by if orders else recorded
+    if frozen is None:
+        return None
+    marks = tuple(
+        (d.kind.replace("_", " "), d.label, d.at.isoformat(), d.until.isoformat() if d.until else "", d.what)
+        for d in dated
+    )
+    days = (
+        " Where only a day is known, its first moment is drawn."
+        if any(d.precision == DAY for d in dated)
+        else ""
+    )
+    caption = (
+        f"Chronology of {registration.name}: {len(dated)} dated entries, a lane a kind; a bar spans first to "
+        f"last launch; the dashed line is {moment(frozen)}, by which it was frozen, accuracy included.{days} "
+        "Every entry is in the table below."
+    )
+    return timeline(marks, frozen.isoformat(), _finding(registration, orders), caption)
+
+
+def _finding(registration: Registration, orders: Sequence[Chronology]) -> str:
+    """Return what the chronology says, in words."""
+    told = []
+    for order in orders:
+        before = len(order.disclosed_exceptions) + len(order.undisclosed)
+        all_runs = len(order.runs_after) + before + len(order.unknown)
+        which = (
+            f"all {all_runs}"
+            if len(order.runs_after) == all_runs
+            else f"{len(order.runs_after)} of {all_runs}"
+        )
+        told.append(f"{which} deciding runs of {order.study}")
+    if not told:
+        return f"{registration.name} was frozen; no run under it is here"
+    proven = "Frozen" if all(order.freeze.is_proven for order in orders) else "As recorded, frozen"
+    return f"{proven} before {' and '.join(told)}"

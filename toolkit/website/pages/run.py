@@ -1,0 +1,238 @@
+"""A page a run: its row, its evaluations, its episodes, and the rules that read it."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+from toolkit.decisions.plan import place_of
+from toolkit.registers.vocabulary import PHASES
+from toolkit.website.charts.run import success_by_step
+from toolkit.website.page import Page, rule_page, run_page, slug
+from toolkit.website.prose import moment
+from toolkit.website.registers import carried
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from toolkit.decisions.case import Case
+    from toolkit.registers.study import Study
+    from toolkit.website.material import Material
+
+Row = dict[str, Any]
+
+SPECIFIED = "specification"
+SET = ("phase", "pool", "regime")
+COUNTS = {
+    "step": "step",
+    "episodes": "episodes",
+    "successes": "true successes",
+    "observed_successes": "observed",
+    "exposed": "met a fault",
+    "recovered": "of these succeeded",
+    "budget_exceeded": "out of budget",
+    "calls": "calls",
+}
+SHARES = ("step", "regime", "target", "luck_share", "interval_low", "interval_high", "tasks_defined", "tasks")
+# Columns of `runs` that a run's page says in its first sentence.
+SAID = ("run_id", "condition", "arm", "seed", "role", SPECIFIED)
+
+
+@dataclass(frozen=True)
+class Tables:
+    """A study's rows by run, each table read once."""
+
+    runs: tuple[Row, ...]
+    evaluations: Mapping[str, list[Row]]
+    luck_shares: Mapping[str, list[Row]]
+    groups: Mapping[str, list[Row]]
+    launches: Mapping[str, list[Row]]
+    checkpoints: Mapping[str, list[Row]]
+    files: Mapping[str, list[tuple[str, str, int | None]]]
+    rules: Mapping[str, list[tuple[str, str, str]]]
+
+
+def pages(material: Material) -> Iterator[Page]:
+    """Yield a page for every run of every study."""
+    for case in material.cases:
+        tables = _read(case)
+        for run in tables.runs:
+            name = run["run_id"]
+            yield Page(
+                run_page(case.study.name, name),
+                "run.html",
+                f"Run {name[:80]} ({case.study.name})",
+                f"study {case.study.name}",
+                _context(case, tables, run),
+                ("episodes",) if _episode_file(tables, name) and carried(case.study, "episodes") else (),
+            )
+
+
+def _read(case: Case) -> Tables:
+    study = case.study
+    checkpoints = (
+        study.columns("checkpoints", ("run_id", "step", "sha256")).to_pylist()
+        if study.has("checkpoints")
+        else ()
+    )
+    return Tables(
+        runs=tuple(study.rows("runs")),
+        evaluations=_rows(study, "evaluations"),
+        luck_shares=_rows(study, "luck_share_summary"),
+        groups=_rows(study, "groups_summary"),
+        launches=_rows(study, "launches"),
+        checkpoints=_by_run(checkpoints),
+        files=_files(study),
+        rules=_readers(case),
+    )
+
+
+def _rows(study: Study, table: str) -> Mapping[str, list[Row]]:
+    return _by_run(study.rows(table) if study.has(table) else ())
+
+
+def _by_run(rows: Iterable[Row]) -> Mapping[str, list[Row]]:
+    found: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        found[row["run_id"]].append(row)
+    return found
+
+
+def _files(study: Study) -> Mapping[str, list[tuple[str, str, int | None]]]:
+    """Return the files that hold one run's rows each: name, SHA-256, rows."""
+    found: dict[str, list[tuple[str, str, int | None]]] = defaultdict(list)
+    runs = {row["run_id"] for row in study.rows("runs")}
+    for table in study.tables:
+        for name, digest in study.files(table.name).items():
+            stem = PurePosixPath(name).stem
+            if stem in runs:
+                found[stem].append((name, digest, study.manifest.files[name].rows))
+    return found
+
+
+def _readers(case: Case) -> Mapping[str, list[tuple[str, str, str]]]:
+    """Return by run the rules that read it: rule, title, page."""
+    runs = case.study.rows("runs")
+    read_by: dict[str, set[str]] = {}
+    for name, endpoint in case.book.endpoints.items():
+        if endpoint.by == "checkpoint":
+            read_by[name] = {trajectory for trajectory, _ in endpoint.checkpoints}
+        elif endpoint.by != "row":
+            found = case.book.plan.deciding_runs(endpoint, runs)
+            read_by[name] = {run for run in found.values() if isinstance(run, str)}
+    readers: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
+    for decision in case.engine.decide_all():
+        read: set[str] = set()
+        for endpoint_name in decision.endpoints:
+            read |= read_by.get(endpoint_name, set())
+        for run in read:
+            readers[run].append((decision.rule, decision.title, rule_page(case.study.name, decision.rule)))
+    return readers
+
+
+def _context(case: Case, tables: Tables, run: Row) -> dict[str, Any]:
+    study, name = case.study, run["run_id"]
+    evaluations = tables.evaluations.get(name, [])
+    file = _episode_file(tables, name)
+    shown_here = file is not None and carried(study, "episodes")
+    described = {column.name: column for column in study.table("runs").columns if column.name not in SAID}
+    shown = {key: run[key] for key in described if run.get(key) is not None}
+    return {
+        "study": study.name,
+        "is_summary": study.is_summary,
+        "run": run,
+        "decides": run["role"] in case.book.plan.roles,
+        "facts": [(key, _shown(value), described[key].unit or "") for key, value in shown.items()],
+        "unsaid": [key for key in described if run.get(key) is None],
+        "specification": _specification(run.get(SPECIFIED)),
+        "partners": [
+            (other["run_id"], other["arm"], run_page(study.name, other["run_id"]))
+            for other in tables.runs
+            if place_of(other)[:2] == place_of(run)[:2] and other["seed"] == run["seed"] and other is not run
+        ],
+        "rules": tables.rules.get(name, []),
+        "chart_drawn": success_by_step(_points(evaluations), name[:80]) if evaluations else None,
+        "evaluations": [_evaluation(row, linked=shown_here) for row in evaluations],
+        "columns": [
+            (column, title) for column, title in COUNTS.items() if any(column in row for row in evaluations)
+        ],
+        "groups": tables.groups.get(name, []),
+        "luck": [[_shown(row.get(column)) for column in SHARES] for row in tables.luck_shares.get(name, [])],
+        "luck_columns": [column.replace("_", " ") for column in SHARES],
+        "launches": tables.launches.get(name, []),
+        "checkpoints": tables.checkpoints.get(name, []),
+        "files": tables.files.get(name, []),
+        "has_episodes": study.has("episodes"),
+        "file": file,
+        "is_carried": shown_here,
+        "source": {"study": study.name, "path": file, "run": name} if shown_here else None,
+        "can_replay": run.get(SPECIFIED) is not None and study.has("checkpoints") and file is not None,
+        "quoted": name if slug(name) == name else f"'{name}'",
+        "sql_literal": name.replace("'", "''"),
+    }
+
+
+def _episode_file(tables: Tables, run: str) -> str | None:
+    """Return the file of the run's episodes, relative to the study; None where it has none of its own."""
+    return next(
+        (name for name, *_ in tables.files.get(run, ()) if PurePosixPath(name).parts[0] == "episodes"), None
+    )
+
+
+def _evaluation(row: Row, *, linked: bool) -> Row:
+    place = {name: str(row[name]) for name in (*SET, "step")}
+    return {
+        "set": " ".join(row[name].replace("_", " ") for name in SET),
+        "counts": [row[column] for column in COUNTS if column in row],
+        "rate": f"{row['successes'] / row['episodes']:.1%}",
+        "fragment": urlencode(place) if linked else "",
+    }
+
+
+def _points(evaluations: Sequence[Row]) -> tuple[tuple[str, int, int, int], ...]:
+    """Return counts by set and step; a periodic set goes by its regime, and its pool where it takes that."""
+    pools = {phase: {row["pool"] for row in evaluations if row["phase"] == phase} for phase in PHASES}
+
+    def name(row: Row) -> str:
+        parts = [row["regime"].replace("_", " ")]
+        parts += [row["pool"]] if len(pools[row["phase"]]) > 1 else []
+        parts += [] if row["phase"] == PHASES[0] else [row["phase"]]
+        return ", ".join(parts)
+
+    ordered = sorted(
+        evaluations, key=lambda row: (PHASES.index(row["phase"]), row["regime"], row["pool"], row["step"])
+    )
+    return tuple((name(row), row["step"], row["successes"], row["episodes"]) for row in ordered)
+
+
+def _specification(text: str | None) -> list[tuple[str, str]] | None:
+    """Return a specification as names and values; one that is no JSON object as a single text."""
+    if text is None:
+        return None
+    try:
+        document = json.loads(text)
+    except ValueError:
+        document = None
+    if not isinstance(document, dict):
+        return [("as recorded", text)]
+    return [(str(key), _flat(value)) for key, value in document.items()]
+
+
+def _flat(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_flat(member)}" for key, member in value.items())
+    if isinstance(value, list):
+        return ", ".join(_flat(member) for member in value)
+    return str(value)
+
+
+def _shown(value: Any) -> Any:
+    if hasattr(value, "tzinfo"):
+        return moment(value)
+    if isinstance(value, float):
+        return round(value, 4)
+    return value

@@ -1,0 +1,157 @@
+"""A page a study: what was registered to run, what ran, what came of it, and what is missing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from toolkit.decisions.plan import place_of
+from toolkit.website.charts.rule import seed_differences
+from toolkit.website.page import (
+    Page,
+    luck_page,
+    probe_page,
+    registration_page,
+    rule_page,
+    run_page,
+    study_page,
+)
+from toolkit.website.views import decision_view
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from toolkit.decisions.case import Case
+    from toolkit.decisions.plan import Cell, Fixed
+    from toolkit.website.charts.drawing import Chart
+    from toolkit.website.material import Material
+
+KINDS = {"hypothesis": "Hypotheses", "gate": "Gates", "prediction": "Predictions"}
+CHARTS = 3
+# What a page elsewhere on the site is made from; where a study lacks it, the page says what is not there.
+WANTED = {
+    "evaluations": "counts of successes by run, step and regime: without them nothing is decided on them",
+    "episodes": "a row an episode: without them no episode can be shown, counted anew or played again",
+    "groups": "a row a training group: without them their advantages cannot be looked at",
+    "groups_summary": "counts of training groups by run",
+    "luck_share_summary": "luck shares by run and step",
+    "checkpoints": "a policy at each evaluation: without them no episode can be played again",
+    "probe": "the gradient probe",
+    "launches": "when each run was launched",
+    "task_pools": "the tasks",
+}
+
+
+def pages(material: Material) -> Iterator[Page]:
+    """Yield a page for every study with runs."""
+    for case in material.cases:
+        name = case.study.name
+        yield Page(
+            study_page(name),
+            "study.html",
+            f"Study {name}: {case.registration.title}",
+            f"study {name}",
+            _context(case),
+        )
+
+
+def _context(case: Case) -> dict[str, Any]:
+    study = case.study
+    runs = study.rows("runs")
+    planned = case.book.plan.cells
+    shared = {
+        name: value
+        for name, value in (planned[0].fixed if planned else {}).items()
+        if all(cell.fixed.get(name) == value for cell in planned)
+    }
+    cells = [_cell(case, cell, runs, shared) for cell in planned]
+    placed = {name for cell in cells for name, _ in cell["runs"]}
+    manifest = study.manifest
+    return {
+        "study": study.name,
+        "is_summary": study.is_summary,
+        "title": case.registration.title,
+        "registration": case.registration,
+        "registration_target": registration_page(case.registration.name),
+        "amendments": manifest.registration.amendments,
+        "kinds": _outcomes(case),
+        "charts": _charts(case),
+        "cells": cells,
+        "shared": _fixed(shared),
+        "others": [(run, run_page(study.name, run["run_id"])) for run in runs if run["run_id"] not in placed],
+        "runs": _runs(case, runs),
+        "deciding": sum(run["role"] in case.book.plan.roles for run in runs),
+        "tables": [
+            (table.name, table.meaning, manifest.tables[table.name].rows, study.sha256(table.name))
+            for table in study.tables
+        ],
+        "absent": [(name, why) for name, why in WANTED.items() if not study.has(name)],
+        "not_decided": [
+            (d["rule"], d["title"], d["verdict"], d["missing"])
+            for d in map(decision_view, case.engine.decide_all())
+            if d["verdict"] in ("not_run", "not_evaluable")
+        ],
+        "code_version": manifest.code_version,
+        "schema_version": manifest.schema_version,
+        "probe": probe_page(study.name),
+        "luck": luck_page(study.name),
+    }
+
+
+def _outcomes(case: Case) -> list[dict[str, Any]]:
+    decisions = case.engine.decide_all()
+    kinds = dict.fromkeys(decision.kind for decision in decisions)
+    return [
+        {
+            "title": KINDS.get(kind, kind),
+            "decisions": [
+                {**decision_view(d), "target": rule_page(case.study.name, d.rule)}
+                for d in decisions
+                if d.kind == kind
+            ],
+        }
+        for kind in kinds
+    ]
+
+
+def _charts(case: Case) -> list[Chart]:
+    """Return the estimates by seed of the first hypotheses that have one."""
+    drawn: list[Chart] = []
+    for decision in case.engine.decide_all():
+        if decision.kind == "hypothesis" and decision.estimate and len(drawn) < CHARTS:
+            arms = case.book.endpoints[decision.estimate.endpoint].arms
+            if (chart := seed_differences(decision, arms)) is not None:
+                drawn.append(chart)
+    return drawn
+
+
+def _cell(
+    case: Case, cell: Cell, runs: Sequence[Mapping[str, Any]], shared: Mapping[str, Fixed]
+) -> dict[str, Any]:
+    """Return a line of the registered matrix with the runs that are there of it, and those that are not."""
+    deciding = [run for run in runs if run["role"] in case.book.plan.roles and cell.holds(*place_of(run))]
+    there = {(run["arm"], run["seed"]) for run in deciding}
+    return {
+        "cell": cell,
+        "runs": [(run["run_id"], run_page(case.study.name, run["run_id"])) for run in deciding],
+        "of": len(cell.arms) * len(cell.seeds),
+        "absent": [f"{arm} {seed}" for arm in cell.arms for seed in cell.seeds if (arm, seed) not in there],
+        "fixed": _fixed({name: value for name, value in cell.fixed.items() if name not in shared}),
+    }
+
+
+def _fixed(values: Mapping[str, Fixed]) -> list[tuple[str, str | float]]:
+    return [(name, value if isinstance(value, str) else float(value)) for name, value in values.items()]
+
+
+def _runs(case: Case, runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    return [
+        {
+            **{
+                name: run.get(name)
+                for name in ("run_id", "condition", "arm", "seed", "role", "status", "episodes")
+            },
+            "target": run_page(case.study.name, run["run_id"]),
+            "decides": run["role"] in case.book.plan.roles,
+        }
+        for run in runs
+    ]

@@ -1,0 +1,110 @@
+"""An endpoint by seed: its value, the runs behind it, how many episodes each has, and where to see them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+from toolkit.decisions.values import Missing, Series
+from toolkit.website.page import run_page
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from toolkit.decisions.case import Case
+    from toolkit.decisions.endpoints import Endpoint
+
+EVALUATIONS = "evaluations"
+# What an endpoint says of its evaluation set and what the list of a run's episodes can be filtered by.
+FILTERS = ("phase", "pool", "regime", "step")
+
+
+@dataclass(frozen=True)
+class ArmOfSeed:
+    """One arm of a seed.
+
+    Args:
+        arm: the arm.
+        run: its deciding run; empty where there is none.
+        missing: why there is none; empty where there is one.
+        episodes: how many episodes of the run the endpoint reads; None where it reads none.
+        target: name of the run's page with the filters that show them, from the root of the site; empty
+            where there is no run.
+    """
+
+    arm: str
+    run: str
+    missing: str
+    episodes: int | None
+    target: str
+
+
+@dataclass(frozen=True)
+class SeedRow:
+    """One seed of an endpoint: its value, None where it has none, and its arms."""
+
+    seed: int
+    value: Fraction | None
+    arms: tuple[ArmOfSeed, ...]
+
+
+def seed_rows(case: Case, endpoint: Endpoint) -> tuple[SeedRow, ...]:
+    """Return an endpoint by seed.
+
+    Args:
+        case: the study and what decides it.
+        endpoint: an endpoint of its rule book.
+
+    Returns:
+        A row for every seed that was registered, in order; nothing for an endpoint that is not by seed.
+    """
+    if endpoint.by != "seed":
+        return ()
+    value = case.engine.value(endpoint.id)
+    values = dict(value.items) if isinstance(value, Series) else {}
+    runs = case.book.plan.deciding_runs(endpoint, case.study.rows("runs"))
+    rows = []
+    for seed in endpoint.seeds:
+        arms = tuple(_arm(case, endpoint, arm, runs[arm, seed]) for arm in endpoint.arms)
+        found = values.get(str(seed))
+        rows.append(SeedRow(seed, None if found is None or isinstance(found, Missing) else found, arms))
+    return tuple(rows)
+
+
+def _arm(case: Case, endpoint: Endpoint, arm: str, run: str | Missing) -> ArmOfSeed:
+    if isinstance(run, Missing):
+        return ArmOfSeed(arm, "", "; ".join(run.reasons), None, "")
+    page = run_page(case.study.name, run)
+    fragment = fragment_of(endpoint)
+    return ArmOfSeed(arm, run, "", _episodes(case, endpoint, run), f"{page}#{fragment}" if fragment else page)
+
+
+def fragment_of(endpoint: Endpoint) -> str:
+    """Return the part of an address that filters a run's episodes to those that an endpoint reads."""
+    if endpoint.register != EVALUATIONS:
+        return ""
+    said = {name: endpoint.where[name] for name in FILTERS if name in endpoint.where}
+    if len(endpoint.steps) == 1:
+        said["step"] = str(endpoint.steps[0])
+    return urlencode(said)
+
+
+def _episodes(case: Case, endpoint: Endpoint, run: str) -> int | None:
+    if endpoint.register != EVALUATIONS or not case.study.has(EVALUATIONS):
+        return None
+    by_run = case.study.kept("evaluations by run", lambda: _by_run(case))
+    counted = [
+        row["episodes"]
+        for row in by_run.get(run, ())
+        if row["step"] in endpoint.steps
+        and all(row.get(name) == value for name, value in endpoint.where.items())
+    ]
+    return sum(counted) if counted else None
+
+
+def _by_run(case: Case) -> dict[str, list[dict[str, object]]]:
+    rows: dict[str, list[dict[str, object]]] = {}
+    for row in case.study.rows(EVALUATIONS):
+        rows.setdefault(row["run_id"], []).append(row)
+    return rows
