@@ -202,3 +202,16 @@ def test_a_port_that_is_taken_is_wrong_usage(toolkit: Callable[..., Result], sit
 
 def test_a_folder_without_a_site_is_not_served(toolkit: Callable[..., Result], tmp_path: Path) -> None:
     assert toolkit("site", "serve", "--folder", tmp_path).code == 3
+
+
+def test_registrations_that_were_verified_are_not_verified_again(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from toolkit.cli import site as command
+    from toolkit.places import Home
+
+    def again(*_: object) -> None:
+        pytest.fail("verified again")
+
+    monkeypatch.setattr(command, "verify_frozen", again)
+    assert command.material(Home(small), tmp_path, ()).verifications == ()
