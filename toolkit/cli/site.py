@@ -17,7 +17,9 @@ from toolkit.places import Home, find_home
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from toolkit.decisions.case import Case
     from toolkit.prereg.verification import Verification
+    from toolkit.registers.arrow import Row
     from toolkit.website.frozen import Version
     from toolkit.website.material import Material
 
@@ -204,6 +206,7 @@ def material(home: Home, folder: Path, verifications: Sequence[Verification] | N
     from toolkit.website.front import read_front
     from toolkit.website.frozen import read_versions
     from toolkit.website.material import Material
+    from toolkit.website.paper import read_paper
 
     # Each is opened once: what was read and hashed of it for one page is kept for the others.
     studies = tuple(load_study(name, home) for name in home.studies())
@@ -214,7 +217,24 @@ def material(home: Home, folder: Path, verifications: Sequence[Verification] | N
     front = read_front(home.cards, cases)
     if front:
         cases = tuple(sorted(cases, key=lambda case: front.place(case.study.name)))
-    return Material(cases, studies, verified, (), front, versions=read_versions(folder))
+    return Material(
+        cases,
+        studies,
+        verified,
+        (),
+        front,
+        probe_figures=_probe_figures(cases),
+        paper=read_paper(home.cards),
+        versions=read_versions(folder),
+    )
+
+
+def _probe_figures(cases: Sequence[Case]) -> dict[str, list[Row]]:
+    """Return how certain every study's probe figures are, as far as the study allows."""
+    from toolkit.study.probe_report import SUMMARY, report
+
+    probed = [case.study for case in cases if case.study.has(SUMMARY)]
+    return {study.name: [row for rows in report(study).figures.values() for row in rows] for study in probed}
 
 
 def material_with(everything: Material, versions: Sequence[Version]) -> Material:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolkit.backoffice.tools import TOOLS
+from toolkit.backoffice.tools import ANY_RESOURCE, TOOLS
 from toolkit.noise.faults import ABOUT, APPLIES, LONGEST_RATE_LIMIT
 from toolkit.noise.regimes import REGIMES
 
@@ -22,6 +22,7 @@ def draw_rules() -> dict[str, Any]:
         },
         "applies": {kind: list(faults) for kind, faults in APPLIES.items()},
         "about": dict(ABOUT),
+        "any_resource": ANY_RESOURCE,
         "longest_rate_limit": LONGEST_RATE_LIMIT,
         # In a list: JSON objects are sorted by name, and regimes have an order.
         "regimes": [

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from math import lcm
+from typing import TYPE_CHECKING
 
+from toolkit.estimators.area import auc_weights
 from toolkit.website.registers import carried
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from toolkit.registers.study import Study
 
 FEW = 20
+SLOW = 100_000  # rows that a browser reads in half a second
 # What is asked of an episode, as far as the study recorded it.
 SHOWN = (
     "phase",
@@ -63,46 +65,44 @@ def _of_evaluations(rows: list[Row]) -> Iterator[tuple[str, str]]:
     yield (
         "Success by regime, arm and step",
         (
-            "SELECT condition, regime, arm, step, SUM(episodes) AS played, SUM(successes) AS solved,\n"
+            "SELECT condition, pool, regime, arm, step, SUM(episodes) AS played, SUM(successes) AS solved,\n"
             "  ROUND(1.0 * SUM(successes) / SUM(episodes), 4) AS success\n"
             "FROM evaluations\nWHERE phase = 'periodic'\n"
-            "GROUP BY condition, regime, arm, step\nORDER BY condition, regime, arm, step"
+            "GROUP BY condition, pool, regime, arm, step\nORDER BY condition, pool, regime, arm, step"
         ),
     )
     curve = _most_curves(rows)
     if curve is None:
         return
-    condition, regime, steps = curve
-    ends, gap = f"({steps[0]}, {steps[-1]})", (len(steps) - 1) * 2
+    where, steps = curve
+    weights = auc_weights(steps)
+    whole = lcm(*(weight.denominator for weight in weights))
+    cases = " ".join(f"WHEN {step} THEN {w * whole}" for step, w in zip(steps, weights, strict=True))
     yield (
         "Area under the curve, seed by seed",
         (
-            "-- Trapezoidal mean over evenly spaced steps: the two ends count half.\n"
-            "SELECT arm, seed, run_id, COUNT(*) AS steps,\n"
-            f"  ROUND(SUM(CASE WHEN step IN {ends} THEN 1.0 ELSE 2.0 END\n"
-            f"    * successes / episodes) / {gap}, 5) AS auc\n"
+            "-- A mean over steps by the trapezoidal rule, of runs that were evaluated at all of them.\n"
+            "SELECT arm, seed, run_id,\n"
+            f"  ROUND(SUM((CASE step {cases} END)\n    * 1.0 * successes / episodes) / {whole}, 5) AS auc\n"
             "FROM evaluations\n"
-            f"WHERE phase = 'periodic' AND condition = {quoted(condition)} AND regime = {quoted(regime)}\n"
-            "GROUP BY arm, seed, run_id\nORDER BY seed, arm, run_id"
+            f"WHERE phase = 'periodic' AND {' AND '.join(f'{k} = {quoted(v)}' for k, v in where.items())}\n"
+            f"GROUP BY arm, seed, run_id\nHAVING COUNT(*) = {len(steps)}\nORDER BY seed, arm, run_id"
         ),
     )
 
 
-def _most_curves(rows: list[Row]) -> tuple[str, str, tuple[int, ...]] | None:
-    """Return the condition and regime that most arms and seeds have a curve of, where its steps are even."""
-    curves: dict[tuple[Any, Any], Counter[Any]] = {}
+def _most_curves(rows: list[Row]) -> tuple[dict[str, str], tuple[int, ...]] | None:
+    """Return the condition, pool and regime that have most curves, and their steps; None where none has."""
+    names = ("condition", "pool", "regime")
+    curves: dict[tuple[str, ...], Counter[int]] = {}
     for row in rows:
         if row["phase"] == "periodic":
-            counted = curves.setdefault((row["condition"], row["regime"]), Counter())
-            counted[row["step"]] += 1
-    for (condition, regime), counted in sorted(curves.items(), key=lambda item: -item[1].total()):
-        steps = tuple(sorted(counted))
-        if (
-            len({after - before for before, after in pairwise(steps)}) == 1
-            and len(set(counted.values())) == 1
-        ):
-            return str(condition), str(regime), steps
-    return None
+            curves.setdefault(tuple(str(row[name]) for name in names), Counter())[row["step"]] += 1
+    long = [(where, counted) for where, counted in curves.items() if 1 < len(counted) <= FEW]
+    if not long:
+        return None
+    where, counted = max(long, key=lambda item: item[1].total())
+    return dict(zip(names, where, strict=True)), tuple(sorted(counted))
 
 
 def _of_episodes(study: Study) -> Iterator[tuple[str, str]]:
@@ -115,8 +115,9 @@ def _of_episodes(study: Study) -> Iterator[tuple[str, str]]:
         ),
     )
     total = study.manifest.tables["episodes"].rows
+    slow = " (takes some seconds)" if total > SLOW else ""
     yield (
-        f"All {total:,} episodes, by regime (takes a few seconds)",
+        f"All {total:,} episodes, by regime{slow}",
         (
             "SELECT regime, COUNT(*) AS played, SUM(true_success) AS solved\nFROM episodes\n"
             "GROUP BY regime\nORDER BY regime"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,9 +11,11 @@ if TYPE_CHECKING:
     from toolkit.decisions.case import Case
     from toolkit.episodes.episode import Episode
     from toolkit.prereg.verification import Verification
+    from toolkit.registers.arrow import Row
     from toolkit.registers.study import Study
     from toolkit.website.front import Front
     from toolkit.website.frozen import Version
+    from toolkit.website.paper import Paper
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,9 @@ class Material:
         verifications: what can be said of the registrations.
         recorded: episodes to step through, those of both designs under one schedule side by side.
         front: the words of the front page.
+        probe_figures: study → how certain its probe's figures are, in the rows of `probe_intervals`; computed
+            where single tasks' figures allow it and the study holds none.
+        paper: the tables and figures of the paper that the studies come from.
         versions: frozen versions that lie beside the current site.
     """
 
@@ -51,6 +56,8 @@ class Material:
     verifications: tuple[Verification, ...] = ()
     recorded: tuple[Recorded, ...] = ()
     front: Front | None = None
+    probe_figures: Mapping[str, Sequence[Row]] = field(default_factory=dict)
+    paper: Paper | None = None
     versions: tuple[Version, ...] = ()
 
     def verifications_of(self, case: Case) -> Sequence[Verification]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import toolkit
 from toolkit.website.environment import environment
 from toolkit.website.navigation import navigation
-from toolkit.website.pages import data, home, rule, theory, versions
+from toolkit.website.pages import data, home, luck, paper, probe, rule, theory, versions
 from toolkit.website.policy import POLICY
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from toolkit.website.material import Material
     from toolkit.website.page import Page
 
-MAKERS = (home, rule, theory, data)
+MAKERS = (home, rule, probe, luck, theory, paper, data)
 
 
 def render(material: Material, progress: Callable[[str], None], frozen: str = "") -> dict[str, str]:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from datetime import datetime
+from decimal import Decimal
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from tests.unit.website.node import ASSETS, in_node
+from toolkit.estimators.area import auc
 from toolkit.registers.query import asking
 from toolkit.registers.study import open_study
 from toolkit.website.examples import examples
@@ -77,6 +83,23 @@ def test_every_example_of_the_published_study_answers_as_duckdb_does(data: Path,
             assert found["rows"] == [[_alike(v) for v in row] for row in expected.rows]
 
 
+def test_the_example_of_areas_gives_the_estimators_areas(data: Path, published: Study) -> None:
+    [sql] = [e["sql"] for e in examples(published) if e["title"].startswith("Area under the curve")]
+    [found] = answers(data, published, [sql])
+    where = dict(re.findall(r"(\w+) = '([^']*)'", sql))
+    assert set(where) == {"phase", "condition", "pool", "regime"}
+    curves: dict[str, dict[int, Fraction]] = {}
+    for row in published.rows("evaluations"):
+        if all(row[name] == value for name, value in where.items()):
+            curves.setdefault(row["run_id"], {})[row["step"]] = Fraction(row["successes"], row["episodes"])
+    expected = {
+        run: auc([curve[step] for step in sorted(curve)], sorted(curve)) for run, curve in curves.items()
+    }
+    assert {row[2]: row[3] for row in found["rows"]} == {
+        run: pytest.approx(float(area), abs=1e-5) for run, area in expected.items()
+    }
+
+
 def _alike(value: Any) -> Any:
     """Return what equals a value in JSON: decimals and fractions are doubles there."""
     return value if value is None or isinstance(value, str | bool) else pytest.approx(float(value))
@@ -105,6 +128,59 @@ def test_episodes_of_a_run_answer_as_duckdb_does_and_read_its_files_alone(
             assert [[str(v) for v in row] for row in answer["rows"]] == expected
             assert answer["checked"] is True
     assert [answer["filesRead"] for answer in found] == [1, 1, 1, 2]
+
+
+def test_a_table_in_the_browser_is_the_table_of_the_register(data: Path, embedded: Study) -> None:
+    """Every type of a column: texts, counts, seeds, truth values, lists, decimals, times, nulls."""
+    body = """
+        const found = {};
+        for (const name of given) found[name] = toolkitQuery.rows(await toolkitQuery.table("embedded", name));
+        return found;
+    """
+    names = ["runs", "schedules", "probe_indices", "luck_share", "evaluations"]
+    scripts = [
+        data / catalogue_script("embedded"),
+        *(data / register_script("embedded", file) for name in names for file in embedded.files(name)),
+    ]
+    found = in_node(body, names, ASSETS / "query.js", *scripts)
+    for name in names:
+        expected = [{key: _as_json(value) for key, value in row.items()} for row in embedded.rows(name)]
+        wide = {c.name for c in embedded.table(name).columns if "uint64" in c.type.value}
+        for row, known in zip(found[name], expected, strict=True):
+            assert {k: _wide(v) if k in wide else v for k, v in row.items()} == known, name
+
+
+def _as_json(value: Any) -> Any:
+    """Return a value of a register as JSON would have it in the browser: decimals as doubles."""
+    if isinstance(value, list | tuple):
+        return [_as_json(part) for part in value]
+    return float(value) if isinstance(value, Decimal) else value
+
+
+def _wide(value: Any) -> Any:
+    """Return whole numbers of 64 bits, which the test carries as texts, as numbers."""
+    return [int(part) for part in value] if isinstance(value, list) else int(value)
+
+
+def test_times_are_read_as_utc(data: Path, published: Study) -> None:
+    body = 'return (await toolkitQuery.table("published", "events")).columns.occurred_at'
+    [file] = published.files("events")
+    scripts = [data / catalogue_script("published"), data / register_script("published", file)]
+    found = [datetime.fromisoformat(text) for text in in_node(body, None, ASSETS / "query.js", *scripts)]
+    assert len(set(found)) > 5
+    assert found == [row["occurred_at"] for row in published.rows("events")]
+
+
+def test_one_file_of_a_table_gives_the_columns_asked_for(data: Path, embedded: Study) -> None:
+    body = """
+        const found = await toolkitQuery.file("embedded", given, ["task", "calls"]);
+        return { rows: found.rows, names: Object.keys(found.columns), calls: found.columns.calls };
+    """
+    path = "episodes/c2-paired-s0.parquet"
+    scripts = [data / catalogue_script("embedded"), data / register_script("embedded", path)]
+    found = in_node(body, path, ASSETS / "query.js", *scripts)
+    expected = [row["calls"] for row in pq.read_table(embedded.folder / path).to_pylist()]
+    assert found == {"rows": len(expected), "names": ["task", "calls"], "calls": expected}
 
 
 def test_a_file_that_is_not_the_manifests_answers_nothing(

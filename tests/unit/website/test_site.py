@@ -18,7 +18,7 @@ from toolkit.cli.load import load_cases
 from toolkit.decisions.case import Case, open_case
 from toolkit.prereg.later import read_amendment
 from toolkit.website.build import site_content
-from toolkit.website.charts.rule import learning_curves
+from toolkit.website.charts.curves import learning_curves
 from toolkit.website.material import Material
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def test_the_curves_drawn_are_the_rows(case: Case) -> None:
     assert drawn == {
         (r["arm"], f"seed {r['seed']}", r["step"]): Fraction(r["successes"], r["episodes"]) for r in rows
     }
-    chart = learning_curves(points, "C2")
+    chart = learning_curves(points, "C2", "successes / episodes")
     assert chart is not None
     assert len(rows) == 36
     assert chart.svg.count('aria-roledescription="line mark"') == 8  # six seeds' lines and two means
@@ -172,7 +172,7 @@ def test_a_rule_of_two_seeds_draws_two_seeds(case: Case) -> None:
         "mean",
         "replication",
     }
-    assert "thin lines are 2 seeds" in page
+    assert "Thin lines are 2 seeds" in page
     assert "replication that decides nothing" in page
 
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import textwrap
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import lru_cache, wraps
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 WIDTH = 640
+LINE = 86
+"""Letters of a heading that fit the width."""
+SMALLER = 100
+MOST_LINES = 3
 P = ParamSpec("P")
 
 
@@ -47,7 +52,7 @@ class Chart:
         return json.loads(self.specification)
 
 
-def draw(chart: Any, title: str, caption: str, height: int | None = None) -> Chart:
+def draw(chart: Any, title: str, caption: str, height: int | None = None, *, subtitle: str = "") -> Chart:
     """Draw an Altair chart.
 
     Args:
@@ -55,11 +60,18 @@ def draw(chart: Any, title: str, caption: str, height: int | None = None) -> Cha
         title: states the finding.
         caption: what it shows, in words.
         height: of the plot, in pixels; None where its facets or steps say.
+        subtitle: what is measured, under the title.
     """
+    heading = {"text": lines(title), **({"subtitle": lines(subtitle, SMALLER)} if subtitle else {})}
     size = {} if height is None else {"width": WIDTH, "height": height}
-    specification = chart.properties(title=title, **size).configure(**config()).to_dict()
+    specification = chart.properties(title=heading, **size).configure(**config()).to_dict()
     text = json.dumps(specification, sort_keys=True, separators=(",", ":"))
     return Chart(title, caption, _accessible(_svg(text), title, caption), text)
+
+
+def lines(text: str, wide: int = LINE) -> list[str]:
+    """Return a heading as lines that fit the drawing; a word that is longer than a line is cut."""
+    return textwrap.wrap(text, wide, max_lines=MOST_LINES, placeholder=" …") or [""]
 
 
 def drawn_once(make: Callable[P, Chart | None]) -> Callable[P, Chart | None]:

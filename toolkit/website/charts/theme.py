@@ -22,6 +22,8 @@ ARM_COLOURS = {
 OTHERS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555")
 INK = "#1b1f24"
 FAINT = "#8a929c"
+GRID = "#e5e8ec"
+PAPER = "#ffffff"
 ACCENT = "#0072b2"
 LIMIT = "#d55e00"
 
@@ -39,23 +41,26 @@ def config() -> dict[str, Any]:
         "font": FONT,
         "background": "transparent",
         "view": {"stroke": None},
-        "title": {"anchor": "start", "fontSize": 14, "fontWeight": "bold", "color": INK, "offset": 12},
+        "title": {
+            "anchor": "start",
+            "frame": "group",
+            "fontSize": 14,
+            "fontWeight": "bold",
+            "color": INK,
+            "subtitleColor": INK,
+            "subtitleFontSize": 12,
+            "subtitlePadding": 4,
+            "offset": 12,
+        },
         "axis": {
             "labelFontSize": 11,
             "titleFontSize": 12,
             "titleFontWeight": "normal",
             "labelColor": INK,
             "titleColor": INK,
-            "gridColor": "#e5e8ec",
+            "gridColor": GRID,
             "domainColor": FAINT,
             "tickColor": FAINT,
-        },
-        "legend": {
-            "labelFontSize": 12,
-            "titleFontSize": 12,
-            "orient": "top",
-            "labelColor": INK,
-            "titleColor": INK,
         },
         "text": {"font": FONT, "fontSize": 11, "color": INK},
     }

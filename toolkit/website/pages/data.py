@@ -22,7 +22,11 @@ def pages(material: Material) -> Iterator[Page]:
     studies = every_study(material)
     if not studies:
         return
-    asked = [{"study": study.name, "examples": examples(study)} for study in studies if _any_carried(study)]
+    asked: list[dict[str, Any]] = [
+        {"study": study.name, "is_summary": study.is_summary, "examples": examples(study)}
+        for study in studies
+        if _any_carried(study)
+    ]
     # The box opens on the study that holds rows: published figures are few.
     asked.sort(key=lambda entry: entry["study"] not in {s.name for s in studies if s.has("episodes")})
     yield Page(

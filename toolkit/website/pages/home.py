@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from toolkit.prereg.verification import PROMISE
+from toolkit.website.charts.forest import forest
+from toolkit.website.drawings import forest_row
 from toolkit.website.page import Page
 from toolkit.website.views import decision_view
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from toolkit.decisions.case import Case
+    from toolkit.website.charts.forest import ForestRow
     from toolkit.website.material import Material
 
 
@@ -22,6 +26,7 @@ def pages(material: Material) -> Iterator[Page]:
             "is_summary": case.study.is_summary,
             "title": case.registration.title,
             "decisions": [decision_view(decision) for decision in case.engine.decide_all()],
+            "forest": forest(tuple(_hypotheses(case)), case.study.name),
         }
         for case in material.cases
     ]
@@ -37,3 +42,10 @@ def pages(material: Material) -> Iterator[Page]:
             "promise": PROMISE,
         },
     )
+
+
+def _hypotheses(case: Case) -> Iterator[ForestRow]:
+    """Yield what the hypotheses estimate; predictions restate the same estimates."""
+    for decision in case.engine.decide_all():
+        if decision.kind == "hypothesis":
+            yield forest_row(decision)

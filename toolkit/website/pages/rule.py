@@ -7,21 +7,20 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from toolkit.decisions.provenance import rows_query
-from toolkit.decisions.values import Series
 from toolkit.registers.query import Answer, asking
-from toolkit.website.charts.rule import learning_curves, members, seed_differences
+from toolkit.website.drawings import rule_charts
 from toolkit.website.evidence import evidence_of
 from toolkit.website.formulas import formula
 from toolkit.website.page import Page, rule_page
 from toolkit.website.views import decision_view
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from toolkit.decisions.case import Case
     from toolkit.decisions.decision import Decision
     from toolkit.decisions.endpoints import Endpoint
-    from toolkit.website.charts.drawing import Chart
+    from toolkit.registers.arrow import Row
     from toolkit.website.material import Material
 
 Ask = Callable[[str], Answer]
@@ -46,13 +45,13 @@ def pages(material: Material) -> Iterator[Page]:
                         "rows_sha256": case.study.manifest.logical_sha256,
                         "is_summary": case.study.is_summary,
                         "rules": rules,
-                        **_rule_page(case, decision, ask),
+                        **_rule_page(case, decision, ask, material.probe_figures.get(case.study.name, ())),
                     },
                     ("decide",),
                 )
 
 
-def _rule_page(case: Case, decision: Decision, ask: Ask) -> dict[str, Any]:
+def _rule_page(case: Case, decision: Decision, ask: Ask, figures: Iterable[Row]) -> dict[str, Any]:
     endpoints = [case.book.endpoints[name] for name in decision.endpoints]
     amendments = {amendment.id: amendment for amendment in case.registration.amendments}
     change = case.book.changes.get(decision.rule)
@@ -62,7 +61,7 @@ def _rule_page(case: Case, decision: Decision, ask: Ask) -> dict[str, Any]:
         "rule": case.book.rule(decision.rule),
         "estimate_title": decision.estimate.title if decision.estimate else "",
         "secondary": [{"title": estimate.title, **document} for estimate, document in secondary],
-        "charts": _charts(case, decision, endpoints),
+        "charts": rule_charts(case, decision, figures),
         "endpoints": [_rows(case, endpoint, ask) for endpoint in endpoints],
         "evidence": evidence_of(case, decision),
         "amendment": amendments[change.amendment] if change else None,
@@ -79,25 +78,3 @@ def _rows(case: Case, endpoint: Endpoint, ask: Ask) -> dict[str, Any]:
         return {**said, "columns": (), "rows": ()}
     answer = ask(query)
     return {**said, "columns": answer.columns, "rows": answer.rows}
-
-
-def _charts(case: Case, decision: Decision, endpoints: Sequence[Endpoint]) -> list[Chart]:
-    arms = case.book.endpoints[decision.estimate.endpoint].arms if decision.estimate else ()
-    drawn = [seed_differences(decision, arms)]
-    shown = set()
-    for endpoint in endpoints:
-        if endpoint.over_steps:
-            points = case.engine.curve(endpoint.id)
-            if points not in shown:  # two endpoints can summarize one curve
-                drawn.append(learning_curves(points, _curve_title(endpoint)))
-            shown.add(points)
-        elif endpoint.by in ("checkpoint", "run"):
-            value = case.engine.value(endpoint.id)
-            if isinstance(value, Series) and len(set(value.values)) > 1:
-                drawn.append(members(endpoint.title, endpoint.unit, value))
-    return [chart for chart in drawn if chart is not None]
-
-
-def _curve_title(endpoint: Endpoint) -> str:
-    where = endpoint.where
-    return f"{endpoint.condition} learning curves, {where.get('pool', '')} {where.get('regime', '')}"

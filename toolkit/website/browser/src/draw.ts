@@ -34,6 +34,8 @@ export interface Rules {
   tools: Record<string, { kind: Kind; resource: string | null }>;
   applies: Record<Kind, Fault[]>;
   about: Record<Fault, string>;
+  /** The resource of a tool whose calls name no record. */
+  any_resource: string;
   longest_rate_limit: number;
   regimes: Regime[];
 }

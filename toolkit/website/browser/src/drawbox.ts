@@ -20,10 +20,12 @@ export function mountDraw(container: HTMLElement): void {
   const show = async (): Promise<void> => {
     const mine = (asked += 1);
     const isGrader = tool.value === GRADER;
-    resource.disabled = repeat.disabled = isGrader;
+    const isAny = rules.tools[tool.value]?.resource === null;
+    resource.disabled = isGrader || isAny;
+    repeat.disabled = isGrader;
     try {
       const times = isGrader ? 0n : whole(repeat.value, "repeat index");
-      const key = isGrader ? [GRADER] : [tool.value, resource.value, times];
+      const key = isGrader ? [GRADER] : [tool.value, isAny ? rules.any_resource : resource.value, times];
       const drawn = await draw(whole(seed.value, "seed"), key);
       if (mine !== asked) return; // typed on meanwhile
       status.textContent = "";
@@ -102,7 +104,7 @@ function table(rows: string[][]): HTMLElement {
     if (scope) made.setAttribute("scope", scope);
     return made;
   };
-  const head = make("tr", { children: ["Regime", "Noise", "This call meets", ""].map((text) => cell("th", text, "col")) });
+  const head = make("tr", { children: ["Regime", "Noise", "It meets", "What happens"].map((text) => cell("th", text, "col")) });
   const body = rows.map((row) =>
     make("tr", { children: row.map((text, at) => (at ? cell("td", text, "") : cell("th", text, "row"))) }),
   );

@@ -3,11 +3,14 @@
 import { make } from "./page";
 
 const GAP = 12;
+const FRAME = ".role-axis, .role-legend, .role-title"; // named by Vega, and no marks
 const FAINT = "0.25";
 
 /** Let readers ask a drawing's marks. */
 export function explore(plot: HTMLElement, svg: SVGSVGElement): void {
-  const marks = [...svg.querySelectorAll<SVGGraphicsElement>("[aria-roledescription$='mark'][aria-label]")];
+  const marks = [...svg.querySelectorAll<SVGGraphicsElement>("[role='graphics-symbol'][aria-label]")].filter(
+    (mark) => !mark.closest(FRAME),
+  );
   if (!marks.length) return;
   const note = make("div", { class: "tooltip" });
   note.setAttribute("role", "status");

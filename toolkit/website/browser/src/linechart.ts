@@ -11,12 +11,13 @@ export interface Line {
   now: readonly [number, number];
 }
 
-const WIDTH = 440;
+const WIDTH = 480;
 const HEIGHT = 230;
 const LEFT = 58;
-const RIGHT = 12;
+const RIGHT = 100; // the lines' names stand there
 const TOP = 12;
 const BOTTOM = 38;
+const APART = 15;
 const SPACE = "http://www.w3.org/2000/svg";
 
 /** Draw lines over one axis that starts at zero; the drawing says its numbers in words, too. */
@@ -41,18 +42,23 @@ export function lineChart(title: string, axis: string, lines: Line[]): HTMLEleme
   }
   svg.append(text("text", axis, { x: (LEFT + WIDTH - RIGHT) / 2, y: HEIGHT - 4, class: "tick middle" }));
   svg.append(shape("line", { x1: at(here), x2: at(here), y1: up(0), y2: TOP, class: "here" }));
+  const names = spread(lines.map((line) => up(line.points[line.points.length - 1]?.[1] ?? 0)));
   lines.forEach((line, order) => {
     const path = line.points.map(([x, y], i) => `${i ? "L" : "M"}${at(x).toFixed(1)},${up(y).toFixed(1)}`).join("");
     svg.append(shape("path", { d: path, class: `line ${line.kind}` }));
     svg.append(shape("circle", { cx: at(line.now[0]), cy: up(line.now[1]), r: 4.5, class: `dot ${line.kind}` }));
-    // Names stand at the right ends; where both end close together, one above and one below.
-    const ends = lines.map((other) => up(other.points[other.points.length - 1]?.[1] ?? 0));
-    const mine = ends[order] ?? 0;
-    const isUpper = ends.every((end, other) => other === order || mine < end || (mine === end && order < other));
-    const y = Math.min(Math.max(isUpper ? mine - 8 : mine + 16, TOP + 8), HEIGHT - BOTTOM - 4);
-    svg.append(text("text", line.name, { x: WIDTH - RIGHT, y, class: `name end ${line.kind}` }));
+    const name = { x: WIDTH - RIGHT + 8, y: (names[order] ?? 0) + 4, class: `name ${line.kind}` };
+    svg.append(text("text", line.name, name));
   });
   return make("figure", { class: "live-chart", children: [make("figcaption", { text: title }), svg] });
+}
+
+/** Heights of two names, moved apart where they would cover each other; of any other number as they are. */
+function spread(heights: number[]): number[] {
+  const [first, second] = heights;
+  if (first === undefined || second === undefined || heights.length > 2) return heights;
+  const missing = Math.max(0, APART - Math.abs(first - second)) / 2;
+  return first <= second ? [first - missing, second + missing] : [first + missing, second - missing];
 }
 
 /** Round numbers from zero to above the largest value. */

@@ -1,7 +1,7 @@
 /** The SQL box: a question to a study's registers, answered in the reader's browser. */
 
 import { block, element, make } from "./page";
-import { type RegisterTable, catalogue, columnsOf } from "./registers";
+import { type RegisterTable, catalogue, columnsOf, file, rows, table } from "./registers";
 import { type Answer, ask, csv, shown } from "./sql";
 
 interface Example {
@@ -27,7 +27,7 @@ function start(): void {
   const save = element("button.save", HTMLButtonElement, box);
   const status = element("[role=status]", HTMLElement, box);
   const output = element(".answer-rows", HTMLElement, box);
-  const offered = element(".examples", HTMLElement, box);
+  const offered = element(".choices", HTMLElement, box);
   const asked = block<Asked[]>("#sql-examples");
   let stopping = new AbortController();
   let answered: Answer | null = null;
@@ -157,18 +157,18 @@ function drawn(answer: Answer): HTMLElement {
   const body = answer.rows.slice(0, SHOWN_ROWS).map((row) =>
     make("tr", {
       children: row.map((value) => {
-        const whole = shown(value);
-        const short = whole.length > LONGEST_CELL ? `${whole.slice(0, LONGEST_CELL)}…` : whole;
+        const said = shown(value);
+        const short = said.length > LONGEST_CELL ? `${said.slice(0, LONGEST_CELL)}…` : said;
         const isNumber = typeof value === "number" || typeof value === "bigint";
         return make("td", { text: short, class: isNumber ? "num" : value === null ? "null" : "" });
       }),
     }),
   );
-  const table = make("table", {
+  const whole = make("table", {
     class: "rows",
     children: [make("thead", { children: [head] }), make("tbody", { children: body })],
   });
-  const holder = make("div", { class: "scroll", children: [table] });
+  const holder = make("div", { class: "scroll", children: [whole] });
   holder.tabIndex = 0;
   holder.setAttribute("role", "region");
   holder.setAttribute("aria-label", "Answer");
@@ -186,5 +186,5 @@ function download(name: string, content: string): void {
 }
 
 /** For tests: the same functions, without a page. */
-(globalThis as Record<string, unknown>)["toolkitQuery"] = { ask, catalogue, columnsOf, csv, shown };
+(globalThis as Record<string, unknown>)["toolkitQuery"] = { ask, catalogue, columnsOf, csv, file, rows, table };
 if (typeof document !== "undefined") start();

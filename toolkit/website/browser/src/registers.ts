@@ -121,6 +121,11 @@ async function open(key: string, entry: RegisterFile): Promise<Opened> {
 
 async function decode(held: Opened, names: string[]): Promise<void> {
   const found = new Map<string, Value[]>(names.map((name) => [name, []]));
+  const decimals = new Map<string, (value: Value) => Value>();
+  for (const { name, converted_type: type, scale = 0 } of held.metadata.schema) {
+    // The reader multiplies by a power of ten, which turns 0.1 into 0.09999999999999999.
+    if (type === "DECIMAL") decimals.set(name, (value) => (typeof value === "number" ? Number(value.toFixed(scale)) : value));
+  }
   await parquetRead({
     file: held.bytes,
     metadata: held.metadata,
@@ -129,11 +134,14 @@ async function decode(held: Opened, names: string[]): Promise<void> {
     utf8: true,
     onChunk: ({ columnName, columnData, rowStart }) => {
       const values = found.get(columnName);
-      for (let at = 0; values && at < columnData.length; at += 1) values[rowStart + at] = columnData[at] ?? null;
+      const exact = decimals.get(columnName) ?? same;
+      for (let at = 0; values && at < columnData.length; at += 1) values[rowStart + at] = exact(columnData[at] ?? null);
     },
   });
   for (const [name, values] of found) held.columns.set(name, values);
 }
+
+const same = (value: Value): Value => value;
 
 /** SHA-256 in hexadecimal; null where the browser offers none, as on a plain http address. */
 async function sha256(bytes: Uint8Array<ArrayBuffer>): Promise<string | null> {

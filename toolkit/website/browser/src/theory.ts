@@ -62,14 +62,12 @@ function start(box: HTMLElement): void {
 
 /** What pairing does to both variances, in words. */
 function sentence(contrast: ByDesign, trace: ByDesign): string {
-  const change = (pair: ByDesign): string => {
-    if (same(pair.paired, pair.independent)) return "leaves";
-    const ratio = pair.independent > 0 ? `, to ${(pair.paired / pair.independent).toPrecision(3)} times` : "";
-    return `${compared(pair.paired, pair.independent)}${ratio},`;
+  const change = (what: string, { paired, independent }: ByDesign): string => {
+    if (same(paired, independent)) return `leaves the variance of ${what} as it is`;
+    const times = independent > 0 ? ` (${(paired / independent).toPrecision(3)} times)` : "";
+    return `${compared(paired, independent)} the variance of ${what}${times}`;
   };
-  const one = change(contrast);
-  const other = change(trace);
-  return `Pairing ${one} the variance of a reward contrast${one === "leaves" ? " as it is" : ""} and ${other} the variance of the gradient${other === "leaves" ? " as it is" : ""}.`;
+  return `Pairing ${change("a reward contrast", contrast)} and ${change("the gradient", trace)}.`;
 }
 
 const same = (one: number, other: number): boolean => Math.abs(one - other) <= 1e-12 * Math.max(1, Math.abs(one));

@@ -1,0 +1,76 @@
+"""What a rule's drawings are made of: its values, and the intervals that the study holds for them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from toolkit.cli.load import load_cases
+from toolkit.registers.query import ask
+from toolkit.study.probe_report import report
+from toolkit.website.drawings import forest_row, measure, rule_charts
+
+if TYPE_CHECKING:
+    from toolkit.decisions.case import Case
+    from toolkit.places import Home
+    from toolkit.website.charts.drawing import Chart
+
+
+@pytest.fixture(scope="module")
+def embedded(home: Home) -> Case:
+    return load_cases(("embedded",), home)[0]
+
+
+def charts(case: Case, rule: str) -> list[Chart]:
+    figures = [row for rows in report(case.study).figures.values() for row in rows]
+    return rule_charts(case, case.engine.decide(rule), figures)
+
+
+def test_a_probe_ratio_has_the_interval_that_the_study_holds(embedded: Case) -> None:
+    ((low, high),) = ask(
+        embedded.study,
+        "SELECT low, high FROM probe_intervals WHERE trajectory = 'c2-paired-s2' AND step = 100 "
+        "AND scored = 'all' AND noise = 'outcome' AND estimator = 'MC' AND figure = 'trace_ratio'",
+    ).rows
+    captions = [chart.caption for chart in charts(embedded, "H1b")]
+    assert any(f"c2-paired-s2@100 0.603 [{low:.3f}, {high:.3f}]" in caption for caption in captions)
+    assert all("95% intervals computed from the probe's evidence, tasks resampled" in c for c in captions)
+
+
+def test_coordinates_are_not_mixed(embedded: Case) -> None:
+    ((low, high),) = ask(
+        embedded.study,
+        "SELECT low, high FROM probe_intervals WHERE trajectory = 'base' AND scored = 'actions' "
+        "AND noise = 'outcome' AND estimator = 'MC' AND figure = 'trace_ratio'",
+    ).rows
+    assert any(f"[{low:.3f}, {high:.3f}]" in chart.caption for chart in charts(embedded, "B1"))
+
+
+def test_luck_shares_have_the_intervals_that_were_published(case: Case) -> None:
+    (shares,) = charts(case, "H1a")  # their lower ends are the same bars, and are not drawn a second time
+    ((low, high),) = ask(
+        case.study,
+        "SELECT interval_low, interval_high FROM luck_share_summary "
+        "WHERE run_id = 't1-c2-paired-s1' AND step = 0",
+    ).rows
+    assert f"t1-c2-paired-s1 0.380 [{float(low):.3f}, {float(high):.3f}]" in shares.caption
+    assert "as published, tasks resampled" in shares.caption
+
+
+def test_a_row_of_the_forest_is_the_decision(case: Case) -> None:
+    row = forest_row(case.engine.decide("H5"))
+    # Paper, table of outcomes: a 90% interval from -0.4 to +5.2 points, against a margin of 3.
+    assert row.bar is not None
+    assert row.bar.words == "90% interval [-0.0037, +0.0525]"
+    assert (row.verdict, float(row.threshold or 0)) == ("pass", -0.03)
+
+
+def test_a_rule_without_runs_has_no_bar(case: Case) -> None:
+    row = forest_row(case.engine.decide("H6"))
+    assert (row.mean, row.bar) == (None, None)
+
+
+def test_an_axis_speaks_the_words_of_the_register(case: Case) -> None:
+    assert measure(case.book.endpoints["c2_auc"]) == "successes / episodes"
+    assert measure(case.book.endpoints["c4_spurious_paired"]) == "spurious / all correct"

@@ -1,0 +1,112 @@
+"""The page of luck: tables as they came out, counts beside theory, nothing missing shown as zero."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.unit.website.made import rendered, words
+from toolkit.cli.load import load_cases
+from toolkit.registers.query import ask
+from toolkit.website.material import Material
+from toolkit.website.pages import luck
+
+if TYPE_CHECKING:
+    from toolkit.decisions.case import Case
+    from toolkit.places import Home
+    from toolkit.website.page import Page
+
+
+@pytest.fixture(scope="module")
+def embedded(home: Home) -> Case:
+    return load_cases(("embedded",), home)[0]
+
+
+@pytest.fixture(scope="module")
+def page(embedded: Case) -> Page:
+    (made,) = luck.pages(Material((embedded,)))
+    return made
+
+
+def anova(table: list[list[bool]]) -> float:
+    """One-way random effects by sums of squares."""
+    k, m = len(table), len(table[0])
+    means = [sum(row) / m for row in table]
+    grand = sum(means) / k
+    between = m * sum((mean - grand) ** 2 for mean in means) / (k - 1)
+    within = sum((x - mean) ** 2 for row, mean in zip(table, means, strict=True) for x in row) / (k * (m - 1))
+    luck_part = max(0.0, (between - within) / m)
+    return luck_part / (luck_part + within)
+
+
+def test_the_table_shown_is_that_of_the_luckiest_task(embedded: Case, page: Page) -> None:
+    shown = page.context["table"]
+    rows = ask(
+        embedded.study,
+        f"SELECT task, observed_rewards FROM luck_share WHERE run_id = '{shown['run']}' AND step = 0 "
+        "ORDER BY task, schedule",
+    ).rows
+    tables: dict[int, list[list[bool]]] = {}
+    for task, rewards in rows:
+        tables.setdefault(task, []).append(list(rewards))
+    shares = {task: anova(table) for task, table in tables.items()}
+    assert shown["task"] == max(shares, key=lambda task: shares[task])
+    assert f"Luck share {max(shares.values()):.2f}" in shown["chart"].caption
+    sums = re.findall(r"schedule \d+ (\d) of 8", shown["chart"].caption)
+    assert [int(found) for found in sums] == [sum(row) for row in tables[shown["task"]]]
+
+
+def test_the_run_shown_is_the_first_that_was_registered(page: Page) -> None:
+    assert page.context["table"]["run"] == "c2-paired-s0"
+
+
+def test_counts_stand_beside_what_theory_gives(page: Page) -> None:
+    # 1 - 0.9^8 - 0.1^8, and 0 where all rollouts of a group share one flip.
+    by_arm = {
+        (arm["condition"], arm["arm"]): arm for arm in page.context["arms"] if arm["scaling"] == "group"
+    }
+    assert by_arm["C4", "independent"]["expected"] == pytest.approx(0.56953, abs=1e-5)
+    assert by_arm["C4", "paired"]["expected"] == 0
+    assert by_arm["C4", "blocking"]["expected"] is None
+
+
+def test_counts_of_an_arm_are_those_of_its_runs(case: Case) -> None:
+    (page,) = luck.pages(Material((case,)))
+    # Paper, section on the mechanism: 2,080 of 3,726 all-correct groups are spurious, and none of 3,989.
+    found = {
+        (arm["condition"], arm["arm"], arm["role"]): (arm["spurious"], arm["all_correct"])
+        for arm in page.context["arms"]
+    }
+    assert found["C4", "independent", "primary"] == (2080, 3726)
+    assert found["C4", "paired", "primary"] == (0, 3989)
+
+
+def test_what_was_not_published_is_not_zero(case: Case) -> None:
+    (page,) = luck.pages(Material((case,)))
+    row = next(arm for arm in page.context["arms"] if arm["condition"] == "C0")
+    assert row["sharing_one_seed"] is None
+    assert "not published" in words(rendered(page))
+
+
+def test_a_study_without_tables_says_so(case: Case) -> None:
+    (page,) = luck.pages(Material((case,)))
+    assert "only their summaries were published" in words(rendered(page))
+
+
+def test_a_study_without_luck_or_groups_has_no_page(case: Case) -> None:
+    tables = {n: t for n, t in case.study.manifest.tables.items() if n not in (luck.SHARES, luck.GROUPS)}
+    study = replace(case.study, manifest=replace(case.study.manifest, tables=tables))
+    assert list(luck.pages(Material((replace(case, study=study),)))) == []
+
+
+def test_an_interval_is_drawn_with_what_was_resampled(page: Page) -> None:
+    for chart in page.context["charts"]:
+        assert "95% intervals computed from the tables, tasks resampled" in chart.caption
+
+
+def test_every_luck_share_is_on_the_page(embedded: Case, page: Page) -> None:
+    ((stored,),) = ask(embedded.study, "SELECT count(*) FROM luck_share_summary").rows
+    assert len(page.context["shares"]) == stored

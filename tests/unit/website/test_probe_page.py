@@ -1,0 +1,130 @@
+"""The page of the probe: the registers' figures, the registered ones first, and what cannot be had."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.unit.website.made import rendered, words
+from toolkit.cli.load import load_cases
+from toolkit.registers.query import ask
+from toolkit.study.probe_report import report
+from toolkit.website.material import Material
+from toolkit.website.pages import probe
+
+if TYPE_CHECKING:
+    from toolkit.decisions.case import Case
+    from toolkit.places import Home
+    from toolkit.website.page import Page
+
+MOST_BYTES = 400_000
+
+
+@pytest.fixture(scope="module")
+def embedded(home: Home) -> Case:
+    return load_cases(("embedded",), home)[0]
+
+
+def page_of(case: Case) -> Page:
+    figures = [row for rows in report(case.study).figures.values() for row in rows]
+    (page,) = probe.pages(Material((case,), probe_figures={case.study.name: figures}))
+    return page
+
+
+@pytest.fixture(scope="module")
+def measured(embedded: Case) -> Page:
+    return page_of(embedded)
+
+
+def test_every_registered_checkpoint_shows_its_ratio_and_interval(embedded: Case, measured: Page) -> None:
+    stored = ask(
+        embedded.study,
+        "SELECT trajectory || '@' || step, value, low, high FROM probe_intervals WHERE scored = 'all' "
+        "AND noise = 'transition' AND estimator = 'MC' AND figure = 'trace_ratio' "
+        "AND (trajectory = 'base' OR regexp_matches(trajectory, '^c[24]-paired-s'))",
+    ).rows
+    shown = {row[0]: row[4] for row in measured.context["ratios"]["all"]}
+    named = {place: f"{value:.3f} [{low:.3f}, {high:.3f}]" for place, value, low, high in stored}
+    assert shown == {place: named[place] for place in shown}
+    assert len(shown) == 31  # six trajectories at five steps, and the untrained policy
+
+
+def test_every_scored_checkpoint_is_on_the_page_once(embedded: Case, measured: Page) -> None:
+    ((scored,),) = ask(embedded.study, "SELECT count(*) FROM probe_checkpoints").rows
+    tables = [
+        measured.context[name][coordinates]
+        for name in ("ratios", "others")
+        for coordinates in ("all", "actions")
+    ]
+    assert sum(map(len, tables)) == scored == 142
+
+
+def test_the_page_is_small(measured: Page) -> None:
+    assert len(rendered(measured).encode()) < MOST_BYTES
+
+
+def test_the_rules_are_those_that_read_the_probe(embedded: Case, measured: Page) -> None:
+    reading = {
+        name
+        for name, rule in embedded.book.rules.items()
+        if any("probe_" in criterion.test for criterion in rule.criteria)
+    }
+    assert {rule["rule"] for rule in measured.context["rules"]} == reading == {"H1b", "P13", "B1", "B2"}
+
+
+def test_a_rule_is_linked_where_it_has_a_page(measured: Page) -> None:
+    assert 'href="H1b.html"' in rendered(measured, ["embedded/H1b.html"])
+    assert 'href="H1b.html"' not in rendered(measured)
+
+
+def test_published_ratios_stand_without_intervals_and_say_why(case: Case) -> None:
+    page = page_of(case)
+    assert "gradients, was never published" in words(rendered(page))
+    assert all("No intervals: what they need" in chart.caption for chart in page.context["charts"]["all"][1:])
+    by_place = {row[0]: row for row in page.context["ratios"]["all"]}
+    # Table tab:probe of the paper: base, outcome MC 0.789; B at 40, transition SW 1.044.
+    assert by_place["base@0"][2] == "0.789"
+    assert by_place["B@40"][5] == "1.044"
+
+
+def test_an_interval_that_this_project_computed_is_not_called_published(case: Case) -> None:
+    chart = page_of(case).context["charts"]["all"][0]
+    assert chart.title.startswith("Below 1 at 8 of 8 checkpoints, 0.189 to 0.275")
+    assert "computed here from figures of single tasks, which were published" in chart.caption
+
+
+def test_rollouts_of_equal_weight_all_count(measured: Page) -> None:
+    weights = measured.context["weights"]
+    columns = list(weights["columns"])
+    for row in weights["rows"]:
+        shown = dict(zip(columns, row, strict=True))
+        assert (shown["weight_min"], shown["weight_max"]) == ("1", "1")
+        assert float(shown["effective_sample_size"]) == shown["clean_rollouts"] == 512
+
+
+def test_weights_that_were_not_published_give_no_effective_size(case: Case) -> None:
+    assert "the study holds none, so that none is given" in words(rendered(page_of(case)))
+
+
+def test_a_checkpoint_that_was_registered_and_never_measured_is_named(case: Case) -> None:
+    # The frozen text names steps 20 to 60 of a trajectory that kept steps 80 and 100 only.
+    assert page_of(case).context["unmeasured"] == ["A@20", "A@40", "A@60"]
+
+
+def test_a_registered_probe_without_rows_is_said_to_be_missing(case: Case) -> None:
+    tables = {
+        name: entry for name, entry in case.study.manifest.tables.items() if not name.startswith("probe")
+    }
+    bare = replace(case, study=replace(case.study, manifest=replace(case.study.manifest, tables=tables)))
+    (page,) = probe.pages(Material((bare,)))
+    assert "the table probe is not among its registers" in words(rendered(page))
+
+
+def test_a_study_without_a_probe_has_no_page(case: Case) -> None:
+    bare = {name: entry for name, entry in case.study.manifest.tables.items() if not name.startswith("probe")}
+    study = replace(case.study, manifest=replace(case.study.manifest, tables=bare))
+    rules = {name: rule for name, rule in case.book.rules.items() if "H2" in name}
+    engine = type("E", (), {"decide_all": lambda _: [case.engine.decide(name) for name in rules]})()
+    assert list(probe.pages(Material((replace(case, study=study, engine=engine),)))) == []

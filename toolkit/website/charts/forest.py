@@ -1,0 +1,136 @@
+"""Every estimate of a study with its registered interval, a row a rule."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from toolkit.decisions.values import rounded
+from toolkit.website.charts.drawing import WIDTH, Chart, draw, drawn_once
+from toolkit.website.charts.marks import digits, listed, vertical
+from toolkit.website.charts.theme import ACCENT, INK, LIMIT
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from fractions import Fraction
+
+    from toolkit.website.charts.marks import Bar
+
+ROW = 30
+
+
+@dataclass(frozen=True)
+class ForestRow:
+    """A rule's estimate.
+
+    Args:
+        rule, title, verdict: the rule.
+        unit: unit of its estimate; empty where it has none.
+        mean: the estimate; None where there is none.
+        bar: its registered interval; None where there is none.
+        threshold: the value beside zero that the interval is compared with.
+    """
+
+    rule: str
+    title: str
+    verdict: str
+    unit: str
+    mean: Fraction | None
+    bar: Bar | None
+    threshold: Fraction | None
+
+
+@dataclass(frozen=True)
+class _Whole:
+    row: ForestRow
+    mean: Fraction
+    bar: Bar
+
+    @property
+    def words(self) -> str:
+        return f"{float(self.mean):+.4f}, {self.bar.words}"
+
+
+@drawn_once
+def forest(rows: tuple[ForestRow, ...], study: str) -> Chart | None:
+    """Draw the estimates of a study's rules with their intervals; None where no rule has one.
+
+    Args:
+        rows: the rules; those without an interval, or in another unit than most, are named in the caption.
+        study: the study's name.
+    """
+    import altair as alt
+
+    whole = [_Whole(row, row.mean, row.bar) for row in rows if row.mean is not None and row.bar is not None]
+    if not whole:
+        return None
+    unit = Counter(one.row.unit for one in whole).most_common(1)[0][0]
+    drawn = [one for one in whole if one.row.unit == unit]
+    values = [
+        {
+            "rule": one.row.rule,
+            "what": f"{one.row.rule}: {one.row.title}",
+            "value": rounded(one.mean),
+            "low": float(one.bar.low),
+            "high": float(one.bar.high),
+            "verdict": one.row.verdict.replace("_", " "),
+            "words": one.words,
+        }
+        for one in drawn
+    ]
+    order = [one.row.rule for one in drawn]
+    axis = alt.Axis(ticks=False, domain=False, grid=False, labelFontWeight="bold")
+    y = alt.Y("rule:N", sort=order, title=None, axis=axis)
+    ends = [float(end) for one in drawn for end in (one.bar.low, one.bar.high)]
+    x = alt.X("low:Q", title=f"estimate ({unit})", axis=alt.Axis(format=digits(ends), tickCount=8))
+    base = alt.Chart(alt.Data(values=values)).encode(y=y, tooltip=["what:N", "words:N"])
+    layers = [
+        vertical(0, INK),
+        base.mark_rule(strokeWidth=4, color=ACCENT, opacity=0.5).encode(x=x, x2="high:Q"),
+        base.mark_point(shape="diamond", size=110, filled=True, color=ACCENT, opacity=1).encode(x="value:Q"),
+        base.mark_text(align="left", dx=10, fontSize=12).encode(x=alt.value(WIDTH), text="verdict:N"),
+    ]
+    limits = [
+        {"rule": one.row.rule, "at": rounded(one.row.threshold)}
+        for one in drawn
+        if one.row.threshold is not None
+    ]
+    if limits:
+        tick = alt.Chart(alt.Data(values=limits)).mark_tick(
+            color=LIMIT, thickness=2, height=18, orient="vertical"
+        )
+        layers.append(tick.encode(x="at:Q", y=y))
+    return draw(
+        alt.layer(*layers),
+        _finding(drawn),
+        _caption(rows, drawn, study, unit),
+        ROW * len(drawn),
+        subtitle=f"Study {study}: every registered interval, and the verdict of its rule",
+    )
+
+
+def _finding(drawn: Sequence[_Whole]) -> str:
+    across = sum(one.bar.holds_zero for one in drawn)
+    rules = f"{len(drawn)} rule{'s' if len(drawn) > 1 else ''}"
+    if across == len(drawn):
+        return f"The interval of {'each of ' if len(drawn) > 1 else ''}{rules} includes zero"
+    return f"The intervals of {across or 'none'} of {rules} include zero"
+
+
+def _caption(rows: Sequence[ForestRow], drawn: Sequence[_Whole], study: str, unit: str) -> str:
+    each = (f"{one.row.rule} {one.row.verdict.replace('_', ' ')}, {one.words}" for one in drawn)
+    said = f"Study {study}. {'; '.join(each)}. Diamonds: estimates. Bars: their intervals"
+    for made, count in Counter(one.bar.made for one in drawn).most_common():
+        of_these = ", ".join(one.row.rule for one in drawn if one.bar.made == made)
+        said += f", {made}" + ("" if count == len(drawn) else f" ({of_these})")
+    said += ". Solid line: zero."
+    if any(one.row.threshold is not None for one in drawn):
+        said += " Short upright ticks: registered thresholds."
+    others = [row.rule for row in rows if row.mean is not None and row.bar and row.unit != unit]
+    if others:
+        said += f" In another unit, and not drawn: {listed(others)}."
+    lacking = [row.rule for row in rows if row.mean is None or row.bar is None]
+    if lacking:
+        said += f" Without an interval, and not drawn: {listed(lacking)}."
+    return said

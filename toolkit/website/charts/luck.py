@@ -1,0 +1,166 @@
+"""Charts of luck shares, and one table of rewards as it came out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from toolkit.website.charts.drawing import WIDTH, Chart, draw, drawn_once
+from toolkit.website.charts.marks import capital
+from toolkit.website.charts.theme import ACCENT, GRID, INK, PAPER, colours
+
+HEIGHT = 260
+CELL = 38  # pixels
+SHARE = 0.72  # of the room between two steps
+
+
+@dataclass(frozen=True)
+class Luck:
+    """A luck share.
+
+    Args:
+        run, arm: the run.
+        step: training step.
+        value: the share.
+        low, high: ends of its interval; None where it has none.
+    """
+
+    run: str
+    arm: str
+    step: int
+    value: float
+    low: float | None
+    high: float | None
+
+    @property
+    def words(self) -> str:
+        """The share and its interval."""
+        ends = "" if self.low is None or self.high is None else f" [{self.low:.3f}, {self.high:.3f}]"
+        return f"{self.run} at step {self.step}: {self.value:.3f}{ends}"
+
+
+@drawn_once
+def luck_shares(what: str, shares: tuple[Luck, ...], interval: str) -> Chart | None:
+    """Draw luck shares by step, a bar a run in the colour of its arm.
+
+    Args:
+        what: whose luck shares.
+        shares: the shares.
+        interval: where the intervals come from, and what was resampled.
+    """
+    import altair as alt
+
+    if not shares:
+        return None
+    steps = sorted({share.step for share in shares})
+    colour_of = colours(share.arm for share in shares)
+    values = []
+    for i, step in enumerate(steps):
+        beside = sorted(
+            (s for s in shares if s.step == step), key=lambda s: (list(colour_of).index(s.arm), s.run)
+        )
+        most = max(sum(s.step == other for s in shares) for other in steps)
+        for k, one in enumerate(beside):
+            place = i + (k - (len(beside) - 1) / 2) * SHARE / most
+            values.append(
+                {
+                    "at": place,
+                    "arm": one.arm,
+                    "value": one.value,
+                    "low": one.low,
+                    "high": one.high,
+                    "label": one.words,
+                }
+            )
+    named = alt.Axis(values=list(range(len(steps))), labelExpr=f"{steps}[datum.value]", grid=False)
+    x = alt.X("at:Q", title="step", axis=named, scale=alt.Scale(domain=[-0.5, len(steps) - 0.5], nice=False))
+    scale = alt.Scale(domain=[0, 1])
+    y = alt.Y("value:Q", title="luck share", scale=scale, axis=alt.Axis(format=".1f", tickCount=5))
+    arms = alt.Scale(domain=list(colour_of), range=list(colour_of.values()))
+    colour = alt.Color("arm:N", legend=None, scale=arms)
+    layers = []
+    spans = [value for value in values if value["low"] is not None]
+    if spans:
+        span = alt.Chart(alt.Data(values=spans)).mark_rule(strokeWidth=3, opacity=0.5)
+        layers.append(span.encode(x=x, y=alt.Y("low:Q", scale=scale), y2="high:Q", color=colour))
+    dots = alt.Chart(alt.Data(values=values)).mark_circle(size=60, opacity=1)
+    layers.append(dots.encode(x=x, y=y, color=colour, tooltip=["label:N"]))
+    names = [
+        {"arm": arm, "place": 0.97 - 0.065 * i, "label": arm.replace("_", " ")}
+        for i, arm in enumerate(colour_of)
+    ]
+    text = alt.Chart(alt.Data(values=names)).mark_text(align="left", dx=8, fontWeight="bold", fontSize=12)
+    layers.append(
+        text.encode(x=alt.value(WIDTH), y=alt.Y("place:Q", scale=scale), text="label:N", color=colour)
+    )
+    said = f"{what}: luck share by step, a dot a run. "
+    for step in steps:
+        of = [share.value for share in shares if share.step == step]
+        many = f"{len(of)} runs, {min(of):.3f} to {max(of):.3f}" if len(of) > 1 else f"1 run, {of[0]:.3f}"
+        said += f"Step {step}: {many}. "
+    said += f"{capital(interval)}. Above 0 even without luck: what lies below zero is cut off."
+    return draw(alt.layer(*layers), _finding(shares), said, HEIGHT, subtitle=f"{what}: luck share λ by step")
+
+
+@drawn_once
+def reward_table(
+    where: str, share: str, rewards: tuple[tuple[bool, ...], ...], schedules: tuple[int, ...]
+) -> Chart | None:
+    """Draw a table of rewards: a row a schedule, a square a rollout.
+
+    Args:
+        where: the run, step, task and reward.
+        share: the table's luck share, in words.
+        rewards: rewards of each schedule's rollouts.
+        schedules: the number of each row's schedule.
+    """
+    import altair as alt
+
+    if not rewards or not rewards[0]:
+        return None
+    values = [
+        {
+            "schedule": f"schedule {number}",
+            "rollout": k + 1,
+            "reward": "success" if reward else "failure",
+            "mark": "1" if reward else "0",
+        }
+        for number, row in zip(schedules, rewards, strict=True)
+        for k, reward in enumerate(row)
+    ]
+    sums = [
+        {"schedule": f"schedule {number}", "label": f"{sum(row)} of {len(row)}"}
+        for number, row in zip(schedules, rewards, strict=True)
+    ]
+    order = [str(entry["schedule"]) for entry in sums]
+    y = alt.Y("schedule:N", sort=order, title=None, axis=alt.Axis(ticks=False, domain=False))
+    x = alt.X("rollout:O", title="rollout", axis=alt.Axis(labelAngle=0, ticks=False, domain=False))
+    base = alt.Chart(alt.Data(values=values)).encode(
+        x=x, y=y, tooltip=["schedule:N", "rollout:O", "reward:N"]
+    )
+    both = ["success", "failure"]
+    square = base.mark_rect(stroke=PAPER, strokeWidth=2).encode(
+        color=alt.Color("reward:N", legend=None, scale=alt.Scale(domain=both, range=[ACCENT, GRID]))
+    )
+    mark = base.mark_text(fontSize=12).encode(
+        text="mark:N",
+        color=alt.Color("reward:N", legend=None, scale=alt.Scale(domain=both, range=[PAPER, INK])),
+    )
+    label = alt.Chart(alt.Data(values=sums)).mark_text(align="left", dx=8)
+    names = label.encode(x=alt.value(WIDTH), y=y, text="label:N")
+    all_or_none = sum(len(set(row)) == 1 for row in rewards)
+    title = f"{all_or_none} of {len(rewards)} schedules decide every rollout alike"
+    each = "; ".join(f"{entry['schedule']} {entry['label']}" for entry in sums)
+    said = (
+        f"{where}. Dark squares, marked 1, are rewards; light ones, marked 0, none. By row: {each}. {share}."
+    )
+    layers = alt.layer(square, mark).resolve_scale(color="independent") + names
+    return draw(layers, title, said, CELL * len(rewards), subtitle=f"{where}. {share}")
+
+
+def _finding(shares: tuple[Luck, ...]) -> str:
+    steps = sorted({share.step for share in shares})
+    parts = []
+    for step in dict.fromkeys((steps[0], steps[-1])):
+        of = [share.value for share in shares if share.step == step]
+        parts.append(f"{min(of):.2f} to {max(of):.2f} at step {step}")
+    return f"Luck share {', '.join(parts)}"

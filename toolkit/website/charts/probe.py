@@ -1,0 +1,201 @@
+"""Charts of the gradient probe: ratios along training, and both sides of the condition task by task."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import cycle
+from typing import TYPE_CHECKING, Any
+
+from toolkit.website.charts.drawing import WIDTH, Chart, draw, drawn_once
+from toolkit.website.charts.marks import apart, capital, short
+from toolkit.website.charts.theme import ACCENT, INK, OTHERS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+HEIGHT = 260
+LINE_OF_TEXT = 14  # pixels
+SQUARE = 320
+SHARE = 0.72  # of the room between two steps
+SAID = 12  # points that a caption lists one by one
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A ratio at a checkpoint.
+
+    Args:
+        trajectory, step: the checkpoint.
+        value: the ratio.
+        low, high: ends of its interval; None where it has none.
+    """
+
+    trajectory: str
+    step: int
+    value: float
+    low: float | None
+    high: float | None
+
+    @property
+    def words(self) -> str:
+        """The ratio and its interval."""
+        ends = "" if self.low is None or self.high is None else f" [{self.low:.3f}, {self.high:.3f}]"
+        return f"{self.trajectory}@{self.step} {self.value:.3f}{ends}"
+
+
+@drawn_once
+def ratios(what: str, points: tuple[Ratio, ...], interval: str) -> Chart | None:
+    """Draw a ratio along training against one, a colour a trajectory.
+
+    Args:
+        what: which ratio.
+        points: the ratios.
+        interval: of what level the intervals are, where they come from, and what was resampled; or why there
+            are none.
+    """
+    import altair as alt
+
+    if not points:
+        return None
+    trajectories = list(dict.fromkeys(point.trajectory for point in points))
+    colour_of = dict(zip(trajectories, cycle(OTHERS), strict=False))
+    steps = sorted({point.step for point in points})
+    at = _places(points, steps)
+    values = [
+        {
+            "trajectory": p.trajectory,
+            "at": place,
+            "value": p.value,
+            "low": p.low,
+            "high": p.high,
+            "label": p.words,
+        }
+        for p, place in zip(points, at, strict=True)
+    ]
+    top = max([1.0, *(p.value for p in points), *(p.high for p in points if p.high is not None)]) * 1.04
+    scale = alt.Scale(domain=[0, top], nice=False)
+    named = alt.Axis(values=list(range(len(steps))), labelExpr=f"{steps}[datum.value]", grid=False)
+    x = alt.X("at:Q", title="step", axis=named, scale=alt.Scale(domain=[-0.5, len(steps) - 0.5], nice=False))
+    y = alt.Y("value:Q", title="ratio", scale=scale, axis=alt.Axis(format=".1f", tickCount=6))
+    colour = alt.Color(
+        "trajectory:N", legend=None, scale=alt.Scale(domain=trajectories, range=list(colour_of.values()))
+    )
+    one = alt.Chart(alt.Data(values=[{"one": 1}])).mark_rule(color=INK, strokeDash=[5, 4]).encode(y="one:Q")
+    base = alt.Chart(alt.Data(values=values)).encode(x=x, color=colour, tooltip=["label:N"])
+    layers = [one]
+    spans = [value for value in values if value["low"] is not None]
+    if spans:
+        span = alt.Chart(alt.Data(values=spans)).mark_rule(strokeWidth=3, opacity=0.5)
+        layers.append(span.encode(x=x, color=colour, y=alt.Y("low:Q", scale=scale), y2="high:Q"))
+    layers.append(base.mark_circle(size=60, opacity=1).encode(y=y))
+    layers += _names(points, steps, top, scale, colour)
+    return draw(alt.layer(*layers), _finding(points), _caption(what, points, interval), HEIGHT, subtitle=what)
+
+
+@drawn_once
+def condition_by_task(where: str, unit: str, sides: tuple[tuple[str, float, float], ...]) -> Chart | None:
+    """Draw both sides of the exact condition, a dot a task.
+
+    Args:
+        where: the checkpoint.
+        unit: unit of both sides.
+        sides: (task, L, R).
+    """
+    import altair as alt
+
+    if not sides:
+        return None
+    values = [{"task": task, "left": left, "right": right} for task, left, right in sides]
+    reach = max(max(left, right) for _, left, right in sides) or 1.0
+    scale = alt.Scale(domain=[0, reach * 1.04], nice=False)
+    equal = alt.Chart(alt.Data(values=[{"at": 0, "to": 0}, {"at": reach, "to": reach}]))
+    axis = alt.Axis(format=".2~g", tickCount=6)
+    dots = alt.Chart(alt.Data(values=values)).mark_circle(size=55, color=ACCENT, opacity=0.6)
+    layers = [
+        equal.mark_line(color=INK, strokeDash=[5, 4], strokeWidth=1).encode(
+            x=alt.X("at:Q", scale=scale), y=alt.Y("to:Q", scale=scale)
+        ),
+        dots.encode(
+            x=alt.X("right:Q", title=f"R ({unit})", scale=scale, axis=axis),
+            y=alt.Y("left:Q", title=f"L ({unit})", scale=scale, axis=axis),
+            tooltip=["task:N", "left:Q", "right:Q"],
+        ),
+    ]
+    below = sum(left < right for _, left, right in sides)
+    equal_ones = sum(left == right for _, left, right in sides)
+    title = f"L below R for {below} of {len(sides)} tasks"
+    title += f", equal for {equal_ones}" if equal_ones else ""
+    said = (
+        f"Both sides of the exact condition at {where}, a dot a task: L upwards, R to the right. Dashed "
+        f"line: both equal; below it pairing lowers the trace. {title}. Single tasks have no interval; that "
+        "of the ratio over all tasks resamples tasks."
+    )
+    return draw(alt.layer(*layers), title, said, SQUARE, subtitle=f"{where}, clean rollouts, task by task")
+
+
+def _places(points: Sequence[Ratio], steps: Sequence[int]) -> list[float]:
+    """Return where each point stands: those of one step side by side about its tick."""
+    beside: dict[int, list[int]] = {}
+    for i, point in enumerate(points):
+        beside.setdefault(point.step, []).append(i)
+    most = max(len(of_step) for of_step in beside.values())
+    places = [0.0] * len(points)
+    for step, of_step in beside.items():
+        for k, i in enumerate(of_step):
+            places[i] = steps.index(step) + (k - (len(of_step) - 1) / 2) * SHARE / most
+    return places
+
+
+def _names(points: Sequence[Ratio], steps: Sequence[int], top: float, scale: Any, colour: Any) -> list[Any]:
+    """Return the name of every trajectory where it ends: beside the drawing, or above its last point."""
+    import altair as alt
+
+    last = {point.trajectory: point for point in sorted(points, key=lambda p: p.step)}
+    ended = [point for point in last.values() if point.step == steps[-1]]
+    places = apart([point.value for point in ended], top * LINE_OF_TEXT / HEIGHT)
+    beside = [
+        {"trajectory": point.trajectory, "name": short(point.trajectory), "place": place}
+        for point, place in zip(ended, places, strict=True)
+    ]
+    above = [
+        {
+            "trajectory": point.trajectory,
+            "name": short(point.trajectory),
+            "at": steps.index(point.step),
+            "place": point.value if point.high is None else point.high,
+        }
+        for point in last.values()
+        if point not in ended
+    ]
+    y = alt.Y("place:Q", scale=scale)
+    right = alt.Chart(alt.Data(values=beside)).mark_text(align="left", dx=8, fontWeight="bold")
+    over = alt.Chart(alt.Data(values=above)).mark_text(dy=-10, fontWeight="bold")
+    layers = [right.encode(x=alt.value(WIDTH), y=y, text="name:N", color=colour)]
+    return [*layers, over.encode(x="at:Q", y=y, text="name:N", color=colour)] if above else layers
+
+
+def _caption(what: str, points: Sequence[Ratio], interval: str) -> str:
+    if len(points) <= SAID:
+        each = "; ".join(point.words for point in points)
+    else:
+        of: dict[str, list[Ratio]] = {}
+        for point in points:
+            of.setdefault(point.trajectory, []).append(point)
+        each = "; ".join(
+            f"{name}, {len(held)} checkpoint{'s' if len(held) > 1 else ''}, "
+            f"{min(p.value for p in held):.3f} to {max(p.value for p in held):.3f}"
+            for name, held in of.items()
+        )
+        each += " (each in the table)"
+    return f"{what}. {each}. {capital(interval)}. Dashed line: 1, where pairing changes nothing."
+
+
+def _finding(points: Sequence[Ratio]) -> str:
+    below = sum(point.value < 1 for point in points)
+    values = [point.value for point in points]
+    said = f"Below 1 at {below} of {len(points)} checkpoints, {min(values):.3f} to {max(values):.3f}"
+    ended = [point for point in points if point.low is not None and point.high is not None]
+    across = sum((point.low or 0) <= 1 <= (point.high or 0) for point in ended)
+    if ended:
+        said += f"; {across or 'no'} interval{'s reach' if across > 1 else ' reaches'} 1"
+    return said

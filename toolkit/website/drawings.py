@@ -1,0 +1,186 @@
+"""From decisions and register rows to charts: only the few values that a drawing shows are handed on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from toolkit.decisions.endpoints import Rate
+from toolkit.decisions.interval import Interval
+from toolkit.decisions.values import Missing, Series
+from toolkit.website.charts.curves import learning_curves
+from toolkit.website.charts.differences import Spread, seed_differences
+from toolkit.website.charts.forest import ForestRow
+from toolkit.website.charts.marks import Bar
+from toolkit.website.charts.members import Dot, members
+from toolkit.website.environment import words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from toolkit.decisions.case import Case
+    from toolkit.decisions.decision import Decision
+    from toolkit.decisions.endpoints import Endpoint
+    from toolkit.registers.arrow import Row
+    from toolkit.website.charts.drawing import Chart
+
+TASKS = "tasks resampled"
+ENDS = ("interval_low", "interval_high")
+# Ratio of an endpoint on the probe → the figure of `probe_intervals` that it is.
+FIGURE_OF = {
+    ("condition_left", "condition_right"): "condition_ratio",
+    ("trace_paired", "trace_independent"): "trace_ratio",
+    ("trace_paired", "trace_stratified"): "trace_ratio_stratified",
+}
+
+
+def rule_charts(case: Case, decision: Decision, figures: Iterable[Row]) -> list[Chart]:
+    """Return the charts of a rule: its estimate, the curves and the series behind it.
+
+    Args:
+        case: the study.
+        decision: the rule's decision.
+        figures: what is known of the uncertainty of the study's probe, in the rows of `probe_intervals`.
+    """
+    drawn = [_estimate(case, decision)]
+    shown = set()
+    for endpoint in (case.book.endpoints[name] for name in decision.endpoints):
+        if endpoint.over_steps:
+            points = case.engine.curve(endpoint.id)
+            if points not in shown:  # two endpoints can summarize one curve
+                drawn.append(learning_curves(points, _what(endpoint), measure(endpoint)))
+            shown.add(points)
+        elif endpoint.by in ("checkpoint", "run") and not _is_end(endpoint):
+            value = case.engine.value(endpoint.id)
+            if isinstance(value, Series) and len(set(value.values)) > 1:
+                dots, interval = _dots(case, endpoint, value, figures)
+                drawn.append(members(endpoint.title, endpoint.by, endpoint.unit, dots, interval))
+    return [chart for chart in drawn if chart is not None]
+
+
+def forest_row(decision: Decision) -> ForestRow:
+    """Return what a decision says, as a row of the forest plot."""
+    estimate = decision.estimate
+    return ForestRow(
+        decision.rule,
+        decision.title,
+        decision.verdict,
+        estimate.unit if estimate else "",
+        estimate.mean if estimate and not isinstance(estimate.mean, Missing) else None,
+        _bar(decision),
+        decision.threshold,
+    )
+
+
+def _is_end(endpoint: Endpoint) -> bool:
+    """Whether an endpoint is the end of an interval, which is drawn with what it belongs to."""
+    return not isinstance(endpoint.outcome, Rate) and endpoint.outcome.figure in ENDS
+
+
+def measure(endpoint: Endpoint) -> str:
+    """Return what an endpoint counts, in the words of its register."""
+    outcome = endpoint.outcome
+    if isinstance(outcome, Rate):
+        return f"{words(outcome.count)} / {words(outcome.of)}"
+    return words(outcome.figure) + (f" / {words(outcome.over)}" if outcome.over else "")
+
+
+def _estimate(case: Case, decision: Decision) -> Chart | None:
+    estimate = decision.estimate
+    if estimate is None or estimate.members is None:
+        return None
+    items = estimate.members.items
+    present = tuple((name, value) for name, value in items if not isinstance(value, Missing))
+    return seed_differences(
+        Spread(
+            estimate.title,
+            estimate.unit,
+            case.book.endpoints[estimate.endpoint].arms,
+            estimate.members.unit,
+            present,
+            len(items) - len(present),
+            None if isinstance(estimate.mean, Missing) else estimate.mean,
+            _bar(decision),
+            decision.threshold,
+        )
+    )
+
+
+def _bar(decision: Decision) -> Bar | None:
+    found = decision.interval
+    if not isinstance(found, Interval):
+        return None
+    return Bar(found.level, found.low, found.high, f"{found.origin} ({found.method})")
+
+
+def _what(endpoint: Endpoint) -> str:
+    where = endpoint.where
+    parts = (endpoint.condition, where.get("pool", ""), where.get("regime", ""))
+    return ", ".join(words(part) for part in parts if part)
+
+
+def _dots(
+    case: Case, endpoint: Endpoint, series: Series[Any], figures: Iterable[Row]
+) -> tuple[tuple[Dot, ...], str]:
+    """Return the members of a series, and what is to be said of their intervals."""
+    ends, said = _ends(case, endpoint, figures)
+    dots = tuple(
+        Dot(name, float(round(value, 4)), *ends.get(name, (None, None)))
+        for name, value in series.items
+        if not isinstance(value, Missing)
+    )
+    lacking = len(series.items) - len(dots)
+    without = "" if not lacking else f"; {lacking} of {len(series.items)} have no value and are left out"
+    return dots, said + without
+
+
+def _ends(
+    case: Case, endpoint: Endpoint, figures: Iterable[Row]
+) -> tuple[dict[str, tuple[float, float]], str]:
+    """Return the interval of every member that has one, and where they come from."""
+    outcome = endpoint.outcome
+    if isinstance(outcome, Rate):
+        return {}, "counts, which have no interval registered"
+    if endpoint.register == "luck_share_summary" and outcome.figure == "luck_share":
+        rows = case.study.rows(endpoint.register)
+        held = {
+            row["run_id"]: (float(row["interval_low"]), float(row["interval_high"]))
+            for row in rows
+            if row["step"] in endpoint.steps
+            and all(row[name] == value for name, value in endpoint.where.items())
+            and None not in (row["interval_low"], row["interval_high"])
+        }
+        origin = "as published" if case.study.is_summary else "computed from the 8 x 8 tables"
+        return held, f"bars: 95% intervals {origin}, {TASKS}"
+    if endpoint.register != "probe":
+        return {}, "the register holds no interval of this figure"
+    name = FIGURE_OF.get((outcome.figure, outcome.over or ""))
+    rows = [row for row in figures if row["figure"] == name and _matches(row, endpoint.where)]
+    return probe_ends(rows), probe_words(case, rows)
+
+
+def probe_ends(rows: Iterable[Row]) -> dict[str, tuple[float, float]]:
+    """Return the intervals of probe figures by `trajectory@step`; six digits tell them."""
+    return {
+        f"{row['trajectory']}@{row['step']}": (row["low"], row["high"])
+        for row in rows
+        if None not in (row["low"], row["high"])
+    }
+
+
+def probe_words(case: Case, rows: Sequence[Row]) -> str:
+    """Return what is to be said of the intervals of probe figures."""
+    with_ends = [row for row in rows if row["low"] is not None]
+    if with_ends:
+        origin = (
+            "computed here from figures of single tasks, which were published"
+            if case.study.is_summary
+            else "computed from the probe's evidence"
+        )
+        return f"bars: {100 * with_ends[0]['level']:g}% intervals {origin}, {TASKS}"
+    if case.study.is_summary:
+        return "no intervals: what they need, products of different tasks' gradients, was never published"
+    return "no intervals: the study holds none for these figures"
+
+
+def _matches(row: Row, where: dict[str, str]) -> bool:
+    return all(row[name] == value for name, value in where.items() if name in row)

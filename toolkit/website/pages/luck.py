@@ -1,0 +1,197 @@
+"""Luck shares, and what training groups looked like: spurious, without variance, sharing a schedule."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from toolkit.decisions.values import exact
+from toolkit.estimators.luck import luck_share
+from toolkit.estimators.spurious import spurious_rate
+from toolkit.website.charts.luck import Luck, luck_shares, reward_table
+from toolkit.website.page import Page, luck_page, run_page
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from toolkit.decisions.case import Case
+    from toolkit.registers.arrow import Row
+    from toolkit.website.charts.drawing import Chart
+    from toolkit.website.material import Material
+
+SHARES, TABLES, GROUPS = "luck_share_summary", "luck_share", "groups_summary"
+OBSERVED = "observed_reward"
+COUNTS = ("groups", "all_correct", "spurious", "zero_variance", "sharing_one_seed", "several_seeds")
+
+
+def pages(material: Material) -> Iterator[Page]:
+    """Yield the luck page of every study that has luck shares or counted training groups."""
+    for case in material.cases:
+        if not (case.study.has(SHARES) or case.study.has(GROUPS)):
+            continue
+        study = case.study
+        runs = {row["run_id"]: row for row in study.rows("runs")} if study.has("runs") else {}
+        shares = study.rows(SHARES) if study.has(SHARES) else []
+        yield Page(
+            luck_page(study.name),
+            "luck.html",
+            f"Luck share and training groups ({study.name})",
+            "luck",
+            {
+                "study": study.name,
+                "is_summary": study.is_summary,
+                "rules": _rules(case),
+                "has_shares": bool(shares),
+                "charts": _charts(shares, is_summary=study.is_summary),
+                "shares": _share_rows(shares),
+                "table": _example(case),
+                "arms": _by_arm(study.rows(GROUPS), runs) if study.has(GROUPS) else [],
+                "groups": _group_rows(study, runs) if study.has(GROUPS) else [],
+            },
+        )
+
+
+def _rules(case: Case) -> list[dict[str, str]]:
+    reading = (SHARES, TABLES, GROUPS)
+    return [
+        {"rule": d.rule, "title": d.title, "verdict": d.verdict}
+        for d in case.engine.decide_all()
+        if any(case.book.endpoints[name].register in reading for name in d.endpoints)
+    ]
+
+
+def _charts(rows: Sequence[Row], *, is_summary: bool) -> list[Chart]:
+    """Return a chart a condition: its runs' shares of the reward that training saw, by step."""
+    drawn = []
+    conditions = dict.fromkeys(row["condition"] for row in rows if row["condition"] is not None)
+    origin = "as published" if is_summary else "computed from the tables"
+    for condition in conditions:
+        of = [r for r in rows if r["condition"] == condition and r["target"] in (OBSERVED, None)]
+        shares = tuple(
+            Luck(r["run_id"], r["arm"], r["step"], float(f"{r['luck_share']:.6g}"), *_ends(r)) for r in of
+        )
+        what = f"Condition {condition}"
+        interval = f"bars: 95% intervals {origin}, tasks resampled"
+        if any(share.low is None for share in shares):
+            interval += "; a dot without a bar has none"
+        if not any(share.low is not None for share in shares):
+            interval = "no intervals: the study holds none for these runs"
+        if chart := luck_shares(what, shares, interval):
+            drawn.append(chart)
+    return drawn
+
+
+def _ends(row: Row) -> tuple[float | None, float | None]:
+    if row["interval_low"] is None or row["interval_high"] is None:
+        return None, None
+    return float(row["interval_low"]), float(row["interval_high"])
+
+
+def _share_rows(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    return [{**row, "low": _ends(row)[0], "high": _ends(row)[1]} for row in rows]
+
+
+def _example(case: Case) -> dict[str, Any] | None:
+    """Return one table of rewards: of the first deciding run, at its first step, the luckiest task."""
+    if not case.study.has(TABLES):
+        return None
+    rows = case.study.rows(TABLES)
+    first = next((run for run in _registered_runs(case) if any(r["run_id"] == run for r in rows)), None)
+    if first is None:
+        return None
+    of_run = [row for row in rows if row["run_id"] == first]
+    step = min(row["step"] for row in of_run)
+    pool = next(row["pool"] for row in of_run if row["step"] == step)
+    tasks: dict[int, list[Row]] = {}
+    for row in of_run:
+        if (row["step"], row["pool"]) == (step, pool):
+            tasks.setdefault(row["task"], []).append(row)
+    split = {task: luck_share([row["observed_rewards"] for row in held]) for task, held in tasks.items()}
+    defined = {task: one.share for task, one in split.items() if one.share is not None}
+    if not defined:
+        return None
+    task = max(defined, key=lambda t: (defined[t], -t))
+    held = sorted(tasks[task], key=lambda row: row["schedule"])
+    named = f"{first}, step {step}, {pool} task {task}, observed rewards"
+    words = (
+        f"Luck share {defined[task]:.2f}: {split[task].between:.3f} between schedules, "
+        f"{split[task].within:.3f} within (reward²)"
+    )
+    grid = tuple(tuple(bool(reward) for reward in row["observed_rewards"]) for row in held)
+    return {
+        "chart": reward_table(named, words, grid, tuple(row["schedule"] for row in held)),
+        "run": first,
+        "run_page": run_page(case.study.name, first),
+        "task": task,
+        "step": step,
+        "defined": len(defined),
+        "tasks": len(tasks),
+        "schedules": len(held),
+        "rollouts": len(held[0]["observed_rewards"]),
+    }
+
+
+def _registered_runs(case: Case) -> Iterator[str]:
+    """Yield the runs of the registered matrix that the study has, in its order, deciding ones alone."""
+    held: dict[tuple[str, str, int], str] = {}
+    for row in case.study.rows("runs"):
+        if row["role"] in case.book.plan.roles:
+            held.setdefault((row["condition"], row["arm"], row["seed"]), row["run_id"])
+    for cell in case.book.plan.cells:
+        for arm in cell.arms:
+            for seed in cell.seeds:
+                if (run := held.get((cell.condition, arm, seed))) is not None:
+                    yield run
+
+
+def _by_arm(rows: Sequence[Row], runs: Mapping[str, Row]) -> list[dict[str, Any]]:
+    """Return the counts of every condition and arm, added up over its runs, beside what theory gives."""
+    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in rows:
+        run = runs.get(row["run_id"], {})
+        key = (row["condition"], row["arm"], run.get("scale_rewards"), run.get("role"))
+        entry = found.setdefault(
+            key,
+            {
+                "condition": row["condition"],
+                "arm": row["arm"],
+                "scaling": run.get("scale_rewards"),
+                "role": run.get("role"),
+                "runs": 0,
+                "expected": _expected(run, row["arm"]),
+                **dict.fromkeys(COUNTS, 0),
+            },
+        )
+        entry["runs"] += 1
+        for name in COUNTS:
+            held, more = entry[name], row[name]
+            entry[name] = None if held is None or more is None else held + more
+    return [{**entry, "rate": _rate(entry)} for entry in found.values()]
+
+
+def _rate(entry: Mapping[str, Any]) -> float | None:
+    """Return spurious groups over all-correct ones; None where there is no all-correct group."""
+    return float(Fraction(entry["spurious"], entry["all_correct"])) if entry["all_correct"] else None
+
+
+def _expected(run: Mapping[str, Any], arm: str) -> float | None:
+    """Return the rate of spurious groups that theory gives; None where it says nothing of the arm."""
+    flips, size = run.get("flip_rate"), run.get("group_size")
+    if flips is None or size is None:
+        return None
+    if arm == "independent":
+        return float(spurious_rate(exact(flips), size))
+    # All rollouts of a paired group share one flip: it reaches everybody or nobody.
+    return 0.0 if arm in ("paired", "clean") or not flips else None
+
+
+def _group_rows(study: Any, runs: Mapping[str, Row]) -> list[dict[str, Any]]:
+    return [
+        {
+            **row,
+            "role": runs.get(row["run_id"], {}).get("role"),
+            "page": run_page(study.name, row["run_id"]),
+            "rate": _rate(row),
+        }
+        for row in study.rows(GROUPS)
+    ]

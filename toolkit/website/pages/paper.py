@@ -1,0 +1,129 @@
+"""Every table and figure of the paper, for every study side by side, from the registers."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from fractions import Fraction
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from toolkit.decisions.curves import CurvePoint
+from toolkit.errors import DamagedError, UsageError
+from toolkit.registers.query import asking
+from toolkit.website.charts.curves import MEAN, learning_curves
+from toolkit.website.charts.probe import Ratio, ratios
+from toolkit.website.page import Page, rule_page
+from toolkit.website.paper import FILE
+from toolkit.website.views import decision_view
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from toolkit.decisions.case import Case
+    from toolkit.registers.query import Answer
+    from toolkit.website.charts.drawing import Chart
+    from toolkit.website.material import Material
+    from toolkit.website.paper import Item, Paper, Part
+
+    Ask = Callable[[str], Answer]
+
+NAME = "paper.html"
+
+
+def pages(material: Material) -> Iterator[Page]:
+    """Yield the page of the paper; none where the project has no paper, or no study."""
+    paper = material.paper
+    if paper is None or not material.cases:
+        return
+    cases = sorted(material.cases, key=lambda case: case.study.name != paper.study)  # its own study first
+    with ExitStack() as opened:
+        asks = [(case, opened.enter_context(asking(case.study))) for case in cases]
+        items = [_item(paper, item, asks) for item in paper.items]
+    studies = [{"name": c.study.name, "is_summary": c.study.is_summary} for c in cases]
+    context = {"paper": paper, "items": items, "studies": studies}
+    yield Page(NAME, "paper.html", paper.title, "paper", context)
+
+
+def _item(paper: Paper, item: Item, asks: Sequence[tuple[Case, Ask]]) -> dict[str, Any]:
+    return {
+        "id": item.id.replace(":", "-"),
+        "label": item.id,
+        "title": item.title,
+        "kind": item.kind,
+        "caption": item.caption,
+        "agrees": item.agrees,
+        "lacks": item.lacks,
+        "outcomes": [_outcomes(case, item) for case, _ in asks] if item.rules else [],
+        "parts": [
+            {
+                "title": part.title,
+                "query": part.query,
+                "answers": [_answer(paper, case, ask, item, part) for case, ask in asks],
+            }
+            for part in item.parts
+        ],
+    }
+
+
+def _outcomes(case: Case, item: Item) -> dict[str, Any]:
+    """Return what came of the rules that a table lists, and those that the study does not register."""
+    held = [rule for rule in item.rules if rule in case.book.rules]
+    decisions = [decision_view(d) for d in case.engine.decide_all(held)] if held else []
+    return {
+        "study": case.study.name,
+        "is_summary": case.study.is_summary,
+        "decisions": [{**d, "page": rule_page(case.study.name, d["rule"])} for d in decisions],
+        "lacks": [rule for rule in item.rules if rule not in held],
+    }
+
+
+def _answer(paper: Paper, case: Case, ask: Ask, item: Item, part: Part) -> dict[str, Any]:
+    """Return what a study answers to a part's query, or why it cannot."""
+    found: dict[str, Any] = {
+        "study": case.study.name,
+        "is_summary": case.study.is_summary,
+        "columns": (),
+        "rows": (),
+        "chart": None,
+        "lacks": "",
+    }
+    absent = [name for name in part.needs if not case.study.has(name)]
+    if absent:
+        return {**found, "lacks": f"its registers have no table {', '.join(absent)}"}
+    try:
+        answer = ask(part.query)
+    except UsageError as error:
+        if case.study.name == paper.study:
+            raise DamagedError(
+                "a query of the paper's list is refused", found=error.found, where=f"{FILE}: {item.id}"
+            ) from None
+        return {**found, "lacks": "its registers lack columns that the paper's study has"}
+    if not answer.rows:
+        return {**found, "lacks": part.none}
+    chart = _drawn(item, part, case, answer)
+    return {**found, "columns": answer.columns, "rows": answer.rows, "chart": chart}
+
+
+def _drawn(item: Item, part: Part, case: Case, answer: Answer) -> Chart | None:
+    what = f"{case.study.name}: {part.title or item.caption}"
+    if part.draw == "curves":
+        return learning_curves(_points(answer), what, "successes / episodes")
+    if part.draw == "ratios":
+        points = tuple(Ratio(str(t), int(s), round(float(v), 4), None, None) for t, s, v in answer.rows)
+        return ratios(
+            what, points, "no intervals, as in the paper; the page of the probe has those that can be had"
+        )
+    return None
+
+
+def _points(answer: Answer) -> tuple[CurvePoint, ...]:
+    """Return curves from rows of arm, seed, step, successes and episodes; an arm's mean follows its seeds."""
+    rows = sorted(answer.rows)
+    points = [CurvePoint(arm, f"seed {seed}", step, Fraction(k, n)) for arm, seed, step, k, n in rows]
+    seeds = {arm: {row[1] for row in rows if row[0] == arm} for arm in dict.fromkeys(row[0] for row in rows)}
+    ordered = sorted(points, key=lambda p: (p.arm, p.step))
+    for (arm, step), held in groupby(ordered, key=lambda p: (p.arm, p.step)):
+        values = [point.success for point in held]
+        if len(values) == len(seeds[arm]):
+            points.append(CurvePoint(arm, MEAN, step, sum(values, Fraction(0)) / len(values)))
+    return tuple(points)

@@ -1,0 +1,283 @@
+"""A study's gradient probe: ratios, traces, weights, and the exact condition task by task."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from toolkit.registers.query import ask
+from toolkit.website.charts.probe import Ratio, condition_by_task, ratios
+from toolkit.website.drawings import probe_words
+from toolkit.website.page import Page, probe_page
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from toolkit.decisions.case import Case
+    from toolkit.registers.arrow import Row
+    from toolkit.website.charts.drawing import Chart
+    from toolkit.website.material import Material
+
+SUMMARY = "probe"
+FIGURES = "probe_intervals"
+EVIDENCE = "probe_gram"
+BASE = "base"
+EFFECTIVE_SIZE = """
+SELECT trajectory, step, scored,
+  sum(list_sum(weights)) ** 2 / nullif(sum(list_dot_product(weights, weights)), 0)
+FROM probe_gram WHERE noise = 'outcome' GROUP BY ALL"""
+Place = tuple[str, int, str]
+Key = tuple[Place, str, str, str]
+
+# (words, noise, estimator, figure), in the order of the tables.
+RATIOS = (
+    ("L / R, exact condition", "outcome", "MC", "condition_ratio"),
+    ("grader flips, MC", "outcome", "MC", "trace_ratio"),
+    ("grader flips, SW", "outcome", "SW", "trace_ratio"),
+    ("tool faults, MC", "transition", "MC", "trace_ratio"),
+    ("tool faults, SW", "transition", "SW", "trace_ratio"),
+    ("tool faults, MC, stratified", "transition", "MC", "trace_ratio_stratified"),
+)
+DRAWN = {
+    "condition_ratio": "L / R: both sides of the exact condition, summed over tasks",
+    ("outcome", "trace_ratio"): "Trace paired / independent under grader flips, MC",
+    ("transition", "trace_ratio"): "Trace paired / independent under tool faults, MC",
+}
+
+
+def pages(material: Material) -> Iterator[Page]:
+    """Yield the probe page of every study that has a probe, or whose rules read one."""
+    for case in material.cases:
+        rules = _rules(case)
+        if rules or case.study.has(SUMMARY):
+            context: dict[str, Any] = {
+                "study": case.study.name,
+                "is_summary": case.study.is_summary,
+                "rules": rules,
+                "measured": case.study.has(SUMMARY),
+            }
+            if case.study.has(SUMMARY):
+                context |= _measured(case, _figures(material, case))
+            yield Page(
+                probe_page(case.study.name),
+                "probe.html",
+                f"Gradient probe ({case.study.name})",
+                "probe",
+                context,
+            )
+
+
+def _rules(case: Case) -> list[dict[str, str]]:
+    return [
+        {"rule": d.rule, "title": d.title, "verdict": d.verdict}
+        for d in case.engine.decide_all()
+        if any(case.book.endpoints[name].register.startswith(SUMMARY) for name in d.endpoints)
+    ]
+
+
+def _figures(material: Material, case: Case) -> Sequence[Row]:
+    if case.study.name in material.probe_figures:
+        return material.probe_figures[case.study.name]
+    return case.study.rows(FIGURES) if case.study.has(FIGURES) else ()
+
+
+def _measured(case: Case, figures: Sequence[Row]) -> dict[str, Any]:
+    rows = case.study.rows(SUMMARY)
+    by_key = {(_place(r), r["noise"], r["estimator"], r["figure"]): r for r in figures}
+    places = sorted({_place(row) for row in rows}, key=_order)
+    named = _registered(case, places)
+    first = [place for place in places if place in named]
+    scored = list(dict.fromkeys(place[2] for place in places))
+    shown = first or places
+    return {
+        "checkpoints": len(places),
+        "registered": len(first),
+        "unmeasured": [f"{t}@{s}" for t, s, _ in sorted(named - set(places), key=_order)],
+        "scored": scored,
+        "tasks": {noise: _tasks(figures, noise) for noise in ("outcome", "transition")},
+        "charts": {name: _charts(case, [p for p in shown if p[2] == name], by_key) for name in scored},
+        "ratio_names": [name for name, *_ in RATIOS],
+        "ratios": {name: _ratio_rows([p for p in shown if p[2] == name], by_key) for name in scored},
+        "others": {
+            name: _ratio_rows([p for p in places if p[2] == name and p not in shown], by_key)
+            for name in scored
+        },
+        "traces": _traces(rows, shown),
+        "weights": _weights(case, shown),
+        "of_tasks": _of_tasks(case, shown[0]),
+        "interval_words": probe_words(case, [r for r in figures if r["figure"] == "condition_ratio"]),
+        "ratio_words": probe_words(case, [r for r in figures if r["figure"] == "trace_ratio"]),
+    }
+
+
+def _place(row: Row) -> Place:
+    return row["trajectory"], row["step"], row["scored"]
+
+
+def _order(place: Place) -> tuple[bool, bool, str, int]:
+    return place[2] != "all", place[0] != BASE, place[0], place[1]
+
+
+def _registered(case: Case, places: Iterable[Place]) -> set[Place]:
+    """Return the checkpoints that rules name; where they name no coordinates, those that were scored."""
+    scored = {place[2] for place in places}
+    named = set()
+    for endpoint in case.book.endpoints.values():
+        if endpoint.register == SUMMARY and endpoint.by == "checkpoint":
+            on = {endpoint.where["scored"]} if "scored" in endpoint.where else scored
+            named |= {(*checkpoint, one) for checkpoint in endpoint.checkpoints for one in on}
+    return named
+
+
+def _tasks(figures: Iterable[Row], noise: str) -> int | None:
+    counted = Counter(row["tasks"] for row in figures if row["noise"] == noise and row["tasks"])
+    return counted.most_common(1)[0][0] if counted else None
+
+
+def _charts(case: Case, places: Sequence[Place], by_key: Mapping[Key, Row]) -> list[Chart]:
+    drawn = []
+    for noise, figure in (
+        ("outcome", "condition_ratio"),
+        ("outcome", "trace_ratio"),
+        ("transition", "trace_ratio"),
+    ):
+        rows = [by_key[key] for place in places if (key := (place, noise, "MC", figure)) in by_key]
+        points = tuple(
+            Ratio(r["trajectory"], r["step"], r["value"], r["low"], r["high"])
+            for r in rows
+            if r["value"] is not None
+        )
+        what = DRAWN.get(figure) or DRAWN[noise, figure]
+        if chart := ratios(what, points, probe_words(case, rows)):
+            drawn.append(chart)
+    return drawn
+
+
+def _ratio_rows(places: Iterable[Place], by_key: Mapping[Key, Row]) -> list[tuple[str, ...]]:
+    """Return a row a checkpoint: its ratios with their intervals, as text."""
+    return [
+        (
+            f"{place[0]}@{place[1]}",
+            *(
+                _ratio(by_key.get((place, noise, estimator, figure)))
+                for _, noise, estimator, figure in RATIOS
+            ),
+        )
+        for place in places
+    ]
+
+
+def _ratio(row: Row | None) -> str:
+    if row is None or row["value"] is None:
+        return "-"
+    ends = "" if row["low"] is None else f" [{row['low']:.3f}, {row['high']:.3f}]"
+    return f"{row['value']:.3f}{ends}"
+
+
+def _traces(rows: Iterable[Row], places: Sequence[Place]) -> list[dict[str, Any]]:
+    """Return one table a noise and estimator: traces of the registered checkpoints by design."""
+    columns = (
+        "trace_paired",
+        "trace_independent",
+        "trace_stratified",
+        "trace_within_paired",
+        "trace_within_independent",
+        "mean_norm_paired",
+        "mean_norm_independent",
+        "cosine",
+    )
+    by_key = {(_place(row), row["noise"], row["estimator"]): row for row in rows}
+    tables = []
+    for noise, estimator in dict.fromkeys((row["noise"], row["estimator"]) for row in by_key.values()):
+        held = [
+            (place, by_key[place, noise, estimator])
+            for place in places
+            if (place, noise, estimator) in by_key
+        ]
+        if not held:
+            continue
+        kept = [name for name in columns if any(row[name] is not None for _, row in held)]
+        if any(row["condition_left"] is not None for _, row in held):
+            kept = ["condition_left", "condition_right", *kept]
+        tables.append(
+            {
+                "noise": noise,
+                "estimator": estimator,
+                "columns": ["checkpoint", "scored", *kept],
+                "rows": [
+                    (f"{place[0]}@{place[1]}", place[2], *(_figure(row[name]) for name in kept))
+                    for place, row in held
+                ],
+            }
+        )
+    return tables
+
+
+def _weights(case: Case, places: Sequence[Place]) -> dict[str, Any]:
+    """Return what was scored at every registered checkpoint, and the importance weights met."""
+    table = case.study.table("probe_checkpoints") if case.study.has("probe_checkpoints") else None
+    if table is None:
+        return {"columns": (), "rows": ()}
+    columns = (
+        "coordinates",
+        "clean_rollouts",
+        "clean_successes",
+        "diagnostic_rollouts",
+        "masked_rollouts",
+        "weight_mean",
+        "weight_min",
+        "weight_max",
+        "reference_tokens",
+    )
+    held = {_place(row): row for row in case.study.rows(table.name)}
+    sizes = _effective_sizes(case)
+    return {
+        "columns": ("checkpoint", "scored", *columns, *(("effective_sample_size",) if sizes else ())),
+        "rows": [
+            (
+                f"{p[0]}@{p[1]}",
+                p[2],
+                *(_figure(held[p][name]) for name in columns),
+                *((_figure(sizes.get(p)),) if sizes else ()),
+            )
+            for p in places
+            if p in held
+        ],
+    }
+
+
+def _effective_sizes(case: Case) -> dict[Place, float]:
+    """Return the effective sample size of each checkpoint's clean rollouts; none without their weights."""
+    if not case.study.has(EVIDENCE):
+        return {}
+    return {
+        (trajectory, step, scored): size
+        for trajectory, step, scored, size in ask(case.study, EFFECTIVE_SIZE).rows
+        if size is not None
+    }
+
+
+def _of_tasks(case: Case, place: Place) -> dict[str, Any]:
+    """Return both tables of single tasks at a checkpoint, the first registered one."""
+    found: dict[str, Any] = {"where": f"{place[0]}@{place[1]}", "scored": place[2], "chart": None}
+    for name, columns in (
+        ("probe_clean_tasks", ("task_id", "successes", "condition_left", "condition_right")),
+        (
+            "probe_diagnostic_tasks",
+            ("task_id", "squared_norms_paired", "squared_norms_independent", "squared_norms_stratified"),
+        ),
+    ):
+        rows = [r for r in case.study.rows(name) if _place(r) == place] if case.study.has(name) else []
+        found[name] = {"columns": columns, "rows": [tuple(_figure(row[c]) for c in columns) for row in rows]}
+        if name == "probe_clean_tasks":
+            sides = tuple(
+                (str(r["task_id"]), float(f"{r['condition_left']:.5g}"), float(f"{r['condition_right']:.5g}"))
+                for r in rows
+            )
+            found["chart"] = condition_by_task(f"{found['where']} ({place[2]} coordinates)", "score²", sides)
+    return found
+
+
+def _figure(value: object) -> object:
+    """Return a figure with five digits; counts and texts stay what they are."""
+    return f"{value:.5g}" if isinstance(value, float) else value
