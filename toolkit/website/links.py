@@ -71,11 +71,11 @@ def _problem(
 def _is_outside(target: str) -> bool:
     """Whether a browser would look for a target elsewhere than below the site's own folder."""
     try:
-        parts = urlsplit(target)
+        return bool(urlsplit(target).scheme) or target.startswith(
+            ("/", "\\")
+        )  # browsers take one for the other
     except ValueError:
         return True
-    # Browsers take a backslash for a slash, and leave out what does not print.
-    return bool(parts.scheme or parts.netloc) or target.startswith(("/", "\\")) or not target.isprintable()
 
 
 def _resolved(name: str, target: str) -> str:

@@ -127,12 +127,16 @@ def test_a_finding_is_a_line(toolkit: Callable[..., Result], site: Path) -> None
     (site / "v1.0.0" / "index.html").write_text("changed")
     (site / "published" / "H3.html").unlink()
     (site / "stray.html").write_text("<p>stray</p>")
+    (site / "v1.0.0" / "stray.html").write_text("<p>stray</p>")
     result = toolkit("site", "check", "--folder", site)
     assert result.code == 1
     lines = result.out.splitlines()
     assert "v1.0.0/index.html: differs: it is not what FROZEN.sha256 lists" in lines
     assert "published/H3.html: absent: the registers give it" in lines
-    assert "stray.html: unexpected: the registers do not give it" in lines
+    assert [line for line in lines if "stray" in line] == [
+        "stray.html: unexpected: the registers do not give it",
+        "v1.0.0/stray.html: unexpected: FROZEN.sha256 does not list it",
+    ]
     assert "index.html: broken link: published/H3.html" in lines
 
 
@@ -202,3 +206,16 @@ def test_a_port_that_is_taken_is_wrong_usage(toolkit: Callable[..., Result], sit
 
 def test_a_folder_without_a_site_is_not_served(toolkit: Callable[..., Result], tmp_path: Path) -> None:
     assert toolkit("site", "serve", "--folder", tmp_path).code == 3
+
+
+def test_registrations_that_were_verified_are_not_verified_again(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from toolkit.cli import site as command
+    from toolkit.places import Home
+
+    def again(*_: object) -> None:
+        pytest.fail("verified again")
+
+    monkeypatch.setattr(command, "verify_frozen", again)
+    assert command.material(Home(small), tmp_path, ()).verifications == ()

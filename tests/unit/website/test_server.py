@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import socket
 import threading
 from typing import TYPE_CHECKING
 
@@ -110,9 +111,16 @@ def test_a_folder_is_asked_for_with_a_slash(ask: Ask, path: str, target: str) ->
     assert (response.status, response.headers["Location"]) == (301, target)
 
 
-def test_the_head_alone_is_sent_where_it_is_asked_for(ask: Ask) -> None:
-    response = ask("/some/path/", "HEAD")
-    assert (response.status, response.text, response.headers["Content-Length"]) == (200, "", "10")
+def test_the_head_alone_is_sent_where_it_is_asked_for(site: Path) -> None:
+    server = SiteServer(site, 0)
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    with socket.create_connection(server.server_address, timeout=10) as connection:
+        connection.sendall(b"HEAD / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        answer = b"".join(iter(lambda: connection.recv(4096), b""))
+    server.shutdown()
+    server.server_close()
+    assert b"Content-Length: 10\r\n" in answer
+    assert answer.endswith(b"\r\n\r\n")
 
 
 def test_only_this_machine_is_served(site: Path) -> None:
