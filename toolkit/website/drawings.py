@@ -41,7 +41,7 @@ def rule_charts(case: Case, decision: Decision, figures: Iterable[Row]) -> list[
         decision: the rule's decision.
         figures: what is known of the uncertainty of the study's probe, in the rows of `probe_intervals`.
     """
-    drawn = [_estimate(case, decision)]
+    drawn = [estimate_chart(case, decision)]
     shown = set()
     for endpoint in (case.book.endpoints[name] for name in decision.endpoints):
         if endpoint.over_steps:
@@ -84,7 +84,8 @@ def measure(endpoint: Endpoint) -> str:
     return words(outcome.figure) + (f" / {words(outcome.over)}" if outcome.over else "")
 
 
-def _estimate(case: Case, decision: Decision) -> Chart | None:
+def estimate_chart(case: Case, decision: Decision) -> Chart | None:
+    """Return the chart of a rule's estimate by seed; None where it has none."""
     estimate = decision.estimate
     if estimate is None or estimate.members is None:
         return None

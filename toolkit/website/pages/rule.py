@@ -12,6 +12,7 @@ from toolkit.website.drawings import rule_charts
 from toolkit.website.evidence import evidence_of
 from toolkit.website.formulas import formula
 from toolkit.website.page import Page, rule_page
+from toolkit.website.seeds import seed_rows
 from toolkit.website.views import decision_view
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ def pages(material: Material) -> Iterator[Page]:
                         "rows_sha256": case.study.manifest.logical_sha256,
                         "is_summary": case.study.is_summary,
                         "rules": rules,
+                        "has_episodes": case.study.has("episodes"),
                         **_rule_page(case, decision, ask, material.probe_figures.get(case.study.name, ())),
                     },
                     ("decide",),
@@ -62,6 +64,7 @@ def _rule_page(case: Case, decision: Decision, ask: Ask, figures: Iterable[Row])
         "estimate_title": decision.estimate.title if decision.estimate else "",
         "secondary": [{"title": estimate.title, **document} for estimate, document in secondary],
         "charts": rule_charts(case, decision, figures),
+        "seeds": [(e, rows) for e in endpoints if (rows := seed_rows(case, e))],
         "endpoints": [_rows(case, endpoint, ask) for endpoint in endpoints],
         "evidence": evidence_of(case, decision),
         "amendment": amendments[change.amendment] if change else None,

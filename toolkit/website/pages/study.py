@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from toolkit.decisions.plan import place_of
-from toolkit.website.charts.rule import seed_differences
+from toolkit.website.drawings import estimate_chart
 from toolkit.website.page import (
     Page,
     luck_page,
@@ -118,8 +118,8 @@ def _charts(case: Case) -> list[Chart]:
     drawn: list[Chart] = []
     for decision in case.engine.decide_all():
         if decision.kind == "hypothesis" and decision.estimate and len(drawn) < CHARTS:
-            arms = case.book.endpoints[decision.estimate.endpoint].arms
-            if (chart := seed_differences(decision, arms)) is not None:
+            chart = estimate_chart(case, decision)
+            if chart is not None:
                 drawn.append(chart)
     return drawn
 
