@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from toolkit.website.material import Material
     from toolkit.website.page import Page
 
-MAKERS = (home, rule, registration, study, run, probe, luck, theory, world, paper, data)
+# The last has most charts: a second process can draw them ahead.
+MAKERS = (home, rule, registration, study, probe, luck, theory, world, paper, data, run)
 
 
 def render(material: Material, progress: Callable[[str], None], frozen: str = "") -> dict[str, str]:

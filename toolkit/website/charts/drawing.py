@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import re
 import textwrap
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import lru_cache, wraps
 from html import escape
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec
 
-from toolkit.errors import IncompleteError
-from toolkit.files import write_all
 from toolkit.website.charts.theme import config
+from toolkit.website.shelf import Shelf, code_digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -100,18 +95,21 @@ def drawn_once(make: Callable[P, Chart | None]) -> Callable[P, Chart | None]:
     @wraps(make)
     def made(*args: P.args, **kwargs: P.kwargs) -> Chart | None:
         said = repr((make.__module__, make.__qualname__, args, sorted(kwargs.items())))
-        name = f"{hashlib.sha256((_code() + said).encode()).hexdigest()}.json"
-        kept = _folder() / name
-        try:
-            document = json.loads(kept.read_text(encoding="utf-8"))
+        kept = drawings().take(said)
+        if kept is not None:
+            document = json.loads(kept)
             return None if document is None else Chart(**document)
-        except (OSError, ValueError, TypeError):
-            chart = _unchecked(make, *args, **kwargs)
-        with suppress(IncompleteError):  # a home that cannot be written makes the next build slower
-            write_all(_folder(), {name: json.dumps(asdict(chart) if chart else None).encode()})
+        chart = _unchecked(make, *args, **kwargs)
+        drawings().put(said, json.dumps(asdict(chart) if chart else None).encode())
         return chart
 
     return made
+
+
+@lru_cache(maxsize=1)
+def drawings() -> Shelf:
+    """Return where drawings are kept: by this package's code, and by what draws."""
+    return Shelf("charts", code_digest(Path(__file__).parent.glob("*.py"), ("altair", "vl-convert-python")))
 
 
 def _unchecked(make: Callable[P, Chart | None], *args: P.args, **kwargs: P.kwargs) -> Chart | None:
@@ -120,22 +118,6 @@ def _unchecked(make: Callable[P, Chart | None], *args: P.args, **kwargs: P.kwarg
 
     with schemapi.debug_mode(arg=False):
         return make(*args, **kwargs)
-
-
-def _folder() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "toolkit" / "charts"
-
-
-@lru_cache(maxsize=1)
-def _code() -> str:
-    """Return the digest of what decides how a chart looks: this package's code and what draws."""
-    digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.read_bytes())
-    for name in ("altair", "vl-convert-python"):
-        digest.update(f"{name} {version(name)}".encode())
-    return digest.hexdigest()
 
 
 @lru_cache(maxsize=256)

@@ -37,9 +37,10 @@ def pages(material: Material) -> Iterator[Page]:
     success = success_probability(LOGIT)
     found = bandit(success, GROUP_SIZE, FLIP_RATE)
     rates = [Fraction(i, 25) * LARGEST_FLIP_RATE for i in range(26)]
-    swept = tuple(bandit(success, GROUP_SIZE, rate) for rate in rates)
+    # Points of a drawing, as doubles: exact fractions take three times as long and look the same.
+    swept = tuple(bandit(float(success), GROUP_SIZE, float(rate)) for rate in rates)
     chances = [Fraction(i, 50) for i in range(1, 50)]
-    sides = [bandit(float(chance), GROUP_SIZE, FLIP_RATE) for chance in chances]
+    sides = [bandit(float(chance), GROUP_SIZE, float(FLIP_RATE)) for chance in chances]
     spurious = tuple(
         (size, tuple((float(rate), float(spurious_rate(rate, size))) for rate in rates)) for size in SIZES
     )

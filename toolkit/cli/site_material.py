@@ -1,0 +1,109 @@
+"""What the site is made of, put together from everything that a home holds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from toolkit.cli.drawing_ahead import drawing_ahead
+from toolkit.cli.load import case_of, frozen_registrations, load_cases, load_study, verify_frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from toolkit.decisions.case import Case
+    from toolkit.places import Home
+    from toolkit.prereg.verification import Verification
+    from toolkit.registers.arrow import Row
+    from toolkit.registers.study import Study
+    from toolkit.website.frozen import Version
+    from toolkit.website.material import Material, Recorded
+
+
+def content(
+    home: Home,
+    progress: Callable[[str], None],
+    folder: Path,
+    verifications: Sequence[Verification] | None = None,
+) -> dict[str, bytes]:
+    """Return the current site's files from everything that the home holds.
+
+    Args:
+        home: where registers and registrations are.
+        progress: called with the name of each page.
+        folder: of the site, with the versions that were frozen there.
+        verifications: what can be said of the registrations; found out where it is not given.
+    """
+    with drawing_ahead(home):
+        return content_of(material(home, folder, verifications), progress)
+
+
+def content_of(everything: Material, progress: Callable[[str], None]) -> dict[str, bytes]:
+    """Return the current site's files."""
+    from toolkit.website.build import site_content
+
+    return site_content(everything, progress)
+
+
+def material(home: Home, folder: Path, verifications: Sequence[Verification] | None = None) -> Material:
+    """Return what the site is made of; arguments as `content`."""
+    from toolkit.website.front import read_front
+    from toolkit.website.frozen import read_versions
+    from toolkit.website.material import Material
+    from toolkit.website.paper import read_paper
+
+    # Each is opened once: what was read and hashed of it for one page is kept for the others.
+    studies = tuple(load_study(name, home) for name in home.studies())
+    decidable = [study for study in studies if study.has("runs")]
+    # Where none has runs, this refuses in the words of every other command.
+    cases = tuple(case_of(study, home) for study in decidable) or tuple(load_cases((), home))
+    verified = tuple(verify_frozen(home, decidable) if verifications is None else verifications)
+    front = read_front(home.cards, cases)
+    if front:
+        cases = tuple(sorted(cases, key=lambda case: front.place(case.study.name)))
+    recorded, how = recorded_episodes(studies)
+    return Material(
+        cases,
+        studies,
+        verified,
+        recorded,
+        front,
+        registrations=tuple(frozen_registrations(home)),
+        recorded_how=how,
+        probe_figures=_probe_figures(cases),
+        paper=read_paper(home.cards),
+        versions=read_versions(folder),
+    )
+
+
+def _probe_figures(cases: Sequence[Case]) -> dict[str, list[Row]]:
+    """Return how certain every study's probe figures are, as far as the study allows."""
+    from toolkit.study.probe_report import SUMMARY, report
+
+    probed = [case.study for case in cases if case.study.has(SUMMARY)]
+    return {study.name: [row for rows in report(study).figures.values() for row in rows] for study in probed}
+
+
+def material_with(everything: Material, versions: Sequence[Version]) -> Material:
+    """Return the material with other frozen versions."""
+    from dataclasses import replace
+
+    return replace(everything, versions=tuple(versions))
+
+
+def recorded_episodes(studies: Sequence[Study]) -> tuple[tuple[Recorded, ...], str]:
+    """Return recorded episodes of both designs, played again, and the rule that chose them.
+
+    They come from the first study that can be played again here.
+
+    Raises:
+        VerificationError: one comes out otherwise than recorded.
+    """
+    from toolkit.study.recorded import CHOSEN, choose_pairs
+    from toolkit.website.material import Recorded
+
+    for study in studies:
+        played = choose_pairs(study)
+        if played:
+            return tuple(Recorded(study.name, p.run, p.row, p.episode) for p in played), CHOSEN
+    return (), ""
