@@ -211,7 +211,7 @@ def test_a_folder_without_a_site_is_not_served(toolkit: Callable[..., Result], t
 def test_registrations_that_were_verified_are_not_verified_again(
     small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from toolkit.cli import site as command
+    from toolkit.cli import site_material as command
     from toolkit.places import Home
 
     def again(*_: object) -> None:
