@@ -260,10 +260,17 @@ def _freeze(folder: Path, name: str, everything: Material, progress: Callable[[s
 
 
 def _zip(target: Path, folder: Path, current: Sequence[str], versions: Sequence[Version]) -> str:
-    """Write the site with its frozen versions as one file, and return that file's SHA-256."""
+    """Write the site with its frozen versions as one file, and return that file's SHA-256.
+
+    Raises:
+        VerificationError: a frozen version is not as it was frozen.
+    """
     from toolkit.files import read_bytes, write_bytes
     from toolkit.website.archive import archive
+    from toolkit.website.frozen import check_whole
 
+    for version in versions:
+        check_whole(folder, version)
     names = [
         *current,
         *(f"{version.name}/{name}" for version in versions for name in (*version.files, version.list_name)),

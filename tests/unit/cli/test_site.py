@@ -163,6 +163,16 @@ def test_two_zips_of_one_site_are_the_same_and_hold_all_of_it(
     assert snapshot(tmp_path / "unpacked" / "site") == snapshot(site)
 
 
+def test_a_frozen_page_that_was_changed_enters_no_zip(
+    toolkit: Callable[..., Result], site: Path, tmp_path: Path
+) -> None:
+    (site / "v1.0.0" / "index.html").write_text("forged")
+    result = toolkit("site", "build", "--out", site, "--zip", tmp_path / "a.zip")
+    assert result.code == 1
+    assert "v1.0.0/index.html differs" in result.err
+    assert not (tmp_path / "a.zip").exists()
+
+
 def test_a_zip_that_cannot_be_written_is_refused_before_the_site_is_built(
     toolkit: Callable[..., Result], tmp_path: Path
 ) -> None:
