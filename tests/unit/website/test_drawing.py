@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
@@ -77,3 +80,27 @@ def test_other_code_draws_anew(kept: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(drawing, "_code", lambda: "other code")
     make(6)
     assert len(list(kept.glob("*.json"))) == 2
+
+
+@pytest.mark.parametrize("zone", ["Asia/Tokyo", "America/New_York"])
+def test_a_drawing_knows_nothing_of_the_machines_clock(zone: str, tmp_path: Path) -> None:
+    told = (
+        "from toolkit.website.charts.timeline import timeline\n"
+        "marks = (('runs', '', '2026-11-20T20:00:00+00:00', '2026-11-21T01:00:00+00:00', 'ten runs'),\n"
+        "         ('token', 'A', '2026-11-20T00:00:00+00:00', '', 'a token'))\n"
+        "chart = timeline(marks, '2026-11-20T00:00:00+00:00', 'title', 'caption')\n"
+        "print(chart.svg)"
+    )
+    drawn = {
+        place: subprocess.run(
+            [sys.executable, "-c", told],
+            env={**os.environ, "TZ": place, "XDG_CACHE_HOME": str(tmp_path / str(number))},
+            capture_output=True,
+            check=True,
+            text=True,
+        ).stdout
+        for number, place in enumerate(("UTC", zone))
+    }
+    assert drawn["UTC"] == drawn[zone]
+    assert 'aria-label="2026-11-20 20:00:00 to 2026-11-21 01:00:00: ten runs"' in drawn[zone]
+    assert 'aria-label="2026-11-20: a token"' in drawn[zone]
