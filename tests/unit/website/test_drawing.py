@@ -60,7 +60,7 @@ def test_what_was_drawn_is_not_drawn_again(kept: Path) -> None:
 def test_a_kept_drawing_that_cannot_be_read_is_drawn_again(kept: Path) -> None:
     make = drawn_once(bars)
     first = make(4)
-    for damaged in (b"", b"{", b"[]", b'{"title": 1}', b"\xff"):
+    for damaged in (b"", b"{", b"[]", b'{"title": 1}', b"\xff", b"null"):
         for path in kept.iterdir():
             path.write_bytes(damaged)
         assert make(4) == first
@@ -104,3 +104,14 @@ def test_a_drawing_knows_nothing_of_the_machines_clock(zone: str, tmp_path: Path
     assert drawn["UTC"] == drawn[zone]
     assert 'aria-label="2026-11-20 20:00:00 to 2026-11-21 01:00:00: ten runs"' in drawn[zone]
     assert 'aria-label="2026-11-20: a token"' in drawn[zone]
+
+
+def test_a_kept_drawing_that_says_something_else_is_drawn_again(kept: Path) -> None:
+    make = drawn_once(bars)
+    first, _ = make(7), make(8)
+    one, other = kept.iterdir()
+    texts = one.read_bytes(), other.read_bytes()
+    for forged in (texts[0].replace(b"<svg", b"<script>x</script><svg"), texts[1]):
+        one.write_bytes(forged)
+        other.write_bytes(forged)
+        assert make(7) == first
