@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from toolkit.website.commands import sentence, word
 from toolkit.website.draws import draw_rules
 from toolkit.website.prose import brief, markdown, moment, ticked
 
@@ -36,6 +37,8 @@ def environment() -> jinja2.Environment:
     made.filters["ticked"] = ticked
     made.filters["moment"] = moment
     made.filters["brief"] = brief
+    made.filters["word"] = word
+    made.filters["sentence"] = sentence
     return made
 
 
