@@ -63,13 +63,14 @@ def build(*, out: Path | None, freeze: str | None, zipped: Path | None, as_json:
     """
     import toolkit
     from toolkit.files import check_target
-    from toolkit.website.build import check_place, write_site
+    from toolkit.website.build import check_outside, check_place, write_site
     from toolkit.website.frozen import read_versions
 
     home = find_home()
     folder = out or home.site
     check_place(folder)
     if zipped is not None:
+        check_outside(zipped, folder)
         check_target(zipped)
     with steps("site") as progress:
         everything = material(home, folder)

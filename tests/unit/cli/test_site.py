@@ -181,6 +181,14 @@ def test_a_zip_that_cannot_be_written_is_refused_before_the_site_is_built(
     assert not (tmp_path / "site").exists()
 
 
+def test_a_zip_never_takes_the_place_of_a_page(toolkit: Callable[..., Result], site: Path) -> None:
+    before = snapshot(site)
+    result = toolkit("site", "build", "--out", site, "--zip", site / "index.html")
+    assert result.code == 2
+    assert "cannot lie in the site" in result.err
+    assert snapshot(site) == before
+
+
 def test_an_interrupt_ends_serving_without_a_word(site: Path) -> None:
     command = [sys.executable, "-m", "toolkit", "site", "serve", "--port", "0", "--base", "/x/", "--json"]
     with subprocess.Popen(
