@@ -60,13 +60,14 @@ def build(*, out: Path | None, freeze: str | None, zipped: Path | None, as_json:
     """
     import toolkit
     from toolkit.files import check_target
-    from toolkit.website.build import check_place, write_site
+    from toolkit.website.build import check_outside, check_place, write_site
     from toolkit.website.frozen import read_versions
 
     home = find_home()
     folder = out or home.site
     check_place(folder)
     if zipped is not None:
+        check_outside(zipped, folder)
         check_target(zipped)
     with steps("site") as progress, drawing_ahead(home):
         everything = material(home, folder)
@@ -187,10 +188,17 @@ def _freeze(folder: Path, name: str, everything: Material, progress: Callable[[s
 
 
 def _zip(target: Path, folder: Path, current: Sequence[str], versions: Sequence[Version]) -> str:
-    """Write the site with its frozen versions as one file, and return that file's SHA-256."""
+    """Write the site with its frozen versions as one file, and return that file's SHA-256.
+
+    Raises:
+        VerificationError: a frozen version is not as it was frozen.
+    """
     from toolkit.files import read_bytes, write_bytes
     from toolkit.website.archive import archive
+    from toolkit.website.frozen import check_whole
 
+    for version in versions:
+        check_whole(folder, version)
     names = [
         *current,
         *(f"{version.name}/{name}" for version in versions for name in (*version.files, version.list_name)),

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from toolkit.website.commands import sentence, word
 from toolkit.website.draws import draw_rules
+from toolkit.website.page import rule_file
 from toolkit.website.prose import brief, markdown, moment, ticked
 
 if TYPE_CHECKING:
@@ -32,10 +34,13 @@ def environment() -> jinja2.Environment:
     made.filters["data"] = data
     made.filters["size"] = size
     made.globals["draw_rules"] = draw_rules
+    made.filters["rule_file"] = rule_file
     made.filters["markdown"] = markdown
     made.filters["ticked"] = ticked
     made.filters["moment"] = moment
     made.filters["brief"] = brief
+    made.filters["word"] = word
+    made.filters["sentence"] = sentence
     return made
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import html
+import re
+import subprocess
 from dataclasses import replace
 from typing import Any
 
@@ -114,3 +117,14 @@ def test_an_arm_that_did_not_run_says_so(some: Case) -> None:
     rows = seed_rows(some, some.book.endpoints["c4_auc"])
     assert all(arm.run == "" and "was not run" in arm.missing for row in rows for arm in row.arms)
     assert {row.value for row in rows} == {None}
+
+
+def test_a_hostile_run_stays_one_word_of_every_command(monkeypatch: pytest.MonkeyPatch, forged: Case) -> None:
+    page = pages_of(monkeypatch, Material((forged,)), run)[run_page("rows", HOSTILE)]
+    commands = [html.unescape(text) for text in re.findall(r'<pre class="command"><code>(.*?)</code>', page)]
+    assert commands
+    for command in commands:
+        shell = ["bash", "-c", f"toolkit() {{ printf '%s\\0' \"$@\"; }}\n{command}"]
+        said = subprocess.run(shell, capture_output=True, text=True, check=True)
+        assert said.stderr == ""
+        assert any(HOSTILE in one.replace("''", "'") for one in said.stdout.split("\0"))
