@@ -90,6 +90,14 @@ def test_without_a_name_the_version_is_the_toolkits(toolkit: Callable[..., Resul
     assert (tmp_path / "site" / f"v{package.__version__}" / "index.html").is_file()
 
 
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "index.html.", " v1"])
+def test_a_name_that_is_no_folders_is_refused_before_anything_is_built(
+    toolkit: Callable[..., Result], tmp_path: Path, name: str
+) -> None:
+    assert toolkit("site", "build", "--out", tmp_path / "site", "--freeze", name).code == 2
+    assert not (tmp_path / "site").exists()
+
+
 def test_freezing_under_a_name_with_other_bytes_is_refused(
     toolkit: Callable[..., Result], site: Path
 ) -> None:
