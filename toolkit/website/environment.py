@@ -15,7 +15,7 @@ from toolkit.website.prose import brief, markdown, moment, ticked
 if TYPE_CHECKING:
     import jinja2
 
-_FIGURE = re.compile(r"[+−-]?\d[\d,]*(\.\d+)?( ?%| pp)?")
+_FIGURE = re.compile(r"[+\u2212-]?\d[\d,]*(\.\d+)?( ?%| pp)?")
 _GOOD = ("pass", "met", "verified", "passed", "holds")
 _BAD = ("miss", "missed", "failed", "not_verified", "does_not_hold")
 _MIXED = ("partially_met", "superseded", "incomplete", "missing")

@@ -26,7 +26,7 @@ def test_a_data_block_holds_no_markup_and_says_what_it_was_given(document: objec
     assert json.loads(block) == document
 
 
-@pytest.mark.parametrize("value", [0, -1.5, "+0.0370", "−3", "1,234", "12.5%", "64.0 %"])
+@pytest.mark.parametrize("value", [0, -1.5, "+0.0370", "\u22123", "1,234", "12.5%", "64.0 %"])
 def test_numbers_line_up(value: object) -> None:
     assert is_figure(value)
 
