@@ -14,6 +14,7 @@ from toolkit.website.material import Material
 from toolkit.website.page import run_page, slug
 from toolkit.website.pages import run
 from toolkit.website.seeds import seed_rows
+from toolkit.website.trajectories import runs_of_trajectories
 
 PAGE = "rows/runs/C2-paired-1.html"
 HOSTILE = '../../<script>alert("x")</script>`$(y)`' + "z" * 5000
@@ -67,7 +68,7 @@ def test_what_was_not_recorded_is_said(monkeypatch: pytest.MonkeyPatch, some: Ca
 def test_a_run_names_its_partners_and_readers(monkeypatch: pytest.MonkeyPatch, some: Case) -> None:
     text = Read(pages_of(monkeypatch, Material((some,)), run)[PAGE]).text
     assert "Same condition and seed: independent, C2-independent-1." in text
-    assert "Read by H2a" in text.replace("H1a, ", "")
+    assert "Read by H1a, H1b, H2a, H3" in text
 
 
 def test_hostile_text_is_shown_as_text_and_cut(monkeypatch: pytest.MonkeyPatch, forged: Case) -> None:
@@ -114,3 +115,33 @@ def test_an_arm_that_did_not_run_says_so(some: Case) -> None:
     rows = seed_rows(some, some.book.endpoints["c4_auc"])
     assert all(arm.run == "" and "was not run" in arm.missing for row in rows for arm in row.arms)
     assert {row.value for row in rows} == {None}
+
+
+def test_a_run_that_the_probe_followed_is_read_by_the_probes_rules(
+    monkeypatch: pytest.MonkeyPatch, case: Case
+) -> None:
+    """The published amendment A1: trajectory A is the gate-1 run, trajectory B is C2 paired seed 1."""
+    pages = pages_of(monkeypatch, Material((case,)), run)
+    for name in ("t1-c2-paired-s1", "gate1-c2-paired-s0"):
+        text = Read(pages[f"published/runs/{name}.html"]).text
+        read_by = text[text.index("Read by ") : text.index(" Not run, and would read it")]
+        assert {"H1b", "P13"} <= set(read_by.removeprefix("Read by ").rstrip(".").split(", "))
+    assert "H1b" not in Read(pages["published/runs/t1-c2-paired-s2.html"]).text
+
+
+def test_a_rule_that_was_not_run_is_not_said_to_read(monkeypatch: pytest.MonkeyPatch, case: Case) -> None:
+    text = Read(pages_of(monkeypatch, Material((case,)), run)["published/runs/t1-c2-paired-s1.html"]).text
+    read_by, _, would = text[text.index("Read by ") :].partition(" Not run, and would read it: ")
+    assert "P8" not in read_by
+    assert would.startswith("P5, P8.")
+
+
+def test_a_sentence_that_fits_two_runs_names_no_trajectory(case: Case) -> None:
+    amendment = replace(
+        case.registration.amendments[0],
+        changes=("Trajectory A is the t1 run.", "Trajectory B is C2 paired seed 1.", "Trajectory C is C9."),
+    )
+    told = replace(case, registration=replace(case.registration, amendments=(amendment,)))
+    assert {key: run for key, run in runs_of_trajectories(told).items() if key != run} == {
+        "B": "t1-c2-paired-s1"
+    }
