@@ -80,7 +80,7 @@ def _questions(study: Study, case: Case | None, held: set[str]) -> Iterator[tupl
 
 
 def _of_first_hypothesis(case: Case | None) -> Iterator[tuple[str, str]]:
-    """Yield how the first hypothesis' endpoint over steps is made from its runs, arm by arm and seed by seed."""
+    """Yield how the first hypothesis' endpoint over steps is made from its runs, by arm and seed."""
     for decision in case.engine.decide_all() if case else ():
         for name in decision.endpoints if decision.kind == "hypothesis" else ():
             if case and (sql := _area(case, case.book.endpoints[name])):
@@ -98,6 +98,7 @@ def _area(case: Case, endpoint: Endpoint) -> str:
     weights = auc_weights(endpoint.steps)
     whole = lcm(*(weight.denominator for weight in weights))
     cases = " ".join(f"WHEN {step} THEN {w * whole}" for step, w in zip(endpoint.steps, weights, strict=True))
+    rate = f"1.0 * {outcome.count} / {outcome.of}"
     conditions = [f"{name} = {quoted(value)}" for name, value in endpoint.where.items()]
     conditions += [f"{name} = {number}" for name, number in endpoint.expect.items()]
     conditions += [f"step IN ({', '.join(map(str, endpoint.steps))})"]
@@ -105,7 +106,7 @@ def _area(case: Case, endpoint: Endpoint) -> str:
     return (
         "-- A mean over steps by the trapezoidal rule, of the deciding runs, where all steps are there.\n"
         "SELECT condition, regime, arm, seed, run_id,\n"
-        f"  ROUND(SUM((CASE step {cases} END)\n    * 1.0 * {outcome.count} / {outcome.of}) / {whole}, 5) AS auc\n"
+        f"  ROUND(SUM((CASE step {cases} END)\n    * {rate}) / {whole}, 5) AS auc\n"
         "FROM evaluations\nWHERE " + "\n  AND ".join(conditions) + "\n"
         f"GROUP BY condition, regime, arm, seed, run_id\nHAVING COUNT(*) = {len(endpoint.steps)}\n"
         "ORDER BY seed, arm"
