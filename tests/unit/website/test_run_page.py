@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -11,9 +12,9 @@ from tests.unit.decisions.rows_study import registered_study
 from tests.unit.website.reading import Read, pages_of
 from toolkit.decisions.case import Case, open_case
 from toolkit.website.material import Material
-from toolkit.website.page import run_page, slug
+from toolkit.website.page import counts_of, run_page, slug
 from toolkit.website.pages import run
-from toolkit.website.seeds import seed_rows
+from toolkit.website.seeds import counts_fragment, seed_rows
 from toolkit.website.trajectories import runs_of_trajectories
 
 PAGE = "rows/runs/C2-paired-1.html"
@@ -145,3 +146,27 @@ def test_a_sentence_that_fits_two_runs_names_no_trajectory(case: Case) -> None:
     assert {key: run for key, run in runs_of_trajectories(told).items() if key != run} == {
         "B": "t1-c2-paired-s1"
     }
+
+
+def test_a_seed_of_a_study_without_episodes_leads_to_the_counts_of_its_set(
+    monkeypatch: pytest.MonkeyPatch, case: Case
+) -> None:
+    (second,) = [row for row in seed_rows(case, case.book.endpoints["c2_auc"]) if row.seed == 1]
+    name, _, place = second.arms[0].target.partition("#")
+    assert name == "published/runs/t1-c2-paired-s1.html"
+    page = pages_of(monkeypatch, Material((case,)), run)[name]
+    assert {"counts", place} <= Read(page).ids
+    (counted,) = re.findall(rf'<tbody id="{place}">(.*?)</tbody>', page, re.DOTALL)
+    rows = counted.split("<tr")[1:]
+    assert "periodic validation faults p025: counts alone; its episode rows were never published" in rows[0]
+    assert len(rows) == 1 + 6
+    assert all("periodic validation faults p025" in row for row in rows)
+
+
+def test_an_endpoint_that_names_no_whole_set_leads_to_all_counts(case: Case) -> None:
+    some_pool = replace(case.book.endpoints["c2_auc"], where={"phase": "periodic"})
+    assert counts_fragment(some_pool) == "counts"
+
+
+def test_a_set_of_any_name_has_a_plain_id() -> None:
+    assert counts_of("final", "test", 'x" onclick="y').startswith("counts-x-")

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 from toolkit.decisions.plan import place_of
 from toolkit.registers.vocabulary import PHASES
 from toolkit.website.charts.run import success_by_step
-from toolkit.website.page import Page, rule_page, run_page, slug
+from toolkit.website.page import Page, counts_of, rule_page, run_page, slug
 from toolkit.website.prose import moment
 from toolkit.website.registers import carried
 from toolkit.website.trajectories import runs_of_trajectories
@@ -171,7 +171,7 @@ def _context(case: Case, tables: Tables, run: Row) -> dict[str, Any]:
         "readers": [reader for reader in tables.rules.get(name, []) if not reader.is_not_run],
         "would_read": [reader for reader in tables.rules.get(name, []) if reader.is_not_run],
         "chart_drawn": success_by_step(_points(evaluations), name[:80]) if evaluations else None,
-        "evaluations": [_evaluation(row, linked=shown_here) for row in evaluations],
+        "sets": _sets(evaluations, linked=shown_here),
         "columns": [
             (column, title) for column, title in COUNTS.items() if any(column in row for row in evaluations)
         ],
@@ -196,6 +196,14 @@ def _episode_file(tables: Tables, run: str) -> str | None:
     return next(
         (name for name, *_ in tables.files.get(run, ()) if PurePosixPath(name).parts[0] == "episodes"), None
     )
+
+
+def _sets(evaluations: Sequence[Row], *, linked: bool) -> list[Row]:
+    """Return evaluation sets in the order of the rows, each with its own rows."""
+    found: dict[tuple[str, ...], list[Row]] = {}
+    for row in evaluations:
+        found.setdefault(tuple(row[name] for name in SET), []).append(_evaluation(row, linked=linked))
+    return [{"id": counts_of(*place), "name": rows[0]["set"], "rows": rows} for place, rows in found.items()]
 
 
 def _evaluation(row: Row, *, linked: bool) -> Row:
