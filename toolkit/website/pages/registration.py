@@ -15,6 +15,7 @@ from toolkit.website.charts.timeline import timeline
 from toolkit.website.chronicle import DAY, chronicle, undated
 from toolkit.website.page import Page, registration_page, rule_page
 from toolkit.website.prose import moment
+from toolkit.website.siblings import of_registration
 from toolkit.website.touching import touching_runs
 
 if TYPE_CHECKING:
@@ -41,7 +42,10 @@ def pages(material: Material) -> Iterator[Page]:
             "registration.html",
             f"Registration {name}: {registration.title}",
             "registration",
-            _context(registration, verification, cases),
+            {
+                **_context(registration, verification, cases),
+                "same_elsewhere": of_registration(tuple(known.values()), name, material),
+            },
         )
 
 

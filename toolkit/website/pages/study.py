@@ -15,6 +15,7 @@ from toolkit.website.page import (
     run_page,
     study_page,
 )
+from toolkit.website.siblings import of_study
 from toolkit.website.views import decision_view
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def pages(material: Material) -> Iterator[Page]:
             "study.html",
             f"Study {name}: {case.registration.title}",
             f"study {name}",
-            _context(case),
+            {**_context(case), "same_elsewhere": of_study(material, case, "outcomes", study_page)},
         )
 
 
