@@ -22,13 +22,13 @@ ARMS = {
     "clean": "trained without noise, as a reference",
     "paired": "all rollouts of a training group play under one schedule of the noise",
     "independent": "each rollout of a training group has a schedule of its own",
-    "blocking": "each task has a clean group and a noisy, independent one, each normalized within itself, at the "
-    "same number of rollouts",
+    "blocking": "each task has a clean group and a noisy, independent one, each normalized within "
+    "itself, at the same number of rollouts",
     "blocking_paired": "as blocking, and the noisy group is paired",
 }
 LUCK = (
-    "λ, the part of the variance of rewards that the schedule of the noise explains: 0 where only the policy's "
-    "choices count, 1 where the schedule alone decides"
+    "λ, the part of the variance of rewards that the schedule of the noise explains: 0 where only the "
+    "policy's choices count, 1 where the schedule alone decides"
 )
 # What rows of the probe are told apart by.
 OF_PROBE = ("noise", "estimator", "scored")
