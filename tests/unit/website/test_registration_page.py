@@ -127,7 +127,10 @@ def test_a_chronology_points_to_later_entries_that_name_its_runs(
     [judged] = [v for v in verify_frozen(home, (embedded.study,)) if v.registration == "embedded"]
     text = pages_of(monkeypatch, Material((embedded,), (), (judged,)), maker)[NAME]
     read = Read(text)
-    assert "D1, recorded later, speaks of deciding runs c2-paired-s0, c2-paired-s1" in read.text
+    assert (
+        "names no exception. D1, recorded later, speaks of deciding runs c2-paired-s0, c2-paired-s1"
+        in read.text
+    )
     assert "Other entries: D2." in read.text
     assert {"#deviation-D1", "#deviation-D2"} <= set(read.links)
     assert "deviation-D1" in read.ids
