@@ -158,10 +158,8 @@ def test_a_seed_of_a_study_without_episodes_leads_to_the_counts_of_its_set(
     assert {"counts", place} <= Read(page).ids
     (counted,) = re.findall(rf'<tbody id="{place}">(.*?)</tbody>', page, re.DOTALL)
     rows = counted.split("<tr")[1:]
-    assert (
-        "t1-c2-paired-s1, periodic validation faults p025: counts alone; its episode rows were never published"
-        in rows[0]
-    )
+    assert "t1-c2-paired-s1, periodic validation faults p025: counts alone" in rows[0]
+    assert "its episode rows were never published" in rows[0]
     assert len(rows) == 1 + 6
     assert all("periodic validation faults p025" in row for row in rows)
 
