@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from math import lcm
 from typing import TYPE_CHECKING
 
+from toolkit.decisions.endpoints import Rate
 from toolkit.estimators.area import auc_weights
 from toolkit.website.registers import carried
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolkit.registers.arrow import Row
+    from toolkit.decisions.case import Case
+    from toolkit.decisions.endpoints import Endpoint
     from toolkit.registers.study import Study
 
 FEW = 20
@@ -32,15 +33,32 @@ SHOWN = (
 )
 
 
-def examples(study: Study) -> list[dict[str, str]]:
-    """Return questions with their SQL, as the browser's engine reads it, in the study's own names."""
+SUCCESS = (
+    "Success by regime, arm and step",
+    (
+        "SELECT condition, pool, regime, arm, step, SUM(episodes) AS played, SUM(successes) AS solved,\n"
+        "  ROUND(1.0 * SUM(successes) / SUM(episodes), 4) AS success\n"
+        "FROM evaluations\nWHERE phase = 'periodic'\n"
+        "GROUP BY condition, pool, regime, arm, step\nORDER BY condition, pool, regime, arm, step"
+    ),
+)
+
+
+def examples(study: Study, case: Case | None = None) -> list[dict[str, str]]:
+    """Return questions with their SQL, as the browser's engine reads it, in the study's own names.
+
+    Args:
+        study: the study.
+        case: the study with the rules that decide it; None where nothing does.
+    """
     held = {table.name for table in study.tables if carried(study, table.name)}
-    return [{"title": title, "sql": sql} for title, sql in _questions(study, held)]
+    return [{"title": title, "sql": sql} for title, sql in _questions(study, case, held)]
 
 
-def _questions(study: Study, held: set[str]) -> Iterator[tuple[str, str]]:
+def _questions(study: Study, case: Case | None, held: set[str]) -> Iterator[tuple[str, str]]:
     if "evaluations" in held:
-        yield from _of_evaluations(study.rows("evaluations"))
+        yield SUCCESS
+        yield from _of_first_hypothesis(case)
     if {"episodes", "runs"} <= held:
         yield from _of_episodes(study)
     if "groups_summary" in held:
@@ -61,48 +79,38 @@ def _questions(study: Study, held: set[str]) -> Iterator[tuple[str, str]]:
         yield f"Look into {first.name}", f"SELECT *\nFROM {first.name}\nLIMIT {FEW}"
 
 
-def _of_evaluations(rows: list[Row]) -> Iterator[tuple[str, str]]:
-    yield (
-        "Success by regime, arm and step",
-        (
-            "SELECT condition, pool, regime, arm, step, SUM(episodes) AS played, SUM(successes) AS solved,\n"
-            "  ROUND(1.0 * SUM(successes) / SUM(episodes), 4) AS success\n"
-            "FROM evaluations\nWHERE phase = 'periodic'\n"
-            "GROUP BY condition, pool, regime, arm, step\nORDER BY condition, pool, regime, arm, step"
-        ),
-    )
-    curve = _most_curves(rows)
-    if curve is None:
-        return
-    where, steps = curve
-    weights = auc_weights(steps)
+def _of_first_hypothesis(case: Case | None) -> Iterator[tuple[str, str]]:
+    """Yield how the first hypothesis' endpoint over steps is made from its runs, by arm and seed."""
+    for decision in case.engine.decide_all() if case else ():
+        for name in decision.endpoints if decision.kind == "hypothesis" else ():
+            if case and (sql := _area(case, case.book.endpoints[name])):
+                yield f"{decision.rule}: {case.book.endpoints[name].title}, by arm and seed", sql
+                return
+
+
+def _area(case: Case, endpoint: Endpoint) -> str:
+    """Return a query for an endpoint's area by arm and seed; empty where it is none, or nothing of it ran."""
+    outcome = endpoint.outcome
+    deciding = case.book.plan.deciding_runs(endpoint, case.study.rows("runs")).values()
+    runs = [run for run in deciding if isinstance(run, str)]
+    if endpoint.over_steps != "auc" or endpoint.by != "seed" or not isinstance(outcome, Rate) or not runs:
+        return ""
+    weights = auc_weights(endpoint.steps)
     whole = lcm(*(weight.denominator for weight in weights))
-    cases = " ".join(f"WHEN {step} THEN {w * whole}" for step, w in zip(steps, weights, strict=True))
-    yield (
-        "Area under the curve, seed by seed",
-        (
-            "-- A mean over steps by the trapezoidal rule, of runs that were evaluated at all of them.\n"
-            "SELECT arm, seed, run_id,\n"
-            f"  ROUND(SUM((CASE step {cases} END)\n    * 1.0 * successes / episodes) / {whole}, 5) AS auc\n"
-            "FROM evaluations\n"
-            f"WHERE phase = 'periodic' AND {' AND '.join(f'{k} = {quoted(v)}' for k, v in where.items())}\n"
-            f"GROUP BY arm, seed, run_id\nHAVING COUNT(*) = {len(steps)}\nORDER BY seed, arm, run_id"
-        ),
+    cases = " ".join(f"WHEN {step} THEN {w * whole}" for step, w in zip(endpoint.steps, weights, strict=True))
+    rate = f"1.0 * {outcome.count} / {outcome.of}"
+    conditions = [f"{name} = {quoted(value)}" for name, value in endpoint.where.items()]
+    conditions += [f"{name} = {number}" for name, number in endpoint.expect.items()]
+    conditions += [f"step IN ({', '.join(map(str, endpoint.steps))})"]
+    conditions += [f"run_id IN ({', '.join(map(quoted, runs))})"]
+    return (
+        "-- A mean over steps by the trapezoidal rule, of the deciding runs, where all steps are there.\n"
+        "SELECT condition, regime, arm, seed, run_id,\n"
+        f"  ROUND(SUM((CASE step {cases} END)\n    * {rate}) / {whole}, 5) AS auc\n"
+        "FROM evaluations\nWHERE " + "\n  AND ".join(conditions) + "\n"
+        f"GROUP BY condition, regime, arm, seed, run_id\nHAVING COUNT(*) = {len(endpoint.steps)}\n"
+        "ORDER BY seed, arm"
     )
-
-
-def _most_curves(rows: list[Row]) -> tuple[dict[str, str], tuple[int, ...]] | None:
-    """Return the condition, pool and regime that have most curves, and their steps; None where none has."""
-    names = ("condition", "pool", "regime")
-    curves: dict[tuple[str, ...], Counter[int]] = {}
-    for row in rows:
-        if row["phase"] == "periodic":
-            curves.setdefault(tuple(str(row[name]) for name in names), Counter())[row["step"]] += 1
-    long = [(where, counted) for where, counted in curves.items() if 1 < len(counted) <= FEW]
-    if not long:
-        return None
-    where, counted = max(long, key=lambda item: item[1].total())
-    return dict(zip(names, where, strict=True)), tuple(sorted(counted))
 
 
 def _of_episodes(study: Study) -> Iterator[tuple[str, str]]:

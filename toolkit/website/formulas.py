@@ -43,7 +43,7 @@ def _steps(endpoint: Endpoint) -> str:
 
 
 def _units(endpoint: Endpoint) -> str:
-    seeds = _listed("seed", endpoint.seeds)
+    seeds = listed("seed", endpoint.seeds)
     match endpoint.by:
         case "seed" if len(endpoint.arms) > 1:
             first, second = endpoint.arms
@@ -55,7 +55,7 @@ def _units(endpoint: Endpoint) -> str:
         case "pooled":
             return f"counts of {endpoint.condition} {endpoint.arms[0]} added up over {seeds}, then divided"
         case "checkpoint":
-            return _listed("checkpoint", [f"{name}@{step}" for name, step in endpoint.checkpoints])
+            return listed("checkpoint", [f"{name}@{step}" for name, step in endpoint.checkpoints])
     return ""
 
 
@@ -66,7 +66,8 @@ def _set(endpoint: Endpoint) -> str:
     return ", ".join(part for part in (where, size) if part)
 
 
-def _listed(noun: str, members: Iterable[object]) -> str:
+def listed(noun: str, members: Iterable[object]) -> str:
+    """Return a noun with its members; first, last and how many where they are more than a few."""
     texts = [str(member) for member in members]
     if len(texts) == 1:
         return f"{noun} {texts[0]}"

@@ -69,6 +69,11 @@ def run_page(study: str, run_id: str) -> str:
     return f"{study}/runs/{slug(run_id)}.html"
 
 
+def counts_of(phase: str, pool: str, regime: str) -> str:
+    """Return the id, on a run's page, of its counts on one evaluation set."""
+    return f"counts-{slug(f'{phase}.{pool}.{regime}')}"
+
+
 def registration_page(registration: str) -> str:
     """Return the name of a registration's page."""
     return f"registrations/{slug(registration)}.html"

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from toolkit.decisions.values import Missing, Series
-from toolkit.website.page import run_page
+from toolkit.website.page import counts_of, run_page
+from toolkit.website.registers import carried
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 EVALUATIONS = "evaluations"
 # What an endpoint says of its evaluation set and what the list of a run's episodes can be filtered by.
 FILTERS = ("phase", "pool", "regime", "step")
+# Where a run's page counts its episodes.
+COUNTS = "counts"
 
 
 @dataclass(frozen=True)
@@ -29,8 +32,8 @@ class ArmOfSeed:
         run: its deciding run; empty where there is none.
         missing: why there is none; empty where there is one.
         episodes: how many episodes of the run the endpoint reads; None where it reads none.
-        target: name of the run's page with the filters that show them, from the root of the site; empty
-            where there is no run.
+        target: name of the run's page with the filters that show them, or, where the page lists no episodes,
+            with the place of their counts; from the root of the site; empty where there is no run.
     """
 
     arm: str
@@ -76,7 +79,7 @@ def _arm(case: Case, endpoint: Endpoint, arm: str, run: str | Missing) -> ArmOfS
     if isinstance(run, Missing):
         return ArmOfSeed(arm, "", "; ".join(run.reasons), None, "")
     page = run_page(case.study.name, run)
-    fragment = fragment_of(endpoint)
+    fragment = fragment_of(endpoint) if _lists_episodes(case) else counts_fragment(endpoint)
     return ArmOfSeed(arm, run, "", _episodes(case, endpoint, run), f"{page}#{fragment}" if fragment else page)
 
 
@@ -88,6 +91,18 @@ def fragment_of(endpoint: Endpoint) -> str:
     if len(endpoint.steps) == 1:
         said["step"] = str(endpoint.steps[0])
     return urlencode(said)
+
+
+def counts_fragment(endpoint: Endpoint) -> str:
+    """Return the part of an address that leads to a run's counts on the set that an endpoint reads."""
+    if endpoint.register != EVALUATIONS:
+        return ""
+    place = [endpoint.where.get(name, "") for name in FILTERS[:3]]
+    return counts_of(*place) if all(place) else COUNTS
+
+
+def _lists_episodes(case: Case) -> bool:
+    return case.study.has("episodes") and carried(case.study, "episodes")
 
 
 def _episodes(case: Case, endpoint: Endpoint, run: str) -> int | None:

@@ -86,7 +86,7 @@ class Supposed(Engine):
         supposed = self._example.endpoints
         return supposed[endpoint] if endpoint in supposed else super().value(endpoint)
 
-    def _interval(self, name: str) -> Interval | Missing:
+    def interval(self, name: str) -> Interval | Missing:
         if name not in self._example.intervals:
             return Missing(not_run=False, reasons=("not supposed",))
         spec, (low, high) = self._book.intervals[name], self._example.intervals[name]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
@@ -12,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.unit.website.node import ASSETS, in_node
-from toolkit.estimators.area import auc
+from toolkit.decisions.values import Series
 from toolkit.registers.query import asking
 from toolkit.registers.study import open_study
 from toolkit.website.examples import examples
@@ -22,6 +21,7 @@ from toolkit.website.registers import carried, catalogue_script, register_files,
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from toolkit.decisions.case import Case
     from toolkit.places import Home
     from toolkit.registers.study import Study
 
@@ -73,8 +73,10 @@ def answers(data: Path, study: Study, queries: list[str], *only: str) -> list[di
     return found
 
 
-def test_every_example_of_the_published_study_answers_as_duckdb_does(data: Path, published: Study) -> None:
-    queries = [example["sql"] for example in examples(published)]
+def test_every_example_of_the_published_study_answers_as_duckdb_does(
+    data: Path, published: Study, case: Case
+) -> None:
+    queries = [example["sql"] for example in examples(published, case)]
     assert len(queries) >= 4
     with asking(published) as ask:
         for sql, found in zip(queries, answers(data, published, queries), strict=True):
@@ -83,21 +85,55 @@ def test_every_example_of_the_published_study_answers_as_duckdb_does(data: Path,
             assert found["rows"] == [[_alike(v) for v in row] for row in expected.rows]
 
 
-def test_the_example_of_areas_gives_the_estimators_areas(data: Path, published: Study) -> None:
-    [sql] = [e["sql"] for e in examples(published) if e["title"].startswith("Area under the curve")]
+def test_the_example_of_areas_gives_the_first_hypothesis_endpoint(
+    data: Path, published: Study, case: Case
+) -> None:
+    [sql] = [e["sql"] for e in examples(published, case) if e["title"].startswith("H2a: ")]
     [found] = answers(data, published, [sql])
-    where = dict(re.findall(r"(\w+) = '([^']*)'", sql))
-    assert set(where) == {"phase", "condition", "pool", "regime"}
-    curves: dict[str, dict[int, Fraction]] = {}
-    for row in published.rows("evaluations"):
-        if all(row[name] == value for name, value in where.items()):
-            curves.setdefault(row["run_id"], {})[row["step"]] = Fraction(row["successes"], row["episodes"])
-    expected = {
-        run: auc([curve[step] for step in sorted(curve)], sorted(curve)) for run, curve in curves.items()
+    assert found["columns"] == ["condition", "regime", "arm", "seed", "run_id", "auc"]
+    assert {(row[0], row[1]) for row in found["rows"]} == {("C2", "faults_p025")}
+    auc = {(row[2], row[3]): row[5] for row in found["rows"]}
+    value = case.engine.value("c2_auc")
+    assert isinstance(value, Series)
+    decided = {int(seed): member for seed, member in value.items}
+    assert {seed: auc["paired", seed] - auc["independent", seed] for seed in decided} == {
+        seed: pytest.approx(float(member), abs=2e-5)
+        for seed, member in decided.items()
+        if isinstance(member, Fraction)
     }
-    assert {row[2]: row[3] for row in found["rows"]} == {
-        run: pytest.approx(float(area), abs=1e-5) for run, area in expected.items()
-    }
+
+
+def test_a_study_that_nothing_decides_offers_no_endpoint(published: Study) -> None:
+    assert not [e for e in examples(published) if "by arm and seed" in e["title"]]
+
+
+def explained(sql: str, message: str) -> str:
+    held = {"study": "small", "tables": ["runs", "evaluations"], "leftOut": ["probe_gram"]}
+    body = "return toolkitQuery.explained(given.message, given.sql, given.held)"
+    return str(in_node(body, {"message": message, "sql": sql, "held": held}, ASSETS / "query.js"))
+
+
+def refused(data: Path, study: Study, sql: str) -> str:
+    [found] = answers(data, study, [sql], "runs")
+    return explained(sql, found["error"])
+
+
+def test_a_join_with_using_is_answered_with_the_form_that_works(data: Path, published: Study) -> None:
+    said = refused(data, published, "SELECT * FROM runs r JOIN evaluations e USING (run_id, seed)")
+    assert "write JOIN … ON a.run_id = b.run_id AND a.seed = b.seed" in said
+
+
+def test_a_table_that_is_too_large_is_told_from_one_that_is_not_there(data: Path, published: Study) -> None:
+    large = refused(data, published, "SELECT * FROM probe_gram")
+    assert 'too large to travel with the site. This asks it: toolkit sql "SELECT * FROM probe_gram' in large
+    absent = refused(data, published, "SELECT * FROM groups")
+    assert absent.startswith("The study small has no table groups. It has runs, evaluations; too large")
+
+
+def test_another_refusal_is_left_as_it_is(data: Path, published: Study) -> None:
+    said = refused(data, published, "SELECT nothing.seed FROM runs")
+    assert "nothing" in said
+    assert "no table" not in said
 
 
 def _alike(value: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.unit.website.reading import Read, pages_of
+from toolkit.cli.load import load_cases, verify_frozen
 from toolkit.prereg.checks import Reader
 from toolkit.prereg.registration import load_registration
 from toolkit.prereg.trust import known_authorities
@@ -16,6 +17,7 @@ from toolkit.prereg.verification import verify_registration
 from toolkit.website.material import Material
 from toolkit.website.pages import registration as maker
 from toolkit.website.prose import markdown, ticked
+from toolkit.website.touching import touching_runs
 
 if TYPE_CHECKING:
     from toolkit.decisions.case import Case
@@ -115,3 +117,42 @@ def test_a_published_chronology_names_runs_tokens_and_recorded_events(
     assert "14 deciding runs of published, first launch to last" in text
     assert "2026-09-08 17:03:25 UTC launch first post-freeze training launch: t1-c2-independent-s0" in text
     assert "the token proves it only where it is" in text
+
+
+def test_a_chronology_points_to_later_entries_that_name_its_runs(
+    monkeypatch: pytest.MonkeyPatch, home: Home
+) -> None:
+    """D1 of the embedded study: two deciding runs were first launched within the tokens' accuracy."""
+    (embedded,) = load_cases(("embedded",), home)
+    [judged] = [v for v in verify_frozen(home, (embedded.study,)) if v.registration == "embedded"]
+    text = pages_of(monkeypatch, Material((embedded,), (), (judged,)), maker)[NAME]
+    read = Read(text)
+    assert (
+        "names no exception. D1, recorded later, speaks of deciding runs c2-paired-s0, c2-paired-s1"
+        in read.text
+    )
+    assert "Other entries: D2." in read.text
+    assert {"#deviation-D1", "#deviation-D2"} <= set(read.links)
+    assert "deviation-D1" in read.ids
+    assert "(see deviation D1)" in text
+    assert "No exception was disclosed" not in read.text
+
+
+def test_a_part_of_a_name_is_not_the_name_of_a_run(case: Case) -> None:
+    one = replace(
+        case.registration.deviations[0], text="xt1-c2-paired-s1 and t1-c2-paired-s10, t1-c2-paired-s2."
+    )
+    told = touching_runs(replace(case.registration, deviations=(one,)), case)
+    assert [touch.runs for touch in told] == [("t1-c2-paired-s2",)]
+
+
+def test_the_place_of_a_token_that_is_not_here_is_said_once(
+    monkeypatch: pytest.MonkeyPatch, case: Case, home: Home
+) -> None:
+    [judged] = [v for v in verify_frozen(home, (case.study,)) if v.registration == "paired-rollouts"]
+    text = Read(
+        pages_of(monkeypatch, Material((case,), (), (judged,)), maker)["registrations/paired-rollouts.html"]
+    ).text
+    place = case.registration.record.authorities[0].token_place
+    told = text.partition("Authorities")[2].partition("Amendments")[0]
+    assert told.count(place) == 1

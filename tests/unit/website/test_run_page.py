@@ -14,9 +14,10 @@ from tests.unit.decisions.rows_study import registered_study
 from tests.unit.website.reading import Read, pages_of
 from toolkit.decisions.case import Case, open_case
 from toolkit.website.material import Material
-from toolkit.website.page import run_page, slug
+from toolkit.website.page import counts_of, run_page, slug
 from toolkit.website.pages import run
-from toolkit.website.seeds import seed_rows
+from toolkit.website.seeds import counts_fragment, seed_rows
+from toolkit.website.trajectories import runs_of_trajectories
 
 PAGE = "rows/runs/C2-paired-1.html"
 HOSTILE = '../../<script>alert("x")</script>`$(y)`' + "z" * 5000
@@ -70,7 +71,7 @@ def test_what_was_not_recorded_is_said(monkeypatch: pytest.MonkeyPatch, some: Ca
 def test_a_run_names_its_partners_and_readers(monkeypatch: pytest.MonkeyPatch, some: Case) -> None:
     text = Read(pages_of(monkeypatch, Material((some,)), run)[PAGE]).text
     assert "Same condition and seed: independent, C2-independent-1." in text
-    assert "Read by H2a" in text.replace("H1a, ", "")
+    assert "Read by H1a, H1b, H2a, H3" in text
 
 
 def test_hostile_text_is_shown_as_text_and_cut(monkeypatch: pytest.MonkeyPatch, forged: Case) -> None:
@@ -128,3 +129,58 @@ def test_a_hostile_run_stays_one_word_of_every_command(monkeypatch: pytest.Monke
         said = subprocess.run(shell, capture_output=True, text=True, check=True)
         assert said.stderr == ""
         assert any(HOSTILE in one.replace("''", "'") for one in said.stdout.split("\0"))
+
+
+def test_a_run_that_the_probe_followed_is_read_by_the_probes_rules(
+    monkeypatch: pytest.MonkeyPatch, case: Case
+) -> None:
+    """The published amendment A1: trajectory A is the gate-1 run, trajectory B is C2 paired seed 1."""
+    pages = pages_of(monkeypatch, Material((case,)), run)
+    for name in ("t1-c2-paired-s1", "gate1-c2-paired-s0"):
+        text = Read(pages[f"published/runs/{name}.html"]).text
+        read_by = text[text.index("Read by ") : text.index(" Not run, and would read it")]
+        assert {"H1b", "P13"} <= set(read_by.removeprefix("Read by ").rstrip(".").split(", "))
+    assert "H1b" not in Read(pages["published/runs/t1-c2-paired-s2.html"]).text
+
+
+def test_a_rule_that_was_not_run_is_not_said_to_read(monkeypatch: pytest.MonkeyPatch, case: Case) -> None:
+    text = Read(pages_of(monkeypatch, Material((case,)), run)["published/runs/t1-c2-paired-s1.html"]).text
+    read_by, _, would = text[text.index("Read by ") :].partition(" Not run, and would read it: ")
+    assert "P8" not in read_by
+    assert would.startswith("P5, P8.")
+
+
+def test_a_sentence_that_fits_two_runs_names_no_trajectory(case: Case) -> None:
+    amendment = replace(
+        case.registration.amendments[0],
+        changes=("Trajectory A is the t1 run.", "Trajectory B is C2 paired seed 1.", "Trajectory C is C9."),
+    )
+    told = replace(case, registration=replace(case.registration, amendments=(amendment,)))
+    assert {key: run for key, run in runs_of_trajectories(told).items() if key != run} == {
+        "B": "t1-c2-paired-s1"
+    }
+
+
+def test_a_seed_of_a_study_without_episodes_leads_to_the_counts_of_its_set(
+    monkeypatch: pytest.MonkeyPatch, case: Case
+) -> None:
+    (second,) = [row for row in seed_rows(case, case.book.endpoints["c2_auc"]) if row.seed == 1]
+    name, _, place = second.arms[0].target.partition("#")
+    assert name == "published/runs/t1-c2-paired-s1.html"
+    page = pages_of(monkeypatch, Material((case,)), run)[name]
+    assert {"counts", place} <= Read(page).ids
+    (counted,) = re.findall(rf'<tbody id="{place}">(.*?)</tbody>', page, re.DOTALL)
+    rows = counted.split("<tr")[1:]
+    assert "t1-c2-paired-s1, periodic validation faults p025: counts alone" in rows[0]
+    assert "its episode rows were never published" in rows[0]
+    assert len(rows) == 1 + 6
+    assert all("periodic validation faults p025" in row for row in rows)
+
+
+def test_an_endpoint_that_names_no_whole_set_leads_to_all_counts(case: Case) -> None:
+    some_pool = replace(case.book.endpoints["c2_auc"], where={"phase": "periodic"})
+    assert counts_fragment(some_pool) == "counts"
+
+
+def test_a_set_of_any_name_has_a_plain_id() -> None:
+    assert counts_of("final", "test", 'x" onclick="y').startswith("counts-x-")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.unit.decisions.rows_study import registered_study
 from tests.unit.website.reading import Read, pages_of
 from toolkit.decisions.case import Case, open_case
+from toolkit.decisions.plan import Plan
 from toolkit.website.material import Material
 from toolkit.website.pages import rule, run, study
 
@@ -45,3 +48,19 @@ def test_links_lead_to_pages_that_are_there(monkeypatch: pytest.MonkeyPatch, som
 def test_every_verdict_of_the_study_is_listed(monkeypatch: pytest.MonkeyPatch, case: Case) -> None:
     text = Read(pages_of(monkeypatch, Material((case,)), study)["published/index.html"]).text
     assert all(decision.title in text for decision in case.engine.decide_all())
+
+
+def test_runs_that_enter_no_decision_are_not_called_not_run(
+    monkeypatch: pytest.MonkeyPatch, some: Case
+) -> None:
+    plan = some.book.plan
+    pilot = replace(plan.cells[0], tier=0, condition="C9", role="pilot", seeds=(900, 901))
+    roles = tuple(role for role in plan.roles if role != "pilot")
+    book = replace(some.book, plan=Plan(roles, (*plan.cells, pilot)))
+    text = Read(pages_of(monkeypatch, Material((replace(some, book=book),)), study)["rows/index.html"]).text
+    matrix = text[text.index("The registered matrix") : text.index("What is missing")]
+    assert matrix.index("C9") < matrix.index("C2")
+    told = matrix[matrix.index("C9") : matrix.index("C2")]
+    assert "role pilot: enters no decision; no rows of it in this study" in told
+    assert "not run" not in told
+    assert "tier 0, C9, paired and independent: 4 runs of role pilot" in text[text.index("What is missing") :]

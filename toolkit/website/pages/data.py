@@ -22,8 +22,14 @@ def pages(material: Material) -> Iterator[Page]:
     studies = every_study(material)
     if not studies:
         return
+    cases = {case.study.name: case for case in material.cases}
     asked: list[dict[str, Any]] = [
-        {"study": study.name, "is_summary": study.is_summary, "examples": examples(study)}
+        {
+            "study": study.name,
+            "is_summary": study.is_summary,
+            "examples": examples(study, cases.get(study.name)),
+            "left_out": [table.name for table in study.tables if not carried(study, table.name)],
+        }
         for study in studies
         if _any_carried(study)
     ]

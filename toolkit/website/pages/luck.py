@@ -10,6 +10,7 @@ from toolkit.estimators.luck import luck_share
 from toolkit.estimators.spurious import spurious_rate
 from toolkit.website.charts.luck import Luck, luck_shares, reward_table
 from toolkit.website.page import Page, luck_page, run_page
+from toolkit.website.siblings import of_study
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -39,6 +40,7 @@ def pages(material: Material) -> Iterator[Page]:
             "luck",
             {
                 "study": study.name,
+                "same_elsewhere": of_study(material, case, "page of luck shares", luck_page),
                 "is_summary": study.is_summary,
                 "rules": _rules(case),
                 "has_shares": bool(shares),

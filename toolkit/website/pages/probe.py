@@ -9,6 +9,7 @@ from toolkit.registers.query import ask
 from toolkit.website.charts.probe import Ratio, condition_by_task, ratios
 from toolkit.website.drawings import probe_words
 from toolkit.website.page import Page, probe_page
+from toolkit.website.siblings import of_study
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -52,6 +53,7 @@ def pages(material: Material) -> Iterator[Page]:
         if rules or case.study.has(SUMMARY):
             context: dict[str, Any] = {
                 "study": case.study.name,
+                "same_elsewhere": of_study(material, case, "gradient probe", probe_page),
                 "is_summary": case.study.is_summary,
                 "rules": rules,
                 "measured": case.study.has(SUMMARY),

@@ -15,6 +15,8 @@ from toolkit.website.charts.timeline import timeline
 from toolkit.website.chronicle import DAY, chronicle, undated
 from toolkit.website.page import Page, registration_page, rule_page
 from toolkit.website.prose import moment
+from toolkit.website.siblings import of_registration
+from toolkit.website.touching import touching_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from toolkit.website.charts.drawing import Chart
     from toolkit.website.chronicle import Dated
     from toolkit.website.material import Material
+    from toolkit.website.touching import Touching
 
 
 def pages(material: Material) -> Iterator[Page]:
@@ -39,7 +42,10 @@ def pages(material: Material) -> Iterator[Page]:
             "registration.html",
             f"Registration {name}: {registration.title}",
             "registration",
-            _context(registration, verification, cases),
+            {
+                **_context(registration, verification, cases),
+                "same_elsewhere": of_registration(tuple(known.values()), name, material),
+            },
         )
 
 
@@ -49,6 +55,7 @@ def _context(
     dated = chronicle(registration, verification, cases)
     orders = verification.chronology if verification else ()
     place = registration.folder / FROZEN
+    touching = [touch for case in cases for touch in touching_runs(registration, case)]
     return {
         "r": registration,
         "v": verification,
@@ -57,8 +64,9 @@ def _context(
         "steps": steps_of(verification),
         "dated": dated,
         "undated": undated(registration),
-        "orders": orders,
-        "chart_drawn": _chart(registration, verification, dated),
+        "orders": [(order, [d for d in touching if d.study == order.study]) for order in orders],
+        "elsewhere": [d.id for d in registration.deviations if d.id not in {t.id for t in touching}],
+        "chart_drawn": _chart(registration, verification, dated, touching),
         "frozen_files": entries(read_bytes(place), place),
         "tokens": _tokens(registration, verification),
         "rules": _rules(registration, cases),
@@ -92,10 +100,11 @@ def _tokens(registration: Registration, verification: Verification | None) -> li
     for number, authority in enumerate(registration.record.authorities):
         found = judged[number] if judged else None
         verdict = found.verdict if found else None
+        message = verdict.message if verdict else ""
         facts: list[tuple[str, object]] = [
             ("asked at", authority.address),
             ("recorded time", moment(authority.recorded_time)),
-            ("token", authority.token_place),
+            ("token", authority.token_place if authority.token_place not in message else ""),
         ]
         if found and verdict and verdict.gen_time is not None:
             stated = "not stated" if verdict.accuracy_seconds is None else f"{verdict.accuracy_seconds:g} s"
@@ -116,7 +125,7 @@ def _tokens(registration: Registration, verification: Verification | None) -> li
             {
                 "name": authority.name,
                 "verdict": verdict.verdict if verdict else "unknown",
-                "message": verdict.message if verdict else "",
+                "message": message,
                 "facts": [(name, value) for name, value in facts if value],
             }
         )
@@ -154,7 +163,10 @@ def _rules(registration: Registration, cases: Sequence[Case]) -> list[dict[str, 
 
 
 def _chart(
-    registration: Registration, verification: Verification | None, dated: Sequence[Dated]
+    registration: Registration,
+    verification: Verification | None,
+    dated: Sequence[Dated],
+    touching: Sequence[Touching],
 ) -> Chart | None:
     orders = verification.chronology if verification else ()
     recorded = max((a.recorded_time for a in registration.record.authorities), default=None)
@@ -175,10 +187,10 @@ def _chart(
         f"last launch; the dashed line is {moment(frozen)}, by which it was frozen, accuracy included.{days} "
         "Every entry is in the table below."
     )
-    return timeline(marks, frozen.isoformat(), _finding(registration, orders), caption)
+    return timeline(marks, frozen.isoformat(), _finding(registration, orders, touching), caption)
 
 
-def _finding(registration: Registration, orders: Sequence[Chronology]) -> str:
+def _finding(registration: Registration, orders: Sequence[Chronology], touching: Sequence[Touching]) -> str:
     """Return what the chronology says, in words."""
     told = []
     for order in orders:
@@ -193,4 +205,6 @@ def _finding(registration: Registration, orders: Sequence[Chronology]) -> str:
     if not told:
         return f"{registration.name} was frozen; no run under it is here"
     proven = "Frozen" if all(order.freeze.is_proven for order in orders) else "As recorded, frozen"
-    return f"{proven} before {' and '.join(told)}"
+    ids = list(dict.fromkeys(touch.id for touch in touching))
+    see = f" (see {'deviation' if len(ids) == 1 else 'deviations'} {', '.join(ids)})" if ids else ""
+    return f"{proven} before {' and '.join(told)}{see}"

@@ -12,8 +12,10 @@ from toolkit.registers.query import Answer, asking
 from toolkit.website.drawings import rule_charts
 from toolkit.website.evidence import evidence_of
 from toolkit.website.formulas import formula
+from toolkit.website.glossary import glossary
 from toolkit.website.page import Page, rule_page
 from toolkit.website.seeds import seed_rows
+from toolkit.website.siblings import of_rule
 from toolkit.website.views import decision_view
 
 if TYPE_CHECKING:
@@ -42,6 +44,8 @@ def pages(material: Material) -> Iterator[Page]:
                     f"study {case.study.name}",
                     {
                         "study": case.study.name,
+                        "same_elsewhere": of_rule(material, case, decision.rule),
+                        "terms": glossary(case, decision),
                         "verifications": material.verifications_of(case),
                         "code_version": case.study.manifest.code_version,
                         "rows_sha256": case.study.manifest.logical_sha256,

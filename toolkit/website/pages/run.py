@@ -13,9 +13,10 @@ from toolkit.decisions.plan import place_of
 from toolkit.registers.vocabulary import PHASES
 from toolkit.website.charts.run import success_by_step
 from toolkit.website.examples import quoted
-from toolkit.website.page import Page, rule_page, run_page
+from toolkit.website.page import Page, counts_of, rule_page, run_page
 from toolkit.website.prose import moment
 from toolkit.website.registers import carried
+from toolkit.website.trajectories import runs_of_trajectories
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -44,6 +45,16 @@ SAID = ("run_id", "condition", "arm", "seed", "role", SPECIFIED)
 
 
 @dataclass(frozen=True)
+class Reader:
+    """A rule that reads a run: its name, title and page, and whether its verdict is that it was not run."""
+
+    rule: str
+    title: str
+    target: str
+    is_not_run: bool
+
+
+@dataclass(frozen=True)
 class Tables:
     """A study's rows by run, each table read once."""
 
@@ -54,7 +65,7 @@ class Tables:
     launches: Mapping[str, list[Row]]
     checkpoints: Mapping[str, list[Row]]
     files: Mapping[str, list[tuple[str, str, int | None]]]
-    rules: Mapping[str, list[tuple[str, str, str]]]
+    rules: Mapping[str, list[Reader]]
 
 
 def pages(material: Material) -> Iterator[Page]:
@@ -115,23 +126,26 @@ def _files(study: Study) -> Mapping[str, list[tuple[str, str, int | None]]]:
     return found
 
 
-def _readers(case: Case) -> Mapping[str, list[tuple[str, str, str]]]:
-    """Return by run the rules that read it: rule, title, page."""
+def _readers(case: Case) -> Mapping[str, list[Reader]]:
+    """Return by run the rules that read it, at its evaluations or at checkpoints of it."""
     runs = case.study.rows("runs")
+    trajectories = runs_of_trajectories(case)
     read_by: dict[str, set[str]] = {}
     for name, endpoint in case.book.endpoints.items():
         if endpoint.by == "checkpoint":
-            read_by[name] = {trajectory for trajectory, _ in endpoint.checkpoints}
+            read_by[name] = {trajectories[t] for t, _ in endpoint.checkpoints if t in trajectories}
         elif endpoint.by != "row":
             found = case.book.plan.deciding_runs(endpoint, runs)
             read_by[name] = {run for run in found.values() if isinstance(run, str)}
-    readers: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
+    readers: dict[str, list[Reader]] = defaultdict(list)
     for decision in case.engine.decide_all():
         read: set[str] = set()
         for endpoint_name in decision.endpoints:
             read |= read_by.get(endpoint_name, set())
+        target = rule_page(case.study.name, decision.rule)
         for run in read:
-            readers[run].append((decision.rule, decision.title, rule_page(case.study.name, decision.rule)))
+            reader = Reader(decision.rule, decision.title, target, decision.verdict == "not_run")
+            readers[run].append(reader)
     return readers
 
 
@@ -155,9 +169,10 @@ def _context(case: Case, tables: Tables, run: Row) -> dict[str, Any]:
             for other in tables.runs
             if place_of(other)[:2] == place_of(run)[:2] and other["seed"] == run["seed"] and other is not run
         ],
-        "rules": tables.rules.get(name, []),
+        "readers": [reader for reader in tables.rules.get(name, []) if not reader.is_not_run],
+        "would_read": [reader for reader in tables.rules.get(name, []) if reader.is_not_run],
         "chart_drawn": success_by_step(_points(evaluations), name[:80]) if evaluations else None,
-        "evaluations": [_evaluation(row, linked=shown_here) for row in evaluations],
+        "sets": _sets(evaluations, linked=shown_here),
         "columns": [
             (column, title) for column, title in COUNTS.items() if any(column in row for row in evaluations)
         ],
@@ -181,6 +196,14 @@ def _episode_file(tables: Tables, run: str) -> str | None:
     return next(
         (name for name, *_ in tables.files.get(run, ()) if PurePosixPath(name).parts[0] == "episodes"), None
     )
+
+
+def _sets(evaluations: Sequence[Row], *, linked: bool) -> list[Row]:
+    """Return evaluation sets in the order of the rows, each with its own rows."""
+    found: dict[tuple[str, ...], list[Row]] = {}
+    for row in evaluations:
+        found.setdefault(tuple(row[name] for name in SET), []).append(_evaluation(row, linked=linked))
+    return [{"id": counts_of(*place), "name": rows[0]["set"], "rows": rows} for place, rows in found.items()]
 
 
 def _evaluation(row: Row, *, linked: bool) -> Row:

@@ -15,6 +15,7 @@ from toolkit.website.page import (
     run_page,
     study_page,
 )
+from toolkit.website.siblings import of_study
 from toolkit.website.views import decision_view
 
 if TYPE_CHECKING:
@@ -50,14 +51,14 @@ def pages(material: Material) -> Iterator[Page]:
             "study.html",
             f"Study {name}: {case.registration.title}",
             f"study {name}",
-            _context(case),
+            {**_context(case), "same_elsewhere": of_study(material, case, "outcomes", study_page)},
         )
 
 
 def _context(case: Case) -> dict[str, Any]:
     study = case.study
     runs = study.rows("runs")
-    planned = case.book.plan.cells
+    planned = sorted(case.book.plan.cells, key=lambda cell: cell.tier)
     shared = {
         name: value
         for name, value in (planned[0].fixed if planned else {}).items()
@@ -85,6 +86,7 @@ def _context(case: Case) -> dict[str, Any]:
             for table in study.tables
         ],
         "absent": [(name, why) for name, why in WANTED.items() if not study.has(name)],
+        "beside": [cell for cell in cells if cell["beside"] and not cell["runs"]],
         "not_decided": [
             (d["rule"], d["title"], d["verdict"], d["missing"])
             for d in map(decision_view, case.engine.decide_all())
@@ -127,12 +129,18 @@ def _charts(case: Case) -> list[Chart]:
 def _cell(
     case: Case, cell: Cell, runs: Sequence[Mapping[str, Any]], shared: Mapping[str, Fixed]
 ) -> dict[str, Any]:
-    """Return a line of the registered matrix with the runs that are there of it, and those that are not."""
-    deciding = [run for run in runs if run["role"] in case.book.plan.roles and cell.holds(*place_of(run))]
-    there = {(run["arm"], run["seed"]) for run in deciding}
+    """Return a line of the registered matrix with the runs that are there of it, and those that are not.
+
+    A line whose role enters no decision is not one that was not run: its runs may be of another study.
+    """
+    beside = cell.role if cell.role and cell.role not in case.book.plan.roles else ""
+    roles = (beside,) if beside else case.book.plan.roles
+    found = [run for run in runs if run["role"] in roles and cell.holds(*place_of(run))]
+    there = {(run["arm"], run["seed"]) for run in found}
     return {
         "cell": cell,
-        "runs": [(run["run_id"], run_page(case.study.name, run["run_id"])) for run in deciding],
+        "beside": beside,
+        "runs": [(run["run_id"], run_page(case.study.name, run["run_id"])) for run in found],
         "of": len(cell.arms) * len(cell.seeds),
         "absent": [f"{arm} {seed}" for arm in cell.arms for seed in cell.seeds if (arm, seed) not in there],
         "fixed": _fixed({name: value for name, value in cell.fixed.items() if name not in shared}),

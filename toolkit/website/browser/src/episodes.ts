@@ -88,7 +88,7 @@ class List {
     }
     this.shown = AT_ONCE;
     this.draw();
-    if ([...this.filters.values()].some(Boolean)) this.place.scrollIntoView();
+    if ([...this.filters.values()].some(Boolean)) (this.place.closest("section") ?? this.place).scrollIntoView();
   }
 
   private form(): HTMLElement {
@@ -140,8 +140,10 @@ class List {
   private draw(): void {
     const found = this.all.filter((row) => matches(row, this.filters));
     const won = found.filter((row) => row["true_success"] === true).length;
+    const set = [...this.filters].filter(([, value]) => value).map(([name, value]) => `${name} ${value}`);
+    const which = set.length ? `: ${set.join(", ")}` : " in all";
     const trust = this.checked ? "" : " This browser could not hold the file against the manifest.";
-    this.status.textContent = `${found.length} of ${this.all.length} episodes, ${won} truly succeeded.${trust}`;
+    this.status.textContent = `${found.length} ${found.length === 1 ? "episode" : "episodes"} of ${this.source.run.slice(0, 120)}${which}; ${won} succeeded.${trust}`;
     this.body.replaceChildren(...found.slice(0, this.shown).map((row) => this.line(row)));
     this.more.hidden = found.length <= this.shown;
   }

@@ -1,5 +1,6 @@
 /** The SQL box: a question to a study's registers, answered in the reader's browser. */
 
+import { explained } from "./explained";
 import { block, element, make } from "./page";
 import { type RegisterTable, catalogue, columnsOf, file, rows, table } from "./registers";
 import { type Answer, ask, csv, shown } from "./sql";
@@ -12,6 +13,7 @@ interface Example {
 interface Asked {
   study: string;
   examples: Example[];
+  left_out: string[];
 }
 
 const SHOWN_ROWS = 500;
@@ -65,13 +67,15 @@ function start(): void {
     save.hidden = true;
     output.replaceChildren();
     say("Reading …");
-    remember(name, text.value);
+    const sql = text.value;
+    remember(name, sql);
+    let tables: Record<string, RegisterTable> = {};
     try {
-      const tables: Record<string, RegisterTable> = await catalogue(name);
+      tables = await catalogue(name);
       const told = (read: number): void => {
         if (stopping === mine) say(`${count(read, "row")} read …`);
       };
-      const got = await ask(text.value, tables, (entry, columns) => columnsOf(name, entry, columns), told, mine.signal);
+      const got = await ask(sql, tables, (entry, columns) => columnsOf(name, entry, columns), told, mine.signal);
       if (stopping !== mine) return;
       answered = got;
       output.replaceChildren(drawn(got));
@@ -86,7 +90,9 @@ function start(): void {
         : "No file was read: the manifest says it";
       say(`${count(got.rows.length, "row")}${some}. ${read}.`);
     } catch (error) {
-      if (stopping === mine) say(error instanceof Error ? error.message : String(error), true);
+      const leftOut = asked.find((entry) => entry.study === name)?.left_out ?? [];
+      const held = { study: name, tables: Object.keys(tables), leftOut };
+      if (stopping === mine) say(explained(error instanceof Error ? error.message : String(error), sql, held), true);
     } finally {
       if (stopping === mine) {
         run.disabled = false;
@@ -186,5 +192,5 @@ function download(name: string, content: string): void {
 }
 
 /** For tests: the same functions, without a page. */
-(globalThis as Record<string, unknown>)["toolkitQuery"] = { ask, catalogue, columnsOf, csv, file, rows, table };
+(globalThis as Record<string, unknown>)["toolkitQuery"] = { ask, catalogue, columnsOf, csv, explained, file, rows, table };
 if (typeof document !== "undefined") start();

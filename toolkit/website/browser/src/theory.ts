@@ -64,8 +64,8 @@ function start(box: HTMLElement): void {
 function sentence(contrast: ByDesign, trace: ByDesign): string {
   const change = (what: string, { paired, independent }: ByDesign): string => {
     if (same(paired, independent)) return `leaves the variance of ${what} as it is`;
-    const times = independent > 0 ? ` (${(paired / independent).toPrecision(3)} times)` : "";
-    return `${compared(paired, independent)} the variance of ${what}${times}`;
+    const to = independent > 0 ? ` to ${(paired / independent).toPrecision(3)} of what it is without` : "";
+    return `${compared(paired, independent)} the variance of ${what}${to}`;
   };
   return `Pairing ${change("a reward contrast", contrast)} and ${change("the gradient", trace)}.`;
 }

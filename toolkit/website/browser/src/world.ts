@@ -5,6 +5,15 @@ import { element, make } from "./page";
 
 const PACE = 1200;
 
+/** What stays on one line of the controls, however narrow the page. */
+function together(...children: HTMLElement[]): HTMLElement {
+  const whole = make("span", { class: "together", children });
+  whole.style.display = "inline-flex";
+  whole.style.alignItems = "center";
+  whole.style.gap = "0.6rem";
+  return whole;
+}
+
 /** A pair of episodes side by side, shown up to a step. */
 class Player {
   private step = 1;
@@ -43,11 +52,8 @@ class Player {
       class: "controls",
       children: [
         make("label", { text: "Episodes ", children: [this.choice] }),
-        button("Previous", () => this.go(this.step - 1)),
-        this.play,
-        button("Next", () => this.go(this.step + 1)),
-        make("label", { text: "Call ", children: [this.slider] }),
-        button("All", () => this.go(this.last)),
+        together(button("Previous", () => this.go(this.step - 1)), this.play, button("Next", () => this.go(this.step + 1))),
+        together(make("label", { text: "Call ", children: [this.slider] }), button("All", () => this.go(this.last))),
       ],
     });
   }

@@ -1,0 +1,63 @@
+"""The same page of other studies is one link away, and both studies are named."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.unit.website.reading import Read, pages_of
+from toolkit.cli.load import load_cases
+from toolkit.website.environment import environment
+from toolkit.website.material import Material
+from toolkit.website.pages import luck, probe, registration, study
+from toolkit.website.siblings import of_rule
+
+if TYPE_CHECKING:
+    from toolkit.decisions.case import Case
+    from toolkit.places import Home
+
+
+@pytest.fixture(scope="module")
+def both(case: Case, home: Home) -> Material:
+    return Material((case, *load_cases(("embedded",), home)))
+
+
+@pytest.fixture(scope="module")
+def pages(both: Material) -> dict[str, Read]:
+    with pytest.MonkeyPatch.context() as patch:
+        made = pages_of(patch, both, luck, probe, registration, study)
+    return {name: Read(text) for name, text in made.items()}
+
+
+@pytest.mark.parametrize("kind", ["index", "probe", "luck"])
+def test_a_page_of_one_study_leads_to_that_of_the_other(pages: dict[str, Read], kind: str) -> None:
+    assert f"../published/{kind}.html" in pages[f"embedded/{kind}.html"].links
+    assert f"../embedded/{kind}.html" in pages[f"published/{kind}.html"].links
+
+
+def test_a_page_says_which_study_it_is_of_and_which_the_link_leads_to(pages: dict[str, Read]) -> None:
+    said = "of study embedded. The same of: study published (published figures)."
+    assert said in pages["embedded/probe.html"].text
+
+
+def test_a_registration_leads_to_the_others_and_names_their_studies(pages: dict[str, Read]) -> None:
+    page = pages["registrations/embedded.html"]
+    assert "../registrations/paired-rollouts.html" in page.links
+    assert "embedded (study embedded). The same of: paired-rollouts (study published)." in page.text
+
+
+def test_a_page_that_the_site_lacks_is_not_linked(both: Material) -> None:
+    macro = environment().get_template("macros.html").module.siblings
+    links = of_rule(both, both.cases[0], "H2a")
+    assert str(macro(links, "../", set())) == ""
+    assert 'href="../embedded/H2a.html"' in str(macro(links, "../", {"embedded/H2a.html"}))
+
+
+def test_a_rule_of_the_same_name_and_another_title_is_another_rule(both: Material) -> None:
+    first, second = both.cases
+    assert [one.target for one in of_rule(both, first, "H2a").elsewhere] == ["embedded/H2a.html"]
+    renamed = {**second.book.rules, "H2a": replace(second.book.rules["H2a"], title="Something else")}
+    other = replace(second, book=replace(second.book, rules=renamed))
+    assert of_rule(Material((first, other)), first, "H2a").elsewhere == ()
