@@ -338,7 +338,7 @@ def test_sides_of_the_condition_have_no_arms_colour() -> None:
 
 @pytest.mark.parametrize(
     ("later", "said"),
-    [(0.6, "higher in the end"), (0.1, "lower in the end"), (0.4, "neither higher nor lower throughout")],
+    [(0.6, "higher in the end"), (0.1, "lower in the end"), (0.4, "Luck shares overlap")],
 )
 def test_luck_shares_are_told_from_first_to_last_step(later: float, said: str) -> None:
     shares = (

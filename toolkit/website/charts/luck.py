@@ -165,7 +165,7 @@ def _finding(shares: tuple[Luck, ...]) -> str:
         return f"Luck share higher in the end: {earlier}, {later}"
     if max(last) < min(first):
         return f"Luck share lower in the end: {earlier}, {later}"
-    return f"Luck share neither higher nor lower throughout in the end: {earlier}, {later}"
+    return f"Luck shares overlap: {earlier}, {later}"
 
 
 def _range(values: list[float]) -> str:
