@@ -201,7 +201,9 @@ def test_the_readme_table_shows_what_reproduce_prints(toolkit: Callable[..., Res
 
 def test_the_readme_shows_what_an_episode_prints(toolkit: Callable[..., Result]) -> None:
     readme = (CHECKOUT / "README.md").read_text(encoding="utf-8")
-    (command, shown) = re.findall(r"^\$ (toolkit episode .+)\n(.*?)^```", readme, re.DOTALL | re.MULTILINE)[0]
+    (command, shown) = re.findall(
+        r"^\$ (toolkit episode [^\n]+)\n(.*?)^```", readme, re.DOTALL | re.MULTILINE
+    )[0]
     printed = toolkit(*shlex.split(command)[1:]).out
     assert [line.rstrip() for line in printed.splitlines()] == shown.splitlines()
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from toolkit.website.frozen import Version
     from toolkit.website.material import Material
 
-OWN_VERSION = ""
-"""What `--freeze` is where no name follows."""
+OWN_VERSION = "(own)"
+"""What `--freeze` is where no name follows: nothing that a folder may be called."""
 
 
 @click.group()
@@ -60,19 +60,23 @@ def build(*, out: Path | None, freeze: str | None, zipped: Path | None, as_json:
     """
     import toolkit
     from toolkit.files import check_target
-    from toolkit.website.build import check_place, write_site
-    from toolkit.website.frozen import read_versions
+    from toolkit.website.build import check_outside, check_place, write_site
+    from toolkit.website.frozen import check_name, read_versions
 
     home = find_home()
     folder = out or home.site
     check_place(folder)
+    frozen_as = f"v{toolkit.__version__}" if freeze == OWN_VERSION else freeze
+    if frozen_as is not None:
+        check_name(frozen_as, ())
     if zipped is not None:
+        check_outside(zipped, folder)
         check_target(zipped)
     with steps("site") as progress, drawing_ahead(home):
         everything = material(home, folder)
         version = None
-        if freeze is not None:
-            version = _freeze(folder, freeze or f"v{toolkit.__version__}", everything, progress)
+        if frozen_as is not None:
+            version = _freeze(folder, frozen_as, everything, progress)
             everything = material_with(everything, read_versions(folder))
         built = write_site(folder, content_of(everything, progress))
         digest = None if zipped is None else _zip(zipped, folder, built.files, everything.versions)
@@ -177,9 +181,8 @@ def serve(*, port: int, folder: Path | None, base: str, is_opened: bool, as_json
 
 def _freeze(folder: Path, name: str, everything: Material, progress: Callable[[str], None]) -> Version:
     from toolkit.website.build import claim, frozen_content
-    from toolkit.website.frozen import check_name, freeze
+    from toolkit.website.frozen import freeze
 
-    check_name(name, ())
     frozen = frozen_content(everything, name, progress)
     taken = {file.partition("/")[0] for file in frozen} | {"versions.html"}
     claim(folder)
@@ -187,10 +190,17 @@ def _freeze(folder: Path, name: str, everything: Material, progress: Callable[[s
 
 
 def _zip(target: Path, folder: Path, current: Sequence[str], versions: Sequence[Version]) -> str:
-    """Write the site with its frozen versions as one file, and return that file's SHA-256."""
+    """Write the site with its frozen versions as one file, and return that file's SHA-256.
+
+    Raises:
+        VerificationError: a frozen version is not as it was frozen.
+    """
     from toolkit.files import read_bytes, write_bytes
     from toolkit.website.archive import archive
+    from toolkit.website.frozen import check_whole
 
+    for version in versions:
+        check_whole(folder, version)
     names = [
         *current,
         *(f"{version.name}/{name}" for version in versions for name in (*version.files, version.list_name)),

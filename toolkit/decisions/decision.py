@@ -24,6 +24,7 @@ class CriterionResult:
         holds: whether it holds.
         basis: what it rests on: `counts`, `figures`, `figures as published`, `interval as published`,
             `rules`.
+        against: what the value is compared with, where that is measured, too, and no number as written.
     """
 
     id: str
@@ -33,6 +34,7 @@ class CriterionResult:
     value: Value | None
     holds: bool | Missing
     basis: tuple[str, ...]
+    against: Value | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the criterion as it is printed with `--json`."""
@@ -40,6 +42,8 @@ class CriterionResult:
         if self.reading:
             document["reading"] = self.reading
         document["value"], document["decimal"] = printed(self.value)
+        if self.against is not None:
+            document["against"] = printed(self.against)[1]
         document["basis"] = list(self.basis)
         document["holds"] = None if isinstance(self.holds, Missing) else self.holds
         if isinstance(self.holds, Missing):

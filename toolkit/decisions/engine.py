@@ -10,7 +10,7 @@ from toolkit.decisions.computed import EPISODES, Resampler
 from toolkit.decisions.curves import CurvePoint, curve_points
 from toolkit.decisions.decision import AmendmentRef, CriterionResult, Decision, Estimate, RegisterRef
 from toolkit.decisions.endpoints import Rate
-from toolkit.decisions.evaluation import evaluate, subject
+from toolkit.decisions.evaluation import compared_with, evaluate, subject
 from toolkit.decisions.interval import Interval, evidence_of, registered_interval
 from toolkit.decisions.kinds import names_in
 from toolkit.decisions.lookup import Indexed
@@ -142,6 +142,7 @@ class Engine:
             raise TypeError(criterion.test)
         seen = subject(criterion.expression)
         value = evaluate(seen, self._resolve) if seen is not None else None
+        other = compared_with(criterion.expression)
         return CriterionResult(
             criterion.id,
             criterion.text,
@@ -150,6 +151,7 @@ class Engine:
             value,
             holds,
             self._basis(criterion),
+            evaluate(other, self._resolve) if other is not None else None,
         )
 
     def _basis(self, criterion: Criterion) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import cast
 
 from toolkit.decisions.expressions import Binary, Call, Expression, Name, Number
+from toolkit.decisions.kinds import names_in
 from toolkit.decisions.values import (
     Missing,
     Scalar,
@@ -83,6 +84,17 @@ def subject(expression: Expression) -> Expression | None:
             return inside
         case Binary(operator, left, _) if operator in _COMPARE:
             return left
+        case _:
+            return None
+
+
+def compared_with(expression: Expression) -> Expression | None:
+    """Return what the subject of a test is compared with, where that is no number as written."""
+    match expression:
+        case Call("each" | "majority" | "not", (inside,)):
+            return compared_with(inside)
+        case Binary(operator, _, right) if operator in _COMPARE:
+            return right if any(names_in(right)) else None
         case _:
             return None
 

@@ -45,7 +45,11 @@ def sent(files: Mapping[str, bytes], page: str, *, scripts: bool) -> int:
         page: its name.
         scripts: whether scripts count: those that the page names, and those that they load in turn.
     """
-    named = {r.target for r in read_markup(files[page].decode()).references if r.tag in ("link", "script")}
+    named = {
+        r.target
+        for r in read_markup(files[page].decode("utf-8", "replace")).references
+        if r.tag in ("link", "script")
+    }
     loaded = {name for name in named & set(files) if scripts or not name.endswith(".js")}
     if scripts:
         loaded |= _loaded_in_turn(files, {name for name in loaded if name.endswith(".js")})

@@ -43,8 +43,7 @@ def site_content(material: Material, progress: Callable[[str], None]) -> dict[st
     for version in material.versions:
         if any(name.partition("/")[0] == version.name for name in content):
             raise UsageError("the site has pages where a version of it is frozen", found=version.name)
-    # The mark lists what a build wrote, so that the next one removes nothing else. It comes first: a build
-    # that was cut off has to be able to go on in its own folder.
+    # The mark lists what a build wrote, so that the next one removes nothing else.
     return {MARK: "".join(f"{name}\n" for name in sorted(content)).encode(), **content}
 
 
@@ -95,6 +94,21 @@ def check_place(folder: Path) -> None:
         )
 
 
+def check_outside(target: Path, folder: Path) -> None:
+    """Check that a file lies outside a site's folder, where it could take the place of a page.
+
+    Raises:
+        UsageError: it does not.
+    """
+    if target.resolve().is_relative_to(folder.resolve()):
+        raise UsageError(
+            "a zip of the site cannot lie in the site",
+            found=str(target),
+            where=folder,
+            remedy="give a file in another folder",
+        )
+
+
 def claim(folder: Path) -> None:
     """Mark a folder as a site's before anything is in it.
 
@@ -112,11 +126,12 @@ def write_site(folder: Path, content: dict[str, bytes]) -> Built:
     Raises:
         IncompleteError: as `check_place`, or the folder cannot be written.
     """
-    check_place(folder)
-    before = read_text(folder / MARK).splitlines() if (folder / MARK).is_file() else []
+    claim(folder)  # a build that is cut off has to be able to go on in its own folder
+    before = read_text(folder / MARK).splitlines()
     changed = {n: c for n, c in content.items() if not (folder / n).is_file() or read_bytes(folder / n) != c}
     write_all(folder, changed)
     for name in set(before) - set(content):
-        if ".." not in Path(name).parts and not Path(name).is_absolute():
-            (folder / name).unlink(missing_ok=True)
+        place = folder / name
+        if ".." not in Path(name).parts and not Path(name).is_absolute() and place.is_file():
+            place.unlink()
     return Built(folder, tuple(sorted(content)), tuple(sorted(changed)))

@@ -11,7 +11,8 @@ from toolkit.website.charts.curves import learning_curves
 from toolkit.website.charts.differences import Spread, seed_differences
 from toolkit.website.charts.forest import ForestRow
 from toolkit.website.charts.marks import Bar
-from toolkit.website.charts.members import Dot, members
+from toolkit.website.charts.members import Dot, Measured, members
+from toolkit.website.compared import comparisons, limits
 from toolkit.website.environment import words
 
 if TYPE_CHECKING:
@@ -53,11 +54,13 @@ def rule_charts(case: Case, decision: Decision, figures: Iterable[Row]) -> list[
             value = case.engine.value(endpoint.id)
             if isinstance(value, Series) and len(set(value.values)) > 1:
                 dots, interval = _dots(case, endpoint, value, figures)
-                drawn.append(members(endpoint.title, endpoint.by, endpoint.unit, dots, interval))
+                compared = comparisons(case.book.rules[decision.rule], endpoint.id, value)
+                said = Measured(endpoint.title, endpoint.by, endpoint.unit, measure(endpoint))
+                drawn.append(members(said, dots, interval, compared))
     return [chart for chart in drawn if chart is not None]
 
 
-def forest_row(decision: Decision) -> ForestRow:
+def forest_row(case: Case, decision: Decision) -> ForestRow:
     """Return what a decision says, as a row of the forest plot."""
     estimate = decision.estimate
     return ForestRow(
@@ -68,6 +71,7 @@ def forest_row(decision: Decision) -> ForestRow:
         estimate.mean if estimate and not isinstance(estimate.mean, Missing) else None,
         _bar(decision),
         decision.threshold,
+        limits(case.book.rules[decision.rule], decision),
     )
 
 
@@ -102,6 +106,7 @@ def estimate_chart(case: Case, decision: Decision) -> Chart | None:
             None if isinstance(estimate.mean, Missing) else estimate.mean,
             _bar(decision),
             decision.threshold,
+            limits(case.book.rules[decision.rule], decision),
         )
     )
 

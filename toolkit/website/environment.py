@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from toolkit.website.commands import sentence, word
 from toolkit.website.draws import draw_rules
+from toolkit.website.page import rule_file
 from toolkit.website.prose import brief, markdown, moment, ticked
 
 if TYPE_CHECKING:
     import jinja2
 
+_FIGURE = re.compile(r"[+\u2212-]?\d[\d,]*(\.\d+)?( ?%| pp)?")
 _GOOD = ("pass", "met", "verified", "passed", "holds")
 _BAD = ("miss", "missed", "failed", "not_verified", "does_not_hold")
 _MIXED = ("partially_met", "superseded", "incomplete", "missing")
@@ -29,14 +34,25 @@ def environment() -> jinja2.Environment:
     )
     made.filters["verdict_class"] = verdict_class
     made.filters["words"] = words
+    made.tests["figure"] = is_figure
     made.filters["data"] = data
     made.filters["size"] = size
     made.globals["draw_rules"] = draw_rules
+    made.filters["rule_file"] = rule_file
     made.filters["markdown"] = markdown
     made.filters["ticked"] = ticked
     made.filters["moment"] = moment
     made.filters["brief"] = brief
+    made.filters["word"] = word
+    made.filters["sentence"] = sentence
     return made
+
+
+def is_figure(value: object) -> bool:
+    """Whether a value is a number, or text that a number was printed as: columns of them line up."""
+    if isinstance(value, bool):
+        return False
+    return isinstance(value, int | float | Decimal) or bool(_FIGURE.fullmatch(str(value)))
 
 
 def verdict_class(verdict: str) -> str:

@@ -71,7 +71,7 @@ def freeze(site: Path, name: str, content: Mapping[str, bytes], taken: Collectio
 
     Raises:
         UsageError: the name is none for a folder of its own.
-        VerificationError: it is there, with other bytes.
+        VerificationError: it is there, with other bytes, or is not as it was frozen.
         IncompleteError: something else is in its place, or the folder cannot be written.
     """
     check_name(name, taken)
@@ -81,6 +81,7 @@ def freeze(site: Path, name: str, content: Mapping[str, bytes], taken: Collectio
     folder = site / name
     if (folder / LIST).is_file():
         _check_same(folder, _read(folder), version)
+        check_whole(site, version)
         return version
     if folder.exists():
         raise IncompleteError(
@@ -123,6 +124,24 @@ def check_frozen(site: Path, version: Version) -> Iterator[Finding]:
         name = path.relative_to(folder).as_posix()
         if path.is_file() and name != LIST and name not in version.files:
             yield Finding(f"{version.name}/{name}", "unexpected", f"{LIST} does not list it")
+
+
+def check_whole(site: Path, version: Version) -> None:
+    """Check that a frozen version is as it was frozen, before anything rests on it.
+
+    Raises:
+        VerificationError: a file is absent, differs, or is not of it.
+    """
+    findings = list(check_frozen(site, version))
+    if findings:
+        named = "; ".join(f"{finding.file} {finding.kind}" for finding in findings[:5])
+        raise VerificationError(
+            "a frozen version is not as it was frozen",
+            expected=f"what {LIST} lists",
+            found=f"{named}{'; …' if findings[5:] else ''}",
+            where=site / version.name,
+            remedy="put its files back, from a zip or from version control, or remove the folder",
+        )
 
 
 def _read(folder: Path) -> Version:

@@ -76,8 +76,15 @@ class _Reader(HTMLParser):
             if identifier in self.markup.ids:
                 self.markup.faults.append(f"the id {identifier!r} stands twice")
             self.markup.ids.add(identifier)
-        if tag == "meta" and named.get("http-equiv", "").lower() == "content-security-policy":
-            self.markup.policies.append(named.get("content", ""))
+        if len(named) < len(attrs):  # a browser takes the first, and this reader the last
+            self.markup.faults.append(f"an attribute stands twice on <{tag}>")
+        if tag in ("script", "link") and not self.markup.policies:
+            self.markup.faults.append(f"<{tag}> stands before the policy")
+        if tag == "meta" and "http-equiv" in named:
+            if named["http-equiv"].lower() == "content-security-policy":
+                self.markup.policies.append(named.get("content", ""))
+            else:
+                self.markup.faults.append(f"a page has no <meta http-equiv={named['http-equiv']!r}>")
         if tag not in VOID:
             self.open.append(tag)
 

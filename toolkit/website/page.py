@@ -10,6 +10,8 @@ from typing import Any
 
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
 _DIGITS = 24
+# Pages that stand beside those of a study's rules; some file systems take no notice of case.
+_BESIDE_RULES = ("index", "probe", "luck")
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,11 @@ class Page:
 
 def slug(name: str) -> str:
     """Return what a name is called in addresses: itself, or a digest where it could be more than a name."""
-    return name if _PLAIN.fullmatch(name) else f"x-{sha256(name.encode()).hexdigest()[:_DIGITS]}"
+    return name if _PLAIN.fullmatch(name) else _digest(name)
+
+
+def _digest(name: str) -> str:
+    return f"x-{sha256(name.encode()).hexdigest()[:_DIGITS]}"
 
 
 def study_page(study: str) -> str:
@@ -50,7 +56,12 @@ def study_page(study: str) -> str:
 
 def rule_page(study: str, rule: str) -> str:
     """Return the name of a rule's page."""
-    return f"{study}/{rule}.html"
+    return f"{study}/{rule_file(rule)}"
+
+
+def rule_file(rule: str) -> str:
+    """Return the name of a rule's page beside the other pages of its study."""
+    return f"{_digest(rule) if rule.casefold() in _BESIDE_RULES else rule}.html"
 
 
 def run_page(study: str, run_id: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import toolkit
+from toolkit.errors import UsageError
 from toolkit.website.environment import environment
 from toolkit.website.navigation import navigation
 from toolkit.website.pages import (
@@ -40,6 +41,9 @@ def render(material: Material, progress: Callable[[str], None], frozen: str = ""
         material: what the site is made of.
         progress: called with the name of each page.
         frozen: the version that the pages are frozen as; empty for the current ones.
+
+    Raises:
+        UsageError: two pages have one name: a study, a rule or a registration has to have another.
     """
     templates = environment()
     listed = list(all_pages(material))
@@ -54,6 +58,8 @@ def render(material: Material, progress: Callable[[str], None], frozen: str = ""
     texts: dict[str, str] = {}
     for page in listed:
         progress(page.name)
+        if page.name in texts:
+            raise UsageError("two pages of the site have one name", found=page.name)
         template = templates.get_template(page.template)
         texts[page.name] = template.render(**shared, page=page, root=page.root, **page.context)
     return texts

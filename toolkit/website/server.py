@@ -83,7 +83,7 @@ class SiteServer(ThreadingHTTPServer):
         """Return the file that a request asks for, the address to ask for instead, or None."""
         path = unquote(target.partition("?")[0].partition("#")[0])
         if path + "/" == self.base:
-            return self.base
+            return quote(self.base)
         parts = path.removeprefix(self.base).split("/")
         if not path.startswith(self.base) or not _names_a_place(parts):
             return None

@@ -48,20 +48,26 @@ class Shelf:
         Args:
             said: everything that it is made from, beside the code.
         """
+        place = self._place(said)
         try:
-            digest, _, content = self._place(said).read_bytes().partition(b"\n")
+            digest, _, content = place.read_bytes().partition(b"\n")
         except OSError:
             return None
-        return content if hashlib.sha256(content).hexdigest().encode() == digest else None
+        return content if _seal(place.name, content) == digest else None
 
     def put(self, said: str, content: bytes) -> None:
         """Keep what was made from an input; a cache that cannot be written makes the next build slower."""
-        digest = hashlib.sha256(content).hexdigest().encode()
+        name = self._place(said).name
         with suppress(IncompleteError, OSError):
-            write_all(self.folder, {self._place(said).name: digest + b"\n" + content})
+            write_all(self.folder, {name: _seal(name, content) + b"\n" + content})
 
     def _place(self, said: str) -> Path:
         return self.folder / hashlib.sha256(f"{self.code}\n{said}".encode()).hexdigest()
+
+
+def _seal(name: str, content: bytes) -> bytes:
+    """Return the digest of what is kept under its own name: nothing else is taken for it."""
+    return hashlib.sha256(name.encode() + b"\n" + content).hexdigest().encode()
 
 
 def code_digest(files: Iterable[Path], packages: Iterable[str]) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.episodes.document import episode_document
 from toolkit.noise.faults import ABOUT
+from toolkit.website.commands import word
 from toolkit.website.page import run_page
 
 if TYPE_CHECKING:
@@ -57,7 +58,9 @@ def _keys(recorded: Recorded) -> dict[tuple[object, ...], int]:
 def _side(recorded: Recorded, others: Sequence[tuple[Any, dict[tuple[object, ...], int]]]) -> dict[str, Any]:
     document = episode_document(recorded.episode)
     row, run = recorded.row, recorded.run
-    place = " ".join(f"--{name} {row[name]}" for name in ("phase", "regime", "step", "task", "schedule"))
+    place = " ".join(
+        f"--{name} {word(row[name])}" for name in ("phase", "regime", "step", "task", "schedule")
+    )
     return {
         "arm": run["arm"],
         "run": run["run_id"],
@@ -67,7 +70,7 @@ def _side(recorded: Recorded, others: Sequence[tuple[Any, dict[tuple[object, ...
         "charged": document["calls_charged"],
         "budget": document["budget"],
         "differences": [json.dumps(one, ensure_ascii=False) for one in document["differences"]],
-        "command": f"toolkit episode replay --study {recorded.study} --run {run['run_id']} {place}",
+        "command": f"toolkit episode replay --study {recorded.study} --run {word(run['run_id'])} {place}",
         "calls": [
             _call(call, recorded, others, number) for number, call in enumerate(document["calls"] or (), 1)
         ],

@@ -10,6 +10,7 @@ from toolkit.decisions.values import Series
 
 if TYPE_CHECKING:
     from toolkit.decisions.decision import CriterionResult, Decision
+    from toolkit.decisions.values import Value
 
 # A fraction longer than this says nothing to a reader.
 LONGEST = 15
@@ -30,22 +31,29 @@ def decision_view(decision: Decision) -> dict[str, Any]:
         **decision.as_dict(),
     }
     document["criteria"] = [
-        {"missing": [], "reading": "", "shown": _shown(criterion), **document_of}
+        {
+            "missing": [],
+            "reading": "",
+            "shown": _shown(criterion.value, criterion),
+            "other": _shown(criterion.against, criterion),
+            **document_of,
+        }
         for criterion, document_of in zip(decision.criteria, document["criteria"], strict=True)
     ]
     return document
 
 
-def _shown(criterion: CriterionResult) -> Any:
-    """Return a criterion's number, exactly and rounded; member by member where it is a series."""
-    exact, decimal = printed(criterion.value)
-    if isinstance(criterion.value, Series):
-        seeds = criterion.value.unit == "seed"
-        return {f"seed {key}" if seeds else key: _both(exact[key], decimal[key]) for key in exact}
-    return _both(exact, decimal)
+def _shown(value: Value | None, criterion: CriterionResult) -> Any:
+    """Return a number of a criterion, exactly where it is made of counts; by member where it is a series."""
+    exact, decimal = printed(value)
+    counted = "counts" in criterion.basis
+    if isinstance(value, Series):
+        seeds = value.unit == "seed"
+        return {f"seed {key}" if seeds else key: _both(exact[key], decimal[key], counted) for key in exact}
+    return _both(exact, decimal, counted)
 
 
-def _both(exact: str | None, decimal: float | None) -> str | None:
+def _both(exact: str | None, decimal: float | None, counted: bool) -> str | None:  # noqa: FBT001 - a column's kind
     if exact is None or decimal is None:
         return None
-    return f"{exact} = {decimal}" if "/" in exact and len(exact) <= LONGEST else str(decimal)
+    return f"{exact} = {decimal:g}" if counted and "/" in exact and len(exact) <= LONGEST else f"{decimal:g}"

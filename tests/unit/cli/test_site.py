@@ -90,6 +90,14 @@ def test_without_a_name_the_version_is_the_toolkits(toolkit: Callable[..., Resul
     assert (tmp_path / "site" / f"v{package.__version__}" / "index.html").is_file()
 
 
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "index.html.", " v1"])
+def test_a_name_that_is_no_folders_is_refused_before_anything_is_built(
+    toolkit: Callable[..., Result], tmp_path: Path, name: str
+) -> None:
+    assert toolkit("site", "build", "--out", tmp_path / "site", "--freeze", name).code == 2
+    assert not (tmp_path / "site").exists()
+
+
 def test_freezing_under_a_name_with_other_bytes_is_refused(
     toolkit: Callable[..., Result], site: Path
 ) -> None:
@@ -163,12 +171,30 @@ def test_two_zips_of_one_site_are_the_same_and_hold_all_of_it(
     assert snapshot(tmp_path / "unpacked" / "site") == snapshot(site)
 
 
+def test_a_frozen_page_that_was_changed_enters_no_zip(
+    toolkit: Callable[..., Result], site: Path, tmp_path: Path
+) -> None:
+    (site / "v1.0.0" / "index.html").write_text("forged")
+    result = toolkit("site", "build", "--out", site, "--zip", tmp_path / "a.zip")
+    assert result.code == 1
+    assert "v1.0.0/index.html differs" in result.err
+    assert not (tmp_path / "a.zip").exists()
+
+
 def test_a_zip_that_cannot_be_written_is_refused_before_the_site_is_built(
     toolkit: Callable[..., Result], tmp_path: Path
 ) -> None:
     result = toolkit("site", "build", "--out", tmp_path / "site", "--zip", tmp_path / "no" / "a.zip")
     assert result.code == 3
     assert not (tmp_path / "site").exists()
+
+
+def test_a_zip_never_takes_the_place_of_a_page(toolkit: Callable[..., Result], site: Path) -> None:
+    before = snapshot(site)
+    result = toolkit("site", "build", "--out", site, "--zip", site / "index.html")
+    assert result.code == 2
+    assert "cannot lie in the site" in result.err
+    assert snapshot(site) == before
 
 
 def test_an_interrupt_ends_serving_without_a_word(site: Path) -> None:

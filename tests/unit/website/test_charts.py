@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -17,14 +18,17 @@ from toolkit.website.charts.curves import learning_curves
 from toolkit.website.charts.differences import Spread, seed_differences
 from toolkit.website.charts.forest import ForestRow, forest
 from toolkit.website.charts.luck import Luck, luck_shares, reward_table
-from toolkit.website.charts.marks import Bar, apart, swarm
-from toolkit.website.charts.members import Dot, members
+from toolkit.website.charts.marks import Bar, Limits, apart, held, swarm
+from toolkit.website.charts.members import Comparison, Dot, Measured, members
 from toolkit.website.charts.probe import Ratio, condition_by_task, ratios
+from toolkit.website.charts.run import success_by_step
+from toolkit.website.charts.theory import condition_by_success
 
 if TYPE_CHECKING:
     from toolkit.website.charts.drawing import Chart
 
 BAR = Bar(Fraction(95, 100), Fraction(-1, 100), Fraction(8, 100), "computed (bootstrap of seed pairs; tasks)")
+RATIO = Measured("A ratio", "checkpoint", "ratio", "trace paired / trace independent")
 COLOURS = {
     *theme.ARM_COLOURS.values(),
     *theme.OTHERS,
@@ -61,13 +65,12 @@ def every_chart() -> list[Chart]:
         seed_differences(spread(5, -1, 6)),
         seed_differences(spread(*range(20))),
         learning_curves(points, "C2", "successes / episodes"),
-        members(
-            "A ratio", "checkpoint", "ratio", (Dot("a@20", 0.7, 0.6, 0.8),), "bars: 95%, tasks resampled"
-        ),
+        members(RATIO, (Dot("a@20", 0.7, 0.6, 0.8),), "bars: 95%, tasks resampled"),
         forest((row,), "s"),
         ratios("A ratio", (Ratio("a", 20, 0.7, 0.6, 0.8), Ratio("base", 0, 0.9, None, None)), "bars: 95%"),
         condition_by_task("a@20", "score²", (("t:0", 0.1, 0.2), ("t:1", 0.3, 0.2))),
         luck_shares("C2", (Luck("r", "paired", 0, 0.4, 0.3, 0.5),), "bars: 95%"),
+        success_by_step((("clean", 0, 1, 2), ("clean", 20, 2, 2), ("final", 20, 1, 2)), "r"),
         reward_table("r, step 0", "Luck share 0.5", ((True, False), (True, True)), (0, 1)),
     )
     return [drawn(chart) for chart in found]
@@ -83,6 +86,35 @@ def test_a_tie_is_no_advantage() -> None:
     assert "above independent in 1 of 3 seeds, equal in 1" in drawn(seed_differences(spread(5, 0, -1))).title
 
 
+def test_an_interval_is_told_against_the_bounds_that_the_rule_names() -> None:
+    kept = Limits(Fraction(-1, 10), Fraction(1, 10), kept=True)
+    chart = drawn(seed_differences(replace(spread(5, -1, 6), limits=kept)))
+    assert chart.title.endswith("mean +0.0333, 95% interval inside ±0.1")
+    assert "zero" not in chart.title
+    assert (
+        "Dashed lines: \N{MINUS SIGN}0.1 and 0.1. The rule asks for an interval inside ±0.1." in chart.caption
+    )
+    assert chart.specification.count('"strokeDash":[5,4]') == 3  # both bounds, and a threshold of its own
+
+
+def test_a_bound_at_zero_is_the_line_of_zero() -> None:
+    limits = Limits(Fraction(0), None, kept=False)
+    chart = drawn(seed_differences(replace(spread(5, -1, 6), threshold=None, limits=limits)))
+    assert chart.title.endswith("95% interval not above zero")
+    assert 'strokeDash":[5,4]' not in chart.specification
+
+
+def test_bounds_that_differ_are_both_named() -> None:
+    assert Limits(Fraction(-1, 20), Fraction(1, 10), kept=True).words == "inside [\N{MINUS SIGN}0.05, 0.1]"
+
+
+def test_zero_has_no_sign() -> None:
+    chart = drawn(seed_differences(spread(5, 0, -1)))
+    assert "seed 1 0," in chart.caption
+    assert not re.search(r">[+\N{MINUS SIGN}]?0\.0+<", chart.svg)
+    assert ">0<" in chart.svg
+
+
 def test_a_missing_seed_is_counted_and_there_is_no_mean() -> None:
     chart = drawn(seed_differences(spread(5, 6, absent=1)))
     assert chart.title == "Paired above independent in 2 of 3 seeds, 1 missing"
@@ -95,7 +127,10 @@ def test_one_arm_is_compared_with_nothing() -> None:
 
 def test_a_caption_names_the_interval_and_what_was_resampled() -> None:
     caption = drawn(seed_differences(spread(5, -1, 6))).caption
-    assert "95% interval [-0.0100, +0.0800] of the mean, computed (bootstrap of seed pairs; tasks)" in caption
+    assert (
+        "95% interval [\N{MINUS SIGN}0.0100, +0.0800] of the mean, computed (bootstrap of seed pairs; tasks)"
+        in caption
+    )
     assert "Dashed line: registered threshold +0.03" in caption
 
 
@@ -157,9 +192,38 @@ def test_the_line_at_one_is_explained() -> None:
     assert "Dashed line: 1" in every_chart()[5].caption
 
 
+def test_members_are_told_against_the_number_of_the_rule() -> None:
+    share = Measured("Luck shares", "run", "fraction", "luck share")
+    dots = (Dot("a", 0.30), Dot("b", 0.45))
+    chart = drawn(members(share, dots, "no intervals", (Comparison("each", ">=", 0.15, None, 2, 2),)))
+    assert chart.title == "Luck share 0.300 to 0.450 in all 2 runs, at or above 0.15"
+    assert "Dashed line in colour: 0.15" in chart.caption
+    assert [x["data"]["values"] for x in chart.document["layer"] if "strokeDash" in x["mark"]] == [
+        [{"at": 0.15}]
+    ]
+    some = drawn(members(share, dots, "no intervals", (Comparison("each", ">", 0.4, None, 1, 2),)))
+    assert some.title == "Luck share 0.300 to 0.450 in 2 runs, 1 of them above 0.4"
+
+
+def test_later_members_are_told_against_the_first() -> None:
+    dots = (Dot("base@0", 0.8), Dot("a@20", 0.7), Dot("a@40", 0.9))
+    compared = (
+        Comparison("last", "<", 0.8, "base@0", 0, 1),
+        Comparison("rest", "<", 0.8, "base@0", 1, 2),
+    )
+    chart = drawn(members(RATIO, dots, "no intervals", compared))
+    assert chart.title == (
+        "The last checkpoint is not below the first (base@0, 0.800); 1 of 2 later checkpoints below it"
+    )
+    assert "Dotted line: base@0, the first, 0.800" in chart.caption
+    assert ">base@0 0.800<" in chart.svg
+    rules = [x for x in chart.document["layer"] if x["mark"].get("strokeDash") == [2, 3]]
+    assert [x["data"]["values"] for x in rules] == [[{"at": 0.8}]]
+
+
 def test_an_interval_that_reaches_one_is_counted() -> None:
     dots = (Dot("a", 0.7, 0.6, 1.1), Dot("b", 1.2, 1.1, 1.3))
-    chart = drawn(members("A ratio", "checkpoint", "ratio", dots, "bars: 95%, tasks resampled"))
+    chart = drawn(members(RATIO, dots, "bars: 95%, tasks resampled"))
     assert chart.title == "1 of 2 checkpoints below 1; 1 interval reaches 1"
 
 
@@ -171,15 +235,135 @@ def test_a_forest_draws_an_estimate_of_zero_and_names_what_it_leaves_out() -> No
         ForestRow("H4", "Four", "pass", "fraction", Fraction(1, 50), BAR, None),
     )
     chart = drawn(forest(rows, "mine"))
-    assert "H1 miss, +0.0000, 95% interval" in chart.caption
+    assert "H1 miss, 0, 95% interval" in chart.caption
     assert "Without an interval, and not drawn: H2." in chart.caption
     assert "In another unit, and not drawn: H3." in chart.caption
     assert "computed (bootstrap of seed pairs; tasks)" in chart.caption
     assert chart.title == "The interval of each of 2 rules includes zero"
 
 
+def test_a_forest_has_a_tick_for_every_bound() -> None:
+    limits = Limits(Fraction(-1, 100), Fraction(1, 100), kept=False)
+    rows = (
+        ForestRow("H1", "One", "miss", "fraction", Fraction(0), BAR, None, limits),
+        ForestRow("H2", "Two", "pass", "fraction", Fraction(0), BAR, Fraction(3, 100)),
+    )
+    chart = drawn(forest(rows, "mine"))
+    (ticks,) = [x["data"]["values"] for x in chart.document["layer"] if x["mark"]["type"] == "tick"]
+    assert [(tick["rule"], tick["at"]) for tick in ticks] == [("H1", -0.01), ("H1", 0.01), ("H2", 0.03)]
+    assert "Intervals are to lie: H1 inside ±0.01." in chart.caption
+    assert chart.title == "The interval of each of 2 rules includes zero; that of H1 is not inside ±0.01"
+
+
+def test_a_forest_counts_the_rules_that_keep_their_bounds() -> None:
+    rows = tuple(
+        ForestRow(
+            rule, rule, "pass", "fraction", Fraction(0), BAR, None, Limits(Fraction(-1), None, kept=kept)
+        )
+        for rule, kept in (("A", True), ("B", False), ("C", True))
+    )
+    assert drawn(forest(rows, "mine")).title.endswith("includes zero; 2 of 3 keep registered bounds")
+
+
 def test_no_interval_gives_no_forest() -> None:
     assert forest((ForestRow("H2", "Two", "pass", "", None, None, None),), "mine") is None
+
+
+SETS = tuple(
+    (name, step, k + step, 100)
+    for name, k in (("clean", 50), ("faults", 49), ("challenge", 20))
+    for step in (0, 20, 40)
+) + tuple((f"{name}, final", 40, k, 100) for name, k in (("clean", 91), ("faults", 90), ("flips", 90)))
+
+
+def run_layers() -> dict[str, dict[str, Any]]:
+    layers = drawn(success_by_step(SETS, "r")).document["layer"]
+    return {layer["mark"]["type"]: layer for layer in layers}
+
+
+def test_the_names_of_sets_have_the_colours_of_their_points() -> None:
+    layers = run_layers()
+    scales = [layers[mark]["encoding"]["color"]["scale"] for mark in ("rule", "line", "point", "text")]
+    assert all(scale == scales[0] for scale in scales)
+    assert len(set(scales[0]["range"])) == len(scales[0]["domain"]) == 6
+
+
+def test_a_line_leads_from_every_name_to_its_point() -> None:
+    layers = run_layers()
+    names = {value["set"]: value for value in layers["rule"]["data"]["values"]}
+    ends = {v["set"]: (v["at"], v["success"]) for v in layers["point"]["data"]["values"] if v["step"] == 40}
+    assert {name: (value["at"], value["success"]) for name, value in names.items()} == ends
+    assert layers["text"]["data"]["values"] == layers["rule"]["data"]["values"]
+
+
+def test_names_of_sets_do_not_lie_on_each_other() -> None:
+    by_column: dict[float, list[float]] = {}
+    layers = run_layers()
+    low, high = layers["text"]["encoding"]["y"]["scale"]["domain"]
+    for value in layers["text"]["data"]["values"]:
+        by_column.setdefault(value["name"], []).append(value["place"])
+    assert len(by_column) == 2
+    for places in by_column.values():
+        # Letters are 11 pixels high, of the 240 of the drawing.
+        assert all(b - a > 11 / 240 * (high - low) for a, b in pairwise(sorted(places)))
+
+
+def test_sets_played_once_stand_right_of_all_lines_and_their_names() -> None:
+    values = run_layers()["point"]["data"]["values"]
+    once = {value["at"] for value in values if "final" in value["set"]}
+    assert len(once) == 1
+    assert min(once) > max(value["at"] for value in values if "final" not in value["set"]) + 100
+    assert ">once, at step 40<" in drawn(success_by_step(SETS, "r")).svg
+
+
+def test_more_sets_than_colours_differ_in_shape() -> None:
+    many = tuple((f"set {i}", 0, i, 20) for i in range(9))
+    layers = {x["mark"]["type"]: x for x in drawn(success_by_step(many, "r")).document["layer"]}
+    encoding = layers["point"]["encoding"]
+    colours, shapes = (encoding[name]["scale"]["range"] for name in ("color", "shape"))
+    assert len(set(zip(colours, shapes, strict=True))) == 9
+
+
+def test_a_table_of_rewards_speaks_of_no_brightness() -> None:
+    caption = every_chart()[-1].caption
+    assert "Squares marked 1 are rewards, those marked 0 none." in caption
+    assert not re.search(r"\b(?:dark|light)", caption, re.IGNORECASE)
+
+
+def test_sides_of_the_condition_have_no_arms_colour() -> None:
+    chart = drawn(condition_by_success(8, ((0.1, 0.1, 0.2), (0.9, 0.3, 0.2))))
+    assert theme.ARM_COLOURS["paired"] not in chart.svg
+    assert theme.ARM_COLOURS["independent"] not in chart.svg
+
+
+@pytest.mark.parametrize(
+    ("later", "said"),
+    [(0.6, "higher in the end"), (0.1, "lower in the end"), (0.4, "neither higher nor lower throughout")],
+)
+def test_luck_shares_are_told_from_first_to_last_step(later: float, said: str) -> None:
+    shares = (
+        Luck("a", "paired", 0, 0.3, None, None),
+        Luck("b", "paired", 0, 0.5, None, None),
+        Luck("a", "paired", 100, later, None, None),
+    )
+    title = drawn(luck_shares("C2", shares, "no intervals")).title
+    assert said in title
+    assert f"0.30 to 0.50 at step 0, {later:.2f} at step 100" in title
+
+
+def test_curves_side_by_side_share_a_range() -> None:
+    points = tuple(CurvePoint("paired", "mean", step, Fraction(1, 2)) for step in (0, 20))
+    chart = drawn(learning_curves(points, "C2", "rate", within=(Fraction(1, 10), Fraction(9, 10))))
+    low, high = chart.document["layer"][0]["encoding"]["y"]["scale"]["domain"]
+    assert low < 0.1
+    assert high > 0.9
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=7))
+def test_labels_stay_within_their_ends(places: list[float]) -> None:
+    kept = held(places, 0.1, 0.0, 1.0)
+    assert all(-1e-9 <= place <= 1 + 1e-9 for place in kept)
+    assert all(b - a >= 0.1 - 1e-9 for a, b in pairwise(sorted(kept)))
 
 
 def test_every_drawing_uses_the_colours_that_dark_mode_knows() -> None:

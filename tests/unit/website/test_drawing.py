@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
@@ -56,7 +59,7 @@ def test_what_was_drawn_is_not_drawn_again(kept: Path) -> None:
 def test_a_kept_drawing_that_cannot_be_read_is_drawn_again(kept: Path) -> None:
     make = drawn_once(bars)
     first = make(4)
-    for damaged in (b"", b"{", b"[]", b'{"title": 1}', b"\xff"):
+    for damaged in (b"", b"{", b"[]", b'{"title": 1}', b"\xff", b"null"):
         for path in kept.iterdir():
             path.write_bytes(damaged)
         assert make(4) == first
@@ -68,3 +71,38 @@ def test_a_home_that_cannot_be_written_draws_all_the_same(
     (tmp_path / "toolkit").write_text("a file where the folder would be", encoding="utf-8")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert drawn_once(bars)(5) == bars(5)
+
+
+@pytest.mark.parametrize("zone", ["Asia/Tokyo", "America/New_York"])
+def test_a_drawing_knows_nothing_of_the_machines_clock(zone: str, tmp_path: Path) -> None:
+    told = (
+        "from toolkit.website.charts.timeline import timeline\n"
+        "marks = (('runs', '', '2026-11-20T20:00:00+00:00', '2026-11-21T01:00:00+00:00', 'ten runs'),\n"
+        "         ('token', 'A', '2026-11-20T00:00:00+00:00', '', 'a token'))\n"
+        "chart = timeline(marks, '2026-11-20T00:00:00+00:00', 'title', 'caption')\n"
+        "print(chart.svg)"
+    )
+    drawn = {
+        place: subprocess.run(
+            [sys.executable, "-c", told],
+            env={**os.environ, "TZ": place, "XDG_CACHE_HOME": str(tmp_path / str(number))},
+            capture_output=True,
+            check=True,
+            text=True,
+        ).stdout
+        for number, place in enumerate(("UTC", zone))
+    }
+    assert drawn["UTC"] == drawn[zone]
+    assert 'aria-label="2026-11-20 20:00:00 to 2026-11-21 01:00:00: ten runs"' in drawn[zone]
+    assert 'aria-label="2026-11-20: a token"' in drawn[zone]
+
+
+def test_a_kept_drawing_that_says_something_else_is_drawn_again(kept: Path) -> None:
+    make = drawn_once(bars)
+    first, _ = make(7), make(8)
+    one, other = kept.iterdir()
+    texts = one.read_bytes(), other.read_bytes()
+    for forged in (texts[0].replace(b"<svg", b"<script>x</script><svg"), texts[1]):
+        one.write_bytes(forged)
+        other.write_bytes(forged)
+        assert make(7) == first

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import pytest
 
 from toolkit.cli.load import load_cases
+from toolkit.decisions.expressions import Binary, Call, Name, Number
 from toolkit.registers.query import ask
 from toolkit.study.probe_report import report
+from toolkit.website.compared import limits
 from toolkit.website.drawings import forest_row, measure, rule_charts
 
 if TYPE_CHECKING:
     from toolkit.decisions.case import Case
+    from toolkit.decisions.expressions import Expression
     from toolkit.places import Home
     from toolkit.website.charts.drawing import Chart
 
@@ -59,15 +64,69 @@ def test_luck_shares_have_the_intervals_that_were_published(case: Case) -> None:
 
 
 def test_a_row_of_the_forest_is_the_decision(case: Case) -> None:
-    row = forest_row(case.engine.decide("H5"))
+    row = forest_row(case, case.engine.decide("H5"))
     # Paper, table of outcomes: a 90% interval from -0.4 to +5.2 points, against a margin of 3.
     assert row.bar is not None
-    assert row.bar.words == "90% interval [-0.0037, +0.0525]"
+    assert row.bar.words == "90% interval [\N{MINUS SIGN}0.0037, +0.0525]"
     assert (row.verdict, float(row.threshold or 0)) == ("pass", -0.03)
 
 
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        ("E4", "90% interval inside ±0.01"),
+        ("E1", "95% interval not above zero"),
+        ("H5", "90% interval above \N{MINUS SIGN}0.03"),
+        ("H2a", "interval includes zero"),
+    ],
+)
+def test_an_interval_is_told_against_what_the_rule_compares_it_with(
+    embedded: Case, rule: str, said: str
+) -> None:
+    assert charts(embedded, rule)[0].title.endswith(said)
+
+
+def test_later_checkpoints_are_drawn_against_the_first_where_the_rule_asks_for_that(embedded: Case) -> None:
+    # P13 asks for outcome ratios that fall from the base's, and for transition ratios below one.
+    outcome, *_, transition = charts(embedded, "P13")
+    assert "the last checkpoint is below the first (base@0, 0.737)" in outcome.title.lower()
+    assert "Dotted line: base@0, the first, 0.737" in outcome.caption
+    assert "first" not in transition.title
+    assert "Dotted" not in transition.caption
+
+
+def test_a_members_number_comes_from_the_rule(case: Case) -> None:
+    (shares,) = charts(case, "H1a")
+    assert shares.title == "Luck share 0.332 to 0.380 in all 6 runs, at or above 0.15"
+
+
+NAMED = (Name("i"),)
+LOW, HIGH = Call("lower", NAMED), Call("upper", NAMED)
+TENTH = Number("0.1", Fraction(1, 10))
+
+
+@pytest.mark.parametrize(
+    ("test", "places"),
+    [
+        (Call("all", (Binary(">", LOW, TENTH), Binary("<", HIGH, Number("1", Fraction(1))))), (0.1, 1)),
+        (Binary("<", TENTH, LOW), (0.1,)),
+        (Binary("<=", HIGH, Binary("-", Number("0", Fraction(0)), TENTH)), (-0.1,)),
+        (Binary("<", LOW, TENTH), None),
+        (Call("any", (Binary(">", LOW, TENTH), Binary("<", HIGH, TENTH))), None),
+        (Binary(">", Call("lower", (Name("another"),)), TENTH), None),
+    ],
+    ids=["all", "mirrored", "negative", "other side", "either", "another interval"],
+)
+def test_bounds_are_read_from_a_test(case: Case, test: Expression, places: tuple[float, ...] | None) -> None:
+    decision = case.engine.decide("H5")
+    (criterion,) = case.book.rules["H5"].criteria
+    rule = replace(case.book.rules["H5"], interval="i", criteria=(replace(criterion, expression=test),))
+    found = limits(rule, decision)
+    assert (found and tuple(map(float, found.places))) == places
+
+
 def test_a_rule_without_runs_has_no_bar(case: Case) -> None:
-    row = forest_row(case.engine.decide("H6"))
+    row = forest_row(case, case.engine.decide("H6"))
     assert (row.mean, row.bar) == (None, None)
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.website.environment import data, environment, words
+from toolkit.website.environment import data, environment, is_figure, words
 
 HOSTILE = "</script><script>alert(1)</script><!-- \u2028 & \"'"
 
@@ -23,6 +24,16 @@ def test_a_data_block_holds_no_markup_and_says_what_it_was_given(document: objec
     block = str(data(document))
     assert not {"<", ">", "&", "\u2028", "\u2029"} & set(block)
     assert json.loads(block) == document
+
+
+@pytest.mark.parametrize("value", [0, -1.5, "+0.0370", "\u22123", "1,234", "12.5%", "64.0 %"])
+def test_numbers_line_up(value: object) -> None:
+    assert is_figure(value)
+
+
+@pytest.mark.parametrize("value", [None, True, "", "s0", "2026-11-20", "1.2.3", "[0, 1]", "C2"])
+def test_what_is_no_number_does_not(value: object) -> None:
+    assert not is_figure(value)
 
 
 def test_names_become_words() -> None:

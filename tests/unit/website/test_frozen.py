@@ -12,6 +12,7 @@ from toolkit.errors import DamagedError, IncompleteError, UsageError, Verificati
 from toolkit.website.frozen import check_frozen, freeze, read_versions
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 CONTENT = {"index.html": b"<p>then</p>", "study/H1.html": b"<p>H1</p>", "style.css": b""}
@@ -46,6 +47,25 @@ def test_other_bytes_are_refused_and_named_and_leave_what_was_frozen(site: Path)
     with pytest.raises(VerificationError, match="is frozen with other bytes") as caught:
         freeze(site, "v1.2.0", {**CONTENT, "study/H1.html": b"other", "new.html": b""}, ())
     assert caught.value.found == "2 files differ: new.html, study/H1.html"
+    assert snapshot(site) == before
+
+
+@pytest.mark.parametrize(
+    ("harm", "found"),
+    [
+        (lambda v: (v / "index.html").write_bytes(b"forged"), "v1.2.0/index.html differs"),
+        (lambda v: (v / "style.css").unlink(), "v1.2.0/style.css absent"),
+        (lambda v: (v / "more.html").write_bytes(b""), "v1.2.0/more.html unexpected"),
+    ],
+)
+def test_the_same_is_not_called_frozen_where_its_files_are_others(
+    site: Path, harm: Callable[[Path], object], found: str
+) -> None:
+    harm(site / "v1.2.0")
+    before = snapshot(site)
+    with pytest.raises(VerificationError, match="not as it was frozen") as caught:
+        freeze(site, "v1.2.0", CONTENT, ())
+    assert caught.value.found == found
     assert snapshot(site) == before
 
 

@@ -64,6 +64,16 @@ def test_what_a_page_may_hold_is_found_fault_with_by_nobody(body: str) -> None:
         ("<section><p>x</p>", "markup: <section> is not closed before </body>"),
         ("</section>", "markup: </section> closes nothing"),
         ('<iframe src="b.html"></iframe>', "markup: a page has no <iframe>"),
+        ("<object></object>", "markup: a page has no <object>"),
+        ('<embed src="b.html"></embed>', "markup: a page has no <embed>"),
+        (
+            '<meta http-equiv="Refresh" content="0;url=https://example.org/">',
+            "markup: a page has no <meta http-equiv='Refresh'>",
+        ),
+        (
+            '<a href="https://example.org/" href="b.html">x</a>',
+            "markup: an attribute stands twice on <a>",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_page_is_said_in_one_line(body: str, problem: str) -> None:
@@ -78,6 +88,17 @@ def test_a_page_without_the_policy_is_found() -> None:
 def test_a_weaker_policy_is_found() -> None:
     (finding,) = found("", head=META.replace("default-src 'none'; ", ""))
     assert finding.startswith("a/page.html: policy: ")
+
+
+def test_a_policy_that_comes_twice_is_found() -> None:
+    (finding,) = found("", head=META + META)
+    assert finding.startswith("a/page.html: policy: ")
+
+
+def test_a_policy_that_comes_after_a_script_is_found() -> None:
+    assert found("", head=f'<script src="../site.js"></script>{META}') == [
+        "a/page.html: markup: <script> stands before the policy"
+    ]
 
 
 def test_a_style_sheet_refers_to_nothing_off_the_site() -> None:

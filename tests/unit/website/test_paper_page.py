@@ -90,6 +90,23 @@ def test_tables_of_runs_are_those_printed(page: Page, label: str, table: str) ->
     assert set(found) == set(printed)
 
 
+@pytest.mark.parametrize("part", range(3))
+def test_studies_curves_stand_over_the_same_range(page: Page, part: int) -> None:
+    charts = [answer["chart"] for answer in answers(page, "fig:curves", part).values()]
+    ranges = [chart.document["layer"][0]["encoding"]["y"]["scale"]["domain"] for chart in charts]
+    assert len(ranges) == 2
+    assert ranges[0] == ranges[1]
+
+
+@pytest.mark.parametrize(
+    ("label", "part"), [("tab:probe", 0), ("tab:probe_extra", 0), ("tab:probe_extra", 2)]
+)
+def test_trajectories_go_upwards_after_the_base(page: Page, label: str, part: int) -> None:
+    names = [str(row[0]) for row in answers(page, label, part)["embedded"]["rows"]]
+    assert names[0] == "base"
+    assert names[1:] == sorted(names[1:])
+
+
 def test_the_replication_is_that_printed(page: Page) -> None:
     assert [row[1:] for row in cells(page, "tab:crosshw")] == PRINTED["cross_stack"]
 

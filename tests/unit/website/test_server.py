@@ -145,3 +145,9 @@ def test_a_folder_without_a_site_is_refused(tmp_path: Path) -> None:
 def test_a_path_that_is_none_is_refused(site: Path, base: str) -> None:
     with pytest.raises(UsageError, match="no path"):
         SiteServer(site, 0, base)
+
+
+def test_a_path_in_another_script_is_redirected_to(site: Path) -> None:
+    server = SiteServer(site, 0, "/日本/")
+    assert server.find("/%E6%97%A5%E6%9C%AC") == "/%E6%97%A5%E6%9C%AC/"
+    server.server_close()

@@ -48,6 +48,15 @@ def test_what_was_changed_on_the_shelf_is_not_taken(shelf: Shelf) -> None:
         assert shelf.take("this") is None
 
 
+def test_what_was_kept_for_another_input_is_not_taken(shelf: Shelf) -> None:
+    shelf.put("this", b"of this")
+    (place,) = shelf.folder.iterdir()
+    shelf.put("that", b"of that")
+    (other,) = set(shelf.folder.iterdir()) - {place}
+    place.write_bytes(other.read_bytes())
+    assert shelf.take("this") is None
+
+
 def test_a_cache_that_cannot_be_written_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "toolkit").write_text("a file where the folder would be", encoding="utf-8")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from toolkit.decisions.values import rounded
-from toolkit.website.charts.drawing import Chart, draw, drawn_once
+from toolkit.website.charts.drawing import HALF, WIDTH, Chart, draw, drawn_once
 from toolkit.website.charts.marks import apart, capital, listed
 from toolkit.website.charts.theme import colours
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from fractions import Fraction
 
     from toolkit.decisions.curves import CurvePoint
 
@@ -22,7 +23,11 @@ MEAN, REPLICATION = "mean", "replication"
 
 @drawn_once
 def learning_curves(
-    points: tuple[CurvePoint, ...], what: str, measure: str, step: str = "step"
+    points: tuple[CurvePoint, ...],
+    what: str,
+    measure: str,
+    step: str = "step",
+    within: tuple[Fraction, Fraction] | None = None,
 ) -> Chart | None:
     """Draw a rate over steps.
 
@@ -31,6 +36,8 @@ def learning_curves(
         what: what the curves are of.
         measure: the rate, as its register calls it.
         step: what the steps are.
+        within: the smallest and largest rate of every chart that stands beside this one; None where it stands
+            alone, and has the whole width.
     """
     import altair as alt
 
@@ -48,7 +55,7 @@ def learning_curves(
     ]
     colour_of = colours(point.arm for point in points)
     steps = sorted({point.step for point in points})
-    rates = [float(point.success) for point in points]
+    rates = [float(rate) for rate in (*(point.success for point in points), *(within or ()))]
     room = (max(rates) - min(rates) or 0.1) / 20
     scale = alt.Scale(domain=[max(0.0, min(rates) - room), min(1.0, max(rates) + room)], nice=False)
     x = alt.X("step:Q", title=step, axis=alt.Axis(values=steps, grid=False))
@@ -82,6 +89,7 @@ def learning_curves(
         caption(points, what, measure),
         HEIGHT,
         subtitle=f"{what}: {measure}",
+        width=HALF if within else WIDTH,
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.decisions.values import rounded
 from toolkit.website.charts.drawing import WIDTH, Chart, draw, drawn_once
-from toolkit.website.charts.marks import Bar, capital, digits, swarm, vertical
+from toolkit.website.charts.marks import Bar, Limits, capital, listed, plain, signed, signs, swarm, vertical
 from toolkit.website.charts.theme import ACCENT, FAINT, INK, LIMIT
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ class Spread:
         mean: their mean; None where a member is missing.
         bar: its interval.
         threshold: the registered threshold.
+        limits: the bounds that the rule asks the interval to keep; None where it asks for none.
     """
 
     title: str
@@ -45,6 +46,14 @@ class Spread:
     mean: Fraction | None
     bar: Bar | None
     threshold: Fraction | None
+    limits: Limits | None = None
+
+    @property
+    def marked(self) -> tuple[Fraction, ...]:
+        """Where dashed lines stand: at the threshold and at bounds; zero has a line of its own."""
+        threshold = () if self.threshold is None else (self.threshold,)
+        bounds = () if self.limits is None else self.limits.places
+        return tuple(place for place in dict.fromkeys((*threshold, *bounds)) if place)
 
 
 @drawn_once
@@ -61,7 +70,7 @@ def seed_differences(spread: Spread) -> Chart | None:
             "row": shared if together else f"{spread.member} {name}",
             "member": f"{spread.member} {name}",
             "value": rounded(value),
-            "label": f"{rounded(value):+.4f}",
+            "label": signed(rounded(value)),
         }
         for name, value in spread.members
     ]
@@ -70,10 +79,8 @@ def seed_differences(spread: Spread) -> Chart | None:
     if spread.mean is not None:
         order.append(MEAN)
     y = alt.Y("row:N", sort=order, title=None, axis=alt.Axis(ticks=False, domain=False, grid=False))
-    x = alt.X("value:Q", title=_axis(spread), axis=alt.Axis(format=digits(shown), tickCount=8))
-    layers = [vertical(0, INK)]
-    if spread.threshold is not None:
-        layers.append(vertical(rounded(spread.threshold), LIMIT, (5, 4)))
+    x = alt.X("value:Q", title=_axis(spread), axis=alt.Axis(tickCount=8, labelExpr=signs(shown)))
+    layers = [vertical(0, INK), *(vertical(rounded(place), LIMIT, (5, 4)) for place in spread.marked)]
     if spread.bar and spread.mean is not None:
         layers.append(_bar(spread.bar, y))
     reach = max(*shown, 0.0) - min(*shown, 0.0)
@@ -85,7 +92,7 @@ def seed_differences(spread: Spread) -> Chart | None:
     if not together:
         layers.append(base.mark_text(dy=-13).encode(text="label:N"))
     if spread.mean is not None:
-        mean = {"row": MEAN, "value": rounded(spread.mean), "label": f"{rounded(spread.mean):+.4f}"}
+        mean = {"row": MEAN, "value": rounded(spread.mean), "label": signed(rounded(spread.mean))}
         point = alt.Chart(alt.Data(values=[mean])).encode(x=x, y=y)
         layers.append(point.mark_point(shape="diamond", size=150, filled=True, color=ACCENT, opacity=1))
         layers.append(point.mark_text(dy=-15, fontWeight="bold").encode(text="label:N"))
@@ -110,8 +117,10 @@ def finding(spread: Spread) -> str:
         )
     said += f", {spread.absent} missing" if spread.absent else ""
     if spread.mean is not None:
-        said += f"; mean {rounded(spread.mean):+.4f}"
-    if spread.bar:
+        said += f"; mean {signed(rounded(spread.mean))}"
+    if spread.bar and spread.limits:
+        said += f", {spread.bar.name} {'' if spread.limits.kept else 'not '}{spread.limits.words}"
+    elif spread.bar:
         inside = "includes" if spread.bar.holds_zero else "excludes"
         said += f", interval {inside} zero"
     return capital(said)
@@ -119,19 +128,24 @@ def finding(spread: Spread) -> str:
 
 def caption(spread: Spread) -> str:
     """Return the drawing in words."""
-    said = ", ".join(f"{spread.member} {name} {rounded(value):+.4f}" for name, value in spread.members)
+    said = ", ".join(f"{spread.member} {name} {signed(rounded(value))}" for name, value in spread.members)
     said = f"{spread.title}. Dots: {said}."
     if spread.absent:
         said += f" {spread.absent} without a value, so that there is no mean."
     if spread.mean is not None:
-        said += f" Diamond: mean {rounded(spread.mean):+.4f}."
+        said += f" Diamond: mean {signed(rounded(spread.mean))}."
     if spread.bar:
         said += f" Bar: {spread.bar.words} of the mean, {spread.bar.made}."
     else:
         said += " No interval was registered or can be had for it."
     said += " Solid line: zero."
-    if spread.threshold is not None:
-        said += f" Dashed line: registered threshold {rounded(spread.threshold):+g}."
+    bounds = spread.limits.places if spread.limits else ()
+    if spread.threshold is not None and spread.threshold not in bounds:
+        said += f" Dashed line: registered threshold {plain(rounded(spread.threshold), '+g')}."
+    if spread.limits:
+        dashed = [plain(rounded(place)) for place in bounds if place]
+        said += f" Dashed line{'s' if len(dashed) > 1 else ''}: {listed(dashed)}." if dashed else ""
+        said += f" The rule asks for an interval {spread.limits.words}."
     return said
 
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 WIDTH = 640
+HALF = 400
+"""Width of a drawing that stands beside another."""
 LINE = 86
 """Letters of a heading that fit the width."""
 SMALLER = 100
@@ -47,7 +49,15 @@ class Chart:
         return json.loads(self.specification)
 
 
-def draw(chart: Any, title: str, caption: str, height: int | None = None, *, subtitle: str = "") -> Chart:
+def draw(
+    chart: Any,
+    title: str,
+    caption: str,
+    height: int | None = None,
+    *,
+    subtitle: str = "",
+    width: int = WIDTH,
+) -> Chart:
     """Draw an Altair chart.
 
     Args:
@@ -56,23 +66,29 @@ def draw(chart: Any, title: str, caption: str, height: int | None = None, *, sub
         caption: what it shows, in words.
         height: of the plot, in pixels; None where its facets or steps say.
         subtitle: what is measured, under the title.
+        width: of the plot, in pixels.
     """
-    return drawn(specified(chart, title, height, subtitle), title, caption)
+    return drawn(specified(chart, title, height, subtitle, width), title, caption)
 
 
-def specified(chart: Any, title: str, height: int | None = None, subtitle: str = "") -> dict[str, Any]:
+def specified(
+    chart: Any, title: str, height: int | None = None, subtitle: str = "", width: int = WIDTH
+) -> dict[str, Any]:
     """Return an Altair chart's specification; arguments as `draw`."""
-    size = {} if height is None else {"width": WIDTH, "height": height}
+    size = {} if height is None else {"width": width, "height": height}
     # Held to the schema by a test: it takes longer than drawing.
     specification: dict[str, Any] = (
-        chart.properties(title=heading(title, subtitle), **size).configure(**config()).to_dict(validate=False)
+        chart.properties(title=heading(title, subtitle, width), **size)
+        .configure(**config())
+        .to_dict(validate=False)
     )
     return specification
 
 
-def heading(title: str, subtitle: str = "") -> dict[str, Any]:
+def heading(title: str, subtitle: str = "", width: int = WIDTH) -> dict[str, Any]:
     """Return a title over a subtitle, in lines that fit the drawing."""
-    return {"text": lines(title), **({"subtitle": lines(subtitle, SMALLER)} if subtitle else {})}
+    under = {"subtitle": lines(subtitle, SMALLER * width // WIDTH)} if subtitle else {}
+    return {"text": lines(title, LINE * width // WIDTH), **under}
 
 
 def drawn(specification: dict[str, Any], title: str, caption: str) -> Chart:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from toolkit.decisions.values import rounded
 from toolkit.website.charts.drawing import WIDTH, Chart, draw, drawn_once
-from toolkit.website.charts.marks import digits, listed, vertical
+from toolkit.website.charts.marks import listed, signed, signs, vertical
 from toolkit.website.charts.theme import ACCENT, INK, LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from fractions import Fraction
 
-    from toolkit.website.charts.marks import Bar
+    from toolkit.website.charts.marks import Bar, Limits
 
 ROW = 30
 
@@ -30,6 +30,7 @@ class ForestRow:
         mean: the estimate; None where there is none.
         bar: its registered interval; None where there is none.
         threshold: the value beside zero that the interval is compared with.
+        limits: the bounds that the rule asks the interval to keep; None where it asks for none.
     """
 
     rule: str
@@ -39,6 +40,14 @@ class ForestRow:
     mean: Fraction | None
     bar: Bar | None
     threshold: Fraction | None
+    limits: Limits | None = None
+
+    @property
+    def marked(self) -> tuple[Fraction, ...]:
+        """Where its ticks stand: at the threshold and at bounds; zero has a line of its own."""
+        threshold = () if self.threshold is None else (self.threshold,)
+        bounds = () if self.limits is None else self.limits.places
+        return tuple(place for place in dict.fromkeys((*threshold, *bounds)) if place)
 
 
 @dataclass(frozen=True)
@@ -49,7 +58,7 @@ class _Whole:
 
     @property
     def words(self) -> str:
-        return f"{float(self.mean):+.4f}, {self.bar.words}"
+        return f"{signed(self.mean)}, {self.bar.words}"
 
 
 @drawn_once
@@ -83,7 +92,7 @@ def forest(rows: tuple[ForestRow, ...], study: str) -> Chart | None:
     axis = alt.Axis(ticks=False, domain=False, grid=False, labelFontWeight="bold")
     y = alt.Y("rule:N", sort=order, title=None, axis=axis)
     ends = [float(end) for one in drawn for end in (one.bar.low, one.bar.high)]
-    x = alt.X("low:Q", title=f"estimate ({unit})", axis=alt.Axis(format=digits(ends), tickCount=8))
+    x = alt.X("low:Q", title=f"estimate ({unit})", axis=alt.Axis(tickCount=8, labelExpr=signs(ends)))
     base = alt.Chart(alt.Data(values=values)).encode(y=y, tooltip=["what:N", "words:N"])
     layers = [
         vertical(0, INK),
@@ -91,13 +100,9 @@ def forest(rows: tuple[ForestRow, ...], study: str) -> Chart | None:
         base.mark_point(shape="diamond", size=110, filled=True, color=ACCENT, opacity=1).encode(x="value:Q"),
         base.mark_text(align="left", dx=10, fontSize=12).encode(x=alt.value(WIDTH), text="verdict:N"),
     ]
-    limits = [
-        {"rule": one.row.rule, "at": rounded(one.row.threshold)}
-        for one in drawn
-        if one.row.threshold is not None
-    ]
-    if limits:
-        tick = alt.Chart(alt.Data(values=limits)).mark_tick(
+    marked = [{"rule": one.row.rule, "at": rounded(place)} for one in drawn for place in one.row.marked]
+    if marked:
+        tick = alt.Chart(alt.Data(values=marked)).mark_tick(
             color=LIMIT, thickness=2, height=18, orient="vertical"
         )
         layers.append(tick.encode(x="at:Q", y=y))
@@ -114,8 +119,17 @@ def _finding(drawn: Sequence[_Whole]) -> str:
     across = sum(one.bar.holds_zero for one in drawn)
     rules = f"{len(drawn)} rule{'s' if len(drawn) > 1 else ''}"
     if across == len(drawn):
-        return f"The interval of {'each of ' if len(drawn) > 1 else ''}{rules} includes zero"
-    return f"The intervals of {across or 'none'} of {rules} include zero"
+        said = f"The interval of {'each of ' if len(drawn) > 1 else ''}{rules} includes zero"
+    else:
+        said = f"The intervals of {across or 'none'} of {rules} include zero"
+    bounded = [(one.row.rule, one.row.limits) for one in drawn if one.row.limits]
+    if len(bounded) == 1:
+        ((rule, limits),) = bounded
+        said += f"; that of {rule} is {'' if limits.kept else 'not '}{limits.words}"
+    elif bounded:
+        kept = sum(limits.kept for _, limits in bounded)
+        said += f"; {kept or 'none'} of {len(bounded)} keep{'s' * (kept == 1)} registered bounds"
+    return said
 
 
 def _caption(rows: Sequence[ForestRow], drawn: Sequence[_Whole], study: str, unit: str) -> str:
@@ -125,8 +139,13 @@ def _caption(rows: Sequence[ForestRow], drawn: Sequence[_Whole], study: str, uni
         of_these = ", ".join(one.row.rule for one in drawn if one.bar.made == made)
         said += f", {made}" + ("" if count == len(drawn) else f" ({of_these})")
     said += ". Solid line: zero."
-    if any(one.row.threshold is not None for one in drawn):
-        said += " Short upright ticks: registered thresholds."
+    if any(one.row.marked for one in drawn):
+        said += (
+            " Short upright ticks: registered thresholds, and bounds that a rule asks its interval to keep."
+        )
+    asked = [f"{one.row.rule} {one.row.limits.words}" for one in drawn if one.row.limits]
+    if asked:
+        said += f" Intervals are to lie: {'; '.join(asked)}."
     others = [row.rule for row in rows if row.mean is not None and row.bar and row.unit != unit]
     if others:
         said += f" In another unit, and not drawn: {listed(others)}."

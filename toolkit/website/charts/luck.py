@@ -150,17 +150,24 @@ def reward_table(
     all_or_none = sum(len(set(row)) == 1 for row in rewards)
     title = f"{all_or_none} of {len(rewards)} schedules decide every rollout alike"
     each = "; ".join(f"{entry['schedule']} {entry['label']}" for entry in sums)
-    said = (
-        f"{where}. Dark squares, marked 1, are rewards; light ones, marked 0, none. By row: {each}. {share}."
-    )
+    said = f"{where}. Squares marked 1 are rewards, those marked 0 none. By row: {each}. {share}."
     layers = alt.layer(square, mark).resolve_scale(color="independent") + names
     return draw(layers, title, said, CELL * len(rewards), subtitle=f"{where}. {share}")
 
 
 def _finding(shares: tuple[Luck, ...]) -> str:
     steps = sorted({share.step for share in shares})
-    parts = []
-    for step in dict.fromkeys((steps[0], steps[-1])):
-        of = [share.value for share in shares if share.step == step]
-        parts.append(f"{min(of):.2f} to {max(of):.2f} at step {step}")
-    return f"Luck share {', '.join(parts)}"
+    first, last = ([s.value for s in shares if s.step == step] for step in (steps[0], steps[-1]))
+    if len(steps) == 1:
+        return f"Luck share {_range(first)} in {len(first)} run{'s' * (len(first) > 1)} at step {steps[0]}"
+    earlier, later = f"{_range(first)} at step {steps[0]}", f"{_range(last)} at step {steps[-1]}"
+    if min(last) > max(first):
+        return f"Luck share higher in the end: {earlier}, {later}"
+    if max(last) < min(first):
+        return f"Luck share lower in the end: {earlier}, {later}"
+    return f"Luck share neither higher nor lower throughout in the end: {earlier}, {later}"
+
+
+def _range(values: list[float]) -> str:
+    low, high = f"{min(values):.2f}", f"{max(values):.2f}"
+    return low if low == high else f"{low} to {high}"

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 COARSE = 0.05  # below it, ticks lie closer than two digits can tell apart
 LABEL = 40
+MINUS = "\u2212"
 
 
 @dataclass(frozen=True)
@@ -33,12 +34,47 @@ class Bar:
     @property
     def words(self) -> str:
         """The interval in words."""
-        return f"{float(100 * self.level):g}% interval [{float(self.low):+.4f}, {float(self.high):+.4f}]"
+        return f"{self.name} [{signed(self.low)}, {signed(self.high)}]"
+
+    @property
+    def name(self) -> str:
+        """What it is called: by its level."""
+        return f"{float(100 * self.level):g}% interval"
 
     @property
     def holds_zero(self) -> bool:
         """Whether zero lies in it."""
         return self.low <= 0 <= self.high
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The bounds that a rule asks its interval to keep.
+
+    Args:
+        lower: the interval is to lie above it; None where it has no such bound.
+        upper: the interval is to lie below it; None where it has no such bound.
+        kept: whether it does, by the rule's own criteria.
+    """
+
+    lower: Fraction | None
+    upper: Fraction | None
+    kept: bool
+
+    @property
+    def places(self) -> tuple[Fraction, ...]:
+        """The bounds, upwards."""
+        return tuple(bound for bound in (self.lower, self.upper) if bound is not None)
+
+    @property
+    def words(self) -> str:
+        """Where the interval is to lie."""
+        if self.lower is None or self.upper is None:
+            side, bound = ("below", self.upper) if self.lower is None else ("above", self.lower)
+            return f"{side} {'zero' if not bound else plain(bound)}"
+        if self.lower == -self.upper:
+            return f"inside ±{plain(self.upper)}"
+        return f"inside [{plain(self.lower)}, {plain(self.upper)}]"
 
 
 def vertical(at: float, colour: str = INK, dash: Sequence[int] = (1, 0)) -> Any:
@@ -49,9 +85,20 @@ def vertical(at: float, colour: str = INK, dash: Sequence[int] = (1, 0)) -> Any:
     return mark.encode(x="at:Q")
 
 
-def digits(values: Sequence[float], *, signed: bool = True) -> str:
-    """Return the format of an axis over some values."""
-    return ("+" if signed else "") + (".2f" if max(map(abs, values)) >= COARSE else ".3f")
+def signs(values: Sequence[float]) -> str:
+    """Return the expression of an axis's labels over some values: with their signs; zero has none."""
+    form = "+.2f" if max(map(abs, values)) >= COARSE else "+.3f"
+    return f"abs(datum.value) < 1e-9 ? '0' : format(datum.value, '{form}')"
+
+
+def signed(value: Fraction | float, form: str = ".4f") -> str:
+    """Return a number with its sign, and the minus that axes write; zero has no sign."""
+    return "0" if value == 0 else f"{float(value):+{form}}".replace("-", MINUS)
+
+
+def plain(value: Fraction | float, form: str = "g") -> str:
+    """Return a number with the minus that axes write."""
+    return f"{float(value):{form}}".replace("-", MINUS)
 
 
 def apart(places: Sequence[float], gap: float) -> list[float]:
@@ -73,6 +120,20 @@ def apart(places: Sequence[float], gap: float) -> list[float]:
     for middle, held in clusters:
         for k, i in enumerate(held):
             moved[i] = middle + gap * (k - (len(held) - 1) / 2)
+    return moved
+
+
+def held(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+    """Return places for labels as `apart` does, moved up and down so that they stay between two ends.
+
+    Where there is no room for all of them, they go beyond the lower end.
+    """
+    moved = apart(places, gap)
+    order = sorted(range(len(places)), key=lambda i: moved[i])
+    for k, i in enumerate(order):
+        moved[i] = max(moved[i], low + k * gap)
+    for k, i in enumerate(reversed(order)):
+        moved[i] = min(moved[i], high - k * gap)
     return moved
 
 

@@ -1,4 +1,4 @@
-"""The members of a series, a dot each, with their intervals; a ratio against one."""
+"""The members of a series, a dot each, with their intervals, and what they are compared with."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from toolkit.website.charts.drawing import WIDTH, Chart, draw, drawn_once
-from toolkit.website.charts.marks import capital, short, vertical
-from toolkit.website.charts.theme import ACCENT, FAINT, INK
+from toolkit.website.charts.marks import capital, plain, short, vertical
+from toolkit.website.charts.theme import ACCENT, FAINT, INK, LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 ROW = 26
 RATIO = "ratio"
+ROOM = " "
+LABELS = "datum.value === 0 ? '0' : format(datum.value, '.2f')"
+EACH, REST, LAST = "each", "rest", "last"
+SIDES = {">": "above", "<": "below", ">=": "at or above", "<=": "at or below", "=": "equal to"}
 
 
 @dataclass(frozen=True)
@@ -38,17 +42,56 @@ class Dot:
         return f"{self.value:.3f}{ends}"
 
 
+@dataclass(frozen=True)
+class Measured:
+    """What is measured.
+
+    Args:
+        title: in words.
+        member: what its members are: `checkpoint`, `run`.
+        unit: their unit; a `ratio` is drawn against one.
+        figure: what their register calls it.
+    """
+
+    title: str
+    member: str
+    unit: str
+    figure: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What a criterion compares members with.
+
+    Args:
+        scope: which members: `each`, the `rest` after the first, the `last`.
+        sign: how.
+        bound: with what value.
+        base: the first member's name, where it is with the first member; else None.
+        held: of how many it is true.
+        of: how many are compared.
+    """
+
+    scope: str
+    sign: str
+    bound: float
+    base: str | None
+    held: int
+    of: int
+
+
 @drawn_once
-def members(title: str, member: str, unit: str, dots: tuple[Dot, ...], interval: str) -> Chart | None:
+def members(
+    what: Measured, dots: tuple[Dot, ...], interval: str, compared: tuple[Comparison, ...] = ()
+) -> Chart | None:
     """Draw the members of a series.
 
     Args:
-        title: what is measured.
-        member: what they are: `checkpoint`, `run`.
-        unit: their unit; a `ratio` is drawn against one.
+        what: what is measured.
         dots: the members.
         interval: of what level the intervals are, where they come from, and what was resampled; or why there
             are none.
+        compared: what a rule compares them with.
     """
     import altair as alt
 
@@ -58,35 +101,62 @@ def members(title: str, member: str, unit: str, dots: tuple[Dot, ...], interval:
         {"member": d.name, "value": d.value, "low": d.low, "high": d.high, "label": d.words} for d in dots
     ]
     order = [dot.name for dot in dots]
+    bases = {one.bound: one.base for one in compared if one.base is not None}
+    if bases:
+        order.insert(0, ROOM)  # an empty row, where the dotted line has its name
     labels = alt.Axis(ticks=False, domain=False, grid=False, labelLimit=240)
-    y = alt.Y("member:N", sort=order, title=None, axis=labels)
-    x = alt.X("value:Q", title=unit, scale=alt.Scale(zero=True), axis=alt.Axis(format=".2f", tickCount=6))
+    y = alt.Y("member:N", sort=order, title=None, axis=labels, scale=alt.Scale(domain=order))
+    x = alt.X(
+        "value:Q", title=what.unit, scale=alt.Scale(zero=True), axis=alt.Axis(labelExpr=LABELS, tickCount=6)
+    )
     base = alt.Chart(alt.Data(values=values)).encode(y=y, tooltip=["member:N", "label:N"])
-    layers = [vertical(1, INK, (5, 4))] if unit == RATIO else []
+    layers = [vertical(1, INK, (5, 4))] if what.unit == RATIO else []
+    layers += [vertical(bound, LIMIT, (5, 4)) for bound in _bounds(what, compared)]
+    for bound, name in bases.items():
+        named = [{"at": bound, "row": ROOM, "label": f"{short(name or '')} {bound:.3f}"}]
+        text = alt.Chart(alt.Data(values=named)).mark_text(align="right", dx=-5, color=INK)
+        layers += [vertical(bound, INK, (2, 3)), text.encode(x="at:Q", y=alt.Y("row:N"), text="label:N")]
     spans = [value for value in values if value["low"] is not None]
     if spans:
         span = alt.Chart(alt.Data(values=spans)).mark_rule(strokeWidth=4, color=ACCENT, opacity=0.45)
         layers.append(span.encode(y=y, x=alt.X("low:Q"), x2="high:Q"))
-    elif unit == RATIO:
+    elif what.unit == RATIO:
         layers.append(base.mark_rule(color=FAINT).encode(x=x, x2=alt.datum(1)))
     layers.append(base.mark_circle(size=90, color=ACCENT, opacity=1).encode(x=x))
     layers.append(base.mark_text(align="left", dx=10).encode(x=alt.value(WIDTH), text="label:N"))
-    said = f"{title}. " + "; ".join(f"{dot.name} {dot.words}" for dot in dots) + f". {capital(interval)}."
-    if unit == RATIO:
+    said = (
+        f"{what.title}. " + "; ".join(f"{dot.name} {dot.words}" for dot in dots) + f". {capital(interval)}."
+    )
+    if what.unit == RATIO:
         said += " Dashed line: 1, where both sides are equal."
-    shown = short(title, 160)
-    return draw(alt.layer(*layers), finding(member, unit, dots), said, ROW * len(order) + 10, subtitle=shown)
+    for bound in _bounds(what, compared):
+        said += f" Dashed line in colour: {plain(bound)}, with which the rule compares."
+    for bound, name in bases.items():
+        said += f" Dotted line: {name}, the first, {bound:.3f}, with which the rule compares later ones."
+    height = ROW * len(order) + 10
+    return draw(
+        alt.layer(*layers), finding(what, dots, compared), said, height, subtitle=short(what.title, 160)
+    )
 
 
-def finding(member: str, unit: str, dots: Sequence[Dot]) -> str:
-    """Return what the members show, in words made from them."""
-    values, many = [dot.value for dot in dots], f"{member}s" if len(dots) > 1 else member
-    if unit != RATIO:
-        low, high = min(values), max(values)
-        where = f"{low:.3f}" if f"{low:.3f}" == f"{high:.3f}" else f"{low:.3f} to {high:.3f}"
-        return f"{where} over {len(dots)} {many}"
-    below = sum(value < 1 for value in values)
-    if below in (0, len(dots)):
+def finding(what: Measured, dots: Sequence[Dot], compared: Sequence[Comparison] = ()) -> str:
+    """Return what the members show beside what they are compared with, in words made from them."""
+    values, many = [dot.value for dot in dots], f"{what.member}s" if len(dots) > 1 else what.member
+    low, high = f"{min(values):.3f}", f"{max(values):.3f}"
+    where = low if low == high else f"{low} to {high}"
+    if what.unit != RATIO:
+        figure = short(what.figure)
+        if not compared:
+            return capital(f"{figure} {where} over {len(dots)} {many}")
+        every = "all " if len(dots) > 1 and all(one.held == len(dots) for one in compared) else ""
+        said = _all_compared([one for one in compared if one.scope != EACH], what.member)
+        numbers = [_number(one) for one in compared if one.scope == EACH]
+        whole = capital(f"{figure} {where} in {every}{len(dots)} {many}")
+        return ", ".join((whole, *numbers)) + (f"; {said}" if said else "")
+    if compared:
+        said = capital(_all_compared(compared, what.member))
+        said += f", {where}" if len(dots) > 1 and all(one.base is None for one in compared) else ""
+    elif (below := sum(value < 1 for value in values)) in (0, len(dots)):
         side = "below" if below else "not below"
         said = f"{'All ' if len(dots) > 1 else ''}{len(dots)} {many} {side} 1"
         said += f", {min(values):.3f} to {max(values):.3f}" if len(dots) > 1 else ""
@@ -98,3 +168,39 @@ def finding(member: str, unit: str, dots: Sequence[Dot]) -> str:
         many = "s reach" if across > 1 else " reaches"
         said += f"; {across or 'no'} interval{many} 1"
     return said
+
+
+def _bounds(what: Measured, compared: Sequence[Comparison]) -> list[float]:
+    """Return the numbers that are compared with and have no line yet."""
+    has_one = [1.0] if what.unit == RATIO else []
+    bounds = dict.fromkeys(one.bound for one in compared if one.base is None)
+    return [bound for bound in bounds if bound not in has_one]
+
+
+def _number(one: Comparison) -> str:
+    """Return of how many members it is true that they lie on their side of a number."""
+    side = f"{SIDES[one.sign]} {plain(one.bound)}"
+    return side if one.held == one.of else f"{one.held or 'none'} of them {side}"
+
+
+def _all_compared(compared: Sequence[Comparison], member: str) -> str:
+    """Return of which members comparisons are true; the first member is told once."""
+    told: list[str] = []
+    bases: set[str | None] = set()
+    for one in compared:
+        told.append(_compared(one, member, new=one.base not in bases))
+        bases.add(one.base)
+    return "; ".join(told)
+
+
+def _compared(one: Comparison, member: str, *, new: bool) -> str:
+    """Return of which members a comparison is true."""
+    first = f"the first ({one.base}, {one.bound:.3f})" if new else "it"
+    side = f"{SIDES[one.sign]} {plain(one.bound) if one.base is None else first}"
+    if one.scope == LAST:
+        return f"the last {member} {'is ' if one.held else 'is not '}{side}"
+    later = "later " if one.scope == REST else ""
+    many = f"{later}{member}{'s' if one.of > 1 else ''}"
+    if one.held == one.of:
+        return f"{'all ' if one.of > 1 else ''}{one.of} {many} {side}"
+    return f"{one.held or 'none'} of {one.of} {many} {side}"

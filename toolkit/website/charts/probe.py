@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
-from toolkit.website.charts.drawing import WIDTH, Chart, draw, drawn_once
+from toolkit.website.charts.drawing import HALF, WIDTH, Chart, draw, drawn_once
 from toolkit.website.charts.marks import apart, capital, short
 from toolkit.website.charts.theme import ACCENT, INK, OTHERS
 
@@ -44,7 +44,7 @@ class Ratio:
 
 
 @drawn_once
-def ratios(what: str, points: tuple[Ratio, ...], interval: str) -> Chart | None:
+def ratios(what: str, points: tuple[Ratio, ...], interval: str, *, beside: bool = False) -> Chart | None:
     """Draw a ratio along training against one, a colour a trajectory.
 
     Args:
@@ -52,11 +52,13 @@ def ratios(what: str, points: tuple[Ratio, ...], interval: str) -> Chart | None:
         points: the ratios.
         interval: of what level the intervals are, where they come from, and what was resampled; or why there
             are none.
+        beside: it stands beside another drawing, and has half the room.
     """
     import altair as alt
 
     if not points:
         return None
+    width = HALF if beside else WIDTH
     trajectories = list(dict.fromkeys(point.trajectory for point in points))
     colour_of = dict(zip(trajectories, cycle(OTHERS), strict=False))
     steps = sorted({point.step for point in points})
@@ -88,8 +90,9 @@ def ratios(what: str, points: tuple[Ratio, ...], interval: str) -> Chart | None:
         span = alt.Chart(alt.Data(values=spans)).mark_rule(strokeWidth=3, opacity=0.5)
         layers.append(span.encode(x=x, color=colour, y=alt.Y("low:Q", scale=scale), y2="high:Q"))
     layers.append(base.mark_circle(size=60, opacity=1).encode(y=y))
-    layers += _names(points, steps, top, scale, colour)
-    return draw(alt.layer(*layers), _finding(points), _caption(what, points, interval), HEIGHT, subtitle=what)
+    layers += _names(points, steps, top, scale, colour, width=width)
+    said = _caption(what, points, interval)
+    return draw(alt.layer(*layers), _finding(points), said, HEIGHT, subtitle=what, width=width)
 
 
 @drawn_once
@@ -146,7 +149,9 @@ def _places(points: Sequence[Ratio], steps: Sequence[int]) -> list[float]:
     return places
 
 
-def _names(points: Sequence[Ratio], steps: Sequence[int], top: float, scale: Any, colour: Any) -> list[Any]:
+def _names(
+    points: Sequence[Ratio], steps: Sequence[int], top: float, scale: Any, colour: Any, *, width: int
+) -> list[Any]:
     """Return the name of every trajectory where it ends: beside the drawing, or above its last point."""
     import altair as alt
 
@@ -170,7 +175,7 @@ def _names(points: Sequence[Ratio], steps: Sequence[int], top: float, scale: Any
     y = alt.Y("place:Q", scale=scale)
     right = alt.Chart(alt.Data(values=beside)).mark_text(align="left", dx=8, fontWeight="bold")
     over = alt.Chart(alt.Data(values=above)).mark_text(dy=-10, fontWeight="bold")
-    layers = [right.encode(x=alt.value(WIDTH), y=y, text="name:N", color=colour)]
+    layers = [right.encode(x=alt.value(width), y=y, text="name:N", color=colour)]
     return [*layers, over.encode(x="at:Q", y=y, text="name:N", color=colour)] if above else layers
 
 

@@ -26,6 +26,9 @@ GRID = "#e5e8ec"
 PAPER = "#ffffff"
 ACCENT = "#0072b2"
 LIMIT = "#d55e00"
+# The two sides of the exact condition: neither is an arm, so neither has an arm's colour.
+LEFT = "#009e73"
+RIGHT = "#cc79a7"
 
 
 def colours(arms: Iterable[str]) -> dict[str, str]:

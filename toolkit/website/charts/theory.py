@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from toolkit.website.charts.drawing import Chart, draw, drawn_once
-from toolkit.website.charts.theme import ACCENT, ARM_COLOURS, INK, LIMIT
+from toolkit.website.charts.theme import ARM_COLOURS, INK, LEFT, RIGHT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -152,7 +152,7 @@ def _sides(points: Sequence[tuple[float, float, float]]) -> list[Line]:
     """Return the lines of both sides of the condition, named at their highest points."""
     lines = []
     for i, (name, colour) in enumerate(
-        (("L, size of the clean gradient", LIMIT), ("R, score spread", ACCENT)), 1
+        (("L, size of the clean gradient", LEFT), ("R, score spread", RIGHT)), 1
     ):
         line = tuple((float(p[0]), p[i]) for p in points)
         top = max(line, key=lambda point: point[1])

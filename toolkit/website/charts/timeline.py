@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime, time
 from typing import TYPE_CHECKING, Any
 
 from toolkit.website.charts.drawing import WIDTH, Chart, draw, drawn_once
@@ -48,9 +48,13 @@ def timeline(marks: tuple[Mark, ...], frozen: str, title: str, caption: str) -> 
         axis=alt.Axis(ticks=False, domain=False, labelLimit=200, grid=True, offset=14),
     )
     values = [
-        {"lane": lane, "at": at, "until": until or at, "what": what} for lane, _, at, until, what in marks
+        {"lane": lane, "at": at, "until": until or at, "said": _said(at, until, what)}
+        for lane, _, at, until, what in marks
     ]
-    base = alt.Chart(alt.Data(values=values)).encode(x=x, y=y, tooltip=["what:N", "at:N"])
+    # Each mark says in words when it was: left to itself, the drawing names ends by the machine's own clock.
+    base = alt.Chart(alt.Data(values=values)).encode(
+        x=x, y=y, tooltip=alt.Tooltip("said:N", title="UTC"), description="said:N"
+    )
     rule = alt.Chart(alt.Data(values=[{"at": frozen, "label": "frozen by"}])).encode(x=x)
     layers = [
         rule.mark_rule(color=LIMIT, strokeDash=[5, 4]),
@@ -62,6 +66,16 @@ def timeline(marks: tuple[Mark, ...], frozen: str, title: str, caption: str) -> 
         *_labels(marks, x, y),
     ]
     return draw(alt.layer(*layers), title, caption, LANE * len(lanes) + 10)
+
+
+def _said(at: str, until: str, what: str) -> str:
+    return f"{_utc(at)}{f' to {_utc(until)}' if until else ''}: {what}"
+
+
+def _utc(text: str) -> str:
+    """Return a moment in UTC; midnight, which stands for a day, as the day."""
+    at = datetime.fromisoformat(text).astimezone(UTC)
+    return f"{at:%Y-%m-%d}" if at.time() == time() else f"{at:%Y-%m-%d %H:%M:%S}"
 
 
 def _labels(marks: Sequence[Mark], x: Any, y: Any) -> list[Any]:

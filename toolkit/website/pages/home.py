@@ -48,4 +48,4 @@ def _hypotheses(case: Case) -> Iterator[ForestRow]:
     """Yield what the hypotheses estimate; predictions restate the same estimates."""
     for decision in case.engine.decide_all():
         if decision.kind == "hypothesis":
-            yield forest_row(decision)
+            yield forest_row(case, decision)

@@ -17,17 +17,17 @@ from toolkit.website.paper import FILE
 from toolkit.website.views import decision_view
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from toolkit.decisions.case import Case
     from toolkit.registers.query import Answer
-    from toolkit.website.charts.drawing import Chart
     from toolkit.website.material import Material
     from toolkit.website.paper import Item, Paper, Part
 
     Ask = Callable[[str], Answer]
 
 NAME = "paper.html"
+NO_INTERVALS = "no intervals, as in the paper; the page of the probe has those that can be had"
 
 
 def pages(material: Material) -> Iterator[Page]:
@@ -58,7 +58,7 @@ def _item(paper: Paper, item: Item, asks: Sequence[tuple[Case, Ask]]) -> dict[st
             {
                 "title": part.title,
                 "query": part.query,
-                "answers": [_answer(paper, case, ask, item, part) for case, ask in asks],
+                "answers": _answers(paper, asks, item, part),
             }
             for part in item.parts
         ],
@@ -75,6 +75,27 @@ def _outcomes(case: Case, item: Item) -> dict[str, Any]:
         "decisions": [{**d, "page": rule_page(case.study.name, d["rule"])} for d in decisions],
         "lacks": [rule for rule in item.rules if rule not in held],
     }
+
+
+def _answers(paper: Paper, asks: Sequence[tuple[Case, Ask]], item: Item, part: Part) -> list[dict[str, Any]]:
+    """Return what every study answers, with drawings that stand side by side over the same range."""
+    found = [_answer(paper, case, ask, item, part) for case, ask in asks]
+    if part.draw == "curves":
+        curves = [_points(answer["rows"]) for answer in found]
+        rates = [point.success for points in curves for point in points]
+        within = (min(rates), max(rates)) if rates else None
+        for answer, points in zip(found, curves, strict=True):
+            what = _what(answer, item, part)
+            answer["chart"] = learning_curves(points, what, "successes / episodes", within=within)
+    elif part.draw == "ratios":
+        for answer in found:
+            dots = tuple(Ratio(str(t), int(s), round(float(v), 4), None, None) for t, s, v in answer["rows"])
+            answer["chart"] = ratios(_what(answer, item, part), dots, NO_INTERVALS, beside=True)
+    return found
+
+
+def _what(answer: dict[str, Any], item: Item, part: Part) -> str:
+    return f"{answer['study']}: {part.title or item.caption}"
 
 
 def _answer(paper: Paper, case: Case, ask: Ask, item: Item, part: Part) -> dict[str, Any]:
@@ -100,25 +121,12 @@ def _answer(paper: Paper, case: Case, ask: Ask, item: Item, part: Part) -> dict[
         return {**found, "lacks": "its registers lack columns that the paper's study has"}
     if not answer.rows:
         return {**found, "lacks": part.none}
-    chart = _drawn(item, part, case, answer)
-    return {**found, "columns": answer.columns, "rows": answer.rows, "chart": chart}
+    return {**found, "columns": answer.columns, "rows": answer.rows}
 
 
-def _drawn(item: Item, part: Part, case: Case, answer: Answer) -> Chart | None:
-    what = f"{case.study.name}: {part.title or item.caption}"
-    if part.draw == "curves":
-        return learning_curves(_points(answer), what, "successes / episodes")
-    if part.draw == "ratios":
-        points = tuple(Ratio(str(t), int(s), round(float(v), 4), None, None) for t, s, v in answer.rows)
-        return ratios(
-            what, points, "no intervals, as in the paper; the page of the probe has those that can be had"
-        )
-    return None
-
-
-def _points(answer: Answer) -> tuple[CurvePoint, ...]:
+def _points(answered: Iterable[Sequence[Any]]) -> tuple[CurvePoint, ...]:
     """Return curves from rows of arm, seed, step, successes and episodes; an arm's mean follows its seeds."""
-    rows = sorted(answer.rows)
+    rows = sorted(tuple(row) for row in answered)
     points = [CurvePoint(arm, f"seed {seed}", step, Fraction(k, n)) for arm, seed, step, k, n in rows]
     seeds = {arm: {row[1] for row in rows if row[0] == arm} for arm in dict.fromkeys(row[0] for row in rows)}
     ordered = sorted(points, key=lambda p: (p.arm, p.step))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from toolkit.decisions.kinds import names_in
 from toolkit.decisions.provenance import rows_query
 from toolkit.registers.query import Answer, asking
 from toolkit.website.drawings import rule_charts
@@ -61,12 +62,18 @@ def _rule_page(case: Case, decision: Decision, ask: Ask, figures: Iterable[Row])
     endpoints = [case.book.endpoints[name] for name in decision.endpoints]
     amendments = {amendment.id: amendment for amendment in case.registration.amendments}
     change = case.book.changes.get(decision.rule)
-    secondary = zip(decision.secondary, decision_view(decision)["secondary"], strict=True)
+    view = decision_view(decision)
+    secondary = zip(decision.secondary, view["secondary"], strict=True)
+    for shown, criterion in zip(view["criteria"], case.book.rule(decision.rule).criteria, strict=True):
+        named = [name for name in names_in(criterion.expression) if name in case.book.rules]
+        shown["rules"] = [{"rule": name, "verdict": case.engine.decide(name).verdict} for name in named]
     return {
-        "d": decision_view(decision),
+        "d": view,
         "rule": case.book.rule(decision.rule),
         "estimate_title": decision.estimate.title if decision.estimate else "",
-        "secondary": [{"title": estimate.title, **document} for estimate, document in secondary],
+        "secondary": [
+            {"title": estimate.title, "unit": estimate.unit, **document} for estimate, document in secondary
+        ],
         "charts": rule_charts(case, decision, figures),
         "seeds": [(e, rows) for e in endpoints if (rows := seed_rows(case, e))],
         "endpoints": [_rows(case, endpoint, ask) for endpoint in endpoints],

@@ -12,7 +12,8 @@ from urllib.parse import urlencode
 from toolkit.decisions.plan import place_of
 from toolkit.registers.vocabulary import PHASES
 from toolkit.website.charts.run import success_by_step
-from toolkit.website.page import Page, counts_of, rule_page, run_page, slug
+from toolkit.website.examples import quoted
+from toolkit.website.page import Page, counts_of, rule_page, run_page
 from toolkit.website.prose import moment
 from toolkit.website.registers import carried
 from toolkit.website.trajectories import runs_of_trajectories
@@ -186,8 +187,7 @@ def _context(case: Case, tables: Tables, run: Row) -> dict[str, Any]:
         "is_carried": shown_here,
         "source": {"study": study.name, "path": file, "run": name} if shown_here else None,
         "can_replay": run.get(SPECIFIED) is not None and study.has("checkpoints") and file is not None,
-        "quoted": name if slug(name) == name else f"'{name}'",
-        "sql_literal": name.replace("'", "''"),
+        "episodes_query": f"SELECT * FROM episodes WHERE run_id = {quoted(name)}",
     }
 
 

@@ -24,7 +24,7 @@ export interface Choice {
 type Pause = (done: number) => Promise<void>;
 
 // Beyond this many standard errors, chance is no explanation of a difference (once in 16,000 times).
-const ERRORS = 4;
+export const ERRORS = 4;
 
 /** The intervals of a page, by name. */
 export async function intervalsOf(

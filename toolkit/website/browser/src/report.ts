@@ -3,7 +3,7 @@
 import { restsOnChance, truthWord } from "./agreement";
 import { type Document, named, readValue } from "./evidence";
 import { Fraction } from "./fraction";
-import { type Interval, agree, apart, asRecorded } from "./interval";
+import { ERRORS, type Interval, agree, apart, asRecorded } from "./interval";
 import { make } from "./page";
 import { Missing, Series, type Value } from "./value";
 import type { Reached } from "./workbench";
@@ -104,7 +104,8 @@ function intervals(document: Document, reached: Reached): Node[] {
   const unit = Object.values(document.intervals)[0]?.made ?? "";
   const note = made?.from
     ? `Registered: ${unit}. Drawn here: ${made.from.resamples.toLocaleString("en")} resamples from seed ${made.from.seed}, ` +
-      "with another random generator than the recorded ones: the ends agree within their Monte Carlo errors (behind ±), not to the last digit."
+      "with another random generator than the recorded ones, so that the ends cannot be the same to the last digit. " +
+      `Behind ± stands the Monte Carlo standard error of an end; ends agree if they lie at most ${ERRORS} such errors of their difference apart.`
     : `Registered: ${unit}.`;
   return [
     make("h3", { text: "Intervals" }),
