@@ -120,17 +120,6 @@ def test_an_arm_that_did_not_run_says_so(some: Case) -> None:
     assert {row.value for row in rows} == {None}
 
 
-def test_a_hostile_run_stays_one_word_of_every_command(monkeypatch: pytest.MonkeyPatch, forged: Case) -> None:
-    page = pages_of(monkeypatch, Material((forged,)), run)[run_page("rows", HOSTILE)]
-    commands = [html.unescape(text) for text in re.findall(r'<pre class="command"><code>(.*?)</code>', page)]
-    assert commands
-    for command in commands:
-        shell = ["bash", "-c", f"toolkit() {{ printf '%s\\0' \"$@\"; }}\n{command}"]
-        said = subprocess.run(shell, capture_output=True, text=True, check=True)
-        assert said.stderr == ""
-        assert any(HOSTILE in one.replace("''", "'") for one in said.stdout.split("\0"))
-
-
 def test_a_run_that_the_probe_followed_is_read_by_the_probes_rules(
     monkeypatch: pytest.MonkeyPatch, case: Case
 ) -> None:
@@ -184,3 +173,14 @@ def test_an_endpoint_that_names_no_whole_set_leads_to_all_counts(case: Case) -> 
 
 def test_a_set_of_any_name_has_a_plain_id() -> None:
     assert counts_of("final", "test", 'x" onclick="y').startswith("counts-x-")
+
+
+def test_a_hostile_run_stays_one_word_of_every_command(monkeypatch: pytest.MonkeyPatch, forged: Case) -> None:
+    page = pages_of(monkeypatch, Material((forged,)), run)[run_page("rows", HOSTILE)]
+    commands = [html.unescape(text) for text in re.findall(r'<pre class="command"><code>(.*?)</code>', page)]
+    assert commands
+    for command in commands:
+        shell = ["bash", "-c", f"toolkit() {{ printf '%s\\0' \"$@\"; }}\n{command}"]
+        said = subprocess.run(shell, capture_output=True, text=True, check=True)
+        assert said.stderr == ""
+        assert any(HOSTILE in one.replace("''", "'") for one in said.stdout.split("\0"))
