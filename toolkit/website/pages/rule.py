@@ -13,10 +13,8 @@ from toolkit.website.drawings import rule_charts
 from toolkit.website.evidence import evidence_of
 from toolkit.website.formulas import formula
 from toolkit.website.glossary import glossary
-from toolkit.website.glossary import glossary
 from toolkit.website.page import Page, rule_page
 from toolkit.website.seeds import seed_rows
-from toolkit.website.siblings import of_rule
 from toolkit.website.siblings import of_rule
 from toolkit.website.views import decision_view
 
@@ -53,8 +51,6 @@ def pages(material: Material) -> Iterator[Page]:
                         "rows_sha256": case.study.manifest.logical_sha256,
                         "is_summary": case.study.is_summary,
                         "rules": rules,
-                        "same_elsewhere": of_rule(material, case, decision.rule),
-                        "terms": glossary(case, decision),
                         "has_episodes": case.study.has("episodes"),
                         **_rule_page(case, decision, ask, material.probe_figures.get(case.study.name, ())),
                     },
