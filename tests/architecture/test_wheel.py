@@ -67,7 +67,7 @@ def test_an_installed_package_decides_from_an_empty_folder_and_leaves_itself_alo
     wheel: Path, tmp_path: Path
 ) -> None:
     with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(tmp_path / "site-packages")
+        archive.extractall(tmp_path / "site-packages")  # noqa: S202 - a zip of our own making
     (tmp_path / "empty").mkdir()
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site-packages")}
     environment.pop("TOOLKIT_HOME", None)
