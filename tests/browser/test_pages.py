@@ -6,8 +6,6 @@ import gzip
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-import pytest
-
 from tests.browser.site import DRAWN, Served, Watch
 from toolkit.website.budgets import HOME_WITH_SCRIPTS, HOME_WITHOUT_SCRIPTS, LARGEST_PAGE
 
@@ -26,34 +24,26 @@ READ = """() => ({
 })"""
 
 
-@pytest.fixture(scope="module")
-def seen(chromium: object, site: Served) -> tuple[list[str], dict[str, dict[str, list[str]]]]:
-    """Load every page once, and return what went wrong and what every page refers to."""
+def test_every_page_loads_without_a_word_of_complaint_and_asks_nobody_else(
+    open_page: OpenPage, site: Served, watch: Watch
+) -> None:
     # So low that no chart comes into view: what scripts draw is another test's, and takes its time.
-    page = chromium.new_page(viewport={"width": 1280, "height": 90})  # type: ignore[attr-defined]
-    watch = Watch(site.address).on(page)
-    read = {}
+    page = open_page(height=90)
+    watch.on(page)
     for name in site.names:
         page.goto(site.url(name), wait_until="load")
-        read[name] = page.evaluate(READ)
-    page.close()
-    return watch.wrong, read
-
-
-def test_every_page_loads_without_a_word_of_complaint_and_asks_nobody_else(
-    seen: tuple[list[str], object], site: Served
-) -> None:
     assert len(site.names) > 40
-    assert seen[0] == []
+    assert watch.wrong == []
 
 
-def test_every_link_leads_to_a_file_and_every_fragment_to_an_id(
-    seen: tuple[object, dict[str, dict[str, list[str]]]], site: Served
-) -> None:
-    _, read = seen
-    broken = set()
-    for name, page in read.items():
-        for link in page["links"]:
+def test_every_link_leads_to_a_file_and_every_fragment_to_an_id(open_page: OpenPage, site: Served) -> None:
+    """As a browser reads them, on the largest page of each kind; `toolkit site check` follows all."""
+    page, read, broken = open_page(height=90), {}, set()
+    for name in site.kinds().values():
+        page.goto(site.url(name))
+        read[name] = page.evaluate(READ)
+    for name, found in read.items():
+        for link in found["links"]:
             if link.startswith("data:"):
                 continue
             place, _, fragment = link.removeprefix(site.address).partition("#")
