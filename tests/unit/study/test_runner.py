@@ -139,7 +139,13 @@ def test_a_killed_runner_leaves_no_process(tmp_path: Path) -> None:
 def test_an_interrupt_at_the_keyboard_ends_all_processes_and_loses_nothing(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.unit.study.play_in_a_folder", str(tmp_path), MANY, "2"]
     with subprocess.Popen(
-        command, cwd=CHECKOUT, stderr=subprocess.PIPE, text=True, start_new_session=True
+        command,
+        cwd=CHECKOUT,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        # Tests that a shell runs in the background ignore interrupts, and so would what they start.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - no threads here
     ) as runner:
         while not files(tmp_path, "segment-000") and runner.poll() is None:
             time.sleep(0.005)
