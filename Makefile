@@ -31,7 +31,7 @@ check: $(VENV)/.develop
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
-	@$(BIN)/python -m pytest --quiet tests/architecture
+	@$(BIN)/python -m pytest --quiet --numprocesses 2 tests/architecture
 
 bench: $(VENV)/.bench
 	@$(BIN)/python -m tests.benchmarks
