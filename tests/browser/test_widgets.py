@@ -120,7 +120,7 @@ def test_a_query_that_is_none_is_answered_in_words(open_page: OpenPage, site: Se
 def test_any_events_draw_is_the_command_lines(open_page: OpenPage, site: Served) -> None:
     holder = next((name for name in site.names if b'id="draw"' in (site.folder / name).read_bytes()), None)
     if holder is None:
-        pytest.skip("no page of the site has the draw box")
+        pytest.fail("no page of the site has the draw box")
     page = open_page()
     page.goto(site.url(holder))
     for name, value in (("seed", "18446744073709551615"), ("resource", 'O-"7"\u202e'), ("repeat", "3")):
