@@ -1,1 +1,1 @@
-"""The static site: it renders decisions and register rows, and computes nothing."""
+"""The static site: it renders decisions and register rows, and decides nothing."""
