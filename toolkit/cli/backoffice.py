@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import toolkit
 from toolkit.cli.output import console, json_option, print_json
 from toolkit.noise.regimes import REGIMES
 from toolkit.seeds import LIMIT
@@ -90,9 +91,11 @@ def mcp(*, task_id: str, regime: str, schedule: int, record: Path | None, as_jso
 
 
 def _document(form: str) -> Any:
-    from toolkit.serving.schemas import json_schemas, openai_tools, openapi_document
+    from toolkit.backoffice.schemas import json_schemas, openai_tools, openapi_document
 
-    return {"openai": openai_tools, "json-schema": json_schemas, "openapi": openapi_document}[form]()
+    if form == "openapi":
+        return openapi_document(toolkit.__version__)
+    return {"openai": openai_tools, "json-schema": json_schemas}[form]()
 
 
 def _print_tools() -> None:

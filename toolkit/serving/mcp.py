@@ -19,10 +19,10 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import toolkit
+from toolkit.backoffice.schemas import json_schema
 from toolkit.backoffice.tools import TOOLS
 from toolkit.errors import IncompleteError
 from toolkit.files import write_text
-from toolkit.serving.schemas import json_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import toolkit
+from toolkit.backoffice.schemas import json_schemas, openai_tools, openapi_document
 from toolkit.backoffice.tools import TOOLS
-from toolkit.serving.schemas import json_schemas, openai_tools, openapi_document
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +27,11 @@ SERVE = ("backoffice", "mcp", "--task", "validation:0")
 @pytest.mark.parametrize("flag", [(), ("--json",)], ids=["plain", "json"])
 @pytest.mark.parametrize(
     ("form", "build"),
-    [("openai", openai_tools), ("json-schema", json_schemas), ("openapi", openapi_document)],
+    [
+        ("openai", openai_tools),
+        ("json-schema", json_schemas),
+        ("openapi", lambda: openapi_document(toolkit.__version__)),
+    ],
 )
 def test_schema_prints_a_document(
     toolkit: Callable[..., Result], form: str, build: Callable[[], object], flag: tuple[str, ...]

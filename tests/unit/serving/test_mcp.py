@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.conftest import CHECKOUT, run
+from toolkit.backoffice.schemas import json_schema
 from toolkit.backoffice.tools import TOOLS
 from toolkit.episodes.desk import Desk
 from toolkit.episodes.replay import replay
 from toolkit.noise.regimes import REGIMES
 from toolkit.seeds import evaluation_seed
-from toolkit.serving.schemas import json_schema
 from toolkit.tasks.pools import load_task
 
 if TYPE_CHECKING:

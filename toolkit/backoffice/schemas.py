@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, get_args
 
-import toolkit
 from toolkit.backoffice.records import CATEGORIES, PRIORITIES, Status
 from toolkit.backoffice.refusal import CODES
 from toolkit.backoffice.tools import TOOLS
@@ -101,8 +100,8 @@ def error_schema() -> Schema:
     return _object({"error": _object(error, required=("code", "message"))})
 
 
-def openapi_document() -> Schema:
-    """Return an OpenAPI 3.1 document with one POST operation a tool."""
+def openapi_document(version: str) -> Schema:
+    """Return an OpenAPI 3.1 document with one POST operation a tool, as of a version of the package."""
     schemas = {_ERROR_SCHEMA: error_schema()}
     for tool in TOOLS.values():
         schemas[_arguments(tool)] = json_schema(tool)
@@ -111,7 +110,7 @@ def openapi_document() -> Schema:
         "openapi": "3.1.0",
         "info": {
             "title": "Back office",
-            "version": toolkit.__version__,
+            "version": version,
             "description": "The tools of one episode. A schema states what is asked for; a number written as "
             "text is read as well.",
         },

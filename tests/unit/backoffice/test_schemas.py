@@ -10,13 +10,7 @@ import pytest
 
 from toolkit.backoffice.parameters import Parameter, read_arguments
 from toolkit.backoffice.refusal import CODES, Refusal
-from toolkit.backoffice.tools import TOOLS
-from toolkit.episodes.agents import careless, reference
-from toolkit.episodes.desk import Desk
-from toolkit.episodes.episode import play
-from toolkit.noise.regimes import REGIMES
-from toolkit.seeds import evaluation_seed
-from toolkit.serving.schemas import (
+from toolkit.backoffice.schemas import (
     answer_schema,
     error_schema,
     json_schema,
@@ -24,7 +18,15 @@ from toolkit.serving.schemas import (
     openai_tools,
     openapi_document,
 )
+from toolkit.backoffice.tools import TOOLS
+from toolkit.episodes.agents import careless, reference
+from toolkit.episodes.desk import Desk
+from toolkit.episodes.episode import play
+from toolkit.noise.regimes import REGIMES
+from toolkit.seeds import evaluation_seed
 from toolkit.tasks.pools import load_task
+
+VERSION = "9.9"
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -146,7 +148,7 @@ def test_openai_tools_are_the_tools() -> None:
 
 
 def test_openapi_has_a_path_for_each_of_the_thirteen_tools() -> None:
-    paths = openapi_document()["paths"]
+    paths = openapi_document(VERSION)["paths"]
     assert len(paths) == 13
     assert list(paths) == [f"/{name}" for name in TOOLS]
     assert [operation["operationId"] for (operation,) in map(dict.values, paths.values())] == list(TOOLS)
@@ -154,13 +156,13 @@ def test_openapi_has_a_path_for_each_of_the_thirteen_tools() -> None:
 
 
 def test_openapi_refers_to_what_it_defines_and_defines_nothing_else() -> None:
-    document = openapi_document()
+    document = openapi_document(VERSION)
     defined = {f"#/components/schemas/{name}" for name in document["components"]["schemas"]}
     assert set(references(document)) == defined
 
 
 def test_openapi_has_the_parts_that_version_3_1_requires() -> None:
-    document = openapi_document()
+    document = openapi_document(VERSION)
     assert document["openapi"].startswith("3.1.")
     assert {"title", "version"} <= set(document["info"])
     for path in document["paths"].values():
@@ -172,7 +174,7 @@ def test_openapi_has_the_parts_that_version_3_1_requires() -> None:
         Validator.check_schema(schema)
 
 
-@pytest.mark.parametrize("build", [openai_tools, json_schemas, openapi_document])
+@pytest.mark.parametrize("build", [openai_tools, json_schemas, lambda: openapi_document(VERSION)])
 def test_a_document_is_json_and_the_same_each_time(build: Any) -> None:
     assert json.loads(json.dumps(build())) == build()
 

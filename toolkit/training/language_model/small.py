@@ -1,0 +1,149 @@
+"""A model of Qwen3.5's architecture that a laptop trains: its tokenizer, chat template and untrained weights.
+
+It is there to run the whole protocol, tools, masks, adapters and all, where no GPU is. It is no miniature of
+a real model: it knows the back office's words and nothing else, and is taught the work by the reference agent
+(`toolkit.training.language_model.warm_start`).
+
+The template writes a conversation without JSON's punctuation, which would be most of the tokens. Numbers are
+cut into pairs of digits from the right, so that 12.50 dollars and 1250 cents share their tokens, and an
+identifier is copied in two or three.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+USER, ASSISTANT, TOOL, CALL, ARGUMENT, IS, END, PAD = SPECIAL = (
+    "<user>",
+    "<assistant>",
+    "<tool>",
+    "<call>",
+    "<arg>",
+    "<is>",
+    "<end>",
+    "<pad>",
+)
+VOCABULARY = 900
+CONTEXT = 4096
+_PRINTABLE = tuple(map(chr, range(33, 127)))
+
+CHAT_TEMPLATE = (
+    "{%- for message in messages %}"
+    "{%- if message.role == 'user' %}{{ '<user> ' + message.content + '<end>' }}"
+    "{%- elif message.role == 'assistant' %}{{ '<assistant>' + (message.content or '') }}"
+    "{%- for call in message.tool_calls or [] %}{{ '<call>' + call.function.name }}"
+    "{%- for name, value in call.function.arguments | items %}"
+    "{{ '<arg>' + name + '<is> ' + (value | string) }}{%- endfor %}{%- endfor %}{{ '<end>' }}"
+    "{%- elif message.role == 'tool' %}{{ '<tool> ' + (message.content"
+    + "".join(f" | replace('{mark}', '')" for mark in '"{}[]')
+    + " | replace(',', ' ') | replace(':', ' ')) + '<end>' }}"
+    "{%- endif %}{%- endfor %}"
+    "{%- if add_generation_prompt %}{{ '<assistant>' }}{%- endif %}"
+)
+"""System messages and the list of tools are left out: the model has learned its tools and reads no others."""
+
+RESPONSE_TEMPLATE = {
+    "defaults": {"role": "assistant"},
+    "start_anchor": ASSISTANT,
+    "fields": {
+        "tool_calls": {
+            "open_pattern": r"<call>(?P<name>[^<]*)",
+            "close_pattern": r"(?=<call>|<end>)",
+            "repeats": True,
+            "content": "xml-inline",
+            "content_args": {
+                "tag_pattern": r"<arg>(?P<key>[^<]*)<is> ?(?P<value>[^<]*)",
+                "value_parser": {"name": "json", "args": {"allow_non_json": True}},
+            },
+            "transform": {"type": "function", "function": {"name": "{name}", "arguments": "{content}"}},
+        },
+        "content": {"close_pattern": r"<end>", "content": "text"},
+    },
+}
+
+# Pairs of digits from the right of a number: 94250 is 9, 42, 50, and ends as 42.50 does.
+_PAIRS = r"[0-9]{1,2}(?=(?:[0-9]{2})*(?![0-9]))"
+_WORDS = r" ?[A-Z]?[a-z_]+| ?[A-Z]{1,2}-(?=[0-9])| ?[A-Z]| ?[^A-Za-z0-9 ]"
+# A number or an identifier is the same tokens with and without a space before it.
+_BEFORE_NUMBERS = r"(?<=[a-z_,>]) (?=[0-9]|[A-Z]{1,2}-[0-9])"
+
+
+def make_tokenizer(texts: Iterable[str]) -> Any:
+    """Return a tokenizer trained on rendered conversations.
+
+    Args:
+        texts: conversations as the chat template writes them.
+
+    Returns:
+        A `PreTrainedTokenizerFast` with the chat template and the template that reads its answers.
+    """
+    from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.normalizer = normalizers.Replace(Regex(_BEFORE_NUMBERS), "")
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(_PAIRS), "isolated"),
+            pre_tokenizers.Split(Regex(_WORDS), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=VOCABULARY,
+        special_tokens=list(SPECIAL),
+        initial_alphabet=[*_PRINTABLE, "Ġ", "Ċ"],
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    fast: Any = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+        tokenizer_object=tokenizer,
+        eos_token=END,
+        pad_token=PAD,
+        extra_special_tokens=[t for t in SPECIAL if t not in (END, PAD)],
+        clean_up_tokenization_spaces=False,
+    )
+    fast.chat_template = CHAT_TEMPLATE
+    fast.response_template = RESPONSE_TEMPLATE
+    return fast
+
+
+def make_model(tokenizer: Any, seed: int) -> Any:
+    """Return the untrained model: one linear-attention layer, then two of full attention.
+
+    Args:
+        tokenizer: whose tokens it reads.
+        seed: of its weights.
+
+    Returns:
+        A `Qwen3_5ForCausalLM` of fewer than 0.6 million parameters, in float32.
+    """
+    import torch
+    from transformers import Qwen3_5ForCausalLM, Qwen3_5TextConfig
+
+    config = Qwen3_5TextConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=128,
+        intermediate_size=224,
+        num_hidden_layers=3,
+        layer_types=["linear_attention", "full_attention", "full_attention"],
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        head_dim=32,
+        linear_num_key_heads=4,
+        linear_num_value_heads=4,
+        linear_key_head_dim=32,
+        linear_value_head_dim=32,
+        max_position_embeddings=CONTEXT,
+        tie_word_embeddings=True,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+        dtype="float32",
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return Qwen3_5ForCausalLM(config)  # type: ignore[no-untyped-call]
