@@ -1,0 +1,141 @@
+"""TRL's trainer, with groups that are what the register says of them.
+
+What is added to `GRPOTrainer`, step by step; the code repeats the numbers:
+
+1. Before a batch is played, every rollout is told its group, its slot and its schedule seed, and whatever is
+   sampled is seeded by the run, the step and the process: a run that was cut off samples the same again.
+2. Every call that the model attempts meets the rollout's desk, unknown tools and odd arguments too.
+3. A rollout whose episode is over gets an empty turn, so that nobody waits for what it would say after it.
+4. Before the trainer shuffles the batch, its groups are recorded: outcomes, rewards and schedule seeds as the
+   environments had them, advantages and importance weights as the trainer computed them.
+
+Importing this module imports TRL; nothing else here does.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import torch
+from accelerate.utils import gather_object
+from trl import GRPOTrainer
+
+from toolkit.backoffice.schemas import openai_tools
+from toolkit.seeds import derive
+from toolkit.training.language_model.batches import check_groups, placed
+from toolkit.training.language_model.environment import BackOffice, Dispatch
+from toolkit.training.language_model.records import Rollout, group_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from toolkit.registers.arrow import Row
+
+    Record = Callable[[list[Row], list[Row]], None]
+
+_OVER = frozenset({"budget_exceeded", "episode_over"})
+
+
+class GroupTrainer(GRPOTrainer):  # type: ignore[misc]
+    """GRPO over the back office, in either design: the design is in the schedule seeds of the dataset's rows.
+
+    Args:
+        sampling: sampling seed of the run.
+        record: is given the rows of `groups` and of `importance` of every step, in the main process.
+        options: of `GRPOTrainer`; the dataset is that of `batches.examples`.
+    """
+
+    def __init__(self, *, sampling: int, record: Record, **options: Any) -> None:
+        super().__init__(environment_factory=BackOffice, reward_funcs=None, **options)
+        self._sampling = sampling
+        self._record = record
+        # The schemas that everybody else shows a model, with ranges and choices.
+        self._env_tools = {None: openai_tools()}
+        self._tokenizer.parse_response = _reader(self._tokenizer.parse_response)
+        self._endings: set[tuple[int, ...]] = set()
+
+    def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
+        process, size = self.accelerator.process_index, self.num_generations
+        step = self.state.global_step + 1
+        rows = placed(inputs, size, process * len(inputs))  # 1
+        check_groups(gather_object(rows), size, step)
+        torch.manual_seed(derive("step/v1", self._sampling, step, process) >> 1)
+        self._endings.clear()
+        output: dict[str, Any] = super()._generate_and_score_completions(rows)
+        self._record_groups(rows, output)  # 4
+        return output
+
+    def _tool_call_loop(self, *arguments: Any, **options: Any) -> Any:
+        self._sync_tool_dicts = [Dispatch(environment) for environment in self.environments]  # 2
+        self._async_tool_dicts = [{} for _ in self.environments]
+        return super()._tool_call_loop(*arguments, **options)
+
+    def _get_tool_suffix_ids(self, tool_messages: list[dict[str, Any]]) -> list[int]:
+        suffix: list[int] = super()._get_tool_suffix_ids(tool_messages)
+        if _is_over(tool_messages[-1]["content"]):
+            self._endings.add(tuple(suffix))
+        return suffix
+
+    def _generate_single_turn(self, prompt_ids: list[list[int]], *arguments: Any, **options: Any) -> Any:
+        # 3. The last tokens of a rollout that is over say so: no other answer of a tool reads the same.
+        going = [at for at, ids in enumerate(prompt_ids) if not self._ends(ids)]
+        if len(going) == len(prompt_ids):
+            return super()._generate_single_turn(prompt_ids, *arguments, **options)
+        tokens: list[list[int]] = [[] for _ in prompt_ids]
+        logprobs: list[list[float]] | None = [[] for _ in prompt_ids]
+        if going:
+            sampled, scored = super()._generate_single_turn(
+                [prompt_ids[at] for at in going], *arguments, **options
+            )
+            for number, at in enumerate(going):
+                tokens[at] = sampled[number]
+            if scored is None:
+                logprobs = None
+            else:
+                for number, at in enumerate(going):
+                    logprobs[at] = scored[number]  # type: ignore[index]
+        elif not self.use_vllm:
+            logprobs = None
+        return tokens, logprobs
+
+    def _ends(self, ids: Sequence[int]) -> bool:
+        return any(tuple(ids[-len(ending) :]) == ending for ending in self._endings)
+
+    def _record_groups(self, rows: Sequence[dict[str, Any]], output: dict[str, Any]) -> None:
+        mask = output["completion_mask"] * output.get("tool_mask", 1)
+        weights = output.get("importance_sampling_ratio")
+        numbers = (
+            [None] * len(rows)
+            if weights is None
+            else [float(w) for w in weights.reshape(len(rows), -1)[:, 0]]
+        )
+        mine = [
+            Rollout.of(row, environment, float(advantage), int(tokens), weight)
+            for row, environment, advantage, tokens, weight in zip(
+                rows, self.environments, output["advantages"], mask.sum(-1), numbers, strict=True
+            )
+        ]
+        everyone: list[Rollout] = gather_object(mine)
+        if self.accelerator.is_main_process:
+            self._record(*group_rows(everyone, self.num_generations))
+
+
+def _is_over(content: str) -> bool:
+    """Return whether an answer of a tool says that the episode is over."""
+    answer = json.loads(content)
+    return answer == {"finished": True} or answer.get("error", {}).get("code") in _OVER
+
+
+def _reader(parse: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a parser whose calls all have arguments by name: others are handed to the tool, which refuses."""
+
+    def read(*arguments: Any, **options: Any) -> Any:
+        message = parse(*arguments, **options)
+        for call in (message or {}).get("tool_calls") or ():
+            function = call.get("function") if isinstance(call, dict) else None
+            if isinstance(function, dict) and not isinstance(function.get("arguments"), dict | None):
+                function["arguments"] = {"arguments": function["arguments"]}
+        return message
+
+    return read
