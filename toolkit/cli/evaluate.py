@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolkit.cli.output import console, json_option, print_json, remark, say_line
+from toolkit.cli.evaluation_tables import print_evaluation
+from toolkit.cli.output import json_option, remark
 from toolkit.cli.progress import counted
 from toolkit.errors import UsageError
 
@@ -44,7 +45,7 @@ MOST = 2**31 - 1
 @click.option("--revision", help="Branch, tag or commit of a model on the Hub.")
 @click.option(
     "--adapter",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    type=click.Path(path_type=Path, file_okay=False),
     help="Folder of an adapter (PEFT) to put on the model.",
 )
 @click.option(
@@ -89,6 +90,13 @@ MOST = 2**31 - 1
     help="Variable of the model's chat template, such as enable_thinking=false; may be repeated.",
 )
 @click.option(
+    "--request-option",
+    "request_options",
+    multiple=True,
+    metavar="NAME=JSON",
+    help="Field of every question to a server, such as top_k=-1; null takes one out; may be repeated.",
+)
+@click.option(
     "--seed", type=click.IntRange(0, MOST), default=0, show_default=True, help="Number of the sampling."
 )
 @click.option(
@@ -129,6 +137,7 @@ def evaluate(
     temperature: float,
     max_tokens: int | None,
     chat_options: tuple[str, ...],
+    request_options: tuple[str, ...],
     seed: int,
     concurrency: int,
     timeout_s: float,
@@ -146,10 +155,10 @@ def evaluate(
     Examples:
       toolkit evaluate --model reference --sets clean,faults_p025 --tasks 4
       toolkit evaluate --model careless --sets all --tasks 2 --schedules 2 --no-luck-share --json
-      toolkit evaluate --model Qwen/Qwen3.5-2B --revision … --out evaluations/qwen3.5-2b
-      toolkit evaluate --model Qwen/Qwen3.5-2B --engine vllm --adapter runs/…/checkpoint-100 --out …
-      toolkit evaluate --model qwen3.5-2b --endpoint http://localhost:8000/v1 --concurrency 64 --out …
-      toolkit evaluate --model … --endpoint https://api.openai.com/v1 --api-key-env OPENAI_API_KEY
+      toolkit evaluate --model Qwen/Qwen3.5-2B --chat-option enable_thinking=false --out evaluations/2b
+      toolkit evaluate --model Qwen/Qwen3.5-2B --engine vllm --adapter checkpoint-100 --out trained
+      toolkit evaluate --model Qwen3.5-2B --endpoint http://localhost:8000/v1 --out evaluations/2b
+      toolkit evaluate --model Qwen3.5-2B --endpoint https://host/v1 --api-key-env MY_KEY --concurrency 64
     """
     from toolkit.policies.language_model.opening import Opening
     from toolkit.study.evaluated import figures, luck_shares
@@ -164,7 +173,8 @@ def evaluate(
         key_variable,
         temperature,
         max_tokens,
-        tuple(map(_chat_option, chat_options)),
+        tuple(map(_option, chat_options)),
+        tuple(map(_option, request_options)),
         concurrency,
         timeout_s,
     )
@@ -172,9 +182,9 @@ def evaluate(
     asked = Asked(_regimes(sets), pool, tasks, schedules, luck_share, seed)
     server = _check_reachable(opening)
     with _folder(opening, asked, out) as folder:
-        played = _play(folder, opening, asked)
+        played = _play(folder, opening, asked, is_kept=out is not None)
         registers = None if out is None else _seal(folder, model, played)
-    _report(
+    print_evaluation(
         {
             "model": model,
             "engine": opening.engine,
@@ -205,23 +215,27 @@ def _address(url: str | None) -> str | None:
     return None if url is None else server_url(url)
 
 
-def _chat_option(text: str) -> tuple[str, Any]:
+def _option(text: str) -> tuple[str, Any]:
     """Return a variable and its value; text that is no JSON is meant as text."""
     name, equals, value = text.partition("=")
     if not equals or not name.isidentifier():
-        raise UsageError("a chat option is NAME=JSON", expected="enable_thinking=false", found=text)
+        raise UsageError("an option is NAME=JSON", expected="such as enable_thinking=false", found=text)
     try:
         read = json.loads(value)
     except ValueError:
         return name, value
     if isinstance(read, dict | list):
-        raise UsageError("the value of a chat option is a number, a text, true, false or null", found=text)
+        raise UsageError("the value of an option is a number, a text, true, false or null", found=text)
     return name, read
 
 
 def _check_fitting(opening: Opening) -> None:
     """Refuse options that the engine would not heed."""
-    of_server = {"--endpoint": opening.url, "--api-key-env": opening.key_variable}
+    of_server = {
+        "--endpoint": opening.url,
+        "--api-key-env": opening.key_variable,
+        "--request-option": opening.request_options or None,
+    }
     of_weights = {"--revision": opening.revision, "--adapter": opening.adapter}
     if opening.engine == "endpoint" and opening.url is None:
         raise UsageError("an endpoint has an address", expected="--endpoint http://localhost:8000/v1")
@@ -277,12 +291,13 @@ def _folder(opening: Opening, asked: Asked, out: Path | None) -> Iterator[Evalua
             yield folder
 
 
-def _play(folder: EvaluationFolder, opening: Opening, asked: Asked) -> Played:
+def _play(folder: EvaluationFolder, opening: Opening, asked: Asked, *, is_kept: bool) -> Played:
     try:
         with counted("evaluating") as (watch, say):
             return folder.play(opening, asked, watch=watch, say=say)
     except KeyboardInterrupt:
-        remark("every finished block is kept in the folder of --out; the same command goes on from there")
+        if is_kept:
+            remark("every finished block is kept; the same command goes on from there")
         raise
 
 
@@ -296,49 +311,3 @@ def _seal(folder: EvaluationFolder, model: str, played: Played) -> dict[str, str
         "folder": str(folder.registers),
         "logical_sha256": manifest.logical_sha256,
     }
-
-
-def _report(document: dict[str, Any], *, as_json: bool) -> None:
-    if as_json:
-        print_json(document)
-        return
-    from rich.table import Table
-    from rich.text import Text
-
-    sets = Table(
-        title=Text(f"{document['model']}   {document['engine']}"), title_justify="left", title_style="bold"
-    )
-    for heading in ("regime", "tasks", "episodes", "success", "observed", "calls", "exposed"):
-        sets.add_column(heading, justify="left" if heading == "regime" else "right", no_wrap=True)
-    for row in document["sets"]:
-        measured = [_figure(row[name]) for name in ("success", "observed", "calls", "exposed")]
-        sets.add_row(row["regime"], str(row["tasks"]), str(row["episodes"]), *measured)
-    console().print(sets)
-    if document["luck_share"]:
-        console().print(_luck_table(document["luck_share"]))
-    registers = document["registers"]
-    if registers is None:
-        say_line("nothing was kept: --out FOLDER keeps every episode, and goes on where it was stopped")
-    else:
-        say_line(f"registers written to {registers['folder']}, logical hash {registers['logical_sha256']}")
-
-
-def _luck_table(rows: list[dict[str, Any]]) -> Any:
-    from rich.table import Table
-
-    table = Table(title="Luck share λ", title_justify="left", title_style="bold")
-    for heading in ("regime", "reward", "λ", "pooled", "tasks with a share"):
-        table.add_column(heading, no_wrap=True)
-    for row in rows:
-        share = {"estimate": row["luck_share"], "low": row["low"], "high": row["high"], "level": row["level"]}
-        pooled = "" if row["pooled"] is None else f"{row['pooled']:.3f}"
-        shown = "the reward never varied" if row["luck_share"] is None else _figure(share)
-        defined = f"{row['tasks_defined']} of {row['tasks']}"
-        table.add_row(row["regime"], row["target"].replace("_", " "), shown, pooled, defined)
-    return table
-
-
-def _figure(figure: dict[str, Any]) -> str:
-    if figure["low"] is None:
-        return f"{figure['estimate']:.3f}"
-    return f"{figure['estimate']:.3f} [{figure['low']:.3f}, {figure['high']:.3f}]"

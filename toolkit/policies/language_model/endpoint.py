@@ -3,19 +3,22 @@
 The server renders the conversation, samples, and reads the calls out of what was said. It gives no tokens, so
 that nothing said here can be trained on. A seed is sent with every turn; whether the same seed gives the same
 turn again is the server's affair: with batches that vary, mostly it does not.
+
+Servers have sampling settings of their own: vLLM takes them from the model's `generation_config.json` unless
+it was started with `--generation-config vllm`. Temperature and `top_p` are sent; what else is, a user says.
 """
 
 from __future__ import annotations
 
 import json
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError, UsageError
 from toolkit.policies.language_model.conversation import Turn
-from toolkit.policies.language_model.refusals import SERVE_WITH_TOOLS
+from toolkit.policies.language_model.refusals import SERVE_WITH_TOOLS, ContextError
+from toolkit.policies.language_model.side_by_side import side_by_side
 from toolkit.seeds import turn_seed
 
 if TYPE_CHECKING:
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
 CONCURRENCY = 16
 TURN_TOKENS = 1024
 SHOWN = 200
+_CHAT = "chat/completions"
 SEED_BITS = 31
 """A seed that every server takes: some keep 32 bits of it, and some of those mean "none" by the largest."""
 MARKS = (
@@ -52,6 +56,7 @@ class Endpoint:
         max_tokens: most tokens of a turn.
         concurrency: most questions at once.
         chat_options: further variables of the server's chat template; not every server takes them.
+        request_options: further fields of every question, such as `top_k`; None takes one out.
     """
 
     server: Server
@@ -61,6 +66,7 @@ class Endpoint:
     max_tokens: int = TURN_TOKENS
     concurrency: int = CONCURRENCY
     chat_options: Mapping[str, Any] = field(default_factory=dict)
+    request_options: Mapping[str, Any] = field(default_factory=dict)
     _has_read_a_call: threading.Event = field(default_factory=threading.Event, repr=False)
 
     def check(self) -> dict[str, Any] | None:
@@ -98,18 +104,17 @@ class Endpoint:
             IncompleteError, UsageError, DamagedError: as `Server.ask`; the server reads no calls, or answers
                 with something else than a turn.
         """
-        with ThreadPoolExecutor(max(1, min(self.concurrency, len(conversations)))) as pool:
-            asked = [pool.submit(self._turn, conversation) for conversation in conversations]
-            try:
-                turns = [answer.result() for answer in asked]
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+        turns = side_by_side(self._turn, conversations, self.concurrency)
         self._check_calls_are_read(turns)
         return turns
 
     def _turn(self, conversation: Conversation) -> Turn:
-        answer = self.server.ask("chat/completions", self._question(conversation))
+        try:
+            answer = self._answer(conversation)
+        except ContextError:
+            if not conversation.turns:
+                raise
+            return Turn((), cut=True)  # no room is left in what was a conversation, as in every other engine
         try:
             turn = read_turn(answer)
         except (KeyError, IndexError, TypeError, AttributeError) as error:
@@ -123,18 +128,34 @@ class Endpoint:
             self._has_read_a_call.set()
         return turn
 
+    def _answer(self, conversation: Conversation) -> Any:
+        """Return the server's answer; one without a limit where the usual limit is more than is left.
+
+        Raises:
+            ContextError: nothing is left.
+        """
+        question = self._question(conversation)
+        try:
+            return self.server.ask(_CHAT, question)
+        except ContextError:
+            if question.pop("max_tokens", None) is None:
+                raise
+            return self.server.ask(_CHAT, question)
+
     def _question(self, conversation: Conversation) -> dict[str, Any]:
-        options = {"chat_template_kwargs": dict(self.chat_options)} if self.chat_options else {}
-        return {
-            **options,
+        question = {
             "model": self.model,
             "messages": [_sent(message) for message in conversation.messages],
             "tools": list(self.tools),
             "tool_choice": "auto",
             "temperature": self.temperature,
+            "top_p": 1.0,
             "max_tokens": self.max_tokens,
             "seed": turn_seed(conversation.seed, conversation.turns) >> (64 - SEED_BITS),
+            "chat_template_kwargs": dict(self.chat_options) or None,
+            **self.request_options,
         }
+        return {name: value for name, value in question.items() if value is not None}
 
     def _check_calls_are_read(self, turns: Sequence[Turn]) -> None:
         """Refuse to take calls that nobody read for a model that makes none."""

@@ -43,6 +43,7 @@ class Opening:
         max_tokens: most tokens of an endpoint's turn, or of a conversation beyond its opening otherwise; the
             engine's own number if left out.
         chat_options: further variables of the chat template, such as `enable_thinking`.
+        request_options: further fields of the questions to a server, such as `top_k`.
         concurrency: most questions to a server at once.
         timeout_s: longest wait for a server that says nothing.
     """
@@ -56,6 +57,7 @@ class Opening:
     temperature: float = 1.0
     max_tokens: int | None = None
     chat_options: tuple[tuple[str, Any], ...] = ()
+    request_options: tuple[tuple[str, Any], ...] = ()
     concurrency: int = CONCURRENCY
     timeout_s: float = TIMEOUT_S
 
@@ -100,7 +102,7 @@ def identify(opening: Opening) -> dict[str, Any]:
     if opening.engine == "scripted":
         return {"engine": opening.engine, "model": _agent(opening.model)}
     if opening.engine == "endpoint":
-        return identity
+        return identity | {"request_options": dict(opening.request_options)}
     adapter = None if opening.adapter is None else _folder_sha256(Path(opening.adapter))
     weights = _weights(opening.model, opening.revision)
     return identity | {"weights": weights, "adapter": adapter, "libraries": _versions(opening.engine)}
@@ -123,6 +125,7 @@ def _endpoint(opening: Opening) -> Endpoint:
         most,
         opening.concurrency,
         dict(opening.chat_options),
+        dict(opening.request_options),
     )
 
 

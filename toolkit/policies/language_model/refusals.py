@@ -34,6 +34,10 @@ SERVE_WITH_TOOLS = (
 )
 
 
+class ContextError(IncompleteError):
+    """The model's context is too small for a conversation."""
+
+
 def refusal(status: int, body: str, url: str) -> ToolkitError:
     """Return the error that a refusal stands for.
 
@@ -62,7 +66,7 @@ def refusal(status: int, body: str, url: str) -> ToolkitError:
             "the server calls no tools with this model", found=said, where=url, remedy=SERVE_WITH_TOOLS
         )
     if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE or _CONTEXT.search(body):
-        return IncompleteError(
+        return ContextError(
             "the model's context is too small for the conversation",
             found=said,
             where=url,

@@ -11,7 +11,7 @@ import pytest
 from tests.unit.policies.language_model.fake_server import MODEL, FakeServer, Reply, by_reference, said
 from toolkit.episodes.agents import reference
 from toolkit.episodes.episode import Episode, play
-from toolkit.errors import DamagedError, UsageError
+from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.noise.regimes import REGIMES
 from toolkit.policies.language_model.conversation import Conversation, Play, converse, opening
 from toolkit.policies.language_model.endpoint import Endpoint
@@ -65,6 +65,7 @@ def test_a_question_names_model_tools_and_sampling() -> None:
         "tools": TOOLS,
         "tool_choice": "auto",
         "temperature": 0.5,
+        "top_p": 1.0,
         "max_tokens": 77,
     }
 
@@ -73,6 +74,13 @@ def test_variables_of_the_chat_template_are_sent_where_there_are_any() -> None:
     with FakeServer(lambda _: said()).running() as server:
         endpoint(server, chat_options={"enable_thinking": False}).turns([conversation()])
     assert server.asked[0]["chat_template_kwargs"] == {"enable_thinking": False}
+
+
+def test_a_user_may_add_fields_to_a_question_and_take_some_out() -> None:
+    with FakeServer(lambda _: said()).running() as server:
+        endpoint(server, request_options={"top_k": -1, "seed": None}).turns([conversation()])
+    assert server.asked[0]["top_k"] == -1
+    assert "seed" not in server.asked[0]
 
 
 def test_arguments_go_back_as_text_and_answers_by_the_call_that_they_answer() -> None:
@@ -175,6 +183,38 @@ def test_a_malformed_call_of_a_model_whose_calls_are_read_is_its_own() -> None:
 def test_an_answer_without_a_turn_is_refused(body: Any) -> None:
     with pytest.raises(DamagedError, match="no turn"):
         turn(lambda _: Reply(body))
+
+
+TOO_LONG = Reply({"error": {"message": "This model's maximum context length is 2048 tokens."}}, 400)
+
+
+def test_a_context_too_small_for_the_task_is_told() -> None:
+    with pytest.raises(IncompleteError, match="context is too small"):
+        turn(lambda _: TOO_LONG)
+
+
+def test_a_turn_may_have_all_that_is_left_of_the_context() -> None:
+    def say(question: Mapping[str, Any]) -> Reply:
+        return TOO_LONG if "max_tokens" in question else said(("wait", '{"seconds": 1}'))
+
+    assert turn(say).calls == (("wait", {"seconds": 1}),)
+
+
+def test_a_conversation_that_fills_the_context_ends_there() -> None:
+    def say(question: Mapping[str, Any]) -> Reply:
+        return TOO_LONG if len(question["messages"]) > 2 else said(("wait", '{"seconds": 1}'))
+
+    episodes, _ = played(say)
+    assert (episodes[0].ended, episodes[0].calls) == ("stopped", 1)
+
+
+def test_nothing_more_is_asked_after_a_failure() -> None:
+    def say(question: Mapping[str, Any]) -> Reply:
+        return Reply(b"<html>")
+
+    with FakeServer(say).running() as server, pytest.raises(DamagedError):
+        endpoint(server, concurrency=1).turns([conversation(seed) for seed in range(9)])
+    assert len(server.asked) == 1
 
 
 def test_no_more_questions_at_once_than_asked_for() -> None:
