@@ -15,7 +15,7 @@ import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from toolkit.errors import DamagedError, UsageError
+from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.policies.language_model.conversation import Turn
 from toolkit.policies.language_model.refusals import SERVE_WITH_TOOLS, ContextError
 from toolkit.policies.language_model.side_by_side import side_by_side
@@ -31,6 +31,7 @@ CONCURRENCY = 16
 TURN_TOKENS = 1024
 SHOWN = 200
 _CHAT = "chat/completions"
+_LISTS_NONE = ("HTTP 404", "HTTP 405", "HTTP 5")
 SEED_BITS = 31
 """A seed that every server takes: some keep 32 bits of it, and some of those mean "none" by the largest."""
 MARKS = (
@@ -73,15 +74,15 @@ class Endpoint:
         """Ask the server for its models, once, so that what is wrong is found before anything is played.
 
         Returns:
-            What it says of the model; None for a server that lists none.
+            What it says of the model; None for a server that lists none, or fails to.
 
         Raises:
             IncompleteError, UsageError: as `Server.ask`, or it does not have the model.
         """
         try:
             listed = self.server.ask("models", attempts=1)
-        except UsageError as error:
-            if "HTTP 404" in (error.found or ""):
+        except (IncompleteError, UsageError) as error:
+            if (error.found or "").startswith(_LISTS_NONE):
                 return None
             raise
         cards = listed.get("data") if isinstance(listed, dict) else None

@@ -248,7 +248,7 @@ def test_a_server_that_lists_other_models_is_told_of_at_once() -> None:
     assert raised.value.expected == "other"
 
 
-@pytest.mark.parametrize("models", [Reply({}, 404), Reply({"object": "list"})])
+@pytest.mark.parametrize("models", [Reply({}, 404), Reply({}, 500), Reply({"object": "list"})])
 def test_a_server_that_lists_no_models_is_taken_at_its_word(models: Reply) -> None:
     with FakeServer(by_reference, models).running() as server:
         assert endpoint(server).check() is None
