@@ -98,13 +98,17 @@ class LLM:
         self, prompts: Any, sampling_params: Any, *, use_tqdm: bool, lora_request: Any = None
     ) -> list[Any]:
         assert not use_tqdm
+        prompts = [{"prompt_token_ids": list(prompt["prompt_token_ids"])} for prompt in prompts]
         self.generated.append((prompts, sampling_params, lora_request))
         return [self._answer(prompt["prompt_token_ids"]) for prompt in prompts]
 
-    def _answer(self, tokens: Sequence[int]) -> Any:
+    def said(self, tokens: Sequence[int]) -> list[int]:
         messages = [json.loads(line) for line in _read(tokens).replace("][", "]\n[").splitlines()]
         turn = next_turn(reference, [m for m in messages if isinstance(m, dict)])
-        said = _spelled(json.dumps(turn.calls) + "\n")
+        return _spelled(json.dumps(turn.calls) + "\n")
+
+    def _answer(self, tokens: Sequence[int]) -> Any:
+        said = self.said(tokens)
         logprobs = [{token: SimpleNamespace(logprob=-0.5)} for token in said]
         completion = SimpleNamespace(token_ids=said, logprobs=logprobs, finish_reason=self.finish_reason)
         return SimpleNamespace(outputs=[completion])
@@ -157,7 +161,9 @@ def test_the_next_turn_continues_the_tokens_that_were_sampled() -> None:
     llm = LLM()
     converse(engine(llm), [Play(load_task("validation:0"), REGIMES["clean"], 0, 0)])
     prompts = [prompt["prompt_token_ids"] for (prompt,), _, _ in llm.generated]
-    assert all(later[: len(earlier)] == earlier for earlier, later in pairwise(prompts))
+    for earlier, later in pairwise(prompts):
+        continued = earlier + list(llm.said(earlier))
+        assert later[: len(continued)] == continued
 
 
 def test_a_turn_holds_its_tokens_and_their_log_probabilities() -> None:
