@@ -19,6 +19,7 @@ bytes of the message's SHA-256, big endian:
     sampling     domain sampling/v1    parent: the run's number       fields: root, name of the run
     rollout      domain rollout/v1     parent: the sampling seed      fields: step, position, slot
     sample       domain sample/v1      parent: the sampling seed      fields: step, set, task, schedule, slot
+    turn         domain turn/v1        parent: the sample's seed      fields: turns before
     regroup      domain regroup/v1     parent: position of the task   fields: root, design
 
 The root of a run is the name of its study and, after a space, the anchor of its registration. A task that a
@@ -135,6 +136,16 @@ def sample_seed(sampling: int, step: int, name: str, episode: tuple[str, int, in
         episode: the task, the index of the schedule, and which of several samples under it.
     """
     return derive("sample/v1", sampling, step, name, *episode)
+
+
+def turn_seed(sample: int, turn: int) -> int:
+    """Return the seed of what a language model samples in one turn of a conversation.
+
+    Args:
+        sample: seed of what is sampled in the conversation.
+        turn: how many turns it has had.
+    """
+    return derive("turn/v1", sample, turn)
 
 
 def regroup_seed(root: str, design: str, task: int) -> int:

@@ -55,6 +55,7 @@ SLOW = (
     "toolkit registers pull some-group/their-study --into",
     "toolkit new-study",
     "toolkit site serve",
+    "toolkit evaluate --model Qwen",  # of a model whose weights, or whose server, a test does not have
     # The whole site is built and checked without options; what these do is tried on a small one.
     "toolkit site build --",
     "toolkit site check --",

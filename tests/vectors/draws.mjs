@@ -46,6 +46,7 @@ const SEEDS = {
   regroup_seed: ({ root, design, task }) => derived("regroup/v1", task, root, design),
   sample_seed: ({ sampling, step, name, episode }) =>
     derived("sample/v1", sampling, step, name, ...episode),
+  turn_seed: ({ sample, turn }) => derived("turn/v1", sample, turn),
   world_seed: ({ pool, candidate }) => derived("world/v1", candidate, pool),
 };
 

@@ -40,6 +40,7 @@ COMMANDS = {
     "sql": "sql",
     "pools": "pools",
     "episode": "episode",
+    "evaluate": "evaluate",
     "draw": "draw",
     "backoffice": "backoffice",
     "theory": "theory",

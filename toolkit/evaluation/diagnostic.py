@@ -15,9 +15,10 @@ from toolkit.seeds import evaluation_seed, sample_seed
 from toolkit.tasks.pools import POOLS, load_task
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
+    from toolkit.episodes.episode import Episode
     from toolkit.policies.loglinear import Policy
     from toolkit.registers.arrow import Row
 
@@ -71,10 +72,21 @@ def diagnosed_row(policy: Policy, place: Mapping[str, Any], sampling: int) -> Ro
         Rollout(policy, sample_seed(sampling, place["step"], pool, (task.task_id, schedule, sample)))
         for sample in range(SAMPLES)
     )
-    played = [play(task, REGIMES[place["regime"]], seed, rollout) for rollout in rollouts]
+    return diagnostic_row(
+        place, [play(task, REGIMES[place["regime"]], seed, rollout) for rollout in rollouts]
+    )
+
+
+def diagnostic_row(place: Mapping[str, Any], played: Sequence[Episode]) -> Row:
+    """Return the samples of one task under one schedule as a row of `luck_share`.
+
+    Args:
+        place: run, step, pool, regime, task and schedule.
+        played: the samples, one at least.
+    """
     return {
         **{name: place[name] for name in ("run_id", "step", "pool", "regime", "task", "schedule")},
-        "schedule_seed": seed,
+        "schedule_seed": played[0].schedule.seed,
         "true_successes": [episode.true_success for episode in played],
         "observed_rewards": [bool(episode.observed_reward) for episode in played],
     }

@@ -37,8 +37,7 @@ def evaluate(policy: Policy, evaluation: EvaluationSet, run_id: str, step: int, 
     for task in range(evaluation.tasks):
         for schedule in range(evaluation.schedules):
             episode = play_episode(policy, evaluation, step, sampling, (task, schedule))
-            row = episode_row(run_id, evaluation, step, episode)
-            rows.append({**row, "schedule": schedule})
+            rows.append(episode_row(run_id, evaluation, step, schedule, episode))
     return rows
 
 
@@ -59,8 +58,8 @@ def play_episode(
     return play(task, REGIMES[evaluation.regime], seed, rollout, traced=traced)
 
 
-def episode_row(run_id: str, evaluation: EvaluationSet, step: int, episode: Episode) -> Row:
-    """Return an episode as a row of `episodes`, but for the index of its schedule."""
+def episode_row(run_id: str, evaluation: EvaluationSet, step: int, schedule: int, episode: Episode) -> Row:
+    """Return an episode, played under a schedule of that index, as a row of `episodes`."""
     faults = dict(NO_FAULTS)
     for exposure in episode.exposures:
         faults[exposure.fault] += 1
@@ -73,6 +72,7 @@ def episode_row(run_id: str, evaluation: EvaluationSet, step: int, episode: Epis
         "regime": evaluation.regime,
         "step": step,
         "task": episode.task.index,
+        "schedule": schedule,
         "schedule_seed": episode.schedule.seed,
         "true_success": episode.true_success,
         "observed_reward": bool(episode.observed_reward),

@@ -76,8 +76,10 @@ class Replayer:
         """
         match table:
             case "episodes":
-                found = episode_row(self.run_id, self._set(row), row["step"], self.episode(row))
-                same(f"{table} of {self.run_id}", row, {**found, "schedule": row["schedule"]})
+                found = episode_row(
+                    self.run_id, self._set(row), row["step"], row["schedule"], self.episode(row)
+                )
+                same(f"{table} of {self.run_id}", row, found)
             case "luck_share":
                 policy = self._policy(self._weights_before(row["step"]))
                 place = {

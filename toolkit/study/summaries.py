@@ -17,11 +17,31 @@ from toolkit.tasks.task import canonical
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from typing import Any
+    from typing import Any, Protocol
 
     from toolkit.registers.arrow import Row
     from toolkit.study.run import Segment
     from toolkit.training.specification import Specification
+
+    class Placed(Protocol):
+        """What has a place among the runs of a study."""
+
+        @property
+        def run_id(self) -> str:
+            """Name of the run."""
+
+        @property
+        def condition(self) -> str:
+            """Its condition."""
+
+        @property
+        def arm(self) -> str:
+            """Its arm."""
+
+        @property
+        def seed(self) -> int:
+            """Its seed."""
+
 
 ENVIRONMENT = "toolkit-1"
 POLICY = "log-linear"
@@ -84,7 +104,7 @@ _OF_ANOTHER_STACK = (
 """Columns of `runs` that say nothing here: `launches` does, or there is no such thing."""
 
 
-def evaluations(specification: Specification, episodes: Iterable[Row]) -> list[Row]:
+def evaluations(specification: Placed, episodes: Iterable[Row]) -> list[Row]:
     """Return a row an evaluation: counts over its episodes."""
     places: dict[tuple[str, str, str, int], list[Row]] = {}
     for row in episodes:
@@ -122,8 +142,14 @@ def groups_summary(specification: Specification, groups: Sequence[Row]) -> list[
     ]
 
 
-def luck_share_summary(specification: Specification, rows: Iterable[Row]) -> list[Row]:
-    """Return a row a diagnostic and reward; none where the reward never varies: no data is not zero."""
+def luck_share_summary(specification: Placed, rows: Iterable[Row], policy: str = POLICY) -> list[Row]:
+    """Return a row a diagnostic and reward; none where the reward never varies: no data is not zero.
+
+    Args:
+        specification: the run.
+        rows: its rows of `luck_share`.
+        policy: what was diagnosed, in a word.
+    """
     places: dict[tuple[int, str, str], list[Row]] = {}
     for row in rows:
         places.setdefault((row["step"], row["pool"], row["regime"]), []).append(row)
@@ -132,7 +158,7 @@ def luck_share_summary(specification: Specification, rows: Iterable[Row]) -> lis
             "run_id": specification.run_id,
             **_cell(specification),
             "environment": ENVIRONMENT,
-            "policy": POLICY,
+            "policy": policy,
             "regime": regime,
             "step": step,
             "pool": pool,
@@ -193,5 +219,5 @@ def _counts(rows: list[Row]) -> dict[str, int | None]:
     }
 
 
-def _cell(specification: Specification) -> dict[str, Any]:
+def _cell(specification: Placed) -> dict[str, Any]:
     return {"condition": specification.condition, "arm": specification.arm, "seed": specification.seed}

@@ -41,12 +41,14 @@ class Turn:
         text: what it said besides.
         tokens: what was sampled; none where the engine does not give them.
         cut: whether the turn ended at a limit of length.
+        logprobs: log-probability of each token as it was sampled; none where the engine does not give them.
     """
 
     calls: tuple[tuple[str, Any], ...]
     text: str = ""
     tokens: tuple[int, ...] = ()
     cut: bool = False
+    logprobs: tuple[float, ...] = ()
 
 
 @dataclass

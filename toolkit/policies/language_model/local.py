@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from toolkit.errors import IncompleteError, UsageError
-from toolkit.seeds import derive, units
+from toolkit.errors import IncompleteError
+from toolkit.policies.language_model.growing import MAX_TOKENS, extend, room
+from toolkit.seeds import turn_seed, units
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,7 +32,13 @@ class LocalEngine:
     """
 
     def __init__(
-        self, model: Any, chat: Chat, *, temperature: float = 1.0, max_tokens: int = 6144, batch: int = 64
+        self,
+        model: Any,
+        chat: Chat,
+        *,
+        temperature: float = 1.0,
+        max_tokens: int = MAX_TOKENS,
+        batch: int = 64,
     ) -> None:
         self._model = model
         self._chat = chat
@@ -49,39 +56,17 @@ class LocalEngine:
             IncompleteError: there is not enough memory.
         """
         for talk in conversations:
-            self._extend(talk)
+            extend(talk, self._chat, self._context)
         found: list[Turn] = []
         for first in range(0, len(conversations), self._batch):
             found += self._turns(conversations[first : first + self._batch])
         return found
 
-    def _extend(self, talk: Conversation) -> None:
-        """Bring a conversation's tokens up to its messages."""
-        if not talk.tokens:
-            talk.tokens = self._chat.opening(talk.messages)
-            talk.opened = len(talk.tokens)
-            if talk.opened >= self._context:
-                raise UsageError(
-                    "the model's context is too small for the task and its tools",
-                    expected=f"more than {talk.opened} tokens",
-                    found=f"{self._context} tokens",
-                    remedy="choose a model with a longer context",
-                )
-            return
-        answers: list[dict[str, Any]] = []
-        for message in reversed(talk.messages):
-            if message["role"] != "tool":
-                break
-            answers.insert(0, message)
-        talk.tokens += self._chat.after_call(answers)
-
     def _turns(self, talks: Sequence[Conversation]) -> list[Turn]:
         import torch
 
-        rooms = [
-            min(self._max_tokens - (len(t.tokens) - t.opened), self._context - len(t.tokens)) for t in talks
-        ]
-        open_ = [(talk, room) for talk, room in zip(talks, rooms, strict=True) if room > 0]
+        rooms = [room(talk, self._max_tokens, self._context) for talk in talks]
+        open_ = [(talk, left) for talk, left in zip(talks, rooms, strict=True) if left > 0]
         try:
             with torch.inference_mode():
                 sampled = iter(self._sample([t for t, _ in open_], [r for _, r in open_]) if open_ else [])
@@ -92,8 +77,8 @@ class LocalEngine:
                 remedy="use a smaller --batch; what was recorded stays",
             ) from None
         turns = []
-        for talk, room in zip(talks, rooms, strict=True):
-            if room <= 0:
+        for talk, left in zip(talks, rooms, strict=True):
+            if left <= 0:
                 turns.append(self._chat.turn((), talk.tokens, cut=True))
                 continue
             tokens, cut = next(sampled)
@@ -152,4 +137,4 @@ class LocalEngine:
 
 def _uniforms(talk: Conversation) -> Iterator[float]:
     """Return the numbers that decide a turn: each turn has a stream of its own."""
-    return units(derive("turn/v1", talk.seed, talk.turns))
+    return units(turn_seed(talk.seed, talk.turns))

@@ -1,0 +1,203 @@
+"""`toolkit evaluate`: from a model's name to figures and registers; and everything a user can get wrong."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.unit.policies.language_model.fake_server import MODEL, FakeServer, Reply, by_reference, said
+from toolkit.episodes.agents import reference
+from toolkit.episodes.episode import play
+from toolkit.noise.regimes import REGIMES
+from toolkit.policies.language_model import exchange
+from toolkit.registers.study import open_study
+from toolkit.registers.validation import verify_study
+from toolkit.seeds import evaluation_seed
+from toolkit.tasks.pools import load_task
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from tests.conftest import Result
+
+    Toolkit = Callable[..., Result]
+
+FEW = ("--sets", "clean,faults_p025", "--tasks", 3, "--schedules", 2)
+QUICK = ("--sets", "clean", "--tasks", 2, "--schedules", 1, "--no-luck-share")
+
+
+@pytest.fixture(autouse=True)
+def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exchange, "PAUSE_S", 0.0)
+
+
+def by_hand(regime: str, tasks: int, schedules: int) -> dict[str, float]:
+    """Return what the reference agent's own episodes, as `toolkit episode play` plays them, come to."""
+    played = [
+        play(task, REGIMES[regime], evaluation_seed(task.task_id, schedule), reference)
+        for task in (load_task(f"test:{number}") for number in range(tasks))
+        for schedule in range(schedules)
+    ]
+    return {
+        "success": sum(episode.true_success for episode in played) / len(played),
+        "calls": sum(episode.calls for episode in played) / len(played),
+        "exposed": sum(bool(episode.exposures) for episode in played) / len(played),
+    }
+
+
+def estimates(document: Mapping[str, Any], regime: str) -> dict[str, float]:
+    row = next(row for row in document["sets"] if row["regime"] == regime)
+    return {name: row[name]["estimate"] for name in ("success", "calls", "exposed")}
+
+
+@pytest.mark.parametrize("regime", ["clean", "faults_p025"])
+def test_the_reference_agent_has_the_figures_of_its_own_episodes(toolkit: Toolkit, regime: str) -> None:
+    document = toolkit("evaluate", "--model", "reference", *FEW, "--json").json()
+    assert estimates(document, regime) == pytest.approx(by_hand(regime, 3, 2))
+
+
+def test_a_policy_that_samples_nothing_owes_everything_to_its_schedules(toolkit: Toolkit) -> None:
+    document = toolkit("evaluate", "--model", "reference", *FEW, "--json").json()
+    shares = [row["luck_share"] for row in document["luck_share"] if row["tasks_defined"]]
+    assert set(shares) == {1.0}
+
+
+def test_a_model_behind_an_endpoint_has_the_same_figures(toolkit: Toolkit) -> None:
+    with FakeServer(by_reference).running() as server:
+        result = toolkit(
+            "evaluate", "--model", MODEL, "--endpoint", server.url, *FEW, "--no-luck-share", "--json"
+        )
+    assert estimates(result.json(), "faults_p025") == pytest.approx(by_hand("faults_p025", 3, 2))
+
+
+def test_the_tables_are_printed_for_people(toolkit: Toolkit) -> None:
+    result = toolkit("evaluate", "--model", "reference", *FEW)
+    assert result.code == 0, result.err
+    for text in ("faults_p025", "1.000 [1.000, 1.000]", "Luck share λ", "3 of 3", "nothing was kept"):
+        assert text in result.out
+
+
+def test_the_registers_are_a_study_like_any_other(toolkit: Toolkit, tmp_path: Path) -> None:
+    done = toolkit("evaluate", "--model", "reference", *FEW, "--out", tmp_path / "e", "--json").json()
+    folder = done["registers"]["folder"]
+    assert verify_study(open_study(tmp_path / "e" / "registers"))["episodes"] == 12
+    verified = toolkit("registers", "verify", "--study", folder, "--json").json()
+    assert verified[0]["logical_sha256"] == done["registers"]["logical_sha256"]
+    asked = toolkit("sql", "SELECT sum(successes) AS n FROM evaluations", "--study", folder, "--json").json()
+    total = sum(by_hand(regime, 3, 2)["success"] for regime in ("clean", "faults_p025")) * 6
+    assert asked == [{"n": round(total)}]
+
+
+def test_nothing_can_be_decided_on_what_was_not_registered(toolkit: Toolkit, tmp_path: Path) -> None:
+    toolkit("evaluate", "--model", "reference", *QUICK, "--out", tmp_path / "e")
+    result = toolkit("decide", "--all", "--study", tmp_path / "e" / "registers")
+    assert result.code == 3
+    assert "unregistered" in result.err
+
+
+def test_the_same_command_goes_on_where_it_was_stopped(toolkit: Toolkit, tmp_path: Path) -> None:
+    command = ("evaluate", "--model", "reference", *FEW, "--out", tmp_path / "e", "--json")
+    first, again = toolkit(*command).json(), toolkit(*command).json()
+    assert again["blocks"] == {"kept": first["blocks"]["played"], "played": 0}
+    assert again["registers"] == first["registers"]
+
+
+def test_a_server_that_dies_midway_leaves_what_was_recorded(toolkit: Toolkit, tmp_path: Path) -> None:
+    command = ("evaluate", "--model", MODEL, "--sets", "clean,challenge", "--tasks", 2, "--schedules", 1)
+    asked = itertools.count()
+
+    def dying(question: Mapping[str, Any]) -> Reply | None:
+        return by_reference(question) if next(asked) < 25 else None
+
+    with FakeServer(dying).running() as server:
+        died = toolkit(*command, "--endpoint", server.url, "--out", tmp_path, "--json")
+    assert died.code == 3
+    assert "challenge, test:0 to 1" in died.json()["error"]["where"]
+    with FakeServer(by_reference).running() as server:
+        whole = toolkit(*command, "--endpoint", server.url, "--out", tmp_path, "--json").json()
+    assert whole["blocks"] == {"kept": 1, "played": 1}
+    assert estimates(whole, "clean") == pytest.approx(by_hand("clean", 2, 1))
+
+
+def test_an_evaluation_of_another_model_is_refused(toolkit: Toolkit, tmp_path: Path) -> None:
+    toolkit("evaluate", "--model", "reference", *QUICK, "--out", tmp_path)
+    result = toolkit("evaluate", "--model", "careless", *QUICK, "--out", tmp_path)
+    assert result.code == 2
+    assert "evaluation of another policy" in result.err
+
+
+def test_an_evaluation_by_another_version_is_refused(toolkit: Toolkit, tmp_path: Path) -> None:
+    toolkit("evaluate", "--model", "reference", *QUICK, "--out", tmp_path)
+    path = tmp_path / "evaluation.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"schema": "1.0.0"}))
+    result = toolkit("evaluate", "--model", "reference", *QUICK, "--out", tmp_path)
+    assert (result.code, "by another version" in result.err) == (2, True)
+
+
+def test_the_key_is_nowhere(toolkit: Toolkit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_KEY", "sk-not-to-be-seen")
+    with FakeServer(by_reference, key="sk-not-to-be-seen").running() as server:
+        asked = ("--endpoint", server.url, "--api-key-env", "MY_KEY", "--out", tmp_path, "--json")
+        result = toolkit("evaluate", "--model", MODEL, *QUICK, *asked)
+    assert result.code == 0, result.err
+    assert set(server.keys) == {"Bearer sk-not-to-be-seen"}
+    written = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert b"sk-not-to-be-seen" not in written + result.out.encode() + result.err.encode()
+
+
+def test_a_missing_server_is_told_before_anything_is_played(toolkit: Toolkit, tmp_path: Path) -> None:
+    with FakeServer(by_reference).running() as server:
+        url = server.url
+    result = toolkit("evaluate", "--model", MODEL, "--endpoint", url, *QUICK, "--out", tmp_path / "e")
+    assert (result.code, "does not answer" in result.err) == (3, True)
+    assert not (tmp_path / "e").exists()
+
+
+def test_a_server_without_tool_calls_is_told_of(toolkit: Toolkit) -> None:
+    refusing = FakeServer(lambda _: Reply({"message": '"auto" tool choice requires --tool-call-parser'}, 400))
+    with refusing.running() as server:
+        result = toolkit("evaluate", "--model", MODEL, "--endpoint", server.url, *QUICK)
+    assert (result.code, "--enable-auto-tool-choice" in result.err) == (2, True)
+
+
+def test_a_model_that_says_nothing_has_no_success(toolkit: Toolkit) -> None:
+    with FakeServer(lambda _: said(text="no")).running() as server:
+        document = toolkit("evaluate", "--model", MODEL, "--endpoint", server.url, *QUICK, "--json").json()
+    (row,) = document["sets"]
+    assert (row["success"]["estimate"], row["ended"]) == (0.0, {"stopped": 2})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--model", "reference", "--sets", "clean,dirty"), "no regime 'dirty'"),
+        (("--model", "nobody", "--engine", "scripted"), "no scripted agent 'nobody'"),
+        (("--model", "m", "--engine", "endpoint"), "an endpoint has an address"),
+        (("--model", "m", "--endpoint", "localhost:8000"), "not the address of a server"),
+        (("--model", "m", "--endpoint", "http://h/v1", "--revision", "main"), "no use for --revision"),
+        (("--model", "reference", "--api-key-env", "X"), "no use for --api-key-env"),
+        (("--model", "reference", "--request-option", "top_k=1"), "no use for --request-option"),
+        (("--model", "m", "--engine", "vllm", "--endpoint", "http://h/v1"), "no use for --endpoint"),
+        (("--model", "m", "--chat-option", "thinking"), "an option is NAME=JSON"),
+        (("--model", "m", "--chat-option", "a={}"), "value of an option"),
+        (("--model", "reference", "--tasks", "0"), "--tasks"),
+        (("--model", "reference", "--tasks", "301"), "--tasks"),
+        (("--model", "reference", "--temperature", "-1"), "--temperature"),
+        ((), "--model"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_what_makes_no_sense_is_refused(toolkit: Toolkit, arguments: tuple[str, ...], told: str) -> None:
+    result = toolkit("evaluate", *arguments)
+    assert result.code == 2
+    assert told in result.err
+
+
+def test_a_model_that_is_nowhere_is_told_of(toolkit: Toolkit) -> None:
+    result = toolkit("evaluate", "--model", "no/such/model", *QUICK)
+    assert result.code == 2
+    assert "there is no such model" in result.err

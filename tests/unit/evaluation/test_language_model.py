@@ -1,0 +1,107 @@
+"""Evaluation sets and the diagnostic, held as conversations: the same rows, block by block."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from toolkit.episodes.agents import reference
+from toolkit.episodes.episode import play
+from toolkit.evaluation.language_model import (
+    Sampling,
+    blocks,
+    diagnose,
+    diagnose_block,
+    evaluate,
+    evaluate_block,
+)
+from toolkit.evaluation.sets import EvaluationSet
+from toolkit.noise.regimes import REGIMES
+from toolkit.policies.language_model.conversation import Turn
+from toolkit.policies.language_model.scripted import ScriptedEngine
+from toolkit.registers.row_tables import EPISODES, LUCK_SHARE
+from toolkit.seeds import evaluation_seed, sample_seed
+from toolkit.tasks.pools import load_task
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolkit.policies.language_model.conversation import Conversation
+
+ENGINE = ScriptedEngine("reference")
+NOISY = EvaluationSet("final", "validation", "faults_p025", 11, 3)
+SAMPLING = Sampling("r", 0, 5)
+
+
+@dataclass
+class Mute:
+    """Says nothing, and remembers with which seeds it was to say it."""
+
+    seeds: list[list[int]] = field(default_factory=list)
+
+    def turns(self, conversations: Sequence[Conversation]) -> list[Turn]:
+        self.seeds.append([conversation.seed for conversation in conversations])
+        return [Turn(()) for _ in conversations]
+
+
+def test_tasks_come_in_blocks_of_one_size() -> None:
+    assert blocks(11) == (range(8), range(8, 11))
+    assert blocks(8) == (range(8),)
+    assert blocks(3, 1) == (range(1), range(1, 2), range(2, 3))
+
+
+def test_a_row_says_what_became_of_the_agents_own_episode() -> None:
+    rows = evaluate(ENGINE, NOISY, SAMPLING)
+    for row in rows:
+        task = load_task(f"validation:{row['task']}")
+        own = play(task, REGIMES["faults_p025"], evaluation_seed(task.task_id, row["schedule"]), reference)
+        found = (row["true_success"], row["calls"], row["ended"], row["schedule_seed"])
+        assert found == (own.true_success, own.calls, own.ended, own.schedule.seed)
+
+
+def test_a_set_has_a_row_a_task_and_schedule_with_the_registers_columns() -> None:
+    rows = evaluate(ENGINE, NOISY, SAMPLING)
+    assert [(row["task"], row["schedule"]) for row in rows] == [(t, k) for t in range(11) for k in range(3)]
+    assert {frozenset(row) for row in rows} == {frozenset(EPISODES.column_names)}
+
+
+def test_a_set_is_the_rows_of_its_blocks() -> None:
+    listed = [row for block in blocks(11) for row in evaluate_block(ENGINE, NOISY, block, SAMPLING)]
+    assert listed == evaluate(ENGINE, NOISY, SAMPLING)
+
+
+def test_the_conversations_of_a_block_are_held_side_by_side() -> None:
+    engine = Mute()
+    evaluate(engine, NOISY, SAMPLING)
+    assert [len(seeds) for seeds in engine.seeds] == [24, 9]
+
+
+def test_what_is_sampled_follows_from_run_step_set_task_and_schedule() -> None:
+    engine = Mute()
+    evaluate(engine, NOISY._replace(tasks=1), SAMPLING)
+    expected = [sample_seed(5, 0, "final/faults_p025", ("validation:0", k, 0)) for k in range(3)]
+    assert engine.seeds == [expected]
+
+
+def test_a_diagnostic_has_eight_samples_under_each_of_eight_schedules() -> None:
+    rows = diagnose(ENGINE, "faults_p025", "diagnostic", 2, SAMPLING)
+    assert [(row["task"], row["schedule"]) for row in rows] == [(t, k) for t in range(2) for k in range(8)]
+    assert {len(row["true_successes"]) for row in rows} == {8}
+    assert {frozenset(row) for row in rows} == {frozenset(LUCK_SHARE.column_names)}
+
+
+def test_a_table_holds_the_outcomes_under_its_schedules() -> None:
+    for row in diagnose_block(ENGINE, "faults_p025", "diagnostic", range(3), SAMPLING):
+        task = load_task(f"diagnostic:{row['task']}")
+        seed = evaluation_seed(task.task_id, row["schedule"])
+        own = play(task, REGIMES["faults_p025"], seed, reference)
+        assert row["schedule_seed"] == seed
+        assert row["true_successes"] == [own.true_success] * 8
+
+
+def test_the_samples_of_a_table_are_drawn_apart() -> None:
+    engine = Mute()
+    diagnose(engine, "faults_p025", "diagnostic", 1, SAMPLING)
+    (seeds,) = engine.seeds
+    assert len(set(seeds)) == 64
+    assert seeds[9] == sample_seed(5, 0, "diagnostic", ("diagnostic:0", 1, 1))

@@ -1,0 +1,222 @@
+"""Requests to a server: what is asked again, what is refused and how, and where the key is not."""
+
+from __future__ import annotations
+
+import socket
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.unit.policies.language_model.fake_server import FakeServer, Reply, said
+from toolkit.errors import DamagedError, IncompleteError, ToolkitError, UsageError
+from toolkit.policies.language_model import exchange
+from toolkit.policies.language_model.exchange import Server, server_url
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+KEY = "sk-not-to-be-seen"
+CHAT = "chat/completions"
+NO_TOOLS = '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'
+TOO_LONG = "This model's maximum context length is 2048 tokens. However, you requested 2304 tokens."
+
+
+@pytest.fixture(autouse=True)
+def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exchange, "PAUSE_S", 0.0)
+
+
+def ask(*replies: Reply | None, **changes: Any) -> Any:
+    """Ask a server that replies one after the other, and repeats the last."""
+    left = iter(replies[:-1])
+    with FakeServer(lambda _: next(left, replies[-1])).running() as server:
+        try:
+            return Server(server.url, **changes).ask(CHAT, {})
+        finally:
+            ask.times = len(server.asked)  # type: ignore[attr-defined]
+
+
+def refused(*replies: Reply | None, **changes: Any) -> ToolkitError:
+    with pytest.raises(ToolkitError) as raised:
+        ask(*replies, **changes)
+    return raised.value
+
+
+@pytest.mark.parametrize(
+    "passing", [Reply({}, 429), Reply({}, 500), Reply({}, 503), None], ids=["429", "500", "503", "closed"]
+)
+def test_what_may_pass_is_asked_again(passing: Reply | None) -> None:
+    assert ask(passing, passing, Reply({"a": 1})) == {"a": 1}
+
+
+def test_asking_again_ends() -> None:
+    error = refused(Reply({"error": "overloaded"}, 503), attempts=3)
+    assert isinstance(error, IncompleteError)
+    assert ask.times == 3  # type: ignore[attr-defined]
+    assert error.found == "HTTP 503: overloaded (asked 3 times)"
+
+
+def test_a_server_that_says_when_is_asked_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr(time, "sleep", pauses.append)
+    ask(Reply({}, 429, {"Retry-After": "7"}), Reply({}, 429, {"Retry-After": "86400"}), Reply({}))
+    assert pauses == [7.0, exchange.LONGEST_PAUSE_S]
+
+
+def test_pauses_grow(monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr(exchange, "PAUSE_S", 1.0)
+    monkeypatch.setattr(time, "sleep", pauses.append)
+    refused(Reply({}, 500), attempts=4)
+    assert pauses == [1.0, 2.0, 4.0]
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind", "problem", "remedy"),
+    [
+        (Reply({"error": {"message": "no"}}, 401), IncompleteError, "another API key", "--api-key-env"),
+        (
+            Reply({"error": {"message": "The model `x` does not exist."}}, 404),
+            UsageError,
+            "no such model",
+            "models",
+        ),
+        (
+            Reply({"object": "error", "message": NO_TOOLS}, 400),
+            UsageError,
+            "calls no tools",
+            "--tool-call-parser",
+        ),
+        (
+            Reply({"error": {"message": "tools param requires --jinja flag"}}, 500),
+            UsageError,
+            "no tools",
+            "--jinja",
+        ),
+        (
+            Reply({"error": {"message": "m does not support tools"}}, 400),
+            UsageError,
+            "no tools",
+            "vllm serve",
+        ),
+        (
+            Reply({"error": {"message": TOO_LONG}}, 400),
+            IncompleteError,
+            "context is too small",
+            "--max-model-len",
+        ),
+        (Reply({"message": "bad"}, 422), UsageError, "refuses the question", None),
+        (Reply(b"<html>", 302, {"Location": "http://127.0.0.1:1/"}), UsageError, "sends elsewhere", "moved"),
+    ],
+    ids=["401", "404", "tools", "jinja", "ollama", "context", "422", "redirect"],
+)
+def test_a_refusal_says_what_it_means_and_what_to_do(
+    reply: Reply, kind: type[ToolkitError], problem: str, remedy: str | None
+) -> None:
+    error = refused(reply)
+    assert isinstance(error, kind)
+    assert problem in error.problem
+    assert remedy is None or remedy in (error.remedy or "")
+    assert ask.times == 1  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("body", [b"<html>hello</html>", b"", b"\xff\xfe", b"[" * 100_000])
+def test_an_answer_that_is_not_json_is_refused(body: bytes) -> None:
+    error = refused(Reply(body))
+    assert isinstance(error, DamagedError)
+    assert "not JSON" in error.problem
+
+
+def test_an_answer_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exchange, "LARGEST_ANSWER", 100)
+    assert "no end" in refused(Reply(b" " * 101)).problem
+
+
+def test_nobody_there_is_told_in_a_line() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with pytest.raises(IncompleteError, match="does not answer") as raised:
+        Server(f"http://127.0.0.1:{port}/v1", attempts=2).ask(CHAT, {})
+    assert "refused (asked 2 times)" in (raised.value.found or "")
+    assert "same command again" in (raised.value.remedy or "")
+
+
+def test_a_silent_server_is_left_after_the_time_limit() -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
+        with pytest.raises(IncompleteError, match="in time") as raised:
+            Server(url, timeout_s=0.1).ask(CHAT, {})
+    assert raised.value.expected == "an answer within 0.1 s"
+
+
+@pytest.fixture
+def guarded(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeServer]:
+    monkeypatch.setenv("MY_KEY", KEY)
+    with FakeServer(lambda _: said(), key=KEY).running() as server:
+        yield server
+
+
+def test_the_key_of_the_named_variable_is_sent(guarded: FakeServer) -> None:
+    Server(guarded.url, "MY_KEY").ask(CHAT, {})
+    assert guarded.keys == [f"Bearer {KEY}"]
+
+
+def test_a_key_that_the_server_repeats_is_not_repeated_here(
+    guarded: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_KEY", "sk-another-one")
+    with pytest.raises(IncompleteError) as raised:
+        Server(guarded.url, "MY_KEY").ask(CHAT, {})
+    assert "sk-another-one" not in str(raised.value)
+    assert "(the key)" in (raised.value.found or "")
+
+
+@pytest.mark.parametrize("key", ["", "  ", "two\nlines", "naïve"])
+def test_a_variable_without_a_key_is_told_of_without_its_value(
+    guarded: FakeServer, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    monkeypatch.setenv("MY_KEY", key)
+    with pytest.raises(UsageError, match="MY_KEY holds no API key") as raised:
+        Server(guarded.url, "MY_KEY").ask(CHAT, {})
+    assert not key.strip() or key not in str(raised.value)
+
+
+def test_no_key_is_sent_after_a_redirect(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_KEY", KEY)
+    with FakeServer(lambda _: said()).running() as there:
+        moved = Reply(b"", 307, {"Location": f"{there.url}/{CHAT}"})
+        with FakeServer(lambda _: moved).running() as here, pytest.raises(UsageError):
+            Server(here.url, "MY_KEY").ask(CHAT, {})
+    assert there.keys == []
+
+
+@pytest.mark.parametrize(
+    ("said_as", "asked_as"),
+    [
+        ("http://localhost:8000", "http://localhost:8000/v1"),
+        ("http://localhost:8000/v1/", "http://localhost:8000/v1"),
+        ("https://api.openai.com/v1/chat/completions", "https://api.openai.com/v1"),
+        ("https://host/deep/v3", "https://host/deep/v3"),
+    ],
+)
+def test_an_address_is_taken_as_users_write_it(said_as: str, asked_as: str) -> None:
+    assert server_url(said_as) == asked_as
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "localhost:8000", "ftp://host/v1", "file:///etc/passwd", "http://", "http://h:x/v1", "http://h?k=1"],
+)
+def test_what_is_no_address_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="address of a server"):
+        server_url(text)
+
+
+def test_an_address_with_a_password_is_refused_without_it() -> None:
+    with pytest.raises(UsageError) as raised:
+        server_url(f"https://me:{KEY}@host/v1")
+    assert KEY not in str(raised.value)

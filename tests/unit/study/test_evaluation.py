@@ -1,0 +1,335 @@
+"""An evaluation in a folder: kept block by block, gone on with, refused where it is another's; registers."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.conftest import snapshot
+from toolkit.errors import DamagedError, IncompleteError, UsageError
+from toolkit.estimators.luck import luck_share_interval
+from toolkit.policies.language_model.opening import Opening, identify
+from toolkit.registers.query import ask
+from toolkit.registers.study import Study, open_study
+from toolkit.registers.validation import verify_study
+from toolkit.study.evaluated import figures, luck_shares, study_name, write_registers
+from toolkit.study.evaluation_folder import EvaluationFolder, Played, identity
+from toolkit.study.evaluation_jobs import Asked, BlockJob, jobs, perform, perform_here
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from toolkit.registers.arrow import Row
+
+OPENING = Opening("scripted", "reference")
+ASKED = Asked(("clean", "faults_p025", "challenge"), tasks=9, schedules=2)
+QUICK = Asked(("clean", "faults_p025"), tasks=10, schedules=1, luck_share=False)
+POOLS = {"test": "a" * 64}
+
+
+def folder(path: Path, opening: Opening = OPENING, asked: Asked = ASKED) -> EvaluationFolder:
+    return EvaluationFolder(path, identity(identify(opening), asked, POOLS))
+
+
+def play(path: Path, asked: Asked = ASKED, **how: Any) -> Played:
+    place = folder(path, asked=asked)
+    with place.held():
+        return place.play(OPENING, asked, **how)
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
+    return play(tmp_path_factory.mktemp("evaluation"))
+
+
+@pytest.fixture(scope="module")
+def study(played: Played, tmp_path_factory: pytest.TempPathFactory) -> Study:
+    place = tmp_path_factory.mktemp("registers") / "reference"
+    write_registers(place, "reference", folder(place).identity, played.rows)
+    return open_study(place)
+
+
+def test_sets_are_the_registered_ones() -> None:
+    asked = Asked(("faults_p025", "challenge"))
+    assert asked.evaluation("faults_p025") == ("final", "test", "faults_p025", 200, 4)
+    assert asked.evaluation("challenge") == ("final", "test", "challenge", 200, 1)
+
+
+def test_the_luck_share_is_measured_where_schedules_differ() -> None:
+    asked = Asked(("clean", "faults_p010", "challenge", "flips_q005", "held_out_types"))
+    assert asked.diagnosed == ("faults_p010", "flips_q005", "held_out_types")
+    assert replace(asked, luck_share=False).diagnosed == ()
+
+
+def test_jobs_cover_every_episode_once() -> None:
+    listed = jobs(OPENING, ASKED)
+    assert len({job.name for job in listed}) == len(listed)
+    assert sum(job.episodes for job in listed if job.table == "episodes") == 18 + 18 + 9
+    assert sum(job.episodes for job in listed if job.table == "luck_share") == 9 * 64
+
+
+def test_a_job_is_all_that_another_process_needs() -> None:
+    job = jobs(OPENING, ASKED)[1]
+    assert perform(pickle.loads(pickle.dumps(job))) == perform(job)  # noqa: S301 - our own
+
+
+def test_the_order_in_which_jobs_are_done_leaves_no_trace(tmp_path: Path, played: Played) -> None:
+    def backwards(listed: Sequence[BlockJob]) -> Iterator[tuple[BlockJob, list[Row]]]:
+        yield from perform_here(reversed(listed))
+
+    assert play(tmp_path, perform=backwards).rows == played.rows
+
+
+def test_a_set_has_the_same_rows_whatever_else_is_asked_for(tmp_path: Path, played: Played) -> None:
+    alone = play(tmp_path, replace(ASKED, regimes=("faults_p025",)))
+    assert alone.rows["episodes"] == [
+        row for row in played.rows["episodes"] if row["regime"] == "faults_p025"
+    ]
+    assert alone.rows["luck_share"] == played.rows["luck_share"]
+
+
+def test_what_was_cut_off_goes_on_and_leaves_the_same_rows(tmp_path: Path, played: Played) -> None:
+    def cut_off(listed: Sequence[BlockJob]) -> Iterator[tuple[BlockJob, list[Row]]]:
+        yield from perform_here(listed[:5])
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        play(tmp_path, perform=cut_off)
+    again = play(tmp_path)
+    assert (again.kept, again.played) == (5, len(jobs(OPENING, ASKED)) - 5)
+    assert again.rows == played.rows
+
+
+def test_a_folder_takes_further_sets(tmp_path: Path) -> None:
+    few = replace(ASKED, regimes=("clean",), tasks=8)
+    play(tmp_path, few)
+    more = play(tmp_path, replace(few, regimes=("clean", "challenge"), schedules=2))
+    assert (more.kept, more.played) == (1, 1)
+
+
+def test_playing_tells_how_far_it_has_come(tmp_path: Path) -> None:
+    told: list[tuple[int, int, str]] = []
+    play(tmp_path, Asked(("clean",), tasks=9, schedules=1), watch=lambda *tick: told.append(tick))
+    assert told == [
+        (0, 9, "what is there was checked"),
+        (8, 9, "clean, test:0 to 7"),
+        (9, 9, "clean, test:8 to 8"),
+    ]
+
+
+def test_a_damaged_block_is_kept_aside_and_played_again(tmp_path: Path) -> None:
+    whole = play(tmp_path, QUICK).rows
+    name = jobs(OPENING, QUICK)[0].name
+    block = tmp_path / "blocks" / name
+    block.write_bytes(block.read_bytes()[:-20])
+    said: list[str] = []
+    assert play(tmp_path, QUICK, say=said.append).rows == whole
+    assert said == [f"{name} was cut short or changed; kept as {name}.damaged-1, and played again"]
+
+
+def test_a_block_of_another_place_is_refused(tmp_path: Path) -> None:
+    play(tmp_path, QUICK)
+    first, second = (tmp_path / "blocks" / job.name for job in jobs(OPENING, QUICK)[:2])
+    first.write_bytes(second.read_bytes())
+    with pytest.raises(DamagedError, match="belongs to another evaluation"):
+        play(tmp_path, QUICK)
+
+
+def test_a_block_of_another_model_is_refused(tmp_path: Path) -> None:
+    play(tmp_path / "mine", QUICK)
+    other = Opening("scripted", "careless")
+    with folder(tmp_path / "theirs", other).held():
+        folder(tmp_path / "theirs", other).play(other, QUICK)
+    name = jobs(OPENING, QUICK)[0].name
+    (tmp_path / "mine/blocks" / name).write_bytes((tmp_path / "theirs/blocks" / name).read_bytes())
+    with pytest.raises(DamagedError, match="belongs to another evaluation"):
+        play(tmp_path / "mine", QUICK)
+
+
+def test_a_folder_of_another_model_is_refused_and_left_alone(tmp_path: Path) -> None:
+    play(tmp_path, QUICK)
+    before = snapshot(tmp_path)
+    with pytest.raises(UsageError, match="another policy") as raised:
+        folder(tmp_path, Opening("scripted", "careless")).held().__enter__()
+    assert (raised.value.expected, raised.value.found) == ('model "reference"', 'model "careless"')
+    assert snapshot(tmp_path) == before
+
+
+def test_another_seed_is_another_evaluation(tmp_path: Path) -> None:
+    play(tmp_path, QUICK)
+    with pytest.raises(UsageError, match="another policy"):
+        play(tmp_path, replace(QUICK, seed=1))
+
+
+@pytest.mark.parametrize(("name", "value"), [("schema", "1.0.0"), ("toolkit", "0.0.1")])
+def test_registers_of_two_versions_are_not_mixed(tmp_path: Path, name: str, value: str) -> None:
+    play(tmp_path, QUICK)
+    path = tmp_path / "evaluation.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {name: value}))
+    with pytest.raises(UsageError, match="another version of this package") as raised:
+        play(tmp_path, QUICK)
+    assert raised.value.expected == f'{name} "{value}"'
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{"])
+def test_a_folder_that_does_not_say_whose_it_is_is_refused(tmp_path: Path, text: str) -> None:
+    play(tmp_path, QUICK)
+    (tmp_path / "evaluation.json").write_text(text)
+    with pytest.raises(DamagedError, match=r"evaluation\.json"):
+        play(tmp_path, QUICK)
+
+
+def test_blocks_without_an_identity_are_refused(tmp_path: Path) -> None:
+    play(tmp_path, QUICK)
+    (tmp_path / "evaluation.json").unlink()
+    with pytest.raises(IncompleteError, match="nothing says of which evaluation"):
+        play(tmp_path, QUICK)
+
+
+def test_somebody_elses_folder_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("")
+    with pytest.raises(IncompleteError, match="nothing says of which evaluation"):
+        play(tmp_path, QUICK)
+    assert list(snapshot(tmp_path)) == ["thesis.tex"]
+
+
+def test_one_command_at_a_time_works_in_a_folder(tmp_path: Path) -> None:
+    with folder(tmp_path).held(), pytest.raises(UsageError, match="another command is at work"):
+        play(tmp_path, QUICK)
+
+
+def test_a_place_that_is_no_folder_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(IncompleteError, match="cannot be made"):
+        play(tmp_path / "file", QUICK)
+
+
+def test_the_registers_are_a_study_that_verifies(study: Study, played: Played) -> None:
+    rows = verify_study(study)
+    assert (rows["runs"], rows["evaluations"]) == (3, 3)
+    assert (rows["episodes"], rows["luck_share"]) == (45, 72)
+    assert study.manifest.words == {"arm": ("evaluated",)}
+
+
+def test_the_registers_say_that_nothing_was_registered(study: Study) -> None:
+    assert study.manifest.registration.name == "unregistered"
+
+
+def test_the_luck_share_names_the_policy_that_was_diagnosed(study: Study) -> None:
+    assert {row["policy"] for row in study.rows("luck_share_summary")} == {"reference"}
+
+
+def test_the_registers_answer_questions(study: Study, played: Played) -> None:
+    (counted,) = ask(study, "SELECT sum(true_success::INT) FROM episodes WHERE regime = 'faults_p025'").rows
+    expected = [row["true_success"] for row in played.rows["episodes"] if row["regime"] == "faults_p025"]
+    assert counted == (sum(expected),)
+
+
+def test_the_same_rows_give_the_same_bytes(study: Study, played: Played, tmp_path: Path) -> None:
+    write_registers(tmp_path / "again", "reference", folder(tmp_path).identity, played.rows)
+    assert snapshot(tmp_path / "again") == snapshot(study.folder)
+
+
+def test_registers_of_more_sets_replace_those_of_fewer(tmp_path: Path) -> None:
+    place = folder(tmp_path)
+    for regimes in (("challenge",), ("clean",)):
+        asked = Asked(regimes, tasks=2)
+        write_registers(place.registers, "reference", place.identity, play(tmp_path, asked).rows)
+    assert [row["run_id"] for row in open_study(place.registers).rows("runs")] == ["clean"]
+
+
+def test_somebody_elses_folder_is_not_replaced(tmp_path: Path, played: Played) -> None:
+    (tmp_path / "registers").mkdir()
+    (tmp_path / "registers" / "mine.txt").write_text("mine")
+    with pytest.raises(IncompleteError, match="something else"):
+        write_registers(tmp_path / "registers", "reference", folder(tmp_path).identity, played.rows)
+    assert (tmp_path / "registers" / "mine.txt").read_text() == "mine"
+
+
+def row(task: int, *, success: bool, calls: int = 3, transient: int = 0) -> Row:
+    faults = ("rate_limit", "outage", "stale_read", "truncation", "timeout_after_commit", "field_dropout")
+    return {
+        "regime": "faults_p025",
+        "pool": "test",
+        "task": task,
+        "true_success": success,
+        "observed_reward": success,
+        "calls": calls,
+        "ended": "finished",
+        "transient": transient,
+        **dict.fromkeys(faults, 0),
+    }
+
+
+def test_figures_are_means_over_episodes() -> None:
+    listed = [row(0, success=True), row(0, success=False, calls=5), row(1, success=True, transient=2)]
+    (found,) = figures({"episodes": [*listed, row(1, success=True)]})
+    assert [found[name]["estimate"] for name in ("success", "observed", "calls", "exposed")] == [
+        0.75,
+        0.75,
+        3.5,
+        0.25,
+    ]
+    assert (found["tasks"], found["episodes"], found["ended"]) == (2, 4, {"finished": 4})
+
+
+def test_intervals_resample_tasks_not_episodes() -> None:
+    """Of two tasks, one always solved and one never, a resample has 0, 1 or 2 of the first."""
+    listed = [row(task, success=task == 0) for task in range(2) for _ in range(50)]
+    (found,) = figures({"episodes": listed})
+    assert (found["success"]["low"], found["success"]["high"]) == (0.0, 1.0)
+
+
+def test_one_task_has_no_interval() -> None:
+    (found,) = figures({"episodes": [row(0, success=True)]})
+    assert found["success"] == {"estimate": 1.0, "low": None, "high": None, "level": 0.95}
+
+
+def test_the_luck_share_has_the_registered_interval(played: Played) -> None:
+    tables = [
+        [r["true_successes"] for r in played.rows["luck_share"] if r["task"] == task] for task in range(9)
+    ]
+    expected = luck_share_interval(tables, 10_000, 0, 0.95)
+    found = next(f for f in luck_shares(played.rows) if f["target"] == "true_success")
+    assert expected is not None
+    assert (found["luck_share"], found["low"], found["high"]) == (
+        expected.estimate,
+        expected.low,
+        expected.high,
+    )
+
+
+def test_a_reward_that_never_varies_has_no_luck_share() -> None:
+    rows = [
+        {
+            "regime": "flips_q010",
+            "pool": "diagnostic",
+            "step": 0,
+            "task": 0,
+            "schedule": schedule,
+            "true_successes": [True] * 8,
+            "observed_rewards": [schedule > 0] * 8,
+        }
+        for schedule in range(8)
+    ]
+    never, always = luck_shares({"luck_share": rows})
+    assert (never["luck_share"], never["low"], never["tasks_defined"]) == (None, None, 0)
+    assert always["luck_share"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        ("Qwen/Qwen3.5-2B", "Qwen3-5-2B"),
+        ("/models/mine/", "mine"),
+        ("…", "model"),
+        ("x" * 99, "x" * 64),
+    ],
+)
+def test_a_study_has_a_name_that_a_study_can_have(model: str, name: str) -> None:
+    assert study_name(model) == name

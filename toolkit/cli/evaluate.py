@@ -1,0 +1,313 @@
+"""`toolkit evaluate`: a language model's success and luck share under every regime, without training."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from toolkit.cli.evaluation_tables import print_evaluation
+from toolkit.cli.output import json_option, remark
+from toolkit.cli.progress import counted
+from toolkit.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from toolkit.policies.language_model.opening import Opening
+    from toolkit.study.evaluation_folder import EvaluationFolder, Played
+    from toolkit.study.evaluation_jobs import Asked
+
+REGISTERED = "clean,faults_p010,faults_p025,held_out_types,challenge"
+EVERY = "all"
+SCRIPTED = ("reference", "careless")
+MOST = 2**31 - 1
+
+
+@click.command()
+@click.option(
+    "--model",
+    required=True,
+    metavar="NAME",
+    help="Folder or Hub name of a model; what the server calls it; or a scripted agent: reference, careless.",
+)
+@click.option(
+    "--engine",
+    type=click.Choice(["transformers", "vllm", "endpoint", "scripted"]),
+    help="What runs the model; told from --endpoint and --model if left out, transformers otherwise.",
+)
+@click.option("--endpoint", "url", metavar="URL", help="OpenAI-compatible server: http://localhost:8000/v1.")
+@click.option("--api-key-env", "key_variable", metavar="NAME", help="Environment variable with its API key.")
+@click.option("--revision", help="Branch, tag or commit of a model on the Hub.")
+@click.option(
+    "--adapter",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder of an adapter (PEFT) to put on the model.",
+)
+@click.option(
+    "--sets",
+    default=REGISTERED,
+    show_default=True,
+    metavar="REGIMES",
+    help=f"Noise of the sets, with commas between; {EVERY} for every regime.",
+)
+@click.option(
+    "--pool", type=click.Choice(["test", "validation"]), default="test", show_default=True, help="Tasks."
+)
+@click.option(
+    "--tasks", type=click.IntRange(1, 300), default=200, show_default=True, help="How many, from the first."
+)
+@click.option(
+    "--schedules", type=click.IntRange(1, 1000), default=4, show_default=True, help="Schedules a task."
+)
+@click.option(
+    "--luck-share/--no-luck-share",
+    default=True,
+    show_default=True,
+    help="Measure the luck share, too: 8 × 8 episodes a task, of the 16 diagnostic tasks at most.",
+)
+@click.option(
+    "--temperature",
+    type=click.FloatRange(0, 10),
+    default=1.0,
+    show_default=True,
+    help="Of the sampling; the registered one by default.",
+)
+@click.option(
+    "--max-tokens",
+    type=click.IntRange(1, MOST),
+    help="Most tokens of a server's turn (1024 if left out), or of all turns of an episode otherwise (6144).",
+)
+@click.option(
+    "--chat-option",
+    "chat_options",
+    multiple=True,
+    metavar="NAME=JSON",
+    help="Variable of the model's chat template, such as enable_thinking=false; may be repeated.",
+)
+@click.option(
+    "--request-option",
+    "request_options",
+    multiple=True,
+    metavar="NAME=JSON",
+    help="Field of every question to a server, such as top_k=-1; null takes one out; may be repeated.",
+)
+@click.option(
+    "--seed", type=click.IntRange(0, MOST), default=0, show_default=True, help="Number of the sampling."
+)
+@click.option(
+    "--concurrency",
+    type=click.IntRange(1, 256),
+    default=16,
+    show_default=True,
+    help="Questions to a server at once.",
+)
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=click.FloatRange(1, 86_400),
+    default=600,
+    show_default=True,
+    metavar="SECONDS",
+    help="Longest wait for a silent server.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder that keeps every block, and the registers; nothing is kept if left out.",
+)
+@json_option
+def evaluate(
+    *,
+    model: str,
+    engine: str | None,
+    url: str | None,
+    key_variable: str | None,
+    revision: str | None,
+    adapter: Path | None,
+    sets: str,
+    pool: str,
+    tasks: int,
+    schedules: int,
+    luck_share: bool,
+    temperature: float,
+    max_tokens: int | None,
+    chat_options: tuple[str, ...],
+    request_options: tuple[str, ...],
+    seed: int,
+    concurrency: int,
+    timeout_s: float,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Measure a model's success, calls, exposure and luck share under every regime, without training it.
+
+    Every episode is held as a conversation with tool calls. With --out the same command goes on where it was
+    stopped or killed, more sets can be added to the same folder, and OUT/registers is a study like any other:
+    `toolkit sql` and `toolkit registers verify` read it. Rates are means over episodes, intervals resample
+    tasks.
+
+    \b
+    Examples:
+      toolkit evaluate --model reference --sets clean,faults_p025 --tasks 4
+      toolkit evaluate --model careless --sets all --tasks 2 --schedules 2 --no-luck-share --json
+      toolkit evaluate --model Qwen/Qwen3.5-2B --chat-option enable_thinking=false --out evaluations/2b
+      toolkit evaluate --model Qwen/Qwen3.5-2B --engine vllm --adapter checkpoint-100 --out trained
+      toolkit evaluate --model Qwen3.5-2B --endpoint http://localhost:8000/v1 --out evaluations/2b
+      toolkit evaluate --model Qwen3.5-2B --endpoint https://host/v1 --api-key-env MY_KEY --concurrency 64
+    """
+    from toolkit.policies.language_model.opening import Opening
+    from toolkit.study.evaluated import figures, luck_shares
+    from toolkit.study.evaluation_jobs import Asked
+
+    opening = Opening(
+        _engine(engine, model, url),
+        model,
+        revision,
+        None if adapter is None else str(adapter),
+        _address(url),
+        key_variable,
+        temperature,
+        max_tokens,
+        tuple(map(_option, chat_options)),
+        tuple(map(_option, request_options)),
+        concurrency,
+        timeout_s,
+    )
+    _check_fitting(opening)
+    asked = Asked(_regimes(sets), pool, tasks, schedules, luck_share, seed)
+    server = _check_reachable(opening)
+    with _folder(opening, asked, out) as folder:
+        played = _play(folder, opening, asked, is_kept=out is not None)
+        registers = None if out is None else _seal(folder, model, played)
+    print_evaluation(
+        {
+            "model": model,
+            "engine": opening.engine,
+            "identity": folder.identity,
+            "server": server,
+            "folder": None if out is None else str(out),
+            "registers": registers,
+            "blocks": {"kept": played.kept, "played": played.played},
+            "sets": figures(played.rows),
+            "luck_share": luck_shares(played.rows),
+        },
+        as_json=as_json,
+    )
+
+
+def _engine(engine: str | None, model: str, url: str | None) -> str:
+    """Return the engine that is meant."""
+    if engine is not None:
+        return engine
+    if url is not None:
+        return "endpoint"
+    return "scripted" if model in SCRIPTED and not Path(model).exists() else "transformers"
+
+
+def _address(url: str | None) -> str | None:
+    from toolkit.policies.language_model.exchange import server_url
+
+    return None if url is None else server_url(url)
+
+
+def _option(text: str) -> tuple[str, Any]:
+    """Return a variable and its value; text that is no JSON is meant as text."""
+    name, equals, value = text.partition("=")
+    if not equals or not name.isidentifier():
+        raise UsageError("an option is NAME=JSON", expected="such as enable_thinking=false", found=text)
+    try:
+        read = json.loads(value)
+    except ValueError:
+        return name, value
+    if isinstance(read, dict | list):
+        raise UsageError("the value of an option is a number, a text, true, false or null", found=text)
+    return name, read
+
+
+def _check_fitting(opening: Opening) -> None:
+    """Refuse options that the engine would not heed."""
+    of_server = {
+        "--endpoint": opening.url,
+        "--api-key-env": opening.key_variable,
+        "--request-option": opening.request_options or None,
+    }
+    of_weights = {"--revision": opening.revision, "--adapter": opening.adapter}
+    if opening.engine == "endpoint" and opening.url is None:
+        raise UsageError("an endpoint has an address", expected="--endpoint http://localhost:8000/v1")
+    unheeded = {**(of_server if opening.engine != "endpoint" else {})}
+    unheeded |= of_weights if opening.engine in {"endpoint", "scripted"} else {}
+    for option, value in unheeded.items():
+        if value is not None:
+            raise UsageError(
+                f"the engine {opening.engine} has no use for {option}",
+                remedy="leave it out, or name the engine that it is for with --engine",
+            )
+
+
+def _regimes(sets: str) -> tuple[str, ...]:
+    from toolkit.noise.regimes import REGIMES
+
+    names = tuple(REGIMES) if sets == EVERY else tuple(dict.fromkeys(n.strip() for n in sets.split(",")))
+    for name in names:
+        if name not in REGIMES:
+            raise UsageError(f"there is no regime {name!r}", expected=", ".join(REGIMES))
+    return names
+
+
+def _check_reachable(opening: Opening) -> dict[str, Any] | None:
+    """Return what a server says of the model, before anything is played; None where there is none to ask."""
+    from toolkit.policies.language_model.endpoint import Endpoint
+    from toolkit.policies.language_model.opening import open_engine
+
+    if opening.engine != "endpoint":
+        return None
+    engine = open_engine(opening)
+    return engine.check() if isinstance(engine, Endpoint) else None
+
+
+@contextmanager
+def _folder(opening: Opening, asked: Asked, out: Path | None) -> Iterator[EvaluationFolder]:
+    """Give the folder of the evaluation, held: the user's, or one that is gone afterwards."""
+    from toolkit.policies.language_model.opening import identify
+    from toolkit.study.evaluation_folder import EvaluationFolder, identity
+    from toolkit.study.evaluation_jobs import DIAGNOSTIC
+    from toolkit.tasks.pools import pool_sha256, tasks
+
+    pools = {name: pool_sha256(tasks(name)) for name in (asked.pool, DIAGNOSTIC)}
+    whose = identity(identify(opening), asked, pools)
+    if out is not None:
+        folder = EvaluationFolder(out.absolute(), whose)
+        with folder.held():
+            yield folder
+        return
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = EvaluationFolder(Path(scratch), whose)
+        with folder.held():
+            yield folder
+
+
+def _play(folder: EvaluationFolder, opening: Opening, asked: Asked, *, is_kept: bool) -> Played:
+    try:
+        with counted("evaluating") as (watch, say):
+            return folder.play(opening, asked, watch=watch, say=say)
+    except KeyboardInterrupt:
+        if is_kept:
+            remark("every finished block is kept; the same command goes on from there")
+        raise
+
+
+def _seal(folder: EvaluationFolder, model: str, played: Played) -> dict[str, str]:
+    from toolkit.study.evaluated import study_name, write_registers
+
+    study = study_name(model)
+    manifest = write_registers(folder.registers, study, folder.identity, played.rows)
+    return {
+        "study": study,
+        "folder": str(folder.registers),
+        "logical_sha256": manifest.logical_sha256,
+    }

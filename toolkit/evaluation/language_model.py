@@ -1,0 +1,123 @@
+"""Evaluation sets and the luck-share diagnostic, played by a language model: block by block.
+
+The conversations of a block are held side by side. Its size is fixed: what a model says can depend, by the
+last bits of its floats, on what is computed beside it, so that rows must not depend on how many workers there
+are, nor on where one was cut off.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from toolkit.evaluation.diagnostic import SAMPLES, SCHEDULES, diagnostic_row
+from toolkit.evaluation.play import episode_row
+from toolkit.noise.regimes import REGIMES
+from toolkit.policies.language_model.conversation import TURNS, Play, converse
+from toolkit.seeds import evaluation_seed, sample_seed
+from toolkit.tasks.pools import load_task
+
+if TYPE_CHECKING:
+    from toolkit.evaluation.sets import EvaluationSet
+    from toolkit.policies.language_model.conversation import Engine
+    from toolkit.registers.arrow import Row
+
+TASKS_A_BLOCK = 8
+DIAGNOSED_A_BLOCK = 1
+"""A task's table has 64 conversations, as a block of a set has at most 32."""
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Whose rows are played, and what they are sampled with.
+
+    Args:
+        run_id: the run that the rows belong to.
+        step: training step of the policy.
+        seed: sampling seed of the run.
+        max_turns: most turns of a conversation.
+    """
+
+    run_id: str
+    step: int
+    seed: int
+    max_turns: int = TURNS
+
+
+def blocks(tasks: int, size: int = TASKS_A_BLOCK) -> tuple[range, ...]:
+    """Return the first tasks of a pool, by position, in blocks of a size; the last may be smaller."""
+    return tuple(range(start, min(start + size, tasks)) for start in range(0, tasks, size))
+
+
+def evaluate(engine: Engine, evaluation: EvaluationSet, sampling: Sampling) -> list[Row]:
+    """Play an evaluation set.
+
+    Returns:
+        Rows of `episodes`, by task and schedule.
+    """
+    return [
+        row
+        for block in blocks(evaluation.tasks)
+        for row in evaluate_block(engine, evaluation, block, sampling)
+    ]
+
+
+def evaluate_block(engine: Engine, evaluation: EvaluationSet, tasks: range, sampling: Sampling) -> list[Row]:
+    """Play some tasks of an evaluation set under all its schedules, side by side; returns as `evaluate`."""
+    places = [(task, schedule) for task in tasks for schedule in range(evaluation.schedules)]
+    plays = [
+        _play(evaluation.pool, evaluation.regime, evaluation.name, sampling, (task, schedule, 0))
+        for task, schedule in places
+    ]
+    played = converse(engine, plays, max_turns=sampling.max_turns)
+    return [
+        episode_row(sampling.run_id, evaluation, sampling.step, schedule, episode)
+        for (_, schedule), episode in zip(places, played, strict=True)
+    ]
+
+
+def diagnose(engine: Engine, regime: str, pool: str, tasks: int, sampling: Sampling) -> list[Row]:
+    """Play the diagnostic on the first tasks of a pool.
+
+    Returns:
+        Rows of `luck_share`: one a task and schedule, with the outcome of every sample.
+    """
+    return [
+        row
+        for block in blocks(tasks, DIAGNOSED_A_BLOCK)
+        for row in diagnose_block(engine, regime, pool, block, sampling)
+    ]
+
+
+def diagnose_block(engine: Engine, regime: str, pool: str, tasks: range, sampling: Sampling) -> list[Row]:
+    """Play the tables of some tasks, all their samples side by side; returns as `diagnose`."""
+    tables = [(task, schedule) for task in tasks for schedule in range(SCHEDULES)]
+    plays = [
+        _play(pool, regime, pool, sampling, (task, schedule, sample))
+        for task, schedule in tables
+        for sample in range(SAMPLES)
+    ]
+    played = converse(engine, plays, max_turns=sampling.max_turns)
+    place = {"run_id": sampling.run_id, "step": sampling.step, "pool": pool, "regime": regime}
+    return [
+        diagnostic_row(
+            {**place, "task": task, "schedule": schedule}, played[number * SAMPLES : (number + 1) * SAMPLES]
+        )
+        for number, (task, schedule) in enumerate(tables)
+    ]
+
+
+def _play(pool: str, regime: str, name: str, sampling: Sampling, place: tuple[int, int, int]) -> Play:
+    """Return an episode to be played: its task, its schedule, and what is sampled in it.
+
+    Args:
+        pool: the pool.
+        regime: the noise.
+        name: of the set, or of the diagnostic's pool, as the seeds have it.
+        sampling: whose it is.
+        place: task, schedule and sample.
+    """
+    number, schedule, sample = place
+    task = load_task(f"{pool}:{number}")
+    seed = sample_seed(sampling.seed, sampling.step, name, (task.task_id, schedule, sample))
+    return Play(task, REGIMES[regime], evaluation_seed(task.task_id, schedule), seed)

@@ -1,0 +1,98 @@
+"""From a model's folder or name to its tokenizer and its weights, with transformers."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from toolkit.errors import IncompleteError
+from toolkit.policies.language_model.chat import Chat
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+INSTALL = "pip install 'paired-rollouts-toolkit[language-model]'"
+SHOWN = 300
+
+
+def load_chat(model: str, revision: str | None = None, options: tuple[tuple[str, Any], ...] = ()) -> Chat:
+    """Return a model's tokenizer, checked to be one for conversations with tools.
+
+    Args:
+        model: its folder or name.
+        revision: branch, tag or commit of a model on the Hub.
+        options: further variables of the chat template.
+
+    Raises:
+        IncompleteError: transformers is not installed, or there is no such tokenizer.
+        UsageError: its template cannot write tools, or what it answers cannot be read.
+    """
+    with _explained(model):
+        from transformers import AutoTokenizer
+
+        tokenizer: Any = AutoTokenizer.from_pretrained(model, revision=revision)
+    _read_answers(tokenizer)
+    chat = Chat(tokenizer, options)
+    chat.check()
+    return chat
+
+
+def load_model(model: str, revision: str | None = None, adapter: str | None = None) -> Any:
+    """Return a causal language model in evaluation mode, on the GPU where there is one.
+
+    Args:
+        model: its folder or name.
+        revision: branch, tag or commit of a model on the Hub.
+        adapter: folder of an adapter (PEFT) to put on it.
+
+    Raises:
+        IncompleteError: a package is not installed, there are no such weights, or too little memory for them.
+    """
+    with _explained(model):
+        import torch
+        from transformers import AutoModelForCausalLM
+
+        try:
+            loaded: Any = AutoModelForCausalLM.from_pretrained(model, revision=revision, dtype="auto")
+            if adapter is not None:
+                from peft import PeftModel
+
+                loaded = PeftModel.from_pretrained(loaded, adapter)
+            return loaded.to("cuda" if torch.cuda.is_available() else "cpu").eval()
+        except torch.OutOfMemoryError as error:
+            raise IncompleteError(
+                "there is not enough memory for the model's weights",
+                found=str(error)[:SHOWN],
+                where=model,
+                remedy="choose a smaller model, or ask a server that holds it: --endpoint URL",
+            ) from None
+
+
+@contextmanager
+def _explained(model: str) -> Iterator[None]:
+    """Say in a line what is missing."""
+    try:
+        yield
+    except ImportError as error:
+        raise IncompleteError("this engine needs transformers", found=error, remedy=INSTALL) from None
+    except (OSError, ValueError, KeyError) as error:
+        raise IncompleteError(
+            "the model cannot be loaded",
+            found=f"{type(error).__name__}: {str(error).strip().splitlines()[0][:SHOWN]}",
+            where=model,
+            remedy="give the folder of a model and its tokenizer, or owner/name of one on the Hub",
+        ) from None
+
+
+def _read_answers(tokenizer: Any) -> None:
+    """Have a tokenizer of a known family read the calls in answers, where it does not say how itself."""
+    if getattr(tokenizer, "response_template", None) is not None:
+        return
+    try:
+        from trl.chat_template_utils import add_response_schema
+    except ImportError:
+        return  # the check of the chat says what is missing
+    try:
+        add_response_schema(tokenizer)
+    except ValueError:
+        return  # likewise

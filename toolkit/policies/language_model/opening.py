@@ -1,0 +1,198 @@
+"""From what a user names to an engine, and to what says whether two evaluations are of the same policy."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from toolkit.backoffice.schemas import openai_tools
+from toolkit.episodes.agents import AGENTS
+from toolkit.errors import UsageError
+from toolkit.files import file_sha256
+from toolkit.policies.language_model.conversation import INSTRUCTIONS
+from toolkit.policies.language_model.endpoint import CONCURRENCY, TURN_TOKENS, Endpoint
+from toolkit.policies.language_model.exchange import TIMEOUT_S, Server
+from toolkit.policies.language_model.growing import MAX_TOKENS
+from toolkit.policies.language_model.scripted import ScriptedEngine
+from toolkit.tasks.task import canonical
+
+if TYPE_CHECKING:
+    from toolkit.policies.language_model.conversation import Engine
+
+ENGINES = ("transformers", "vllm", "endpoint", "scripted")
+LIBRARIES = {"transformers": ("transformers", "torch", "peft"), "vllm": ("vllm", "transformers", "torch")}
+"""What an engine's samples depend on besides this package."""
+
+
+@dataclass(frozen=True)
+class Opening:
+    """An engine as a user names it.
+
+    Args:
+        engine: one of `ENGINES`.
+        model: folder or name of the model; what the server calls it; the scripted agent.
+        revision: branch, tag or commit of a model on the Hub.
+        adapter: folder with an adapter (PEFT) to put on the model.
+        url: address of the server, of an endpoint.
+        key_variable: environment variable that holds its API key.
+        temperature: of the sampling.
+        max_tokens: most tokens of an endpoint's turn, or of a conversation beyond its opening otherwise; the
+            engine's own number if left out.
+        chat_options: further variables of the chat template, such as `enable_thinking`.
+        request_options: further fields of the questions to a server, such as `top_k`.
+        concurrency: most questions to a server at once.
+        timeout_s: longest wait for a server that says nothing.
+    """
+
+    engine: str
+    model: str
+    revision: str | None = None
+    adapter: str | None = None
+    url: str | None = None
+    key_variable: str | None = None
+    temperature: float = 1.0
+    max_tokens: int | None = None
+    chat_options: tuple[tuple[str, Any], ...] = ()
+    request_options: tuple[tuple[str, Any], ...] = ()
+    concurrency: int = CONCURRENCY
+    timeout_s: float = TIMEOUT_S
+
+
+@lru_cache(maxsize=1)
+def open_engine(opening: Opening) -> Engine:
+    """Return an engine; the same one for the same opening: a model is loaded once a process.
+
+    Raises:
+        UsageError: there is no such engine or agent.
+        IncompleteError: what it needs is not here.
+    """
+    match opening.engine:
+        case "scripted":
+            return ScriptedEngine(_agent(opening.model))
+        case "endpoint":
+            return _endpoint(opening)
+        case "transformers":
+            return _transformers(opening)
+        case "vllm":
+            return _vllm(opening)
+    raise UsageError(f"there is no engine {opening.engine!r}", expected=", ".join(ENGINES))
+
+
+def identify(opening: Opening) -> dict[str, Any]:
+    """Return what decides an engine's turns, as JSON values; where it runs and how fast does not enter.
+
+    Two evaluations whose identities differ are of different policies, or of different code.
+
+    Raises:
+        UsageError: there is no such model or agent.
+        IncompleteError: a file of the model cannot be read.
+    """
+    identity = {
+        "engine": opening.engine,
+        "model": _called(opening),
+        "temperature": opening.temperature,
+        "max_tokens": opening.max_tokens or (TURN_TOKENS if opening.engine == "endpoint" else MAX_TOKENS),
+        "chat_options": dict(opening.chat_options),
+        "instructions": hashlib.sha256(canonical([INSTRUCTIONS, openai_tools()]).encode()).hexdigest(),
+    }
+    if opening.engine == "scripted":
+        return {"engine": opening.engine, "model": _agent(opening.model)}
+    if opening.engine == "endpoint":
+        return identity | {"request_options": dict(opening.request_options)}
+    adapter = None if opening.adapter is None else _folder_sha256(Path(opening.adapter))
+    weights = _weights(opening.model, opening.revision)
+    return identity | {"weights": weights, "adapter": adapter, "libraries": _versions(opening.engine)}
+
+
+def _agent(name: str) -> str:
+    if name not in AGENTS:
+        raise UsageError(f"there is no scripted agent {name!r}", expected=", ".join(AGENTS))
+    return name
+
+
+def _endpoint(opening: Opening) -> Endpoint:
+    server = Server(opening.url or "", opening.key_variable, timeout_s=opening.timeout_s)
+    most = opening.max_tokens or TURN_TOKENS
+    return Endpoint(
+        server,
+        opening.model,
+        openai_tools(),
+        opening.temperature,
+        most,
+        opening.concurrency,
+        dict(opening.chat_options),
+        dict(opening.request_options),
+    )
+
+
+def _transformers(opening: Opening) -> Engine:
+    from toolkit.policies.language_model.loading import load_chat, load_model
+    from toolkit.policies.language_model.local import LocalEngine
+
+    chat = load_chat(opening.model, opening.revision, opening.chat_options)
+    model = load_model(opening.model, opening.revision, opening.adapter)
+    most = opening.max_tokens or MAX_TOKENS
+    return LocalEngine(model, chat, temperature=opening.temperature, max_tokens=most)
+
+
+def _vllm(opening: Opening) -> Engine:
+    from toolkit.policies.language_model.loading import load_chat
+    from toolkit.policies.language_model.vllm_engine import VllmEngine, open_llm
+
+    llm = open_llm(opening.model, opening.revision, opening.adapter)
+    chat = load_chat(opening.model, opening.revision, opening.chat_options)
+    most = opening.max_tokens or MAX_TOKENS
+    return VllmEngine(llm, chat, adapter=opening.adapter, temperature=opening.temperature, max_tokens=most)
+
+
+def _called(opening: Opening) -> str:
+    """Return what a model is called: of a folder its name, wherever it lies."""
+    folder = Path(opening.model)
+    return folder.resolve().name if opening.engine in LIBRARIES and folder.is_dir() else opening.model
+
+
+def _weights(model: str, revision: str | None) -> str:
+    """Return the commit of a model on the Hub, or the SHA-256 of a folder's files."""
+    if Path(model).is_dir():
+        if revision is not None:
+            raise UsageError("a revision is that of a model on the Hub", found=f"the folder {model}")
+        return _folder_sha256(Path(model))
+    from huggingface_hub import hf_hub_download
+
+    try:
+        # Of what the cache has, too; the file lies in a folder that has the commit's name.
+        return Path(hf_hub_download(model, "config.json", revision=revision)).parent.name
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            "there is no such model: neither a folder, nor one on the Hub that can be had from here",
+            found=f"{model}: {type(error).__name__}: {str(error).splitlines()[0][:200]}",
+            remedy="give the folder of a model, or owner/name of one on the Hub (and --revision)",
+        ) from None
+
+
+def _folder_sha256(folder: Path) -> str:
+    """Return the SHA-256 of a folder's visible files: of their names and digests, each pair on a line."""
+    if not folder.is_dir():
+        raise UsageError("there is no such folder", where=folder)
+    names = sorted(
+        path.relative_to(folder).as_posix()
+        for path in folder.rglob("*")
+        if path.is_file() and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+    )
+    lines = "".join(f"{name} {file_sha256(folder / name)}\n" for name in names)
+    return hashlib.sha256(lines.encode()).hexdigest()
+
+
+def _versions(engine: str) -> dict[str, str | None]:
+    return {name: _version(name) for name in LIBRARIES[engine]}
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None

@@ -1,0 +1,180 @@
+"""A model in this process: vLLM, all conversations of a block at once.
+
+vLLM is given tokens and gives tokens: what was sampled is kept as it is, as in `local`. Every turn is a
+request with a seed of its own, so that what is sampled depends on the conversation; which others share its
+batch enters by the last digits of the model's sums alone.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from toolkit.errors import IncompleteError
+from toolkit.files import read_bytes
+from toolkit.policies.language_model.growing import MAX_TOKENS, extend, room
+from toolkit.seeds import turn_seed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolkit.policies.language_model.chat import Chat
+    from toolkit.policies.language_model.conversation import Conversation, Turn
+
+RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
+"""The ranks of adapters that vLLM makes room for."""
+_SIGN = 1
+"""Seeds are handed on as signed numbers of 64 bits."""
+_SHOWN = 300
+
+
+class VllmEngine:
+    """Takes turns with vLLM.
+
+    Args:
+        llm: a `vllm.LLM`.
+        chat: the model's tokenizer.
+        adapter: folder of an adapter to put on the model; None for none.
+        temperature: divides the logits; 0 takes the most likely token.
+        max_tokens: most tokens of a conversation beyond its opening.
+    """
+
+    def __init__(
+        self,
+        llm: Any,
+        chat: Chat,
+        *,
+        adapter: str | None = None,
+        temperature: float = 1.0,
+        max_tokens: int = MAX_TOKENS,
+    ) -> None:
+        self._llm = llm
+        self._chat = chat
+        self._adapter = _adapter(adapter)
+        self._temperature = temperature
+        self._max_tokens = max_tokens
+        self._context = int(llm.llm_engine.model_config.max_model_len)
+
+    def turns(self, conversations: Sequence[Conversation]) -> list[Turn]:
+        """Return one turn of each conversation.
+
+        Raises:
+            UsageError: an opening alone is longer than the model's context.
+            IncompleteError: vLLM's engine died.
+        """
+        for talk in conversations:
+            extend(talk, self._chat, self._context)
+        rooms = [room(talk, self._max_tokens, self._context) for talk in conversations]
+        asked = [(talk, left) for talk, left in zip(conversations, rooms, strict=True) if left > 0]
+        answers = iter(self._generate(asked) if asked else [])
+        return [
+            self._turn(talk, next(answers)) if left > 0 else self._chat.turn((), talk.tokens, cut=True)
+            for talk, left in zip(conversations, rooms, strict=True)
+        ]
+
+    def _generate(self, asked: Sequence[tuple[Conversation, int]]) -> list[Any]:
+        from vllm import SamplingParams
+        from vllm.v1.engine.exceptions import EngineDeadError
+
+        params = [
+            SamplingParams(
+                temperature=self._temperature,
+                max_tokens=left,
+                seed=turn_seed(talk.seed, talk.turns) >> _SIGN,
+                logprobs=0,  # of the sampled token alone
+                detokenize=False,
+            )
+            for talk, left in asked
+        ]
+        try:
+            answers: list[Any] = self._llm.generate(
+                [{"prompt_token_ids": talk.tokens} for talk, _ in asked],
+                params,
+                use_tqdm=False,
+                lora_request=self._adapter,
+            )
+        except EngineDeadError as error:
+            raise IncompleteError(
+                "vLLM's engine died",
+                found=str(error)[:_SHOWN],
+                remedy="its own messages above say of what: mostly of too little GPU memory, or of another "
+                "program on the same GPU; the same command goes on from what was recorded",
+            ) from None
+        return answers
+
+    def _turn(self, talk: Conversation, answer: Any) -> Turn:
+        (said,) = answer.outputs
+        tokens = [int(token) for token in said.token_ids]
+        turn = self._chat.turn(tokens, talk.tokens, cut=said.finish_reason == "length")
+        talk.tokens += tokens
+        return replace(
+            turn,
+            logprobs=tuple(float(at[token].logprob) for token, at in zip(tokens, said.logprobs, strict=True)),
+        )
+
+
+def open_llm(model: str, revision: str | None = None, adapter: str | None = None) -> Any:
+    """Return a `vllm.LLM` with a model's weights.
+
+    Args:
+        model: its folder or name.
+        revision: branch, tag or commit of a model on the Hub.
+        adapter: folder of an adapter that it is to make room for.
+
+    Raises:
+        IncompleteError: vLLM is not installed, or cannot hold the model here.
+    """
+    try:
+        from vllm import LLM
+    except ImportError as error:
+        raise IncompleteError(
+            "this engine needs vLLM, and vLLM a GPU",
+            found=error,
+            remedy="pip install 'paired-rollouts-toolkit[gpu]', or ask a server: --endpoint URL",
+        ) from None
+    room_for = (
+        {} if adapter is None else {"enable_lora": True, "max_loras": 1, "max_lora_rank": _rank(adapter)}
+    )
+    try:
+        return LLM(
+            model=model,
+            revision=revision,
+            tokenizer_revision=revision,
+            # After the temperature, as sampled and as trained on.
+            logprobs_mode="processed_logprobs",
+            **room_for,
+        )
+    except (RuntimeError, ValueError, OSError) as error:
+        raise IncompleteError(
+            "vLLM cannot take up the model",
+            found=f"{type(error).__name__}: {str(error)[:_SHOWN]}",
+            where=model,
+            remedy="its own messages above say why; a server may be started with other settings and asked: "
+            "--endpoint URL",
+        ) from None
+
+
+def _adapter(folder: str | None) -> Any:
+    """Return the request for an adapter that goes with every prompt; None for none."""
+    if folder is None:
+        return None
+    from vllm.lora.request import LoRARequest
+
+    return LoRARequest("adapter", 1, folder)
+
+
+def _rank(folder: str) -> int:
+    """Return the smallest rank that vLLM has room for and that an adapter fits in."""
+    path = Path(folder) / "adapter_config.json"
+    try:
+        rank = int(json.loads(read_bytes(path))["r"])
+        return next(size for size in RANKS if size >= rank)
+    except (ValueError, KeyError, TypeError, StopIteration) as error:
+        raise IncompleteError(
+            "the adapter does not say its rank, or is too large for vLLM",
+            expected=f"r of at most {RANKS[-1]}",
+            found=f"{type(error).__name__}: {error}",
+            where=path,
+        ) from None
