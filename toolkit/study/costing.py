@@ -171,6 +171,7 @@ def _policy(
     return Policy(
         name=model.name,
         parameters=model.architecture.parameters,
+        operations=model.architecture.forward_operations(),
         source=model.source,
         gpus=gpus,
         rate=rate,

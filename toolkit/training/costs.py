@@ -62,6 +62,7 @@ class Policy:
     Args:
         name: of the model.
         parameters: of its text.
+        operations: of a token's forward pass.
         source: where its sizes come from.
         gpus: GPUs that one run occupies.
         rate: of an episode; None where nothing was measured.
@@ -71,6 +72,7 @@ class Policy:
 
     name: str
     parameters: int
+    operations: int
     source: str
     gpus: int
     rate: Rate | None

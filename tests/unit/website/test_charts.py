@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from toolkit.decisions.curves import CurvePoint
 from toolkit.website.charts import differences, theme
+from toolkit.website.charts.cost import Span, hours_by_gpus, measured_hours
 from toolkit.website.charts.curves import learning_curves
 from toolkit.website.charts.differences import Spread, seed_differences
 from toolkit.website.charts.forest import ForestRow, forest
@@ -64,6 +65,8 @@ def every_chart() -> list[Chart]:
     found = (
         seed_differences(spread(5, -1, 6)),
         seed_differences(spread(*range(20))),
+        measured_hours((("H100", (("a", 15.0), ("b", 16.5))), ("MI300X", (("c", 23.0),)))),
+        hours_by_gpus((Span("m", 1, 190.0, 217.0, 241.0), Span("n", 8, 27.0, None, 160.0)), 14),
         learning_curves(points, "C2", "successes / episodes"),
         members(RATIO, (Dot("a@20", 0.7, 0.6, 0.8),), "bars: 95%, tasks resampled"),
         forest((row,), "s"),
