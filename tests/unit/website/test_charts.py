@@ -65,8 +65,6 @@ def every_chart() -> list[Chart]:
     found = (
         seed_differences(spread(5, -1, 6)),
         seed_differences(spread(*range(20))),
-        measured_hours((("H100", (("a", 15.0), ("b", 16.5))), ("MI300X", (("c", 23.0),)))),
-        hours_by_gpus((Span("m", 1, 190.0, 217.0, 241.0), Span("n", 8, 27.0, None, 160.0)), 14),
         learning_curves(points, "C2", "successes / episodes"),
         members(RATIO, (Dot("a@20", 0.7, 0.6, 0.8),), "bars: 95%, tasks resampled"),
         forest((row,), "s"),
@@ -74,6 +72,8 @@ def every_chart() -> list[Chart]:
         condition_by_task("a@20", "score²", (("t:0", 0.1, 0.2), ("t:1", 0.3, 0.2))),
         luck_shares("C2", (Luck("r", "paired", 0, 0.4, 0.3, 0.5),), "bars: 95%"),
         success_by_step((("clean", 0, 1, 2), ("clean", 20, 2, 2), ("final", 20, 1, 2)), "r"),
+        measured_hours((("H100", (("a", 15.0), ("b", 16.5))), ("MI300X", (("c", 23.0),)))),
+        hours_by_gpus((Span("m", 1, 190.0, 217.0, 241.0), Span("n", 8, 27.0, None, 160.0)), 14),
         reward_table("r, step 0", "Luck share 0.5", ((True, False), (True, True)), (0, 1)),
     )
     return [drawn(chart) for chart in found]
