@@ -59,7 +59,7 @@ SLOW = (
     "toolkit site build --",
     "toolkit site check --",
     "toolkit reproduce --",
-    "toolkit train --recipe qwen3.5-2b --run",
+    "toolkit train --recipe qwen3.5-2b --study",
 )
 THEIRS = "some-group/their-study"
 WRITES = ("toolkit reproduce", "toolkit registers build published", "toolkit site build")

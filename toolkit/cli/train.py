@@ -47,7 +47,9 @@ ABOVE_ZERO = Finite(0, 1e12, min_open=True)
 @click.option(
     "--set", "changes", multiple=True, metavar="SECTION.KEY=VALUE", help="Another setting; may be repeated."
 )
-@click.option("--study", "study", metavar="REGISTRATION", help="Whose runs; the study of cards/costs.toml.")
+@click.option(
+    "--study", metavar="REGISTRATION", help="Whose runs; for a plan, that of cards/costs.toml if left out."
+)
 @click.option("--tier", "tiers", type=int, multiple=True, help="Only runs of this tier; may be repeated.")
 @click.option("--rule", "rules", multiple=True, help="Only runs that serve this rule; may be repeated.")
 @click.option("--run", "runs", multiple=True, metavar="GLOB", help="Only runs of this name; may be repeated.")
@@ -96,7 +98,7 @@ def train(
       toolkit train --recipe qwen3.5-2b --dry-run --tier 1 --gpus 8 --seconds-per-step 420
       toolkit train --recipe qwen3.5-2b --dry-run --model dense-70b --gpus 64
       toolkit train --recipe qwen3.5-2b --dry-run --set step.micro_batch=1 --memory 40
-      toolkit train --recipe qwen3.5-2b --run c2-paired-s0
+      toolkit train --recipe qwen3.5-2b --study my-study --run c2-paired-s0
     """
     from toolkit.study.costing import read_cost_list
     from toolkit.study.matrix import Selection
@@ -108,7 +110,7 @@ def train(
     home = find_home()
     recipe = load_recipe(name, model=model, changes=changes)
     listed = read_cost_list(home.cards)
-    registration = _registration(study, listed, home)
+    registration = _registration(study, listed if dry_run else None, home)
     selection = Selection(tiers, rules, runs)
     if not dry_run:
         _train(recipe, registration, selection, home, folder, cpu=cpu, as_json=as_json)
@@ -146,7 +148,9 @@ def _registration(name: str | None, listed: CostList | None, home: Home) -> Regi
 
     if name is None and listed is None:
         raise UsageError(
-            "say whose runs are meant", expected=f"--study {' or '.join(home.registration_names())}"
+            "say whose runs are meant",
+            expected=f"--study {' or '.join(home.registration_names())}",
+            remedy="a study of your own begins with `toolkit new-study`",
         )
     return load_registration(home.registration_folder(name or (listed.registration if listed else "")))
 

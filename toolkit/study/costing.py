@@ -154,7 +154,23 @@ def _measured(entry: Mapping[str, str], studies: Mapping[str, Study]) -> Measure
     texts = {name: entry[name].strip() for name in ("id", "title", "study", "hardware", "date", "query")}
     study = studies.get(entry["study"])
     rows = ask(study, texts["query"]).rows if study is not None else ()
-    return Measured(**texts, runs=tuple(MeasuredRun(str(run), float(s), int(n)) for run, s, n in rows))
+    return Measured(**texts, runs=tuple(_measured_run(row, texts["id"]) for row in rows))
+
+
+def _measured_run(row: tuple[Any, ...], name: str) -> MeasuredRun:
+    try:
+        run, seconds, episodes = row
+        measured = MeasuredRun(str(run), float(seconds), int(episodes))
+    except (TypeError, ValueError):
+        measured = None
+    if measured is None or measured.seconds <= 0 or measured.episodes <= 0:
+        raise DamagedError(
+            "a measurement's query gives something else than measured runs",
+            expected="the name of a run, its seconds and its episodes, both above zero",
+            found=row,
+            where=f"{FILE}, measured {name}",
+        )
+    return measured
 
 
 def _rescaled(rate: Rate | None, own: Model, other: Model, recipe: Recipe, listed: CostList) -> Rate | None:

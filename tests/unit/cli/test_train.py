@@ -105,6 +105,12 @@ def test_without_measurements_the_study_has_to_be_named(copy: Home, toolkit: Cal
     assert "embedded" in result.err
 
 
+def test_training_is_never_done_on_a_study_that_was_not_named(toolkit: Callable[..., Result]) -> None:
+    result = toolkit("train", "--recipe", "qwen3.5-2b", "--run", "c2-paired-s0")
+    assert result.code == 2
+    assert "say whose runs are meant" in result.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [

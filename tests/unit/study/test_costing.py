@@ -170,6 +170,25 @@ def test_a_malformed_list_of_costs_is_damaged(
         read_cost_list(tmp_path)
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT run_id, wall_time_s FROM runs",
+        "SELECT run_id, NULL, episodes FROM runs",
+        "SELECT run_id, wall_time_s, 0 FROM runs",
+        "SELECT run_id, -1, episodes FROM runs",
+        "SELECT run_id, 'x', episodes FROM runs",
+    ],
+)
+def test_a_query_that_gives_no_measured_runs_is_damaged(
+    listed: CostList, registration: Registration, published: Any, query: str
+) -> None:
+    changed = tuple({**entry, "query": query} for entry in listed.measured if entry["study"] == "published")
+    others = tuple(entry for entry in listed.measured if entry["study"] != "published")
+    with pytest.raises(DamagedError, match="something else than measured runs"):
+        count_costs(replace(listed, measured=changed + others), registration, {"published": published})
+
+
 def test_a_project_without_a_list_of_costs_has_none(tmp_path: Path) -> None:
     assert read_cost_list(tmp_path) is None
 
