@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from toolkit.training.recipe import Recipe
 
 GIGA = 10**9
+MEGA = 10**6
 BYTES = {"bfloat16": 2, "float32": 4}
 # PEFT keeps adapters in single precision also where the model is in half; AdamW has two moments of each.
 ADAPTER, GRADIENT, MOMENTS = 4, 4, 8
@@ -88,11 +89,17 @@ def estimate_memory(recipe: Recipe, model: Architecture, accelerator: int) -> Me
             "share of vLLM",
             share,
             share,
-            f"{recipe.engine.gpu_memory:g} of the GPU: its own weights, {held} sequences",
+            f"{recipe.engine.gpu_memory:g} of the GPU: its weights, {held} sequences of "
+            f"{sequence / MEGA:.0f} MB",
         )
         return Memory((*training, part), accelerator, held)
     at_once = recipe.step.prompts * recipe.step.rollouts
-    part = Part("caches of sampling", at_once * sequence, at_once * sequence, f"{at_once} sequences at once")
+    part = Part(
+        "caches of sampling",
+        at_once * sequence,
+        at_once * sequence,
+        f"{at_once} sequences of {sequence / MEGA:.0f} MB: keys, values, states",
+    )
     return Memory((*training, part), accelerator, None)
 
 

@@ -73,7 +73,12 @@ def hours_by_gpus(spans: tuple[Span, ...], runs: int) -> Chart | None:
     rows, policies = [_at(span) for span in spans], list(dict.fromkeys(span.policy for span in spans))
     scale = alt.Scale(domain=policies, range=list(COLOURS[: len(policies)]))
     colour = alt.Color("policy:N", scale=scale, legend=None)
-    x = alt.X("low:Q", title="hours, logarithmic", scale=alt.Scale(type="log"), axis=alt.Axis(tickCount=6))
+    x = alt.X(
+        "low:Q",
+        title="hours, logarithmic",
+        scale=alt.Scale(type="log", nice=False, padding=12),
+        axis=alt.Axis(tickCount=6),
+    )
     y = alt.Y("at:N", title=None, sort=rows, axis=alt.Axis(labelLimit=0))
     lines = alt.Chart(alt.Data(values=values)).mark_rule(strokeWidth=7, opacity=0.5)
     layers = [lines.encode(x=x, x2="high:Q", y=y, color=colour, tooltip=["label:N"])]
