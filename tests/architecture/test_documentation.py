@@ -47,8 +47,8 @@ EXPECTED_CODES = {
     "toolkit registers import my-study episodes.csv": 3,  # nobody has said how to read it
 }
 SILENT = ("toolkit backoffice mcp",)  # its stdout belongs to the client, and a test has none
-# They play a whole matrix, write where one stands, or wait for an interrupt; their own tests play small ones.
-# Here it is checked that they would be understood.
+# They play a whole matrix, train on a GPU, write where one stands, or wait for an interrupt; their own tests
+# play small ones. Here it is checked that they would be understood.
 SLOW = (
     "toolkit study run embedded",
     "toolkit probe run embedded",
@@ -60,6 +60,7 @@ SLOW = (
     "toolkit site build --",
     "toolkit site check --",
     "toolkit reproduce --",
+    "toolkit train --recipe qwen3.5-2b --study",
 )
 THEIRS = "some-group/their-study"
 WRITES = ("toolkit reproduce", "toolkit registers build published", "toolkit site build")

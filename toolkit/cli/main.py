@@ -45,6 +45,8 @@ COMMANDS = {
     "backoffice": "backoffice",
     "theory": "theory",
     "power": "power",
+    "train": "train",
+    "costs": "costs",
     "findings": "findings",
     "study": "study",
     "probe": "probe",

@@ -9,6 +9,7 @@ from toolkit.errors import UsageError
 from toolkit.website.environment import environment
 from toolkit.website.navigation import navigation
 from toolkit.website.pages import (
+    costs,
     data,
     home,
     luck,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from toolkit.website.page import Page
 
 # The last has most charts: a second process can draw them ahead.
-MAKERS = (home, rule, registration, study, probe, luck, theory, world, paper, data, run)
+MAKERS = (home, rule, registration, study, probe, luck, theory, world, paper, data, costs, run)
 
 
 def render(material: Material, progress: Callable[[str], None], frozen: str = "") -> dict[str, str]:

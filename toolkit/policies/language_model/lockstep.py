@@ -9,8 +9,8 @@ turns it has.
 3. Conversations that are over leave the batch when they are half of it.
 
 Every conversation samples from a stream of its own: which token comes next is where its next uniform number
-falls in the model's distribution. What it gets does not depend on which others share its batch, but for the last
-digits of the model's own sums.
+falls in the model's distribution. What it gets does not depend on which others share its batch, but for the
+last digits of the model's own sums.
 """
 
 from __future__ import annotations
@@ -226,4 +226,4 @@ def _picked(logits: Any, rows: Sequence[_Row], temperature: float) -> list[int]:
     numbers = [row.number() if row.samples and not row.is_over else 0.0 for row in rows]
     wanted = torch.tensor(numbers, dtype=torch.float64, device=weights.device)[:, None] * weights[:, -1:]
     picked = torch.searchsorted(weights, wanted, right=True)[:, 0].clamp(max=weights.shape[-1] - 1)
-    return picked.tolist()  # type: ignore[no-any-return]
+    return [int(token) for token in picked]

@@ -1,4 +1,4 @@
-"""What a language model's run is: the specification of every run, its recipe, and the model it starts from."""
+"""What a language model's run is: what every run is, its recipe, and the model that it starts from."""
 
 from __future__ import annotations
 

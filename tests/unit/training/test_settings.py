@@ -1,0 +1,109 @@
+"""A recipe as TRL's and PEFT's own classes understand it."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.training.stack import require_trainer
+from toolkit.errors import UsageError
+from toolkit.training.recipe import load_recipe
+from toolkit.training.settings import accumulation, grpo_arguments, lora_arguments
+
+PAPER = load_recipe("qwen3.5-2b")
+WITHOUT_GPU = load_recipe("qwen3.5-2b", changes=["engine.kind=transformers"])
+
+
+@pytest.fixture(scope="module")
+def grpo() -> Any:
+    require_trainer()
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from trl import GRPOConfig
+
+    return GRPOConfig
+
+
+def config(grpo: Any, folder: Path, **changed: Any) -> Any:
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return grpo(**grpo_arguments(WITHOUT_GPU, folder, 7, cpu=True, **changed))
+
+
+def test_trl_takes_every_argument_and_keeps_its_value(grpo: Any, tmp_path: Path) -> None:
+    made = config(grpo, tmp_path)
+    for name, value in grpo_arguments(WITHOUT_GPU, tmp_path, 7, cpu=True).items():
+        assert getattr(made, name) == value, name
+
+
+def test_a_step_is_one_generation_batch_of_whole_groups(grpo: Any, tmp_path: Path) -> None:
+    made = config(grpo, tmp_path)
+    assert made.generation_batch_size == 24 * 8
+    assert made.steps_per_generation == made.gradient_accumulation_steps == 96
+
+
+def test_what_the_paper_leaves_to_the_trainer_is_the_trainer_s_default(grpo: Any) -> None:
+    defaults = {f.name: f.default for f in fields(grpo) if f.default is not MISSING}
+    given = grpo_arguments(PAPER, Path("x"), 0)
+    for name in (
+        *("lr_scheduler_type", "warmup_steps", "weight_decay", "max_grad_norm"),
+        *("vllm_importance_sampling_correction", "vllm_importance_sampling_mode"),
+        *("vllm_importance_sampling_clip_max", "vllm_importance_sampling_clip_min"),
+        *("loss_type", "beta", "scale_rewards", "top_p", "top_k", "min_p", "repetition_penalty"),
+    ):
+        assert given[name] == defaults[name], name
+
+
+def test_what_the_paper_sets_is_told_apart_from_the_defaults(grpo: Any) -> None:
+    defaults = {f.name: f.default for f in fields(grpo) if f.default is not MISSING}
+    given = grpo_arguments(PAPER, Path("x"), 0)
+    assert {name for name in given if name in defaults and given[name] != defaults[name]} >= {
+        *("learning_rate", "max_completion_length", "max_tool_calling_iterations", "use_vllm"),
+        *("vllm_gpu_memory_utilization", "vllm_max_model_length", "chat_template_kwargs", "shuffle_dataset"),
+    }
+
+
+def test_the_arguments_for_a_gpu_are_the_paper_s() -> None:
+    given = grpo_arguments(PAPER, Path("x"), 3)
+    assert given["bf16"]
+    assert given["use_vllm"]
+    assert (given["vllm_mode"], given["vllm_gpu_memory_utilization"]) == ("colocate", 0.35)
+    assert (given["learning_rate"], given["max_completion_length"]) == (1e-5, 6144)
+    assert given["chat_template_kwargs"] == {"enable_thinking": False}
+    assert (given["save_steps"], given["max_steps"], given["seed"]) == (20, 100, 3)
+
+
+def test_a_run_s_registered_scaling_wins(grpo: Any, tmp_path: Path) -> None:
+    assert config(grpo, tmp_path, scale_rewards="none").scale_rewards == "none"
+
+
+def test_several_processes_share_a_step() -> None:
+    assert accumulation(PAPER, 8) == 12
+    assert grpo_arguments(PAPER, Path("x"), 0, processes=8)["gradient_accumulation_steps"] == 12
+    with pytest.raises(UsageError, match="share a step evenly"):
+        accumulation(PAPER, 5)
+
+
+def test_vllm_is_refused_without_a_gpu() -> None:
+    with pytest.raises(UsageError, match="generates on a GPU"):
+        grpo_arguments(PAPER, Path("x"), 0, cpu=True)
+
+
+def test_a_constant_rate_with_a_warm_up_is_the_trainer_s_word_for_it() -> None:
+    recipe = load_recipe("qwen3.5-2b", changes=["optimizer.schedule=constant", "optimizer.warmup_steps=5"])
+    assert grpo_arguments(recipe, Path("x"), 0)["lr_scheduler_type"] == "constant_with_warmup"
+
+
+def test_peft_takes_the_adapter_s_settings() -> None:
+    require_trainer()
+    from peft import LoraConfig
+
+    made = LoraConfig(**lora_arguments(PAPER))
+    assert (made.r, made.lora_alpha, made.lora_dropout, made.target_modules) == (32, 64, 0.0, "all-linear")

@@ -1,0 +1,279 @@
+"""`toolkit train`: a language model on the registered runs, and before that the plan of it."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from toolkit.cli.load import STUDY_POOLS as POOLS
+from toolkit.cli.load import load_study
+from toolkit.cli.output import json_option, print_json, remark
+from toolkit.cli.power import Finite
+from toolkit.cli.training_plan import plan_document, show_plan
+from toolkit.errors import UsageError
+from toolkit.places import find_home
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from toolkit.places import Home
+    from toolkit.prereg.registration import Registration
+    from toolkit.study.costing import CostList
+    from toolkit.study.matrix import Selection
+    from toolkit.study.training_plan import Basis
+    from toolkit.training.recipe import Recipe
+    from toolkit.training.specification import Specification
+
+EXTRAS = {"vllm": "gpu", "transformers": "train"}
+"""Engine → the extra that it needs."""
+NEEDED = {"vllm": ("torch", "transformers", "peft", "trl", "vllm")}
+TRAINER = "toolkit.training.language_model.run"
+GIGA = 10**9
+USUAL_MEMORY_GB = 80
+MOST_GPUS = 100_000
+ABOVE_ZERO = Finite(0, 1e12, min_open=True)
+
+
+@click.command()
+@click.option(
+    "--recipe", "name", required=True, metavar="NAME|FILE", help="Settings: a name, or a TOML file."
+)
+@click.option("--model", metavar="ID|FOLDER", help="Another model, on the Hub or in a folder.")
+@click.option(
+    "--set", "changes", multiple=True, metavar="SECTION.KEY=VALUE", help="Another setting; may be repeated."
+)
+@click.option(
+    "--study", metavar="REGISTRATION", help="Whose runs; for a plan, that of cards/costs.toml if left out."
+)
+@click.option("--tier", "tiers", type=int, multiple=True, help="Only runs of this tier; may be repeated.")
+@click.option("--rule", "rules", multiple=True, help="Only runs that serve this rule; may be repeated.")
+@click.option("--run", "runs", multiple=True, metavar="GLOB", help="Only runs of this name; may be repeated.")
+@click.option("--dry-run", is_flag=True, help="Print the plan, and do nothing.")
+@click.option(
+    "--gpus", type=click.IntRange(1, MOST_GPUS), default=1, show_default=True, help="GPUs there are."
+)
+@click.option("--memory", type=ABOVE_ZERO, metavar="GB", help="Of one GPU; that of cards/costs.toml, or 80.")
+@click.option("--seconds-per-step", type=ABOVE_ZERO, help="What a training step takes, as you measured it.")
+@click.option("--tokens-per-second", type=ABOVE_ZERO, help="What one run's engine generates, likewise.")
+@click.option("--cpu", is_flag=True, help="Train without a GPU; the recipe's engine has to be transformers.")
+@click.option(
+    "--folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Where runs are trained and kept; `runs/STUDY` of the project if left out.",
+)
+@json_option
+def train(
+    *,
+    name: str,
+    model: str | None,
+    changes: tuple[str, ...],
+    study: str | None,
+    tiers: tuple[int, ...],
+    rules: tuple[str, ...],
+    runs: tuple[str, ...],
+    dry_run: bool,
+    gpus: int,
+    memory: float | None,
+    seconds_per_step: float | None,
+    tokens_per_second: float | None,
+    cpu: bool,
+    folder: Path | None,
+    as_json: bool,
+) -> None:
+    """Train a language model on the registered runs, with the settings of a recipe.
+
+    With --dry-run nothing is trained: the plan says every setting and where it comes from, what the runs
+    play, what a GPU has to hold, and how long it takes, as far as measured runs or your own measurement say
+    so. Where no run is selected, the first tier of the matrix is meant.
+
+    \b
+    Examples:
+      toolkit train --recipe qwen3.5-2b --dry-run
+      toolkit train --recipe qwen3.5-2b --dry-run --run c2-paired-s0 --json
+      toolkit train --recipe qwen3.5-2b --dry-run --tier 1 --gpus 8 --seconds-per-step 420
+      toolkit train --recipe qwen3.5-2b --dry-run --model dense-70b --gpus 64
+      toolkit train --recipe qwen3.5-2b --dry-run --set step.micro_batch=1 --memory 40
+      toolkit train --recipe qwen3.5-2b --study my-study --run c2-paired-s0
+    """
+    from toolkit.study.costing import read_cost_list
+    from toolkit.study.matrix import Selection
+    from toolkit.study.training_plan import Basis, plan_training
+    from toolkit.training.recipe import load_recipe
+
+    if seconds_per_step is not None and tokens_per_second is not None:
+        raise UsageError("give seconds a step or tokens a second, not both")
+    home = find_home()
+    recipe = load_recipe(name, model=model, changes=changes)
+    listed = read_cost_list(home.cards)
+    registration = _registration(study, listed if dry_run else None, home)
+    selection = Selection(tiers, rules, runs)
+    if not dry_run:
+        _train(recipe, registration, selection, home, folder, cpu=cpu, as_json=as_json)
+        return
+    given = seconds_per_step is not None or tokens_per_second is not None
+    basis = (
+        Basis(seconds_per_step=seconds_per_step, tokens_per_second=tokens_per_second)
+        if given
+        else _measured(listed, home)
+    )
+    accelerator = memory * GIGA if memory else listed.accelerator.memory if listed else USUAL_MEMORY_GB * GIGA
+    plan = plan_training(
+        recipe,
+        _planned(registration, selection),
+        accelerator=round(accelerator),
+        gpus=gpus,
+        basis=basis,
+        where=" ".join((f"--recipe {name}", *(f"--set {change}" for change in changes))),
+    )
+    sources = _sources(name, recipe, model, changes)
+    if as_json:
+        print_json(plan_document(plan, sources))
+    else:
+        show_plan(plan, sources)
+
+
+def _sources(name: str, recipe: Recipe, model: str | None, changes: Sequence[str]) -> dict[str, str]:
+    from toolkit.training.recipe_sources import setting_sources
+
+    return setting_sources(name, recipe, model=model, changes=changes)
+
+
+def _registration(name: str | None, listed: CostList | None, home: Home) -> Registration:
+    from toolkit.prereg.registration import load_registration
+
+    if name is None and listed is None:
+        raise UsageError(
+            "say whose runs are meant",
+            expected=f"--study {' or '.join(home.registration_names())}",
+            remedy="a study of your own begins with `toolkit new-study`",
+        )
+    return load_registration(home.registration_folder(name or (listed.registration if listed else "")))
+
+
+def _planned(registration: Registration, selection: Selection) -> tuple[Specification, ...]:
+    """Return the runs that are meant: where none is selected, those of the first tier."""
+    from toolkit.study.counting import runs_of
+
+    found = runs_of(registration, selection)
+    if not selection.is_everything:
+        return found
+    first = min(run.tier for run in found)
+    return tuple(run for run in found if run.tier == first)
+
+
+def _measured(listed: CostList | None, home: Home) -> Basis:
+    """Return what was measured here, as far as the study that holds it is here."""
+    from toolkit.study.costing import measured_runs, rate_from
+    from toolkit.study.training_plan import Basis
+
+    if listed is None:
+        return Basis()
+    names = {entry["study"] for entry in listed.measured if entry["id"] == listed.rate} & set(home.studies())
+    studies = {name: load_study(name, home) for name in names}
+    return Basis(rate_from(measured_runs(listed, listed.rate, studies)), listed.recipe)
+
+
+def _train(
+    recipe: Recipe,
+    registration: Registration,
+    selection: Selection,
+    home: Home,
+    folder: Path | None,
+    *,
+    cpu: bool,
+    as_json: bool,
+) -> None:
+    """Train the selected runs, one after the other; each goes on from where it was."""
+    from toolkit.study.counting import check_agreement
+    from toolkit.study.matrix import specify_registered
+    from toolkit.study.task_pools import digests
+
+    planned = {run.run_id for run in _planned(registration, selection)}
+    check_stack(recipe, cpu=cpu)
+    trained = []
+    root = Path.cwd() if home.is_shipped else home.root
+    pools = digests(POOLS, None, lambda _: None)
+    for specification in specify_registered(registration, pools, selection):
+        if specification.run_id not in planned:
+            continue
+        check_agreement(recipe, specification, registration.name)
+        into = (folder or root / "runs" / registration.name).absolute()
+        trained.append(_train_run(recipe, specification, into, cpu=cpu))
+    if as_json:
+        print_json(trained)
+
+
+def _train_run(recipe: Recipe, specification: Specification, folder: Path, *, cpu: bool) -> Any:
+    """Train one run.
+
+    Raises:
+        UsageError: this version has no trainer of language models.
+    """
+    try:
+        trainer = import_module(TRAINER)
+    except ModuleNotFoundError as error:
+        if error.name is None or not TRAINER.startswith(error.name):
+            raise
+        raise UsageError(
+            "this version plans the training of a language model, and does not train one",
+            remedy="ask for the plan: --dry-run",
+        ) from None
+    return trainer.train_run(recipe, specification, folder, cpu=cpu, say=remark)
+
+
+def check_stack(recipe: Recipe, *, cpu: bool) -> None:
+    """Check that this machine can train: packages, and a GPU unless it goes without.
+
+    Args:
+        recipe: the settings.
+        cpu: whether to train without a GPU.
+
+    Raises:
+        UsageError: a package or the GPU is missing, or the recipe's engine needs one.
+    """
+    kind = recipe.engine.kind
+    if cpu and kind == "vllm":
+        raise UsageError(
+            "the recipe's engine generates on a GPU",
+            found=f"engine.kind = {kind!r}, and --cpu",
+            remedy="without a GPU: --cpu --set engine.kind=transformers",
+        )
+    needed = NEEDED.get(kind, NEEDED["vllm"][:-1])
+    here = {name: _version(name) for name in needed}
+    missing = [name for name, found in here.items() if found is None]
+    if missing:
+        raise UsageError(
+            "training a language model needs packages that are not installed",
+            expected=", ".join(needed),
+            found=f"without {', '.join(missing)}",
+            remedy=f'pip install "paired-rollouts-toolkit[{EXTRAS[kind]}]"; for the plan alone: --dry-run',
+        )
+    for name, found in here.items():
+        pinned = recipe.packages.get(name)
+        if pinned and found and found.partition("+")[0] != pinned:
+            remark(f"{name} {found} is installed; the recipe was written for {pinned}")
+    if not cpu and not _has_gpu():
+        raise UsageError(
+            "there is no GPU on this machine",
+            expected="an accelerator that PyTorch sees",
+            remedy="for the plan alone: --dry-run; for a model that a processor can train: "
+            "--cpu --set engine.kind=transformers",
+        )
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _has_gpu() -> bool:
+    import torch
+
+    return bool(torch.cuda.is_available())

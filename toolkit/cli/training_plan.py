@@ -1,0 +1,252 @@
+"""The plan of a training, as a JSON document and for people."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from toolkit.cli.output import console, headline, say_line
+from toolkit.training.plan import most_operations, most_tokens, run_hours
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from toolkit.study.training_plan import TrainingPlan
+    from toolkit.training.plan import Range, RunCounts
+
+NOT_EVALUABLE = "not_evaluable"
+GIGA = 10**9
+WIDEST = 17
+NOT_COUNTED = "what libraries keep besides, and a model's tower for images, are not counted"
+
+
+def plan_document(plan: TrainingPlan, sources: Mapping[str, str]) -> dict[str, Any]:
+    """Return a plan as JSON values.
+
+    Args:
+        plan: the plan.
+        sources: where each setting comes from.
+    """
+    recipe = plan.recipe
+    return {
+        "recipe": {
+            "name": recipe.name,
+            "sha256": recipe.sha256(),
+            "settings": [
+                {"setting": name, "value": value, "source": sources[name]}
+                for name, value in recipe.settings().items()
+            ],
+        },
+        "study": plan.study,
+        "runs": [_run(run, plan) for run in plan.runs],
+        "total": _total(plan.runs),
+        "bounds": _bounds(plan),
+        "memory": _memory(plan),
+        "time": _time(plan),
+        "lacks": list(plan.lacks),
+    }
+
+
+def range_document(hours: Range | None) -> dict[str, float | None] | None:
+    """Return a range as JSON values, to six digits."""
+    if hours is None:
+        return None
+    return {name: _rounded(value) for name, value in hours._asdict().items()}
+
+
+def said_range(hours: Range | None, digits: int = 1) -> str:
+    """Return a range as people read it."""
+    if hours is None:
+        return NOT_EVALUABLE
+    if hours.low is None:
+        return f"at most {hours.high:,.{digits}f}"
+    ends = f"{hours.low:,.{digits}f} to {hours.high:,.{digits}f}"
+    return ends if hours.mean is None else f"{hours.mean:,.{digits}f} ({ends})"
+
+
+def show_plan(plan: TrainingPlan, sources: Mapping[str, str]) -> None:
+    """Print a plan for people."""
+    recipe = plan.recipe
+    said = f"   {recipe.model}, planned on the runs of {plan.study}; nothing is trained"
+    console().print(headline(recipe.name, said))
+    say_line(f"recipe {recipe.sha256()}")
+    _show_settings(plan, sources)
+    _show_runs(plan)
+    _show_memory(plan)
+    _show_time(plan)
+    for lack in plan.lacks:
+        subject, _, reason = lack.partition(": ")
+        say_line(f"{subject}: {NOT_EVALUABLE}: {reason}")
+
+
+def _show_settings(plan: TrainingPlan, sources: Mapping[str, str]) -> None:
+    table = _table("setting", "value", "where from")
+    for name, value in plan.recipe.settings().items():
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        table.add_row(name, text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…", sources[name])
+    console().print(table)
+
+
+def _show_runs(plan: TrainingPlan) -> None:
+    table = _table("tier", "condition", "arm", "seeds", "-rollouts", "-evaluated", "-hours a run")
+    # A line for the runs of an arm that differ in their seeds alone; of the first seed more is diagnosed.
+    for (tier, condition, arm), group in groupby(plan.runs, lambda run: (run.tier, run.condition, run.arm)):
+        runs = list(group)
+        evaluated = sorted({run.evaluated for run in runs})
+        hours = None if plan.rate is None else run_hours(max(runs, key=lambda r: r.episodes), plan.rate)
+        table.add_row(
+            *(str(tier), condition, arm, _seeds([run.seed for run in runs])),
+            _one(run.rollouts for run in runs),
+            " to ".join(f"{number:,}" for number in (evaluated[0], *evaluated[1:][-1:])),
+            said_range(hours),
+        )
+    console().print(table)
+    total = _total(plan.runs)
+    checkpoints = ", ".join(map(str, plan.runs[0].checkpoints))
+    say_line(
+        f"{_number(total['runs'], 'run')}, each with checkpoints at {checkpoints}: "
+        f"{total['groups']:,} groups, {total['rollouts']:,} rollouts,"
+    )
+    say_line(
+        f"{total['evaluated']:,} episodes of evaluation ({total['periodic']:,} periodic, {total['final']:,} "
+        f"final, {total['diagnostic']:,} diagnostic)"
+    )
+    bounds = _bounds(plan)
+    operations = bounds["operations"]
+    say_line(
+        f"at most {bounds['tokens_trained']:.3g} tokens of training and {bounds['tokens_evaluated']:.3g} of "
+        "evaluation" + (f": {operations:.3g} operations" if operations else "")
+    )
+
+
+def _show_memory(plan: TrainingPlan) -> None:
+    memory = plan.memory
+    if memory is None:
+        return
+    table = _table("one GPU", "-GB", "how")
+    for part in memory.parts:
+        table.add_row(part.name, _gigabytes(part.low, part.high), part.how)
+    table.add_row("together", _gigabytes(memory.low, memory.high), f"of {memory.accelerator / GIGA:g} GB")
+    console().print(table)
+    say_line(f"memory: {memory.verdict.replace('_', ' ')}, as an estimate; {NOT_COUNTED}")
+    if plan.gpus_a_run and plan.gpus_a_run > 1:
+        say_line(f"a run needs {plan.gpus_a_run} such GPUs, everything divided evenly among them")
+
+
+def _show_time(plan: TrainingPlan) -> None:
+    schedule = plan.schedule
+    if plan.rate is None or schedule is None:
+        return
+    say_line(f"time from {plan.rate.source}")
+    if schedule.hours is None:
+        say_line(
+            f"{_number(schedule.gpus, 'GPU')} can hold no run, which needs {plan.rate.gpus}: {NOT_EVALUABLE}"
+        )
+        return
+    say_line(
+        f"{_number(len(plan.runs), 'run')} on {_number(schedule.gpus, 'GPU')}, {schedule.slots} at once, "
+        f"each whole: {said_range(schedule.hours)} hours"
+    )
+    say_line(f"GPU-hours: {said_range(schedule.gpu_hours)}")
+
+
+def _run(run: RunCounts, plan: TrainingPlan) -> dict[str, Any]:
+    return {
+        "run_id": run.run_id,
+        "tier": run.tier,
+        "condition": run.condition,
+        "arm": run.arm,
+        "seed": run.seed,
+        **_counts([run]),
+        "checkpoints": list(run.checkpoints),
+        "hours": range_document(run_hours(run, plan.rate) if plan.rate else None),
+    }
+
+
+def _total(runs: tuple[RunCounts, ...]) -> dict[str, int]:
+    return {"runs": len(runs), **_counts(runs), "checkpoints": sum(len(run.checkpoints) for run in runs)}
+
+
+def _counts(runs: Iterable[RunCounts]) -> dict[str, int]:
+    counted = list(runs)
+    names = ("steps", "groups", "rollouts", "periodic", "final", "diagnostic", "evaluated", "episodes")
+    return {name: sum(getattr(run, name) for run in counted) for name in names}
+
+
+def _bounds(plan: TrainingPlan) -> dict[str, int | None]:
+    trained, evaluated = most_tokens(plan.runs, plan.recipe)
+    operations = most_operations(plan.runs, plan.recipe, plan.model.architecture) if plan.model else None
+    return {"tokens_trained": trained, "tokens_evaluated": evaluated, "operations": operations}
+
+
+def _memory(plan: TrainingPlan) -> dict[str, Any]:
+    memory, model = plan.memory, plan.model
+    if memory is None or model is None:
+        return {"verdict": NOT_EVALUABLE}
+    return {
+        "verdict": memory.verdict,
+        "accelerator_bytes": memory.accelerator,
+        "low_bytes": memory.low,
+        "high_bytes": memory.high,
+        "gpus_a_run": plan.gpus_a_run,
+        "engine_sequences": memory.sequences,
+        "parameters": model.architecture.parameters,
+        "sizes_from": model.source,
+        "parts": [
+            {"part": part.name, "low_bytes": part.low, "high_bytes": part.high, "how": part.how}
+            for part in memory.parts
+        ],
+        "not_counted": NOT_COUNTED,
+    }
+
+
+def _time(plan: TrainingPlan) -> dict[str, Any]:
+    rate, schedule = plan.rate, plan.schedule
+    if rate is None or schedule is None:
+        return {"verdict": NOT_EVALUABLE}
+    return {
+        "verdict": "estimated" if schedule.hours else NOT_EVALUABLE,
+        "from": rate.source,
+        "gpu_seconds_an_episode": range_document(rate.seconds),
+        "gpus_a_run": rate.gpus,
+        "gpus": schedule.gpus,
+        "runs_at_once": schedule.slots,
+        "hours": range_document(schedule.hours),
+        "gpu_hours": range_document(schedule.gpu_hours),
+    }
+
+
+def _table(*headings: str) -> Any:
+    """Return a table; a heading that begins with a minus stands over numbers."""
+    from rich.table import Table
+
+    table = Table()
+    for heading in headings:
+        right = heading.startswith("-")
+        table.add_column(heading.removeprefix("-"), justify="right" if right else "left")
+    return table
+
+
+def _number(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _seeds(seeds: list[int]) -> str:
+    """Return seeds as text; many that follow each other by their ends."""
+    if len(seeds) > 3 and seeds == list(range(seeds[0], seeds[-1] + 1)):  # noqa: PLR2004 - more than fit
+        return f"{seeds[0]} to {seeds[-1]}"
+    return ", ".join(map(str, seeds))
+
+
+def _one(numbers: Iterable[int]) -> str:
+    return " or ".join(f"{number:,}" for number in sorted(set(numbers)))
+
+
+def _gigabytes(low: int, high: int) -> str:
+    if low == high:
+        return f"{low / GIGA:.1f}"
+    return f"{low / GIGA:.1f} to {high / GIGA:.1f}"
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.6g}")

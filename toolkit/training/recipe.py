@@ -1,0 +1,292 @@
+"""Recipes: all settings of a language model's training, as data that is read strictly.
+
+A recipe is a TOML file. Nothing in it is optional and nothing else may stand in it, so that no setting of a
+run comes from a default that nobody wrote down.
+
+Source:
+    Paper app:training, "Stack" and "Trainer settings".
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+from toolkit.errors import RuleError, ToolkitError, UsageError
+from toolkit.files import read_text
+from toolkit.tasks.task import canonical
+from toolkit.training.recipe_limits import problems
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+SHIPPED = Path(__file__).parent / "recipes"
+ENDING = ".toml"
+_CALLED = {str: "text", int: "a whole number", float: "a number", bool: "true or false", dict: "a section"}
+
+
+@dataclass(frozen=True)
+class Lora:
+    """The adapter: its rank, its alpha, its dropout, and which layers have one."""
+
+    rank: int
+    alpha: int
+    dropout: float
+    target: str
+
+
+@dataclass(frozen=True)
+class Step:
+    """The sizes of training.
+
+    Args:
+        prompts: groups in a step.
+        rollouts: rollouts in a group, G.
+        micro_batch: rollouts that one backward pass takes on one GPU.
+        steps: optimizer steps of a run.
+        checkpoint_every: steps between two checkpoints.
+    """
+
+    prompts: int
+    rollouts: int
+    micro_batch: int
+    steps: int
+    checkpoint_every: int
+
+
+@dataclass(frozen=True)
+class Optimizer:
+    """AdamW's settings; the learning rate is decimal text, so that it is what was written."""
+
+    learning_rate: str
+    schedule: str
+    warmup_steps: int
+    weight_decay: float
+    max_grad_norm: float
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How rollouts are sampled.
+
+    Args:
+        temperature: of the sampling.
+        max_completion_tokens: tokens after the prompt, results of tools included.
+        max_turns: turns with tool calls.
+        context: tokens of prompt and completion together.
+    """
+
+    temperature: float
+    max_completion_tokens: int
+    max_turns: int
+    context: int
+
+
+@dataclass(frozen=True)
+class ImportanceSampling:
+    """The correction for what the engine samples otherwise than the trainer scores: kind, and upper bound."""
+
+    level: str
+    max: float
+
+
+@dataclass(frozen=True)
+class Loss:
+    """The loss: its aggregation, its KL coefficient β, how advantages are scaled, and the correction."""
+
+    type: str
+    beta: float
+    scale_rewards: str
+    importance_sampling: ImportanceSampling
+
+
+@dataclass(frozen=True)
+class Engine:
+    """What generates: its kind, its share of the GPU's memory, and whether the model may think first."""
+
+    kind: str
+    gpu_memory: float
+    thinking: bool
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """All settings of a language model's training.
+
+    Args:
+        name: name of the recipe.
+        model: identity of the model on the Hub, or the path of a folder.
+        revision: commit of the model on the Hub; empty for whatever is newest, or for a folder.
+        dtype: number format of the weights.
+        lora: the adapter.
+        step: sizes.
+        optimizer: the optimizer.
+        sampling: how rollouts are sampled.
+        loss: the loss.
+        engine: what generates.
+        packages: package → the version that the settings were written for.
+    """
+
+    name: str
+    model: str
+    revision: str
+    dtype: str
+    lora: Lora
+    step: Step
+    optimizer: Optimizer
+    sampling: Sampling
+    loss: Loss
+    engine: Engine
+    packages: Mapping[str, str]
+
+    def document(self) -> dict[str, Any]:
+        """Return the recipe as JSON values."""
+        return {**asdict(self), "packages": dict(self.packages)}
+
+    def settings(self) -> dict[str, Any]:
+        """Return every single setting by its dotted name, as `lora.rank`."""
+        return _flat(self.document())
+
+    def sha256(self) -> str:
+        """Return the SHA-256 of the canonical document."""
+        return hashlib.sha256(canonical(self.document()).encode()).hexdigest()
+
+
+def shipped() -> tuple[str, ...]:
+    """Return the names of the recipes that come with the package, sorted."""
+    return tuple(sorted(path.stem for path in SHIPPED.glob(f"*{ENDING}")))
+
+
+def recipe_path(name: str) -> Path:
+    """Return the file of a recipe given by name or path.
+
+    Raises:
+        UsageError: there is none.
+    """
+    if name in shipped():
+        return SHIPPED / f"{name}{ENDING}"
+    path = Path(name)
+    if name.endswith(ENDING) and path.is_file():
+        return path
+    raise UsageError(
+        f"there is no recipe {name!r}",
+        expected=f"one of {', '.join(shipped())}, or the path of a file that ends with {ENDING}",
+    )
+
+
+def load_recipe(name: str, *, model: str | None = None, changes: Sequence[str] = ()) -> Recipe:
+    """Read a recipe, with what was asked to be otherwise.
+
+    Args:
+        name: its name, or the path of its file.
+        model: another model; its revision is then the newest, unless a change names one.
+        changes: texts as `lora.rank=16`.
+
+    Raises:
+        UsageError: there is no such recipe, or a change is none, or what it asks for cannot be.
+        RuleError: the file says something that a recipe does not say, or contradicts itself.
+        IncompleteError: the file cannot be read.
+    """
+    path = recipe_path(name)
+    try:
+        document = tomllib.loads(read_text(path))
+    except tomllib.TOMLDecodeError as error:
+        raise RuleError("the recipe is no TOML", found=str(error), where=path) from None
+    recipe = read_recipe(document, str(path))
+    if model is None and not changes:
+        return recipe
+    document = recipe.document()
+    if model is not None:
+        document |= {"model": model, "revision": ""}
+    for change in changes:
+        _change(document, change)
+    said = " ".join([f"--model {model}"] * (model is not None) + [f"--set {text}" for text in changes])
+    return read_recipe(document, said, UsageError)
+
+
+def read_recipe(document: Mapping[str, Any], where: str, error: type[ToolkitError] = RuleError) -> Recipe:
+    """Return a document as a recipe.
+
+    Args:
+        document: as TOML gives it.
+        where: what it is, for messages.
+        error: what is raised.
+
+    Raises:
+        ToolkitError: of that class: a setting is missing, unknown, of another type or out of its range, or
+            two contradict each other.
+    """
+    recipe: Recipe = _section(Recipe, document, "", where, error)
+    for problem, expected, found in problems(recipe.settings()):
+        raise error(problem, expected=expected, found=found, where=where)
+    return recipe
+
+
+def _section(kind: Any, given: Mapping[str, Any], prefix: str, where: str, error: type[ToolkitError]) -> Any:
+    """Return a section as its dataclass, every key of it and none besides."""
+    hints = get_type_hints(kind, localns={"Mapping": dict})
+    names = [field.name for field in fields(kind)]
+    for what, keys in (("does not know", set(given) - set(names)), ("lacks", set(names) - set(given))):
+        if keys:
+            raise error(
+                f"a recipe {'with a setting that it' if what == 'does not know' else 'that'} {what}",
+                expected=", ".join(prefix + name for name in names),
+                found=", ".join(sorted(prefix + key for key in keys)),
+                where=where,
+            )
+    return kind(**{n: _value(hints[n], given[n], prefix + n, where, error) for n in names})
+
+
+def _value(kind: Any, given: Any, name: str, where: str, error: type[ToolkitError]) -> Any:
+    if is_dataclass(kind) and isinstance(given, dict):
+        return _section(kind, given, f"{name}.", where, error)
+    if kind is float and type(given) is int:
+        return float(given)
+    if name == "packages" and isinstance(given, dict):
+        return {k: _value(str, v, f"{name}.{k}", where, error) for k, v in sorted(given.items())}
+    if type(given) is not kind:
+        called = _CALLED.get(kind, _CALLED[dict])
+        raise error(f"{name} is not {called}", expected=called, found=repr(given), where=where)
+    return given
+
+
+def _change(document: dict[str, Any], change: str) -> None:
+    """Change one setting of a document in place, by a text as `lora.rank=16`."""
+    name, equals, text = change.partition("=")
+    settings = _flat(document)
+    if not equals or name not in settings:
+        raise UsageError(
+            f"--set {change!r} changes no setting",
+            expected=f"SECTION.KEY=VALUE, with one of {', '.join(settings)}",
+        )
+    *path, key = (
+        name.split(".") if not name.startswith("packages.") else ("packages", name[len("packages.") :])
+    )
+    inner = document
+    for part in path:
+        inner = inner[part]
+    inner[key] = _typed(text, type(settings[name]), name)
+
+
+def _typed(text: str, kind: type, name: str) -> Any:
+    """Return a text as a value of a setting's type."""
+    if kind is bool and text in {"true", "false"}:
+        return text == "true"
+    try:
+        if kind in {int, float, str}:
+            return kind(text)
+    except ValueError:
+        pass
+    raise UsageError(
+        f"{name} is not {_CALLED[kind]}", expected=_CALLED[kind], found=text, where=f"--set {name}"
+    )
+
+
+def _flat(document: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in document.items():
+        found |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
+    return found

@@ -1,0 +1,122 @@
+"""A recipe as the arguments of the libraries that train: TRL's `GRPOConfig`, PEFT's `LoraConfig`.
+
+Source:
+    Paper app:training, "Stack" and "Trainer settings"; TRL 1.12.0, `GRPOConfig`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from toolkit.errors import UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from toolkit.training.recipe import Recipe
+
+
+def grpo_arguments(
+    recipe: Recipe,
+    folder: Path,
+    seed: int,
+    *,
+    processes: int = 1,
+    cpu: bool = False,
+    scale_rewards: str | None = None,
+) -> dict[str, Any]:
+    """Return the keyword arguments of `trl.GRPOConfig` that a recipe means.
+
+    One optimizer step is one generation batch: all its micro-batches are accumulated, and every rollout is
+    used once. The order of the tasks is the run's own, so the trainer shuffles nothing; what is recorded goes
+    to registers, so it reports to nobody.
+
+    Args:
+        recipe: the settings.
+        folder: where checkpoints go.
+        seed: of the trainer.
+        processes: how many processes, one GPU each, share a step.
+        cpu: whether to train without a GPU: in float32, keeping every activation.
+        scale_rewards: how a registered run scales its advantages, where it says so.
+
+    Raises:
+        UsageError: the processes cannot share a step, or the engine needs a GPU.
+    """
+    step, sampling, loss, engine = recipe.step, recipe.sampling, recipe.loss, recipe.engine
+    if cpu and engine.kind == "vllm":
+        raise UsageError("vLLM generates on a GPU", remedy="without one: --set engine.kind=transformers")
+    return {
+        "output_dir": str(folder),
+        "seed": seed,
+        "report_to": [],
+        "shuffle_dataset": False,
+        "use_cpu": cpu,
+        "bf16": recipe.dtype == "bfloat16" and not cpu,
+        "gradient_checkpointing": not cpu,
+        # The step.
+        "max_steps": step.steps,
+        "save_strategy": "steps",
+        "save_steps": step.checkpoint_every,
+        "per_device_train_batch_size": step.micro_batch,
+        "gradient_accumulation_steps": accumulation(recipe, processes),
+        "generation_batch_size": step.prompts * step.rollouts,
+        "num_generations": step.rollouts,
+        "num_iterations": 1,
+        # The optimizer.
+        "learning_rate": float(recipe.optimizer.learning_rate),
+        "lr_scheduler_type": recipe.optimizer.schedule
+        if recipe.optimizer.schedule != "constant" or not recipe.optimizer.warmup_steps
+        else "constant_with_warmup",
+        "warmup_steps": recipe.optimizer.warmup_steps,
+        "weight_decay": recipe.optimizer.weight_decay,
+        "max_grad_norm": recipe.optimizer.max_grad_norm,
+        # The sampling: by the model's own distribution, whatever its generation settings say.
+        "temperature": sampling.temperature,
+        "top_p": 1.0,
+        "top_k": 0,
+        "min_p": None,
+        "repetition_penalty": 1.0,
+        "max_completion_length": sampling.max_completion_tokens,
+        "max_tool_calling_iterations": sampling.max_turns,
+        "chat_template_kwargs": {"enable_thinking": engine.thinking},
+        # The loss.
+        "loss_type": loss.type,
+        "beta": loss.beta,
+        "scale_rewards": scale_rewards or loss.scale_rewards,
+        "vllm_importance_sampling_correction": True,
+        "vllm_importance_sampling_mode": loss.importance_sampling.level,
+        "vllm_importance_sampling_clip_max": loss.importance_sampling.max,
+        "vllm_importance_sampling_clip_min": None,
+        # The engine.
+        "use_vllm": engine.kind == "vllm",
+        "vllm_mode": "colocate",
+        "vllm_gpu_memory_utilization": engine.gpu_memory,
+        "vllm_max_model_length": sampling.context,
+    }
+
+
+def lora_arguments(recipe: Recipe) -> dict[str, Any]:
+    """Return the keyword arguments of `peft.LoraConfig` that a recipe means."""
+    return {
+        "task_type": "CAUSAL_LM",
+        "r": recipe.lora.rank,
+        "lora_alpha": recipe.lora.alpha,
+        "lora_dropout": recipe.lora.dropout,
+        "target_modules": recipe.lora.target,
+    }
+
+
+def accumulation(recipe: Recipe, processes: int = 1) -> int:
+    """Return how many micro-batches each process adds up for one optimizer step.
+
+    Raises:
+        UsageError: the processes cannot share a step's rollouts evenly.
+    """
+    size, at_once = recipe.step.prompts * recipe.step.rollouts, recipe.step.micro_batch * processes
+    if size % at_once:
+        raise UsageError(
+            "the processes cannot share a step evenly",
+            expected=f"step.micro_batch × processes that divides {size}",
+            found=f"{recipe.step.micro_batch} × {processes}",
+        )
+    return size // at_once
