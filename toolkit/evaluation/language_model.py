@@ -19,7 +19,7 @@ from toolkit.tasks.pools import load_task
 
 if TYPE_CHECKING:
     from toolkit.evaluation.sets import EvaluationSet
-    from toolkit.policies.language_model.conversation import Engine
+    from toolkit.policies.language_model.conversation import Engine, Player
     from toolkit.registers.arrow import Row
 
 TASKS_A_BLOCK = 8
@@ -49,7 +49,7 @@ def blocks(tasks: int, size: int = TASKS_A_BLOCK) -> tuple[range, ...]:
     return tuple(range(start, min(start + size, tasks)) for start in range(0, tasks, size))
 
 
-def evaluate(engine: Engine, evaluation: EvaluationSet, sampling: Sampling) -> list[Row]:
+def evaluate(engine: Engine | Player, evaluation: EvaluationSet, sampling: Sampling) -> list[Row]:
     """Play an evaluation set.
 
     Returns:
@@ -62,7 +62,9 @@ def evaluate(engine: Engine, evaluation: EvaluationSet, sampling: Sampling) -> l
     ]
 
 
-def evaluate_block(engine: Engine, evaluation: EvaluationSet, tasks: range, sampling: Sampling) -> list[Row]:
+def evaluate_block(
+    engine: Engine | Player, evaluation: EvaluationSet, tasks: range, sampling: Sampling
+) -> list[Row]:
     """Play some tasks of an evaluation set under all its schedules, side by side; returns as `evaluate`."""
     places = [(task, schedule) for task in tasks for schedule in range(evaluation.schedules)]
     plays = [
@@ -76,7 +78,7 @@ def evaluate_block(engine: Engine, evaluation: EvaluationSet, tasks: range, samp
     ]
 
 
-def diagnose(engine: Engine, regime: str, pool: str, tasks: int, sampling: Sampling) -> list[Row]:
+def diagnose(engine: Engine | Player, regime: str, pool: str, tasks: int, sampling: Sampling) -> list[Row]:
     """Play the diagnostic on the first tasks of a pool.
 
     Returns:
@@ -89,7 +91,9 @@ def diagnose(engine: Engine, regime: str, pool: str, tasks: int, sampling: Sampl
     ]
 
 
-def diagnose_block(engine: Engine, regime: str, pool: str, tasks: range, sampling: Sampling) -> list[Row]:
+def diagnose_block(
+    engine: Engine | Player, regime: str, pool: str, tasks: range, sampling: Sampling
+) -> list[Row]:
     """Play the tables of some tasks, all their samples side by side; returns as `diagnose`."""
     tables = [(task, schedule) for task in tasks for schedule in range(SCHEDULES)]
     plays = [

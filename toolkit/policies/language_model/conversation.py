@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from toolkit.episodes.desk import Desk
 from toolkit.episodes.episode import close
@@ -93,18 +93,26 @@ class Engine(Protocol):
         """Return one turn of each conversation; its seed and turn decide what is sampled."""
 
 
+@runtime_checkable
+class Player(Protocol):
+    """Plays whole episodes, in whatever order it takes their turns."""
+
+    def play(self, plays: Sequence[Play], *, max_turns: int, traced: bool = False) -> list[Episode]:
+        """Return the episodes, in order; the seed of each decides what is sampled."""
+
+
 def opening(prompt: str) -> list[dict[str, Any]]:
     """Return the messages that a conversation about a task's prompt starts with."""
     return [{"role": "system", "content": INSTRUCTIONS}, {"role": "user", "content": prompt}]
 
 
 def converse(
-    engine: Engine, plays: Sequence[Play], *, max_turns: int = TURNS, traced: bool = False
+    engine: Engine | Player, plays: Sequence[Play], *, max_turns: int = TURNS, traced: bool = False
 ) -> list[Episode]:
     """Play episodes side by side.
 
     Args:
-        engine: what takes the turns.
+        engine: what takes the turns, or plays the whole of them.
         plays: the episodes.
         max_turns: most turns of each.
         traced: whether to keep every call.
@@ -112,6 +120,8 @@ def converse(
     Returns:
         The episodes, in order.
     """
+    if isinstance(engine, Player):
+        return engine.play(plays, max_turns=max_turns, traced=traced)
     desks = [Desk(play.task, play.regime, play.schedule_seed, traced=traced) for play in plays]
     talks = [Conversation(opening(play.task.prompt), play.seed) for play in plays]  # 1
     going = list(range(len(plays)))

@@ -21,7 +21,7 @@ from toolkit.policies.language_model.scripted import ScriptedEngine
 from toolkit.tasks.task import canonical
 
 if TYPE_CHECKING:
-    from toolkit.policies.language_model.conversation import Engine
+    from toolkit.policies.language_model.conversation import Engine, Player
 
 ENGINES = ("transformers", "vllm", "endpoint", "scripted")
 LIBRARIES = {"transformers": ("transformers", "torch", "peft"), "vllm": ("vllm", "transformers", "torch")}
@@ -63,7 +63,7 @@ class Opening:
 
 
 @lru_cache(maxsize=1)
-def open_engine(opening: Opening) -> Engine:
+def open_engine(opening: Opening) -> Engine | Player:
     """Return an engine; the same one for the same opening: a model is loaded once a process.
 
     Raises:
@@ -129,7 +129,7 @@ def _endpoint(opening: Opening) -> Endpoint:
     )
 
 
-def _transformers(opening: Opening) -> Engine:
+def _transformers(opening: Opening) -> Player:
     from toolkit.policies.language_model.loading import load_chat, load_model
     from toolkit.policies.language_model.local import LocalEngine
 

@@ -1,8 +1,8 @@
 """The back office as an environment of TRL: one rollout's desk, the tools as its methods, its reward.
 
 TRL makes an environment for every rollout of a batch, resets it with the rollout's row of the dataset, and
-calls its methods where the model calls tools. The class works with TRL's own trainer too; there an unknown tool or
-arguments of other names never reach the desk and cost nothing, which `GroupTrainer` mends.
+calls its methods where the model calls tools. The class works with TRL's own trainer too; there an unknown
+tool or arguments of other names never reach the desk and cost nothing, which `GroupTrainer` mends.
 
 Source:
     Paper app:training, "Stack": `GRPOTrainer` with an environment factory for tool calling.

@@ -5,7 +5,9 @@ What is added to `GRPOTrainer`, step by step; the code repeats the numbers:
 1. Before a batch is played, every rollout is told its group, its slot and its schedule seed, and whatever is
    sampled is seeded by the run, the step and the process: a run that was cut off samples the same again.
 2. Every call that the model attempts meets the rollout's desk, unknown tools and odd arguments too.
-3. A rollout whose episode is over gets an empty turn, so that nobody waits for what it would say after it.
+3. With vLLM, TRL's own loop takes the turns; a rollout whose episode is over gets an empty one, so that
+   nobody waits for what it would say after it. Without vLLM that loop would read every conversation again at
+   each turn: the rollouts are played token by token instead, whole.
 4. Before the trainer shuffles the batch, its groups are recorded: outcomes, rewards and schedule seeds as the
    environments had them, advantages and importance weights as the trainer computed them.
 
@@ -20,9 +22,14 @@ from typing import TYPE_CHECKING, Any
 import torch
 from accelerate.utils import gather_object
 from trl import GRPOTrainer
+from trl.models import unwrap_model_for_generation
 
 from toolkit.backoffice.schemas import openai_tools
-from toolkit.seeds import derive
+from toolkit.policies.language_model.chat import Chat
+from toolkit.policies.language_model.conversation import Conversation
+from toolkit.policies.language_model.local import DeskPartner
+from toolkit.policies.language_model.lockstep import speak
+from toolkit.seeds import derive, rollout_seed, units
 from toolkit.training.language_model.batches import check_groups, placed
 from toolkit.training.language_model.environment import BackOffice, Dispatch
 from toolkit.training.language_model.records import Rollout, group_rows
@@ -30,6 +37,7 @@ from toolkit.training.language_model.records import Rollout, group_rows
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from toolkit.policies.language_model.lockstep import Spoken
     from toolkit.registers.arrow import Row
 
     Record = Callable[[list[Row], list[Row]], None]
@@ -54,6 +62,11 @@ class GroupTrainer(GRPOTrainer):  # type: ignore[misc]
         self._env_tools = {None: openai_tools()}
         self._tokenizer.parse_response = _reader(self._tokenizer.parse_response)
         self._endings: set[tuple[int, ...]] = set()
+        template = {} if self.chat_template is None else {"chat_template": self.chat_template}
+        self._chat = Chat(self._tokenizer, tuple({**template, **self.chat_template_kwargs}.items()))
+        self._partners: list[DeskPartner] = []
+        self._spoken: list[Spoken] = []
+        self._rows: list[dict[str, Any]] = []
 
     def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
         process, size = self.accelerator.process_index, self.num_generations
@@ -62,14 +75,17 @@ class GroupTrainer(GRPOTrainer):  # type: ignore[misc]
         check_groups(gather_object(rows), size, step)
         torch.manual_seed(derive("step/v1", self._sampling, step, process) >> 1)
         self._endings.clear()
+        self._rows = rows
         output: dict[str, Any] = super()._generate_and_score_completions(rows)
         self._record_groups(rows, output)  # 4
         return output
 
-    def _tool_call_loop(self, *arguments: Any, **options: Any) -> Any:
+    def _tool_call_loop(self, prompts: Any, prompt_ids: Any, completion_ids: Any, *rest: Any) -> Any:
+        if not self.use_vllm:
+            return self._played()
         self._sync_tool_dicts = [Dispatch(environment) for environment in self.environments]  # 2
-        self._async_tool_dicts = [{} for _ in self.environments]
-        return super()._tool_call_loop(*arguments, **options)
+        self._async_tool_dicts: list[dict[str, Any]] = [{} for _ in self.environments]
+        return super()._tool_call_loop(prompts, prompt_ids, completion_ids, *rest)
 
     def _get_tool_suffix_ids(self, tool_messages: list[dict[str, Any]]) -> list[int]:
         suffix: list[int] = super()._get_tool_suffix_ids(tool_messages)
@@ -78,6 +94,8 @@ class GroupTrainer(GRPOTrainer):  # type: ignore[misc]
         return suffix
 
     def _generate_single_turn(self, prompt_ids: list[list[int]], *arguments: Any, **options: Any) -> Any:
+        if not self.use_vllm:
+            return self._play(prompt_ids), None
         # 3. The last tokens of a rollout that is over say so: no other answer of a tool reads the same.
         going = [at for at, ids in enumerate(prompt_ids) if not self._ends(ids)]
         if len(going) == len(prompt_ids):
@@ -95,9 +113,45 @@ class GroupTrainer(GRPOTrainer):  # type: ignore[misc]
             else:
                 for number, at in enumerate(going):
                     logprobs[at] = scored[number]  # type: ignore[index]
-        elif not self.use_vllm:
-            logprobs = None
         return tokens, logprobs
+
+    def _play(self, prompt_ids: list[list[int]]) -> list[list[int]]:
+        """Play the rollouts to their ends; return all their tokens after the prompt (3)."""
+        desks = [environment._opened() for environment in self.environments]  # noqa: SLF001
+        self._partners = [
+            DeskPartner(
+                self._chat, Conversation(list(row["prompt"]), 0), desk, self.max_tool_calling_iterations
+            )
+            for row, desk in zip(self._rows, desks, strict=True)
+        ]
+        seeds = [
+            rollout_seed(self._sampling, row["step"], row["position"], row["rollout_slot"])
+            for row in self._rows
+        ]
+        with unwrap_model_for_generation(self.model_wrapped, self.accelerator) as model:
+            model.eval()
+            self._spoken = speak(
+                model,
+                prompt_ids,
+                self._partners,
+                [units(seed) for seed in seeds],
+                end=self._tokenizer.eos_token_id,
+                max_tokens=self.max_completion_length,
+                temperature=self.temperature,
+            )
+            model.train()
+        return [spoken.tokens for spoken in self._spoken]
+
+    def _played(self) -> tuple[Any, ...]:
+        """Return what the loop over tools returns, of rollouts that were played whole."""
+        masks = [[int(chosen) for chosen in spoken.chosen] for spoken in self._spoken]
+        said = [
+            partner.talk.messages[len(row["prompt"]) :]
+            for partner, row in zip(self._partners, self._rows, strict=True)
+        ]
+        calls = sum(message["role"] == "tool" for messages in said for message in messages)
+        tokens = [spoken.tokens for spoken in self._spoken]
+        return masks, said, tokens, None, calls, 0, [[] for _ in said]
 
     def _ends(self, ids: Sequence[int]) -> bool:
         return any(tuple(ids[-len(ending) :]) == ending for ending in self._endings)
@@ -128,7 +182,7 @@ def _is_over(content: str) -> bool:
 
 
 def _reader(parse: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a parser whose calls all have arguments by name: others are handed to the tool, which refuses."""
+    """Return a parser whose calls all have arguments by name; the desk refuses what is none."""
 
     def read(*arguments: Any, **options: Any) -> Any:
         message = parse(*arguments, **options)
