@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
+from huggingface_hub.utils import parse_hf_mount
 
 from tests.conftest import CHECKOUT, Result, snapshot
 from tests.small_home import small_home
@@ -127,21 +128,20 @@ def test_a_hugging_face_job_is_understood_and_plays_its_run(small: Home, tmp_pat
     script = f"cd {tmp_path}; {TEMPLATES / 'hf-jobs.sh'} small me/study {RUN}"
     arguments = json.loads(ended(shell("-c", script)))
     assert arguments[:2] == ["jobs", "run"]
+    hf = Path(sys.executable).with_name("hf")
+    environment = {**os.environ, "HF_TOKEN": "hf_none", "HF_HUB_OFFLINE": "1"}
     understood = subprocess.run(
-        [
-            shutil.which("hf", path=Path(sys.executable).parent) or "hf",
-            "jobs",
-            "run",
-            "--dry-run",
-            *arguments[2:],
-        ],
+        [hf, "jobs", "run", "--dry-run", "--format", "human", *arguments[2:]],
         cwd=tmp_path,
-        env={**os.environ, "HF_TOKEN": "hf_none", "HF_HUB_OFFLINE": "1"},
+        env=environment,
         capture_output=True,
         text=True,
-        check=False,
-    )
-    assert "not submitted" in understood.stdout + understood.stderr
+        check=True,
+    ).stdout
+    assert re.search(r"^ *image +python:3\.12$", understood, re.MULTILINE)
+    assert re.search(r"^ *flavor +cpu-basic$", understood, re.MULTILINE)
+    mount = parse_hf_mount(arguments[arguments.index("--volume") + 1])
+    assert (mount.source.type, mount.source.id, mount.mount_path) == ("bucket", "me/study", "/study")
     assert "FOLDER=/study/small" in arguments
     ended(shell(*arguments[-2:], RUN=RUN))
     assert (tmp_path / "shared" / RUN / "COMPLETE.json").is_file()
