@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 import socket
+import sys
 import threading
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -118,15 +119,35 @@ def _processors(ray: Any) -> int:
 
 @contextlib.contextmanager
 def _unsaid() -> Iterator[None]:
-    """Keep what Ray tells of its processes off stdout, which is our reader's; a loss is an exception too."""
+    """Keep off stdout what Ray tells of its processes, and off stderr what it merely remarks.
+
+    A loss comes back as an exception too, and is told by whoever catches it.
+    """
     logger = logging.getLogger("ray")
     before = logger.level
     logger.setLevel(logging.ERROR)
-    with open(os.devnull, "w", encoding="utf-8") as nowhere, contextlib.redirect_stdout(nowhere):  # noqa: PTH123
+    without: Any = _WithoutRay(sys.stdout)
+    with contextlib.redirect_stdout(without):
         try:
             yield
         finally:
             logger.setLevel(before)
+
+
+class _WithoutRay:
+    """A stream as it is, but for what Ray's own threads print."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write, unless this is a thread of Ray's."""
+        if threading.current_thread().name.startswith("ray_"):
+            return len(text)
+        return int(self._stream.write(text))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 @contextlib.contextmanager

@@ -65,7 +65,8 @@ def main(address: str, mark: str, version: str | None = None) -> None:
     perform = partial(die_once, mark=Path(mark))
     try:
         done = each_done(JOBS, Where("ray", 1, address), perform, say=partial(print, file=sys.stderr))
-        print(json.dumps({job.subject: answer for job, answer in done}))
+        for job, answer in done:
+            print(json.dumps([job.subject, answer]))
     except ToolkitError as error:
         print(error.exit_code, error)
 
