@@ -23,6 +23,8 @@ least, and the largest answer, a trajectory's evidence, is 2 MB."""
 PATIENCE_S = 5.0
 """How long a cluster's address may take to answer. Ray itself would ask for minutes."""
 AUTO = "auto"
+SETTINGS = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+"""Ray reports its use to nobody, and hides no accelerator from a task that asks for none."""
 
 
 @contextlib.contextmanager
@@ -96,7 +98,7 @@ def _connect(ray: Any, address: str | None, processors: int | None) -> None:
         options = {"address": "local", "num_cpus": processors, "include_dashboard": False}
         options["object_store_memory"] = STORE_BYTES
     try:
-        with one_thread_each(), _unreported():
+        with one_thread_each(), _set_up():
             ray.init(log_to_driver=False, configure_logging=False, **options)
     except Exception as error:  # noqa: BLE001 - Ray says which of many things is wrong by its text alone
         text = " ".join(str(error).split())
@@ -151,15 +153,14 @@ class _WithoutRay:
 
 
 @contextlib.contextmanager
-def _unreported() -> Iterator[None]:
-    """Start a Ray that reports its use to nobody, unless its user has decided otherwise."""
-    name = "RAY_USAGE_STATS_ENABLED"
-    is_given = name in os.environ
-    os.environ.setdefault(name, "0")
+def _set_up() -> Iterator[None]:
+    """Start Ray with our settings, unless its user has given others."""
+    given = {name: value for name, value in SETTINGS.items() if name not in os.environ}
+    os.environ.update(given)
     try:
         yield
     finally:
-        if not is_given:
+        for name in given:
             del os.environ[name]
 
 
