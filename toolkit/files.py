@@ -109,6 +109,18 @@ def writing(path: Path) -> Iterator[Path]:
             beside.unlink()
 
 
+def make_folder(folder: Path) -> None:
+    """Make a folder, and those that it is in, where they are missing.
+
+    Raises:
+        IncompleteError: it cannot be made.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise IncompleteError("the folder cannot be made", found=error.strerror, where=folder) from None
+
+
 def check_target(path: Path) -> None:
     """Check, before work whose result is to be written to a file, that it can be.
 
@@ -261,13 +273,24 @@ def hold(folder: Path, name: str, what: str) -> Iterator[None]:
     with stream:
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            is_held = True
+        except BlockingIOError:
+            is_held = False
+        except OSError as error:
+            raise IncompleteError(
+                f"the {what} cannot be locked",
+                found=error.strerror,
+                where=folder,
+                remedy="choose a folder on a file system that has locks",
+            ) from None
+        try:
             # The one before may have removed the file between our opening and our locking it.
-            is_held = path.exists() and os.path.samestat(os.fstat(stream.fileno()), path.stat())
+            is_held = is_held and os.path.samestat(os.fstat(stream.fileno()), path.stat())
         except OSError:
             is_held = False
         if not is_held:
             raise UsageError(
-                f"another command is at work on this {what}", where=folder, remedy="wait for it to end"
+                f"another command is at work on the {what}", where=folder, remedy="wait for it to end"
             )
         try:
             yield

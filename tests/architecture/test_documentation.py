@@ -35,6 +35,7 @@ DOCUMENTS = (
     "cards/embedded.md",
     "cards/published.md",
     "cards/task-pools.md",
+    "examples/beyond-one-machine/README.md",
     "toolkit/estimators/README.md",
     "toolkit/prereg/README.md",
 )

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
+import os
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import snapshot
 from toolkit.errors import IncompleteError
-from toolkit.files import file_sha256, read_bytes, write_text
+from toolkit.files import file_sha256, hold, make_folder, read_bytes, write_text
 
 
 def test_a_failed_write_leaves_the_old_file_and_no_part(
@@ -37,3 +40,20 @@ def test_what_cannot_be_read_is_incomplete(tmp_path: Path, read: object) -> None
     for path in (tmp_path / "missing", tmp_path):
         with pytest.raises(IncompleteError, match="cannot be read"):
             read(path)
+
+
+def test_a_folder_without_locks_is_told_from_one_that_is_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", none)
+    with pytest.raises(IncompleteError, match="cannot be locked"), hold(tmp_path, ".lock", "study"):
+        pass
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(IncompleteError, match="cannot be made"):
+        make_folder(tmp_path / "file" / "folder")

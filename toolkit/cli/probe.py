@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from toolkit.cli.executing import chosen, executor_options
 from toolkit.cli.load import load_study, reference, registered_runs
 from toolkit.cli.output import STUDY, console, headline, json_option, print_json, say_line
 from toolkit.cli.progress import counted, steps
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from toolkit.study.probe_design import RegisteredProbe
     from toolkit.study.probe_report import Report
 
-MOST_PROCESSES = 256
 CONDITION = ("outcome", "MC", "condition_ratio")
 RATIOS = {
     "L/R": CONDITION,
@@ -40,11 +39,7 @@ def probe() -> None:
 
 @probe.command("run")
 @click.argument("name", metavar="STUDY")
-@click.option(
-    "--processes",
-    type=click.IntRange(1, MOST_PROCESSES),
-    help="Processes to probe in; as many as there are processors if left out.",
-)
+@executor_options
 @click.option(
     "--folder",
     type=click.Path(path_type=Path, file_okay=False),
@@ -59,7 +54,15 @@ def probe() -> None:
 @click.option("--check", is_flag=True, help="Measure again from nothing, and compare with the registers.")
 @json_option
 def run_probe(
-    *, name: str, processes: int | None, folder: Path | None, into: Path | None, check: bool, as_json: bool
+    *,
+    name: str,
+    executor: str,
+    processes: int | None,
+    address: str | None,
+    folder: Path | None,
+    into: Path | None,
+    check: bool,
+    as_json: bool,
 ) -> None:
     """Probe every registered checkpoint of STUDY, and write the evidence and its figures to its registers.
 
@@ -70,10 +73,12 @@ def run_probe(
     Examples:
       toolkit probe run embedded
       toolkit probe run embedded --processes 4 --into elsewhere
+      toolkit probe run embedded --executor ray --into elsewhere
       toolkit probe run embedded --check --json
     """
     from toolkit.study.probe_run import measure_study, sealed_with_probe
 
+    where = chosen(executor, processes, address)
     home = find_home()
     if check and (folder or into):
         raise UsageError(
@@ -85,16 +90,16 @@ def run_probe(
             remedy="give a folder to write: --into FOLDER",
         )
     study, registration, probe = _opened(load_study(name))
-    number = processes or os.cpu_count() or 1
     root = Path.cwd() if home.is_shipped else home.root
     kept_in = None if check else (folder or root / "runs" / study.name / "probe").absolute()
-    with counted("probing") as (watch, _):
+    with counted("probing") as (watch, say):
         probed = measure_study(
             study,
             probe,
             folder=kept_in,
-            processes=number,
+            where=where,
             watch=lambda tick: watch(tick.done, tick.total, tick.doing),
+            say=say,
         )
     document: dict[str, Any] = {
         "study": study.name,

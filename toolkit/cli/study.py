@@ -1,8 +1,7 @@
-"""`toolkit study`: the registered runs, played on this machine."""
+"""`toolkit study`: the registered runs, played on this machine or on many."""
 
 from __future__ import annotations
 
-import os
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from toolkit.cli.executing import chosen, executor_options
 from toolkit.cli.load import STUDY_POOLS as POOLS
 from toolkit.cli.load import load_study, reference
 from toolkit.cli.output import console, json_option, print_json, say_line
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from toolkit.places import Home
     from toolkit.prereg.registration import Registration
     from toolkit.registers.study import Study
+    from toolkit.study.executors.where import Where
     from toolkit.study.matrix import Selection
     from toolkit.study.probe_design import RegisteredProbe
     from toolkit.study.probe_run import MeasuredProbe
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from toolkit.study.workplace import Workplace
     from toolkit.training.specification import Specification
 
-MOST_PROCESSES = 256
 """Pools whose tasks a run may meet."""
 TASK_POOLS = "task-pools"
 
@@ -41,7 +41,7 @@ folder_option = click.option(
 
 @click.group()
 def study() -> None:
-    """Play the runs of a registration on this machine, and see how far they are."""
+    """Play the runs of a registration, and see how far they are."""
 
 
 @study.command("run")
@@ -49,17 +49,16 @@ def study() -> None:
 @click.option("--tier", "tiers", type=int, multiple=True, help="Only runs of this tier; may be repeated.")
 @click.option("--rule", "rules", multiple=True, help="Only runs that serve this rule; may be repeated.")
 @click.option("--run", "runs", multiple=True, metavar="GLOB", help="Only runs of this name; may be repeated.")
-@click.option(
-    "--processes",
-    type=click.IntRange(1, MOST_PROCESSES),
-    help="Processes to play in; as many as there are processors if left out.",
-)
+@executor_options
 @folder_option
 @click.option(
     "--into",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="REGISTERS",
     help="Write registers of the chosen runs to REGISTERS/STUDY; those of all go to the project's own.",
+)
+@click.option(
+    "--keep-complete", is_flag=True, help="Keep a complete run that is named, rather than refuse it."
 )
 @click.option("--with-incomplete", is_flag=True, help="Write registers although a run's evidence is lacking.")
 @click.option("--check", is_flag=True, help="Play again from nothing, and compare with the registers.")
@@ -70,9 +69,12 @@ def run_study(
     tiers: tuple[int, ...],
     rules: tuple[str, ...],
     runs: tuple[str, ...],
+    executor: str,
     processes: int | None,
+    address: str | None,
     folder: Path | None,
     into: Path | None,
+    keep_complete: bool,
     with_incomplete: bool,
     check: bool,
     as_json: bool,
@@ -80,7 +82,8 @@ def run_study(
     """Play the registered runs of STUDY, probe them where a probe is registered, and write its registers.
 
     What was stopped or killed goes on from where it was with the same command, and leaves the same bytes.
-    STUDY is a frozen registration whose matrix names the regimes that its runs train under.
+    STUDY is a frozen registration whose matrix names the regimes that its runs train under. Several commands
+    may be at work in one folder, each on runs of its own.
 
     \b
     Examples:
@@ -88,19 +91,21 @@ def run_study(
       toolkit study run embedded --tier 1 --processes 4
       toolkit study run embedded --rule H2a
       toolkit study run embedded --run 'c2-paired-*' --into elsewhere
+      toolkit study run embedded --run c2-paired-s0 --folder shared --keep-complete
+      toolkit study run embedded --executor ray --address auto
       toolkit study run embedded --check --json
     """
     from toolkit.study.matrix import Selection
 
     selection = Selection(tiers, rules, runs)
+    where = chosen(executor, processes, address)
     home = find_home()
     registration = _registration(name, home)
     _check_asked(home, selection, folder=folder, into=into, check=check)
     registered = load_study(registration.name, home) if check else None
     specifications = _specify(registration, selection, _pool_digests(home))
-    number = processes or os.cpu_count() or 1
     if registered is not None:
-        tables = _play_again(registered, registration, specifications, number, is_all=selection.is_everything)
+        tables = _play_again(registered, registration, specifications, where, is_all=selection.is_everything)
         _report_check(registered.name, specifications, tables, as_json=as_json)
         return
     _wait_for_freeze(registration)
@@ -108,13 +113,14 @@ def run_study(
     probe = _registered_probe(registration, specifications) if selection.is_everything else None
     workplace = _workplace(home, registration.name, folder)
     document: dict[str, Any] = {"study": registration.name, "folder": str(workplace.folder)}
-    with workplace.held():
-        _refuse_complete(workplace, specifications, runs)
-        played = _play(workplace, specifications, number)
+    with workplace.held(specifications):
+        if not keep_complete:
+            _refuse_complete(workplace, specifications, runs)
+        played = _play(workplace, specifications, where)
         lacking = _lacking(workplace, specifications)
         document |= {"completed": list(played.completed), "kept": list(played.kept), "incomplete": lacking}
         _check_evidence(workplace, lacking, with_incomplete=with_incomplete)
-        measured = _probe(workplace, probe, number) if probe else None
+        measured = _probe(workplace, probe, where) if probe else None
         document["registers"] = into and _seal(
             into / registration.name, home, registration, workplace, specifications, measured=measured
         )
@@ -135,23 +141,21 @@ def status(*, name: str, folder: Path | None, as_json: bool) -> None:
     """
     from dataclasses import asdict
 
-    from toolkit.files import is_held
     from toolkit.study.matrix import EVERYTHING
     from toolkit.study.status import COMPLETE, statuses
-    from toolkit.study.workplace import LOCK
 
     home = find_home()
     registration = _registration(name, home)
     workplace = _workplace(home, registration.name, folder)
     found = statuses(workplace, _specify(registration, EVERYTHING, {}))
     complete = sum(run.state == COMPLETE for run in found)
-    at_work = is_held(workplace.folder, LOCK)
+    at_work = [run.run_id for run in found if run.at_work]
     if as_json:
         print_json(
             {
                 "study": registration.name,
                 "folder": str(workplace.folder),
-                "at_work": at_work,
+                "at_work": bool(at_work),
                 "complete": complete,
                 "runs": [asdict(run) for run in found],
             }
@@ -169,7 +173,7 @@ def status(*, name: str, folder: Path | None, as_json: bool) -> None:
     console().print(table)
     say_line(
         f"{registration.name}: {complete} of {len(found)} runs complete in {workplace.folder}"
-        + (", a command is at work" if at_work else "")
+        + (f", a command is at work on {len(at_work)}" if at_work else "")
     )
 
 
@@ -181,15 +185,16 @@ def _registered_probe(
     return registered_probe(registration, specifications)
 
 
-def _probe(workplace: Workplace, probe: RegisteredProbe, processes: int) -> MeasuredProbe:
+def _probe(workplace: Workplace, probe: RegisteredProbe, where: Where) -> MeasuredProbe:
     from toolkit.study.probe_run import measure_runs
 
-    with counted("probing") as (watch, _):
+    with counted("probing") as (watch, say):
         return measure_runs(
             workplace,
             probe,
-            processes=processes,
+            where=where,
             watch=lambda tick: watch(tick.done, tick.total, tick.doing),
+            say=say,
         )
 
 
@@ -255,11 +260,12 @@ def _refuse_complete(
             raise UsageError(
                 f"{specification.run_id} is complete, and a complete run is not launched again",
                 where=run.folder,
-                remedy="give another --folder to play it there, or --check to compare it with the registers",
+                remedy="give another --folder to play it there, --check to compare it with the registers, "
+                "or --keep-complete",
             )
 
 
-def _play(workplace: Workplace, specifications: tuple[Specification, ...], processes: int) -> Played:
+def _play(workplace: Workplace, specifications: tuple[Specification, ...], where: Where) -> Played:
     from toolkit.study.runner import play_runs
 
     try:
@@ -267,7 +273,7 @@ def _play(workplace: Workplace, specifications: tuple[Specification, ...], proce
             return play_runs(
                 workplace,
                 specifications,
-                processes=processes,
+                where=where,
                 watch=lambda tick: watch(tick.done, tick.total, tick.doing),
                 say=say,
             )
@@ -302,7 +308,7 @@ def _seal(
     *,
     measured: MeasuredProbe | None,
 ) -> dict[str, str]:
-    from toolkit.files import read_text
+    from toolkit.files import hold, make_folder, read_text
     from toolkit.study.assemble import assemble
     from toolkit.study.decided import seal_decided
 
@@ -313,7 +319,9 @@ def _seal(
             assembly = measured.added_to(assembly)
         progress("deciding and writing")
         source = read_text(card) if card.is_file() else None
-        manifest = seal_decided(folder, registration, reference(registration), assembly, source)
+        make_folder(folder.parent)
+        with hold(folder.parent, f".{folder.name}.lock", "study's registers"):
+            manifest = seal_decided(folder, registration, reference(registration), assembly, source)
     return {"folder": str(folder), "logical_sha256": manifest.logical_sha256}
 
 
@@ -321,22 +329,23 @@ def _play_again(
     registered: Study,
     registration: Registration,
     specifications: tuple[Specification, ...],
-    processes: int,
+    where: Where,
     *,
     is_all: bool,
 ) -> tuple[str, ...]:
     from toolkit.study.comparison import play_again
 
     probe = _registered_probe(registration, specifications) if is_all else None
-    with counted("playing again") as (watch, _):
+    with counted("playing again") as (watch, say):
         return play_again(
             registered,
             specifications,
             reference(registration),
             is_everything=is_all,
             probe=probe,
-            processes=processes,
+            where=where,
             watch=lambda tick: watch(tick.done, tick.total, tick.doing),
+            say=say,
         )
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from toolkit.registers.manifest import RegistrationRef
     from toolkit.registers.study import Study
+    from toolkit.study.executors.where import Where
     from toolkit.study.probe_design import RegisteredProbe
     from toolkit.study.runner import Tick
     from toolkit.training.specification import Specification
@@ -67,8 +68,9 @@ def play_again(
     *,
     is_everything: bool,
     probe: RegisteredProbe | None = None,
-    processes: int,
+    where: Where,
     watch: Callable[[Tick], None],
+    say: Callable[[str], None] = lambda _: None,
 ) -> tuple[str, ...]:
     """Play runs again in a folder of their own, and compare what they leave with what is registered.
 
@@ -78,8 +80,9 @@ def play_again(
         reference: the registration.
         is_everything: whether they are all of the study.
         probe: the registered probe, measured again with all of them.
-        processes: processes to play in.
+        where: where to play.
         watch: told how far the playing has come.
+        say: told what was lost and played again.
 
     Returns:
         The tables that were compared.
@@ -89,9 +92,9 @@ def play_again(
     """
     with tempfile.TemporaryDirectory() as scratch:
         workplace = Workplace(Path(scratch) / "runs")
-        with workplace.held():
-            play_runs(workplace, specifications, processes=processes, watch=watch)
-            measured = measure_runs(workplace, probe, processes=processes, watch=watch) if probe else None
+        with workplace.held(specifications):
+            play_runs(workplace, specifications, where=where, watch=watch, say=say)
+            measured = measure_runs(workplace, probe, where=where, watch=watch, say=say) if probe else None
         assembly = assemble(workplace, specifications, lambda _: None)
         if measured is not None:
             assembly = measured.added_to(assembly)

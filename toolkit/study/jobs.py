@@ -1,6 +1,6 @@
 """What a process is asked to do: play a segment of a run, conclude it, or probe a trajectory.
 
-It reads, and writes nothing.
+A job carries all that it needs, and who does it reads and writes no file: it may be on another machine.
 
 Whoever holds the study's folder writes the answers: a process that outlives its parent leaves no trace.
 """
@@ -8,18 +8,14 @@ Whoever holds the study's folder writes the answers: a process that outlives its
 from __future__ import annotations
 
 import sys
-import traceback
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from toolkit.errors import DamagedError, IncompleteError, ToolkitError
-from toolkit.files import read_bytes
 from toolkit.study.segments import encode, link
 from toolkit.study.workplace import segment_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
     from toolkit.probe.design import Design
     from toolkit.registers.arrow import Row
@@ -63,11 +59,11 @@ class ConcludeJob:
 
     Args:
         specification: the run.
-        segments: the files of its segments, in order.
+        segments: the bytes of its segments' files, in order.
     """
 
     specification: Specification
-    segments: tuple[Path, ...]
+    segments: tuple[bytes, ...] = field(repr=False)
 
     @property
     def subject(self) -> str:
@@ -125,25 +121,9 @@ def perform(job: Job, play: Play) -> Answer:
     """Do a job.
 
     Raises:
-        ToolkitError: it failed; the error says which run.
+        ToolkitError: it failed.
     """
-    try:
-        return Answer(_contents(job, play), peak_memory_mb())
-    except ToolkitError as error:
-        error.where = f"{job}: {error.where}" if error.where else str(job)
-        raise
-    except MemoryError:
-        raise IncompleteError(
-            "there is not enough memory for a run", where=str(job), remedy="use fewer --processes"
-        ) from None
-    except Exception as error:
-        # A defect of what plays is told like any other failure: every run but this one may still be sound.
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        raise DamagedError(
-            f"{job.subject} could not be played",
-            found=f"{type(error).__name__}: {error}",
-            where=f"{job}: {place.filename}, line {place.lineno}",
-        ) from error
+    return Answer(_contents(job, play), peak_memory_mb())
 
 
 def peak_memory_mb() -> float:
@@ -159,7 +139,7 @@ def _contents(job: Job, play: Play) -> Mapping[str, bytes]:
     if isinstance(job, ConcludeJob):
         from toolkit.study.conclusion import conclude
 
-        return conclude(job.specification, map(read_bytes, job.segments))
+        return conclude(job.specification, job.segments)
     if isinstance(job, ProbeJob):
         from toolkit.study.probed import probe_trajectory
 

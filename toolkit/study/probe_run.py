@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from toolkit.probe.design import Design
     from toolkit.registers.manifest import Manifest, RegistrationRef
     from toolkit.registers.study import Study
+    from toolkit.study.executors.where import Where
     from toolkit.study.probe_design import RegisteredProbe
     from toolkit.study.runner import Tick
     from toolkit.study.workplace import Workplace
@@ -100,8 +101,9 @@ def measure_study(
     probe: RegisteredProbe,
     *,
     folder: Path | None,
-    processes: int,
+    where: Where,
     watch: Callable[[Tick], None],
+    say: Callable[[str], None] = lambda _: None,
 ) -> MeasuredProbe:
     """Probe the registered checkpoints of a study (step 1).
 
@@ -109,8 +111,9 @@ def measure_study(
         study: the study.
         probe: its registered probe.
         folder: where finished trajectories are kept; a scratch folder where it is left out.
-        processes: processes to probe in.
+        where: where to probe.
         watch: told whenever a trajectory is there.
+        say: told what was lost and probed again.
 
     Raises:
         IncompleteError: a checkpoint is missing.
@@ -119,22 +122,28 @@ def measure_study(
     checkpoints = {run.run_id: rows_of_run(study, CHECKPOINTS, run.run_id) for run in probe.runs}
     jobs = probe_jobs(probe.design, probe.runs, checkpoints)
     if folder is not None:
-        return MeasuredProbe(probe.design, probe_all(folder, jobs, processes=processes, watch=watch))
+        return MeasuredProbe(probe.design, probe_all(folder, jobs, where=where, watch=watch, say=say))
     with tempfile.TemporaryDirectory() as scratch:
-        found = probe_all(Path(scratch), jobs, processes=processes, watch=watch)
+        found = probe_all(Path(scratch), jobs, where=where, watch=watch, say=say)
         return MeasuredProbe(probe.design, found)
 
 
 def measure_runs(
-    workplace: Workplace, probe: RegisteredProbe, *, processes: int, watch: Callable[[Tick], None]
+    workplace: Workplace,
+    probe: RegisteredProbe,
+    *,
+    where: Where,
+    watch: Callable[[Tick], None],
+    say: Callable[[str], None] = lambda _: None,
 ) -> MeasuredProbe:
     """Probe the checkpoints of runs that were just played, beside them in their folder.
 
     Args:
         workplace: the folder, held by the caller, its runs complete.
         probe: the registered probe.
-        processes: processes to probe in.
+        where: where to probe.
         watch: told whenever a trajectory is there.
+        say: told what was lost and probed again.
 
     Raises:
         IncompleteError: a run is not complete.
@@ -148,7 +157,7 @@ def measure_runs(
         run.check_complete()
         checkpoints[specification.run_id] = to_rows(pq.read_table(run.folder / f"{CHECKPOINTS}.parquet"))
     jobs = probe_jobs(probe.design, probe.runs, checkpoints)
-    found = probe_all(workplace.folder / FOLDER, jobs, processes=processes, watch=watch)
+    found = probe_all(workplace.folder / FOLDER, jobs, where=where, watch=watch, say=say)
     return MeasuredProbe(probe.design, found)
 
 

@@ -7,8 +7,8 @@
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError, IncompleteError
@@ -20,11 +20,10 @@ from toolkit.registers.parquet import parquet_bytes
 from toolkit.registers.schema import TABLES
 from toolkit.registers.writer import parquet_name
 from toolkit.study import run as runs
-from toolkit.study.jobs import ProbeJob
+from toolkit.study.executors.where import HERE, each_done
+from toolkit.study.jobs import ProbeJob, perform
 from toolkit.study.probed import TABULATED, read_probed
-from toolkit.study.processes import executor
 from toolkit.study.runner import Tick
-from toolkit.study.workplace import LOCK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,10 +32,12 @@ if TYPE_CHECKING:
     from toolkit.probe.design import Design
     from toolkit.registers.arrow import Row
     from toolkit.study.assemble import Assembly
+    from toolkit.study.executors.where import Where
     from toolkit.training.specification import Specification
 
 BASE = "base"
 FOLDER = "probe"
+LOCK = ".lock"
 INDICES = "probe_indices"
 TABLES_OF_PROBE = (EVIDENCE, INDICES, *TABULATED)
 
@@ -105,16 +106,18 @@ def probe_all(
     folder: Path,
     jobs: Sequence[ProbeJob],
     *,
-    processes: int = 1,
+    where: Where = HERE,
     watch: Callable[[Tick], None] = lambda _: None,
+    say: Callable[[str], None] = lambda _: None,
 ) -> Probed:
     """Probe trajectories, those left over first; what was stopped goes on with the same call.
 
     Args:
         folder: where each trajectory's files are kept.
         jobs: the trajectories.
-        processes: processes to probe in; 1 probes in this one.
+        where: where to probe; one place probes in this process.
         watch: told whenever a trajectory is there.
+        say: told what was lost and probed again.
 
     Raises:
         UsageError: another command is at work in the folder.
@@ -134,7 +137,7 @@ def probe_all(
         kept = tuple(found)
         left = [job for job in jobs if job.trajectory not in found]
         watch(Tick(len(found), len(jobs), "what is there was checked"))
-        for name, probed in _probe(folder, left, processes):
+        for name, probed in _probe(folder, left, where, say):
             found[name] = probed
             watch(Tick(len(found), len(jobs), name))
         return Probed(
@@ -168,25 +171,14 @@ def with_probe(assembly: Assembly, probed: Probed, design: Design) -> Assembly:
 
 
 def _probe(
-    folder: Path, jobs: Sequence[ProbeJob], processes: int
+    folder: Path, jobs: Sequence[ProbeJob], where: Where, say: Callable[[str], None]
 ) -> Iterator[tuple[str, tuple[dict[str, Any], bytes]]]:
     """Probe trajectories, the longest first, and yield each as it is written down."""
-    left = deque(sorted(jobs, key=lambda job: len(job.checkpoints), reverse=True))
-    if not left:
-        return
-    with executor(min(processes, len(left)), runs.play_segment) as places:
-        free, busy = list(range(places.places)), dict[int, ProbeJob]()
-        while left or busy:
-            while free and left:
-                place = free.pop(0)
-                busy[place] = left.popleft()
-                places.start(place, busy[place])
-            for place, answer in places.wait():
-                job = busy.pop(place)
-                free.append(place)
-                for file, content in answer.contents.items():  # 2
-                    write_durably(folder / file, content)
-                probed = read_probed(folder, job)
-                if probed is None:
-                    raise DamagedError("what was probed cannot be read back", where=folder / job.trajectory)
-                yield job.trajectory, probed
+    ordered = sorted(jobs, key=lambda job: len(job.checkpoints), reverse=True)
+    for job, answer in each_done(ordered, where, partial(perform, play=runs.play_segment), say=say):
+        for file, content in answer.contents.items():  # 2
+            write_durably(folder / file, content)
+        probed = read_probed(folder, job)
+        if probed is None:
+            raise DamagedError("what was probed cannot be read back", where=folder / job.trajectory)
+        yield job.trajectory, probed

@@ -1,10 +1,10 @@
 """Playing runs: those of a matrix side by side, the segments of a run one after the other.
 
 1. What lies there already is checked: complete runs are kept, others go on from their newest checkpoint.
-2. The runs with most left to play are begun first, one a process; a process stays with its run to its end.
+2. The runs with most left to play are begun first, one a place; a place stays with its run to its end.
 3. Every segment is written down as soon as it was played; then the run's rows, and last that it is complete.
 
-What a run leaves depends on its specification alone: not on the processes, nor on where it was cut off.
+What a run leaves depends on its specification alone: not on the places, nor on where it was cut off.
 """
 
 from __future__ import annotations
@@ -15,14 +15,16 @@ import time
 from collections import deque
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 import toolkit
 from toolkit.errors import UsageError
+from toolkit.files import read_bytes
 from toolkit.study import run as runs
 from toolkit.study.conclusion import FILES
-from toolkit.study.jobs import ConcludeJob, PlayJob
-from toolkit.study.processes import executor
+from toolkit.study.executors.where import HERE, executor
+from toolkit.study.jobs import ConcludeJob, PlayJob, perform
 from toolkit.study.segments import checkpoint_of
 from toolkit.study.workplace import Launch, segment_name
 
@@ -30,8 +32,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from toolkit.registers.arrow import Row
+    from toolkit.study.executors.executor import Executor
+    from toolkit.study.executors.where import Where
     from toolkit.study.jobs import Answer, Job, Play
-    from toolkit.study.processes import Executor
     from toolkit.study.workplace import RunFolder, Standing, Workplace
     from toolkit.training.specification import Specification
 
@@ -90,7 +93,7 @@ class _Course:
         """Return what is to be done next."""
         run, number = self.folder.specification, len(self.digests)
         if not self.left:
-            return ConcludeJob(run, self.folder.segments)
+            return ConcludeJob(run, tuple(map(read_bytes, self.folder.segments)))
         end = runs.ends(run)[number]
         return PlayJob(run, number, end, self.digests[-1] if self.digests else "", self.checkpoint)
 
@@ -124,7 +127,7 @@ def play_runs(
     workplace: Workplace,
     specifications: Sequence[Specification],
     *,
-    processes: int = 1,
+    where: Where = HERE,
     play: Play | None = None,
     watch: Callable[[Tick], None] = lambda _: None,
     say: Say = lambda _: None,
@@ -134,10 +137,10 @@ def play_runs(
     Args:
         workplace: the folder, held by the caller.
         specifications: the runs.
-        processes: processes to play in; 1 plays in this one.
+        where: where to play; one place plays in this process.
         play: plays a segment; a function that a new process can import. Normally `play_segment`.
         watch: told whenever a segment is there, or a run complete.
-        say: told what was kept aside and played again.
+        say: told what was kept aside, or lost, and played again.
 
     Raises:
         UsageError: a run was launched with another specification, or by another version.
@@ -152,7 +155,8 @@ def play_runs(
     tally = _Tally(sum(len(folder.segments) for folder in folders), courses, watch)
     tally.tell("what is there was checked")
     if courses:
-        with executor(min(processes, len(courses)), play or runs.play_segment) as places:
+        performed = partial(perform, play=play or runs.play_segment)
+        with executor(where, performed, most=len(courses), say=say) as places:
             _drive(places, courses, tally)
     return Played(kept, tuple(course.folder.specification.run_id for course in courses))
 
@@ -170,7 +174,7 @@ class _Tally:
         self.watch(Tick(self.total - sum(course.left for course in self.courses), self.total, doing))
 
 
-def _drive(places: Executor, courses: Sequence[_Course], tally: _Tally) -> None:
+def _drive(places: Executor[Job, Answer], courses: Sequence[_Course], tally: _Tally) -> None:
     """Take courses to their ends, as many at once as there are places."""
     waiting = deque(sorted(courses, key=lambda course: -course.left))  # 2
     busy: dict[int, _Course] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from toolkit.errors import DamagedError
@@ -35,6 +35,7 @@ class RunStatus:
         of: segments that the run has.
         attempts: launches so far.
         shortcomings: what its evidence lacks.
+        at_work: whether a command is at work on it.
     """
 
     run_id: str
@@ -44,6 +45,7 @@ class RunStatus:
     of: int
     attempts: int
     shortcomings: tuple[str, ...] = ()
+    at_work: bool = False
 
 
 def statuses(workplace: Workplace, specifications: Iterable[Specification]) -> list[RunStatus]:
@@ -52,7 +54,10 @@ def statuses(workplace: Workplace, specifications: Iterable[Specification]) -> l
     Raises:
         DamagedError: a summary or an attempt is not one.
     """
-    return [_status(workplace.run(specification)) for specification in specifications]
+    return [
+        replace(_status(workplace.run(specification)), at_work=workplace.is_held(specification.run_id))
+        for specification in specifications
+    ]
 
 
 def shortcomings_of(run: RunFolder) -> tuple[str, ...]:

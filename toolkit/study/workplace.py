@@ -1,5 +1,6 @@
-"""A study in progress: a folder, with one folder a run in it. One command at a time writes in it.
+"""A study in progress: a folder, with one folder a run in it. One command at a time is at work on a run.
 
+    .c2-paired-s0.lock         there as long as a command is at work on the run; others may be on other runs
     c2-paired-s0/
       specification.json       what was launched
       attempt-1.json, …        one a launch: when, where, from which checkpoint; what differs by nature
@@ -21,18 +22,17 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError, IncompleteError, UsageError
-from toolkit.files import file_sha256, hold, read_bytes, write_durably
+from toolkit.files import file_sha256, hold, is_held, read_bytes, write_durably
 from toolkit.study.run import ends
 from toolkit.study.segments import BrokenSegmentError, check_segment, link
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from toolkit.registers.arrow import Row
     from toolkit.training.specification import Specification
 
-LOCK = ".lock"
 SPECIFICATION = "specification.json"
 COMPLETE = "COMPLETE.json"
 SUMMARY = "summary.json"
@@ -254,13 +254,20 @@ class Workplace:
         """Return the folder of a run."""
         return RunFolder(self.folder / specification.run_id, specification)
 
+    def is_held(self, run_id: str) -> bool:
+        """Whether a command is at work on a run at this moment."""
+        return is_held(self.folder, _lock(run_id))
+
     @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
-        """Hold the folder for one command alone, and clear away what a killed one had not finished writing.
+    def held(self, specifications: Iterable[Specification]) -> Iterator[None]:
+        """Hold runs for one command alone, and clear away what a killed one had not finished writing.
+
+        Commands on other runs of the same folder may be at work at the same time, on other machines too where
+        the file system is shared and has locks.
 
         Raises:
-            UsageError: another command holds it.
-            IncompleteError: the folder cannot be written.
+            UsageError: another command holds one of the runs.
+            IncompleteError: the folder cannot be written, or not locked.
         """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -268,10 +275,16 @@ class Workplace:
             raise IncompleteError(
                 "the study's folder cannot be made", found=error.strerror, where=self.folder
             ) from None
-        with hold(self.folder, LOCK, "study's folder"):
-            for left in self.folder.glob("*/.*.part"):
-                left.unlink(missing_ok=True)
+        with contextlib.ExitStack() as holds:
+            for run_id in sorted(specification.run_id for specification in specifications):
+                holds.enter_context(hold(self.folder, _lock(run_id), f"run {run_id}"))
+                for left in (self.folder / run_id).glob(".*.part"):
+                    left.unlink(missing_ok=True)
             yield
+
+
+def _lock(run_id: str) -> str:
+    return f".{run_id}.lock"
 
 
 def segment_name(number: int) -> str:

@@ -10,50 +10,25 @@ import pytest
 
 from tests.conftest import CHECKOUT, Result, snapshot
 from tests.described import SOURCE
-from tests.registrations import rehash
+from tests.small_home import small_home
 from tests.unit.study import fake_play
-from toolkit.places import HOME_VARIABLE, Home
+from toolkit.files import hold
 from toolkit.registers.study import open_study
+from toolkit.study.workplace import Workplace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from toolkit.places import Home
 
 RUN = "c4-paired-none-s0"
 BOTH = ("--run", RUN, "--run", "c4-independent-none-s0")
-WHERE = {"faults_p025": ("0.25", "0"), "flips_q010": ("0", "0.10"), "clean": ("0", "0")}
 
 
 @pytest.fixture
 def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
-    """A home whose registration has regimes, small runs, and a play that is quick."""
-    home = tmp_path / "home"
-    folder = home / "prereg" / "small"
-    (home / "cards").mkdir(parents=True)
-    (home / "registers").mkdir()
-    shutil.copytree(CHECKOUT / "prereg" / "paired-rollouts", folder)
-    rules = (folder / "rules.toml").read_text().replace('name = "paired-rollouts"', 'name = "small"')
-    for regime, (faults, flips) in WHERE.items():
-        line = f'fixed = {{ fault_rate = "{faults}", flip_rate = "{flips}" }}'
-        rules = rules.replace(line, f'{line}\nregime = "{regime}"')
-    # BFCL is no environment of this toolkit.
-    head, _, tail = rules.rpartition('regime = "faults_p025"\n')
-    for old, new in (
-        ("steps = 100\n", "steps = 20\n"),
-        ("prompts_per_step = 24", "prompts_per_step = 2"),
-        ("training_groups = 2400", "training_groups = 40"),
-        ("training_rollouts = 19200", "training_rollouts = 320"),
-    ):
-        head = head.replace(old, new, 1)
-    (folder / "rules.toml").write_text(head + tail)
-    rehash(folder)
-    (folder / "evidence").mkdir()
-    for token in ("freetsa.tsr", "digicert.tsr"):
-        (folder / "evidence" / token).write_bytes(token.encode())
-    monkeypatch.setenv(HOME_VARIABLE, str(home))
-    monkeypatch.setattr("toolkit.study.run.play_segment", fake_play.wholly)
-    monkeypatch.setattr("toolkit.cli.study.POOLS", ("diagnostic",))
-    return Home(home)
+    return small_home(tmp_path, monkeypatch)
 
 
 def run(toolkit: Callable[..., Result], *arguments: object) -> Result:
@@ -97,6 +72,16 @@ def test_a_complete_run_that_is_named_is_refused(toolkit: Callable[..., Result],
     assert "is complete" in result.err
 
 
+def test_a_complete_run_that_is_named_is_kept_where_that_is_asked(
+    toolkit: Callable[..., Result], small: Home
+) -> None:
+    run(toolkit, "--run", RUN)
+    before = snapshot(small.root)
+    result = run(toolkit, "--run", RUN, "--keep-complete", "--json")
+    assert (result.code, snapshot(small.root)) == (0, before)
+    assert result.json()["kept"] == [RUN]
+
+
 @pytest.mark.usefixtures("small")
 def test_a_complete_run_among_others_is_kept(toolkit: Callable[..., Result]) -> None:
     run(toolkit, "--run", RUN)
@@ -124,20 +109,48 @@ def test_status_reads_as_a_table(toolkit: Callable[..., Result]) -> None:
     assert "1 of 30 runs complete" in result.out
 
 
-def test_status_says_that_a_command_is_at_work(toolkit: Callable[..., Result], small: Home) -> None:
-    from toolkit.study.workplace import Workplace
+@pytest.fixture
+def at_work(small: Home) -> Iterator[str]:
+    """Hold a run, as a command does that is at work on it."""
+    with Workplace(small.root / "runs" / "small").held([fake_play.specification(RUN)]):
+        yield RUN
 
-    with Workplace(small.root / "runs" / "small").held():
-        assert toolkit("study", "status", "small", "--json").json()["at_work"] is True
+
+def test_status_says_on_which_run_a_command_is_at_work(toolkit: Callable[..., Result], at_work: str) -> None:
+    document = toolkit("study", "status", "small", "--json").json()
+    assert document["at_work"] is True
+    assert [run["run_id"] for run in document["runs"] if run["at_work"]] == [at_work]
+    assert "a command is at work on 1" in toolkit("study", "status", "small").out
 
 
-def test_two_commands_in_one_folder_are_refused(toolkit: Callable[..., Result], small: Home) -> None:
-    from toolkit.study.workplace import Workplace
-
-    with Workplace(small.root / "runs" / "small").held():
-        result = run(toolkit, "--run", RUN)
+def test_two_commands_on_one_run_are_refused(toolkit: Callable[..., Result], at_work: str) -> None:
+    result = run(toolkit, "--run", at_work)
     assert result.code == 2
-    assert "another command is at work on this study's folder" in result.err
+    assert f"another command is at work on the run {at_work}" in result.err
+
+
+def test_a_command_on_all_runs_waits_for_one_on_a_single_run(
+    toolkit: Callable[..., Result], at_work: str, small: Home
+) -> None:
+    result = run(toolkit, "--into", small.root / "out")
+    assert (result.code, snapshot(small.root / "out")) == (2, {})
+
+
+@pytest.mark.usefixtures("at_work")
+def test_a_command_on_another_run_of_the_folder_works_beside_it(toolkit: Callable[..., Result]) -> None:
+    assert run(toolkit, "--run", BOTH[3], "--json").json()["completed"] == [BOTH[3]]
+
+
+def test_two_commands_that_write_the_same_registers_are_refused(
+    toolkit: Callable[..., Result], small: Home
+) -> None:
+    into = small.root / "out"
+    into.mkdir()
+    with hold(into, ".small.lock", "study's registers"):
+        result = run(toolkit, "--run", RUN, "--into", into)
+    assert result.code == 2
+    assert "at work on the study's registers" in result.err
+    assert (small.root / "runs" / "small" / RUN / "COMPLETE.json").is_file()
 
 
 def registered(toolkit: Callable[..., Result], home: Home) -> None:
@@ -230,6 +243,8 @@ def test_a_matrix_without_regimes_is_incomplete(toolkit: Callable[..., Result]) 
         ("--run", "x*"),
         ("--check", "--into", "x"),
         ("--processes", 0),
+        ("--executor", "elsewhere"),
+        ("--address", "127.0.0.1:6379"),
     ],
     ids=str,
 )

@@ -1,4 +1,4 @@
-"""`python -m tests.unit.study.play_in_a_folder FOLDER RUNS PROCESSES`: a runner to be killed."""
+"""`python -m tests.unit.study.play_in_a_folder FOLDER RUNS PROCESSES [EXECUTOR]`: a runner to be killed."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import sys
 from pathlib import Path
 
 from tests.unit.study import fake_play
+from toolkit.study.executors.where import Where
 from toolkit.study.runner import play_runs
 from toolkit.study.workplace import Workplace
 
 
-def main(folder: str, runs: str, processes: str) -> None:
+def main(folder: str, runs: str, processes: str, executor: str = "local") -> None:
     workplace = Workplace(Path(folder))
     listed = [fake_play.specification(f"c2-paired-s{seed}", seed=seed) for seed in range(int(runs))]
-    with workplace.held():
-        play_runs(workplace, listed, processes=int(processes), play=fake_play.slowly)
+    with workplace.held(listed):
+        play_runs(workplace, listed, where=Where(executor, int(processes)), play=fake_play.slowly)
 
 
 if __name__ == "__main__":

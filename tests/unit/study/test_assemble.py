@@ -40,7 +40,7 @@ REGISTRATION = RegistrationRef("small", "f" * 64, {})
 
 def played(folder: Path, runs: tuple[Specification, ...] = RUNS, play: Any = wholly) -> Workplace:
     workplace = Workplace(folder)
-    with workplace.held():
+    with workplace.held(runs):
         play_runs(workplace, runs, play=play)
     return workplace
 

@@ -21,6 +21,7 @@ from toolkit.registers.arrow import to_arrow
 from toolkit.registers.schema import TABLES
 from toolkit.registers.validation import check_table
 from toolkit.study.assemble import Assembly
+from toolkit.study.executors.where import Where
 from toolkit.study.probing import TABLES_OF_PROBE, probe_all, probe_jobs, with_probe
 from toolkit.study.task_pools import summarize
 from toolkit.training.adam import Weights
@@ -87,7 +88,7 @@ def test_the_untrained_policy_is_probed_once(jobs: tuple[ProbeJob, ...]) -> None
 
 
 def test_processes_change_no_byte(jobs: tuple[ProbeJob, ...], folder: Path, tmp_path: Path) -> None:
-    probe_all(tmp_path, jobs, processes=2)
+    probe_all(tmp_path, jobs, where=Where(places=2))
     assert snapshot(tmp_path) == snapshot(folder)
 
 

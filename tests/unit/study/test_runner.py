@@ -18,6 +18,7 @@ from tests.conftest import CHECKOUT, snapshot
 from tests.unit.study import fake_play
 from tests.unit.study.fake_play import sparsely, specification
 from toolkit.errors import DamagedError, IncompleteError, UsageError
+from toolkit.study.executors.where import Where
 from toolkit.study.runner import Played, Tick, play_runs
 from toolkit.study.workplace import RunFolder, Workplace
 
@@ -26,12 +27,13 @@ if TYPE_CHECKING:
 
     from toolkit.training.specification import Specification
 
+TWO = Where(places=2)
 RUNS = tuple(specification(f"c2-paired-s{seed}", seed=seed) for seed in range(3))
 
 
 def play(folder: Path, runs: tuple[Specification, ...] = RUNS, **options: Any) -> Played:
     workplace = Workplace(folder)
-    with workplace.held():
+    with workplace.held(runs):
         return play_runs(workplace, runs, **({"play": sparsely} | options))
 
 
@@ -68,7 +70,7 @@ def of_first(content: dict[str, bytes]) -> dict[str, bytes]:
 
 
 def test_two_processes_leave_what_one_leaves(tmp_path: Path, expected: dict[str, bytes]) -> None:
-    play(tmp_path, processes=2)
+    play(tmp_path, where=TWO)
     assert lasting(tmp_path) == expected
 
 
@@ -157,8 +159,8 @@ def test_an_interrupt_at_the_keyboard_ends_all_processes_and_loses_nothing(tmp_p
     play(tmp_path)
 
 
-def test_two_runners_in_one_folder_are_refused(tmp_path: Path) -> None:
-    with Workplace(tmp_path).held(), pytest.raises(UsageError, match="another command is at work"):
+def test_two_runners_on_one_run_are_refused(tmp_path: Path) -> None:
+    with Workplace(tmp_path).held(RUNS[1:2]), pytest.raises(UsageError, match=RUNS[1].run_id):
         play(tmp_path)
 
 
@@ -356,7 +358,7 @@ def test_what_a_killed_runner_had_begun_to_write_is_cleared_away(cut_off: RunFol
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_defect_of_the_play_is_told_with_its_run(tmp_path: Path, processes: int) -> None:
     with pytest.raises(DamagedError, match="c2-paired-s1 could not be played") as error:
-        play(tmp_path, play=fake_play.with_a_defect, processes=processes)
+        play(tmp_path, play=fake_play.with_a_defect, where=Where(places=processes))
     assert "ZeroDivisionError: no rollout" in str(error.value)
     assert "segment to step 2" in str(error.value)
     assert "fake_play.py, line" in str(error.value)
@@ -364,7 +366,7 @@ def test_a_defect_of_the_play_is_told_with_its_run(tmp_path: Path, processes: in
 
 def test_a_process_that_was_killed_is_told(tmp_path: Path) -> None:
     with pytest.raises(IncompleteError, match="a process ended") as error:
-        play(tmp_path, RUNS[:2], play=fake_play.dying, processes=2)
+        play(tmp_path, RUNS[:2], play=fake_play.dying, where=TWO)
     assert "exit code 9" in str(error.value)
 
 

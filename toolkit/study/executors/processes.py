@@ -1,4 +1,4 @@
-"""Where jobs are done: in this process, or in others that live as long as it.
+"""Jobs done on this machine: in this process, or in others that live as long as it.
 
 Other processes are spawned, each once: generating the tasks takes a process seconds, and is done once each.
 They hold nothing that is lost with them.
@@ -12,77 +12,59 @@ import os
 import signal
 import threading
 from multiprocessing.connection import wait
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from toolkit.errors import IncompleteError, ToolkitError
-from toolkit.study.jobs import perform
+from toolkit.study.executors.executor import A, Executor, J, answer_or_error, attempt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from multiprocessing.connection import Connection
     from multiprocessing.process import BaseProcess
-
-    from toolkit.study.jobs import Answer, Job, Play
 
 GRACE_S = 2.0
 THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 
 
-class Executor(Protocol):
-    """Does jobs, as many at once as it has places."""
-
-    places: int
-
-    def start(self, place: int, job: Job) -> None:
-        """Begin a job in a place that is free."""
-
-    def wait(self) -> list[tuple[int, Answer]]:
-        """Wait for answers; return each with its place, which is free again.
-
-        Raises:
-            ToolkitError: a job failed.
-        """
-
-
-class Here:
+class Here(Executor[J, A]):
     """Does one job at a time, in this process."""
 
     places = 1
 
-    def __init__(self, play: Play) -> None:
-        self._play = play
-        self._job: Job | None = None
+    def __init__(self, perform: Callable[[J], A]) -> None:
+        self._perform = perform
+        self._job: J | None = None
 
-    def start(self, place: int, job: Job) -> None:  # noqa: ARG002 - there is one place
+    def start(self, place: int, job: J) -> None:  # noqa: ARG002 - there is one place
         """Keep the job until it is waited for."""
         self._job = job
 
-    def wait(self) -> list[tuple[int, Answer]]:
+    def wait(self) -> list[tuple[int, A]]:
         """Do the job."""
         job, self._job = self._job, None
-        return [] if job is None else [(0, perform(job, self._play))]
+        return [] if job is None else [(0, attempt(self._perform, job))]
 
 
-class Workers:
+class Workers(Executor[J, A]):
     """Does jobs in processes of their own."""
 
-    def __init__(self, places: int, play: Play) -> None:
+    def __init__(self, places: int, perform: Callable[[J], A]) -> None:
         self.places = places
-        self._jobs: dict[int, Job] = {}
+        self._jobs: dict[int, J] = {}
         self._ends: list[Connection] = []
         self._processes: list[BaseProcess] = []
         context = multiprocessing.get_context("spawn")
-        with _undisturbed(), _one_thread_each():
+        with _undisturbed(), one_thread_each():
             for _ in range(places):
                 ours, theirs = context.Pipe()
-                process = context.Process(target=_work, args=(theirs, play), daemon=True)
+                process = context.Process(target=_work, args=(theirs, perform), daemon=True)
                 process.start()
                 # Only the process may hold its end: a process that dies is noticed by its end being closed.
                 theirs.close()
                 self._ends.append(ours)
                 self._processes.append(process)
 
-    def start(self, place: int, job: Job) -> None:
+    def start(self, place: int, job: J) -> None:
         """Send a job to a process."""
         self._jobs[place] = job
         try:
@@ -90,7 +72,7 @@ class Workers:
         except OSError:
             raise self._gone(place) from None
 
-    def wait(self) -> list[tuple[int, Answer]]:
+    def wait(self) -> list[tuple[int, A]]:
         """Wait until at least one process has answered."""
         ready = wait([self._ends[place] for place in self._jobs])
         answers = []
@@ -128,29 +110,11 @@ class Workers:
         )
 
 
-@contextlib.contextmanager
-def executor(processes: int, play: Play) -> Iterator[Executor]:
-    """Provide a place to do jobs in: this process, or as many others as are wanted."""
-    if processes == 1:
-        yield Here(play)
-        return
-    workers = Workers(processes, play)
-    try:
-        yield workers
-    finally:
-        workers.stop()
-
-
-def _work(end: Connection, play: Play) -> None:
+def _work(end: Connection, perform: Callable[[J], A]) -> None:
     """Do jobs until nobody is left to send any."""
     with contextlib.suppress(EOFError, OSError):
         while True:
-            job = end.recv()
-            try:
-                answer: Answer | ToolkitError = perform(job, play)
-            except ToolkitError as error:
-                answer = error
-            end.send(answer)
+            end.send(answer_or_error(perform, end.recv()))
 
 
 @contextlib.contextmanager
@@ -167,7 +131,7 @@ def _undisturbed() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _one_thread_each() -> Iterator[None]:
+def one_thread_each() -> Iterator[None]:
     """Start processes whose matrix products take one thread: there are as many processes as processors."""
     given = {name: "1" for name in THREADS if name not in os.environ}
     os.environ.update(given)

@@ -1,0 +1,82 @@
+"""Executors, and what is told where the one that was asked for is not to be had."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.unit.study.executors import ray_stack, sums
+from toolkit.errors import DamagedError, IncompleteError, VerificationError
+from toolkit.study.executors.where import HERE, Where, each_done
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.conftest import Result
+
+TWO = Where(places=2)
+BOTH = pytest.mark.parametrize("where", [HERE, TWO], ids=["here", "two processes"])
+
+
+@BOTH
+def test_each_job_comes_with_its_answer(where: Where) -> None:
+    assert {job.subject: answer for job, answer in each_done(sums.JOBS, where, sums.add)} == sums.SUMS
+
+
+@BOTH
+def test_an_error_of_the_toolkit_comes_back_as_itself(where: Where) -> None:
+    with pytest.raises(VerificationError) as error:
+        list(each_done(sums.TWICE, where, sums.refuse))
+    assert error.value.where == "set 0, its sum: here"
+    assert error.value.remedy == "add again"
+
+
+@BOTH
+def test_a_defect_is_told_with_its_job(where: Where) -> None:
+    with pytest.raises(DamagedError, match="set 0 could not be played") as error:
+        list(each_done(sums.TWICE, where, sums.fail))
+    assert error.value.found == "ZeroDivisionError: nothing to divide"
+
+
+def test_no_job_starts_nothing() -> None:
+    assert list(each_done((), Where("ray", address="nowhere:1"), sums.add)) == []
+
+
+def test_no_more_places_are_taken_than_there_are_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolkit.study.executors.where.Workers", None)
+    assert list(each_done(sums.JOBS[4:], TWO, sums.add)) == [(sums.JOBS[4], 6)]
+
+
+def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(IncompleteError, match="needs the package ray") as error:
+        list(each_done(sums.JOBS, Where("ray"), sums.add))
+    assert "pip install 'paired-rollouts-toolkit[ray]'" in str(error.value)
+
+
+def test_an_address_without_ray_is_wrong_usage(toolkit: Callable[..., Result]) -> None:
+    result = toolkit("probe", "run", "embedded", "--address", "127.0.0.1:6379")
+    assert result.code == 2
+    assert "add --executor ray" in result.err
+
+
+@pytest.fixture
+def not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ray_stack, "find_spec", lambda _: None)
+
+
+@pytest.mark.usefixtures("not_installed")
+def test_without_ray_a_module_is_skipped_with_the_command_to_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CI", raising=False)
+    with pytest.raises(pytest.skip.Exception, match=r"RAY WAS NOT TESTED.*pip install") as stopped:
+        ray_stack.require_ray()
+    assert stopped.value.allow_module_level
+
+
+@pytest.mark.usefixtures("not_installed")
+def test_without_ray_a_build_server_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CI", "1")
+    with pytest.raises(pytest.fail.Exception, match="RAY WAS NOT TESTED"):
+        ray_stack.require_ray()

@@ -1,0 +1,58 @@
+"""Options of commands whose work other processes can do: how many, and by whom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from toolkit.errors import UsageError
+
+if TYPE_CHECKING:
+    from toolkit.study.executors.where import Where
+
+MOST_PROCESSES = 4096
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def executor_options(command: F) -> F:
+    """Add `--executor`, `--processes` and `--address` to a command."""
+    options = (
+        click.option(
+            "--executor",
+            type=click.Choice(["local", "ray"]),
+            default="local",
+            show_default=True,
+            help="Who does the work: processes of this machine, or Ray; what they leave is the same.",
+        ),
+        click.option(
+            "--processes",
+            type=click.IntRange(1, MOST_PROCESSES),
+            help="How many work at the same time; as many as there are processors if left out.",
+        ),
+        click.option(
+            "--address",
+            metavar="HOST:PORT",
+            help="The Ray cluster to work on, or `auto`; Ray is started on this machine if left out.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def chosen(executor: str, processes: int | None, address: str | None) -> Where:
+    """Return where the work is to be done.
+
+    Raises:
+        UsageError: an address of Ray, and another executor.
+    """
+    from toolkit.study.executors.where import RAY, Where
+
+    if address is not None and executor != RAY:
+        raise UsageError(
+            "--address is a Ray cluster's", remedy="add --executor ray, or leave the address out"
+        )
+    return Where(executor, processes, address)
