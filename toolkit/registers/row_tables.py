@@ -15,6 +15,7 @@ from toolkit.registers.columns import (
     seeds,
     short,
     text,
+    wholes,
 )
 from toolkit.registers.vocabulary import OF_RUN_ALONE, PHASES, POOLS, REGIMES, RUN
 
@@ -141,6 +142,14 @@ GROUPS = Table(
         short("exposed", "Rollouts that met at least one fault.", unit="rollouts"),
         bit("zero_variance", "Whether the observed rewards are constant, so that the group has no gradient."),
         bit("spurious", "Whether all rollouts truly succeeded and the observed rewards nevertheless vary."),
+        *optional(
+            wholes("tokens", "Tokens of each rollout of a language model that the loss counts."),
+            numbers(
+                "importance_weights",
+                "Importance weight of each rollout, where another engine sampled than the one that trains: "
+                "0 where it was masked.",
+            ),
+        ),
     ),
     key=("run_id", "step", "position"),
     parents=(OF_RUN_ALONE,),
@@ -174,6 +183,29 @@ CHECKPOINTS = Table(
         numbers("first_moment", "Adam's running mean of the gradient."),
         numbers("second_moment", "Adam's running mean of the squared gradient."),
         text("sha256", "SHA-256 of the three, as little-endian doubles."),
+    ),
+    key=("run_id", "step"),
+    parents=(OF_RUN_ALONE,),
+)
+
+ADAPTERS = Table(
+    "adapters",
+    "One row a checkpoint of a language model: its LoRA adapter, and what training goes on from.",
+    (
+        RUN,
+        short("step", "Training steps done.", unit="steps"),
+        text("sha256", "SHA-256 of the adapter's safetensors file."),
+        count("coordinates", "Numbers in the adapter."),
+        text(
+            "state_sha256",
+            "SHA-256 of the checkpoint's files, adapter, optimizer, scheduler and generators: of a line for "
+            "each, in order of their names, with digest and name.",
+        ),
+        text(
+            "adapter",
+            "The safetensors file in base64; null where it is too large for a table, and kept beside it.",
+            nullable=True,
+        ),
     ),
     key=("run_id", "step"),
     parents=(OF_RUN_ALONE,),

@@ -17,6 +17,7 @@ from toolkit.registers.probe_tables import (
     PROBE_INTERVALS,
 )
 from toolkit.registers.row_tables import (
+    ADAPTERS,
     CHECKPOINTS,
     DECISIONS,
     EPISODES,
@@ -28,7 +29,7 @@ from toolkit.registers.row_tables import (
 from toolkit.registers.task_tables import TASK_POOLS
 from toolkit.registers.vocabulary import ARMS, CELL, OF_RUN, REGIMES, ROLES, RUN
 
-SCHEMA_VERSION = "1.4.0"
+SCHEMA_VERSION = "1.5.0"
 
 RUNS = Table(
     "runs",
@@ -303,6 +304,7 @@ TABLES: dict[str, Table] = {
         GROUPS,
         LUCK_SHARE,
         CHECKPOINTS,
+        ADAPTERS,
         DECISIONS,
         TASK_POOLS,
     )

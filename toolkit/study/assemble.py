@@ -24,7 +24,7 @@ from toolkit.registers.parquet import parquet_bytes
 from toolkit.registers.schema import TABLES
 from toolkit.registers.writer import check_place, seal_study, split_table
 from toolkit.study.conclusion import DERIVED, derived_rows
-from toolkit.study.segments import NAMES
+from toolkit.study.segments import names_of
 from toolkit.study.task_pools import TABLE, check_specified, task_row
 from toolkit.study.workplace import SUMMARY
 from toolkit.tasks.pools import digests_sha256, tasks
@@ -80,10 +80,10 @@ def assemble(
     for run in runs:  # 1
         run.check_launched()
         run.check_complete()
-    by_run = {  # 2
-        name: {f"{name}/{run.specification.run_id}.parquet": _content(run, name) for run in runs}
-        for name in NAMES
-    }
+    by_run: dict[str, dict[str, bytes]] = {}
+    for run in runs:  # 2
+        for name in names_of(run.specification):
+            by_run.setdefault(name, {})[f"{name}/{run.specification.run_id}.parquet"] = _content(run, name)
     lacking = {run.specification.run_id: _shortcomings(run) for run in runs}
     shared = _derived(runs, lacking) | {  # 3
         "launches": [row for run in runs for row in _launches(run)],

@@ -11,7 +11,7 @@ from toolkit.registers.columns import Type
 from toolkit.registers.parquet import parquet_bytes
 from toolkit.registers.schema import TABLES
 from toolkit.study.evidence import shortcomings
-from toolkit.study.segments import NAMES, rows_of
+from toolkit.study.segments import names_of, rows_of
 from toolkit.study.summaries import evaluations, groups_summary, luck_share_summary, run_row
 from toolkit.study.workplace import SUMMARY
 
@@ -24,8 +24,11 @@ if TYPE_CHECKING:
 
 DERIVED = ("runs", "evaluations", "groups_summary", "luck_share_summary")
 """Tables of which a run's summary holds the rows."""
-FILES = (*(f"{name}.parquet" for name in NAMES), SUMMARY)
-"""What a conclusion consists of."""
+
+
+def files_of(specification: Specification) -> tuple[str, ...]:
+    """Return the names of the files that a run's conclusion consists of."""
+    return (*(f"{name}.parquet" for name in names_of(specification)), SUMMARY)
 
 
 def conclude(specification: Specification, segments: Iterable[bytes]) -> dict[str, bytes]:
@@ -38,7 +41,7 @@ def conclude(specification: Specification, segments: Iterable[bytes]) -> dict[st
     Raises:
         DamagedError: rows contradict the schema, or a segment is not as it was written.
     """
-    rows: Segment = {name: [] for name in NAMES}
+    rows: Segment = {name: [] for name in names_of(specification)}
     for raw in segments:
         for name, listed in rows_of(raw, specification.run_id).items():
             rows[name] += listed

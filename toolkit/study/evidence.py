@@ -42,7 +42,7 @@ def shortcomings(specification: Specification, rows: Segment) -> tuple[str, ...]
         *_of_evaluations(specification, rows["episodes"]),
         *_of_groups(specification, rows["groups"]),
         *_of_diagnostics(specification, rows["luck_share"]),
-        *_of_checkpoints(specification, rows["checkpoints"]),
+        *_of_checkpoints(specification, rows[specification.checkpoint_table]),
     ]
     more = [f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
     return (*found[:SHOWN], *more)

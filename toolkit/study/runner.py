@@ -22,7 +22,7 @@ import toolkit
 from toolkit.errors import UsageError
 from toolkit.files import read_bytes
 from toolkit.study import run as runs
-from toolkit.study.conclusion import FILES
+from toolkit.study.conclusion import files_of
 from toolkit.study.executors.where import HERE, executor
 from toolkit.study.jobs import ConcludeJob, PlayJob, perform
 from toolkit.study.segments import checkpoint_of
@@ -101,7 +101,7 @@ class _Course:
         """Write down what was done; return whether the run is complete."""
         self.folder.keep(answer.contents)
         if not self.left:
-            self.folder.complete(list(FILES))
+            self.folder.complete(files_of(self.folder.specification))
             self._end(answer.peak_memory_mb)
             return True
         raw = answer.contents[segment_name(len(self.digests))]

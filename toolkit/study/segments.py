@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from toolkit.errors import DamagedError
 from toolkit.registers.schema import TABLES
 from toolkit.tasks.task import canonical
-from toolkit.training.checkpoint import checkpoint_sha256
+from toolkit.training.checkpoint import adapter_sha256, checkpoint_sha256
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,8 +30,11 @@ if TYPE_CHECKING:
     from toolkit.study.run import Segment
     from toolkit.training.specification import Specification
 
-NAMES = ("groups", "episodes", "luck_share", "checkpoints")
-"""Tables that a segment has rows of."""
+PLAYED = ("groups", "episodes", "luck_share")
+STATES = ("checkpoints", "adapters")
+"""Tables of checkpoints: of a policy whose parameters a row holds, and of a language model's adapter."""
+NAMES = (*PLAYED, "checkpoints")
+"""Tables that a segment of the log-linear policy has rows of."""
 
 _QUICK = 1
 """Level of compression: a fifth of the size, and no wait."""
@@ -60,6 +63,11 @@ class BrokenSegmentError(DamagedError):
     """A segment's file is not as it was written: cut short, or changed."""
 
 
+def names_of(specification: Specification) -> tuple[str, ...]:
+    """Return the tables that a run's segments have rows of."""
+    return (*PLAYED, specification.checkpoint_table)
+
+
 def link(specification: Specification, number: int, end: int, before: str) -> Link:
     """Return the place of a run's segment."""
     return Link(specification.run_id, specification.sha256(), number, end, before)
@@ -72,17 +80,18 @@ def encode(place: Link, segment: Segment) -> bytes:
         DamagedError: the segment has other tables, columns or values than segments have, or not one
             checkpoint.
     """
-    if set(segment) != set(NAMES) or len(segment["checkpoints"]) != 1:
+    states = [name for name in STATES if name in segment]
+    if set(segment) != {*PLAYED, *states} or len(states) != 1 or len(segment[states[0]]) != 1:
         raise DamagedError(
             "a segment is not rows of the tables that a run leaves, with one checkpoint",
-            expected=", ".join(NAMES),
+            expected=f"{', '.join(PLAYED)}, and {' or '.join(STATES)}",
             found=", ".join(f"{name}: {len(rows)}" for name, rows in segment.items()),
             where=place.run_id,
         )
-    (checkpoint,) = segment["checkpoints"]
+    (checkpoint,) = segment[states[0]]
     _check_checkpoint(place, checkpoint, place.run_id)
     try:
-        rows = canonical({name: _columnar(name, segment[name]) for name in NAMES})
+        rows = canonical({name: _columnar(name, segment[name]) for name in (*PLAYED, *states)})
         parts = (canonical(asdict(place)), canonical(checkpoint))
     except (TypeError, ValueError) as error:
         raise DamagedError("a value of a segment has no JSON form", found=error, where=place.run_id) from None
@@ -144,7 +153,9 @@ _IN_WORDS = {
 
 
 def _columnar(name: str, rows: Sequence[Row]) -> dict[str, object]:
-    columns = TABLES[name].column_names
+    table = TABLES[name]
+    mentioned = {column for row in rows for column in row}
+    columns = [c.name for c in table.columns if not c.optional or c.name in mentioned]
     for row in rows:
         if set(row) != set(columns):
             raise DamagedError(
@@ -180,10 +191,11 @@ def _check_checkpoint(place: Link, row: Row, where: object) -> None:
             found=f"{found[0]} at step {found[1]}",
             where=where,
         )
-    if checkpoint_sha256(row) != row["sha256"]:
+    digest = checkpoint_sha256(row) if "parameters" in row else adapter_sha256(row)
+    if digest != row["sha256"]:
         raise DamagedError(
             "a checkpoint's state is not the one that it names",
             expected=f"SHA-256 {row['sha256']}",
-            found=f"SHA-256 {checkpoint_sha256(row)}",
+            found=f"SHA-256 {digest}",
             where=where,
         )

@@ -228,7 +228,7 @@ class RunFolder:
         for name, content in contents.items():
             write_durably(self.folder / name, content)
 
-    def complete(self, names: list[str]) -> None:
+    def complete(self, names: Iterable[str]) -> None:
         """Write down, last, what the run consists of."""
         whole = [SPECIFICATION, *(path.name for path in self.segments), *names]
         files = {name: file_sha256(self.folder / name) for name in sorted(whole)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import struct
 from typing import TYPE_CHECKING
@@ -54,6 +55,13 @@ def read_checkpoint(row: Mapping[str, Any], run_id: str, size: int) -> Weights:
             where=f"{run_id} at step {row['step']}",
         )
     return Weights(row["step"], *(tuple(parts[name]) for name in PARTS))
+
+
+def adapter_sha256(row: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of the adapter in a row of `adapters`: the named one where it is kept elsewhere."""
+    if row["adapter"] is None:
+        return str(row["sha256"])
+    return hashlib.sha256(base64.b64decode(row["adapter"])).hexdigest()
 
 
 def checkpoint_sha256(parts: Mapping[str, Any]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from toolkit.tasks.task import canonical
 
@@ -38,6 +38,9 @@ class Specification:
         pools: pool → SHA-256 of the tasks that the run may meet.
         code: version of the code that decides the bytes.
     """
+
+    checkpoint_table: ClassVar[str] = "checkpoints"
+    """Table that the run's checkpoints are rows of."""
 
     study: str
     root: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from toolkit.training.specification import Specification
 
@@ -22,6 +22,8 @@ class LanguageModelSpecification(Specification):
         model_sha256: of the files of the model that it starts from; empty for one that the recipe names by
             the commit of its repository.
     """
+
+    checkpoint_table: ClassVar[str] = "adapters"
 
     recipe: Mapping[str, Any] = field(default_factory=dict)
     model_sha256: str = ""

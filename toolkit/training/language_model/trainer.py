@@ -63,7 +63,7 @@ class GroupTrainer(GRPOTrainer):  # type: ignore[misc]
         self._tokenizer.parse_response = _reader(self._tokenizer.parse_response)
         self._endings: set[tuple[int, ...]] = set()
         template = {} if self.chat_template is None else {"chat_template": self.chat_template}
-        self._chat = Chat(self._tokenizer, tuple({**template, **self.chat_template_kwargs}.items()))
+        self.chat = Chat(self._tokenizer, tuple({**template, **self.chat_template_kwargs}.items()))
         self._partners: list[DeskPartner] = []
         self._spoken: list[Spoken] = []
         self._rows: list[dict[str, Any]] = []
@@ -120,7 +120,7 @@ class GroupTrainer(GRPOTrainer):  # type: ignore[misc]
         desks = [environment._opened() for environment in self.environments]  # noqa: SLF001
         self._partners = [
             DeskPartner(
-                self._chat, Conversation(list(row["prompt"]), 0), desk, self.max_tool_calling_iterations
+                self.chat, Conversation(list(row["prompt"]), 0), desk, self.max_tool_calling_iterations
             )
             for row, desk in zip(self._rows, desks, strict=True)
         ]

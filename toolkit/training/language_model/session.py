@@ -1,0 +1,181 @@
+"""A run's trainer, from its recipe: the model, its adapter, and what happens at its checkpoints.
+
+Importing this module imports nothing heavy; opening a session does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from toolkit.errors import IncompleteError
+from toolkit.policies.language_model.loading import load_chat
+from toolkit.policies.language_model.local import LocalEngine
+from toolkit.seeds import derive, run_seed, sampling_seed
+from toolkit.training.language_model.batches import examples
+from toolkit.training.recipe import read_recipe
+from toolkit.training.settings import grpo_arguments, lora_arguments
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from toolkit.policies.language_model.conversation import Engine, Player
+    from toolkit.training.language_model.specification import LanguageModelSpecification
+    from toolkit.training.language_model.trainer import Record
+    from toolkit.training.recipe import Recipe
+
+TORCH_SEED_BITS = 63
+
+
+@dataclass(frozen=True)
+class Moments:
+    """What happens while a run trains; each is told the step.
+
+    Args:
+        saved: after a checkpoint was saved.
+        stepped: after every step.
+    """
+
+    saved: Callable[[int], None]
+    stepped: Callable[[int], None]
+
+
+@dataclass(frozen=True)
+class Session:
+    """A run's trainer.
+
+    Args:
+        trainer: a `GroupTrainer`.
+        recipe: its settings.
+    """
+
+    trainer: Any
+    recipe: Recipe
+
+    @property
+    def is_main(self) -> bool:
+        """Whether this process writes what is recorded."""
+        return bool(self.trainer.accelerator.is_main_process)
+
+    def train(self, checkpoint: Path | None) -> None:
+        """Train to the end, from a checkpoint or from the start.
+
+        Raises:
+            IncompleteError: there is not enough memory, or the engine that generates died.
+        """
+        import torch
+
+        try:
+            self.trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+        except torch.OutOfMemoryError as error:
+            raise IncompleteError(
+                "there is not enough memory to train",
+                found=str(error).strip().split("\n", maxsplit=1)[0][:200],
+                remedy="a smaller step.micro_batch or engine.gpu_memory; what was recorded stays, and the same "
+                "command goes on from the newest checkpoint",
+            ) from None
+        except Exception as error:
+            if type(error).__name__ != "EngineDeadError":
+                raise
+            raise IncompleteError(
+                "the vLLM engine died",
+                found=str(error).strip().split("\n", maxsplit=1)[0][:200],
+                remedy="see its own messages above; the same command goes on from the newest checkpoint",
+            ) from error
+
+    def save(self, folder: Path) -> None:
+        """Save the adapter as it is."""
+        self.trainer.save_model(str(folder))
+
+    def engine(self) -> Engine | Player:
+        """Return what plays evaluations with the policy as it is."""
+        trainer, sampling = self.trainer, self.recipe.sampling
+        most = sampling.max_completion_tokens
+        if not trainer.use_vllm:
+            model = trainer.accelerator.unwrap_model(trainer.model).eval()
+            return LocalEngine(model, trainer.chat, temperature=sampling.temperature, max_tokens=most)
+        from toolkit.policies.language_model.vllm_engine import VllmEngine
+
+        trainer.vllm_generation.sync_weights()
+        llm = trainer.vllm_generation.llm
+        return VllmEngine(llm, trainer.chat, temperature=sampling.temperature, max_tokens=most)
+
+
+def open_session(
+    specification: LanguageModelSpecification,
+    model: str,
+    folder: Path,
+    *,
+    record: Record,
+    moments: Moments,
+    cpu: bool,
+) -> Session:
+    """Return a run's trainer, before its first step.
+
+    Args:
+        specification: the run.
+        model: folder or name of the model that it starts from.
+        folder: where checkpoints go.
+        record: is given the rows of every step's groups.
+        moments: what happens meanwhile.
+        cpu: whether to train without a GPU.
+
+    Raises:
+        IncompleteError: a package, the model or memory for it is missing.
+        UsageError: the model's template cannot be used for tool calling.
+    """
+    import torch
+    from accelerate import PartialState
+    from datasets import Dataset
+    from peft import LoraConfig
+    from trl import GRPOConfig
+
+    from toolkit.training.language_model.callbacks import checkpoint_callback
+    from toolkit.training.language_model.trainer import GroupTrainer
+
+    recipe = read_recipe(specification.recipe, specification.run_id)
+    chat = load_chat(model, recipe.revision or None, (("enable_thinking", recipe.engine.thinking),))
+    sampling = sampling_seed(specification.root, specification.run_id, specification.seed)
+    arguments = grpo_arguments(
+        recipe,
+        folder,
+        sampling % 2**31,
+        processes=PartialState().num_processes,
+        cpu=cpu,
+        scale_rewards=specification.scale_rewards,
+    )
+    # The arms of one seed start from one adapter.
+    adapter = derive("adapter/v1", run_seed(specification.root, specification.seed))
+    torch.manual_seed(adapter >> (64 - TORCH_SEED_BITS))
+    trainer = GroupTrainer(
+        sampling=sampling,
+        record=record,
+        model=_load(model, recipe, cpu=cpu),
+        args=GRPOConfig(**arguments, **_QUIET),
+        train_dataset=Dataset.from_list(examples(specification)),
+        processing_class=chat.tokenizer,
+        peft_config=LoraConfig(**lora_arguments(recipe)),
+        callbacks=[checkpoint_callback(moments)],
+    )
+    return Session(trainer, recipe)
+
+
+_QUIET = {"disable_tqdm": True, "logging_strategy": "steps", "logging_steps": 1, "dataloader_pin_memory": False}
+
+
+def _load(model: str, recipe: Recipe, *, cpu: bool) -> Any:
+    """Return the model's own class: vLLM takes weights of no other."""
+    import torch
+    import transformers
+
+    dtype = torch.float32 if cpu or recipe.dtype == "float32" else torch.bfloat16
+    revision = recipe.revision or None
+    config = transformers.AutoConfig.from_pretrained(model, revision=revision)
+    architecture = getattr(transformers, (config.architectures or ["AutoModelForCausalLM"])[0])
+    loaded = architecture.from_pretrained(model, revision=revision, dtype=dtype)
+    text = config.get_text_config()
+    if not hasattr(loaded.config, "max_position_embeddings"):
+        # TRL asks the model itself for its context, also where a part of it has one.
+        loaded.config.max_position_embeddings = text.max_position_embeddings
+    return loaded
