@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import tempfile
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from toolkit.cli.evaluation_tables import print_evaluation
+from toolkit.cli.executing import chosen, placed_options
 from toolkit.cli.output import json_option, remark
 from toolkit.cli.progress import counted
 from toolkit.errors import UsageError
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from toolkit.policies.language_model.opening import Opening
     from toolkit.study.evaluation_folder import EvaluationFolder, Played
     from toolkit.study.evaluation_jobs import Asked
+    from toolkit.study.executors.where import Where
 
 REGISTERED = "clean,faults_p010,faults_p025,held_out_types,challenge"
 EVERY = "all"
@@ -115,6 +118,7 @@ MOST = 2**31 - 1
     metavar="SECONDS",
     help="Longest wait for a silent server.",
 )
+@placed_options
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
@@ -141,6 +145,9 @@ def evaluate(
     seed: int,
     concurrency: int,
     timeout_s: float,
+    executor: str,
+    processes: int | None,
+    address: str | None,
     out: Path | None,
     as_json: bool,
 ) -> None:
@@ -159,6 +166,7 @@ def evaluate(
       toolkit evaluate --model Qwen/Qwen3.5-2B --engine vllm --adapter checkpoint-100 --out trained
       toolkit evaluate --model Qwen3.5-2B --endpoint http://localhost:8000/v1 --out evaluations/2b
       toolkit evaluate --model Qwen3.5-2B --endpoint https://host/v1 --api-key-env MY_KEY --concurrency 64
+      toolkit evaluate --model Qwen3.5-2B --endpoint http://host:8000/v1 --executor ray --address auto
     """
     from toolkit.policies.language_model.opening import Opening
     from toolkit.study.evaluated import figures, luck_shares
@@ -179,10 +187,11 @@ def evaluate(
         timeout_s,
     )
     _check_fitting(opening)
+    where = chosen(executor, processes or (1 if executor == "local" else None), address)
     asked = Asked(_regimes(sets), pool, tasks, schedules, luck_share, seed)
     server = _check_reachable(opening)
     with _folder(opening, asked, out) as folder:
-        played = _play(folder, opening, asked, is_kept=out is not None)
+        played = _play(folder, opening, asked, where, is_kept=out is not None)
         registers = None if out is None else _seal(folder, model, played)
     print_evaluation(
         {
@@ -291,10 +300,14 @@ def _folder(opening: Opening, asked: Asked, out: Path | None) -> Iterator[Evalua
             yield folder
 
 
-def _play(folder: EvaluationFolder, opening: Opening, asked: Asked, *, is_kept: bool) -> Played:
+def _play(folder: EvaluationFolder, opening: Opening, asked: Asked, where: Where, *, is_kept: bool) -> Played:
+    from toolkit.study.evaluation_jobs import perform
+    from toolkit.study.executors.where import each_done
+
     try:
         with counted("evaluating") as (watch, say):
-            return folder.play(opening, asked, watch=watch, say=say)
+            done = partial(each_done, where=where, perform=perform, say=say)
+            return folder.play(opening, asked, perform=done, watch=watch, say=say)
     except KeyboardInterrupt:
         if is_kept:
             remark("every finished block is kept; the same command goes on from there")

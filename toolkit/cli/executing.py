@@ -18,7 +18,16 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def executor_options(command: F) -> F:
-    """Add `--executor`, `--processes` and `--address` to a command."""
+    """Add `--executor`, `--processes` and `--address` to a command that uses all processors."""
+    return _with_options(command, "as many as there are processors if left out")
+
+
+def placed_options(command: F) -> F:
+    """Add the same to a command that works alone unless it is asked not to: each process opens a model."""
+    return _with_options(command, "one if left out; with Ray, as many as there are processors")
+
+
+def _with_options(command: F, left_out: str) -> F:
     options = (
         click.option(
             "--executor",
@@ -30,7 +39,7 @@ def executor_options(command: F) -> F:
         click.option(
             "--processes",
             type=click.IntRange(1, MOST_PROCESSES),
-            help="How many work at the same time; as many as there are processors if left out.",
+            help=f"How many work at the same time; {left_out}.",
         ),
         click.option(
             "--address",

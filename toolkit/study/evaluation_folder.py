@@ -26,7 +26,6 @@ from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.files import hold, read_bytes, write_durably
 from toolkit.registers.schema import SCHEMA_VERSION
 from toolkit.study.evaluation_jobs import jobs, perform_here
-from toolkit.study.workplace import LOCK
 from toolkit.tasks.task import canonical
 
 if TYPE_CHECKING:
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
 
 IDENTITY = "evaluation.json"
 BLOCKS = "blocks"
+LOCK = ".lock"
 REGISTERS = "registers"
 SHOWN = 5
 OF_CODE = ("toolkit", "schema", "pools")

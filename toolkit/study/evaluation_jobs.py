@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from toolkit.errors import ToolkitError
 from toolkit.evaluation.diagnostic import SAMPLES, SCHEDULES
 from toolkit.evaluation.language_model import (
     DIAGNOSED_A_BLOCK,
@@ -21,6 +20,7 @@ from toolkit.evaluation.sets import EvaluationSet
 from toolkit.noise.regimes import REGIMES
 from toolkit.policies.language_model.opening import open_engine
 from toolkit.seeds import sampling_seed
+from toolkit.study.executors.executor import attempt
 from toolkit.tasks.pools import POOLS
 
 if TYPE_CHECKING:
@@ -100,6 +100,11 @@ class BlockJob:
         return f"{self.table}-{of.regime}-{of.pool}-{self.first:04}-{self.beyond:04}-{of.schedules}"
 
     @property
+    def subject(self) -> str:
+        """What the job is about."""
+        return str(self)
+
+    @property
     def episodes(self) -> int:
         """How many episodes it has."""
         samples = SAMPLES if self.table == LUCK_SHARE else 1
@@ -138,25 +143,21 @@ def perform(job: BlockJob) -> list[Row]:
         Rows of its table.
 
     Raises:
-        ToolkitError: it failed; the error says in which block.
+        ToolkitError: it failed.
     """
     of = job.evaluation
     sampling = Sampling(of.regime, 0, sampling_seed(ROOT, of.regime, job.seed))
     tasks = range(job.first, job.beyond)
-    try:
-        engine = open_engine(job.opening)
-        if job.table == LUCK_SHARE:
-            return diagnose_block(engine, of.regime, of.pool, tasks, sampling)
-        return evaluate_block(engine, of, tasks, sampling)
-    except ToolkitError as error:
-        error.where = f"{job}: {error.where}" if error.where else str(job)
-        raise
+    engine = open_engine(job.opening)
+    if job.table == LUCK_SHARE:
+        return diagnose_block(engine, of.regime, of.pool, tasks, sampling)
+    return evaluate_block(engine, of, tasks, sampling)
 
 
 def perform_here(listed: Iterable[BlockJob]) -> Iterator[tuple[BlockJob, list[Row]]]:
     """Do jobs one after the other, in this process."""
     for job in listed:
-        yield job, perform(job)
+        yield job, attempt(perform, job)
 
 
 def _is_drawn(regime: str) -> bool:

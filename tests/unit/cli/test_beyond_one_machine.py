@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
 import pytest
 import yaml
 from huggingface_hub.utils import parse_hf_mount
@@ -18,6 +19,7 @@ from tests.conftest import CHECKOUT, Result, snapshot
 from tests.small_home import small_home
 from tests.unit.probe.stack import require_stack
 from tests.unit.study.executors.ray_stack import require_ray
+from toolkit.cli.main import cli
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -154,6 +156,13 @@ def test_the_accelerate_configuration_is_for_several_gpus() -> None:
     config = load_config_from_file(str(TEMPLATES / "accelerate.yaml"))
     assert config.distributed_type.value == "MULTI_GPU"
     assert config.num_processes == 8
+
+
+@pytest.mark.parametrize("name", ["README.md", "accelerate.yaml"])
+def test_what_accelerate_launches_is_understood(name: str) -> None:
+    (line,) = re.findall(r"accelerate launch .* -m toolkit train (.*)", (TEMPLATES / name).read_text())
+    command = cli.get_command(click.Context(cli), "train")
+    assert command.make_context("train", line.split()).params["runs"] == ("c2-paired-s0",)
 
 
 def test_the_ray_cluster_is_what_ray_takes() -> None:

@@ -99,6 +99,17 @@ def test_a_probe_has_the_same_bytes(tmp_path: Path) -> None:
     assert snapshot(tmp_path / "ray") == snapshot(tmp_path / "local")
 
 
+def test_an_evaluation_has_the_same_bytes(toolkit: Callable[..., Result], tmp_path: Path) -> None:
+    few = ("--model", "careless", "--sets", "clean,faults_p025", "--tasks", 10, "--schedules", 1)
+    for executor in ("local", "ray"):
+        where = ("--executor", executor, "--processes", 2, "--out", tmp_path / executor)
+        result = toolkit("evaluate", *few, "--no-luck-share", *where, "--json")
+        assert result.code == 0, result.err
+    toolkit("evaluate", *few, "--no-luck-share", "--out", tmp_path / "alone")
+    assert snapshot(tmp_path / "ray") == snapshot(tmp_path / "local") == snapshot(tmp_path / "alone")
+    assert len(list((tmp_path / "ray" / "blocks").iterdir())) > 2
+
+
 def test_a_worker_that_is_killed_loses_nothing(tmp_path: Path) -> None:
     (tmp_path / "workers").mkdir()
     said: list[str] = []
