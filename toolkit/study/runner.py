@@ -116,7 +116,7 @@ class _Course:
         self.folder.record(
             replace(
                 self.launch,
-                ended_at=_now(),
+                ended_at=now(),
                 wall_time_s=round(time.monotonic() - self.begun, 3),
                 peak_memory_mb=peak_memory_mb,
             )
@@ -217,7 +217,7 @@ def _course(folder: RunFolder, standing: Standing) -> _Course:
 def _facts(specification: Specification, checkpoint: Row | None) -> Launch:
     return Launch(
         attempt=0,
-        launched_at=_now(),
+        launched_at=now(),
         from_step=0 if checkpoint is None else int(checkpoint["step"]),
         python=platform.python_version(),
         platform=f"{platform.system()} {platform.machine()}",
@@ -226,5 +226,6 @@ def _facts(specification: Specification, checkpoint: Row | None) -> Launch:
     )
 
 
-def _now() -> str:
+def now() -> str:
+    """Return the time, as launches say it."""
     return datetime.now(UTC).isoformat().replace("+00:00", "Z")

@@ -80,22 +80,23 @@ class Rollout(NamedTuple):
         )
 
 
-def group_rows(rollouts: Sequence[Rollout], size: int) -> tuple[list[Row], list[Row]]:
-    """Return a batch's rows of `groups` and of `importance`, without the run's name.
+def group_rows(rollouts: Sequence[Rollout], size: int) -> list[Row]:
+    """Return a batch's rows of `groups`, without the run's name.
 
     Args:
         rollouts: of all processes, in the order of the batch.
         size: rollouts in a group, G.
     """
-    groups, weights = [], []
+    rows = []
     for first in range(0, len(rollouts), size):
         group = rollouts[first : first + size]
         rewards = [rollout.observed_reward for rollout in group]
         varied = len(set(rewards)) > 1
-        place = {"step": group[0].step, "position": group[0].position}
-        groups.append(
+        weights = {"importance_weights": [rollout.weight for rollout in group]}
+        rows.append(
             {
-                **place,
+                "step": group[0].step,
+                "position": group[0].position,
                 "task": group[0].task,
                 "regime": group[0].regime,
                 "schedule_seeds": [rollout.schedule_seed for rollout in group],
@@ -106,14 +107,8 @@ def group_rows(rollouts: Sequence[Rollout], size: int) -> tuple[list[Row], list[
                 "exposed": sum(rollout.exposed for rollout in group),
                 "zero_variance": not varied,
                 "spurious": varied and all(rollout.true_success for rollout in group),
+                "tokens": [rollout.tokens for rollout in group],
+                **(weights if group[0].weight is not None else {}),
             }
         )
-        if group[0].weight is not None:
-            weights.append(
-                {
-                    **place,
-                    "weights": [rollout.weight for rollout in group],
-                    "tokens": [rollout.tokens for rollout in group],
-                }
-            )
-    return groups, weights
+    return rows

@@ -72,8 +72,8 @@ class Session:
             raise IncompleteError(
                 "there is not enough memory to train",
                 found=str(error).strip().split("\n", maxsplit=1)[0][:200],
-                remedy="a smaller step.micro_batch or engine.gpu_memory; what was recorded stays, and the same "
-                "command goes on from the newest checkpoint",
+                remedy="a smaller step.micro_batch or engine.gpu_memory; what was recorded stays, and the "
+                "same command goes on from the newest checkpoint",
             ) from None
         except Exception as error:
             if type(error).__name__ != "EngineDeadError":
@@ -161,7 +161,12 @@ def open_session(
     return Session(trainer, recipe)
 
 
-_QUIET = {"disable_tqdm": True, "logging_strategy": "steps", "logging_steps": 1, "dataloader_pin_memory": False}
+_QUIET = {
+    "disable_tqdm": True,
+    "logging_strategy": "steps",
+    "logging_steps": 1,
+    "dataloader_pin_memory": False,
+}
 
 
 def _load(model: str, recipe: Recipe, *, cpu: bool) -> Any:

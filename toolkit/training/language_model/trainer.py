@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from toolkit.policies.language_model.lockstep import Spoken
     from toolkit.registers.arrow import Row
 
-    Record = Callable[[list[Row], list[Row]], None]
+    Record = Callable[[list[Row]], None]
 
 _OVER = frozenset({"budget_exceeded", "episode_over"})
 
@@ -50,7 +50,7 @@ class GroupTrainer(GRPOTrainer):  # type: ignore[misc]
 
     Args:
         sampling: sampling seed of the run.
-        record: is given the rows of `groups` and of `importance` of every step, in the main process.
+        record: is given the rows of `groups` of every step, in the main process.
         options: of `GRPOTrainer`; the dataset is that of `batches.examples`.
     """
 
@@ -172,7 +172,7 @@ class GroupTrainer(GRPOTrainer):  # type: ignore[misc]
         ]
         everyone: list[Rollout] = gather_object(mine)
         if self.accelerator.is_main_process:
-            self._record(*group_rows(everyone, self.num_generations))
+            self._record(group_rows(everyone, self.num_generations))
 
 
 def _is_over(content: str) -> bool:
