@@ -133,7 +133,7 @@ def train_run(
         course.session = session
         if not course.digests:
             session.save(run.folder / UNTRAINED)
-            course.diagnose(0)
+            course.stepped(0)
             course.saved(0)  # 2
         if course.at < specification.steps:
             session.train(course.checkpoint())  # 3

@@ -113,7 +113,7 @@ def make_tokenizer(texts: Iterable[str]) -> Any:
 
 
 def make_model(tokenizer: Any, seed: int) -> Any:
-    """Return the untrained model: one linear-attention layer, then two of full attention.
+    """Return the untrained model: one layer of linear attention between two of full attention.
 
     Args:
         tokenizer: whose tokens it reads.
@@ -130,7 +130,7 @@ def make_model(tokenizer: Any, seed: int) -> Any:
         hidden_size=128,
         intermediate_size=224,
         num_hidden_layers=3,
-        layer_types=["linear_attention", "full_attention", "full_attention"],
+        layer_types=["full_attention", "linear_attention", "full_attention"],
         num_attention_heads=4,
         num_key_value_heads=2,
         head_dim=32,
@@ -140,6 +140,8 @@ def make_model(tokenizer: Any, seed: int) -> Any:
         linear_value_head_dim=32,
         max_position_embeddings=CONTEXT,
         tie_word_embeddings=True,
+        # Copying starts with knowing which token stood before: all of a small head turns with the position.
+        rope_parameters={"rope_type": "default", "rope_theta": 10_000.0, "partial_rotary_factor": 1.0},
         eos_token_id=tokenizer.eos_token_id,
         pad_token_id=tokenizer.pad_token_id,
         dtype="float32",
