@@ -85,7 +85,12 @@ RUNS = Table(
                 "Commit of the training code; null where a release made the run.",
                 nullable=True,
             ),
-            text("model_commit", "Commit of the model's weights.", nullable=True),
+            text(
+                "model_commit",
+                "Commit of the model's weights, or the SHA-256 of their files where these lie in a folder.",
+                nullable=True,
+            ),
+            text("recipe_sha256", "SHA-256 of the settings that a language model was trained with."),
             text("register_commit", "Commit at which the original register was read.", nullable=True),
             real("wall_time_s", "Duration of the run.", unit="s", low=0, nullable=True),
             real("peak_memory_gb", "Peak accelerator memory.", unit="GB", low=0, nullable=True),

@@ -8,7 +8,7 @@ from toolkit.decisions.rulebook import load_rulebook
 from toolkit.errors import UsageError
 from toolkit.evaluation.diagnostic import POOL, SAMPLES, SCHEDULES
 from toolkit.evaluation.sets import sets_at
-from toolkit.study.matrix import specify
+from toolkit.study.matrix import SIZES, specify
 from toolkit.tasks.pools import POOLS
 from toolkit.training.plan import RunCounts
 
@@ -19,12 +19,7 @@ if TYPE_CHECKING:
     from toolkit.training.specification import Specification
 
 # What recipe and registration both say of a run: a setting, and the field of a specification.
-BOTH = {
-    "step.steps": "steps",
-    "step.prompts": "prompts_per_step",
-    "step.rollouts": "group_size",
-    "step.checkpoint_every": "checkpoint_every",
-}
+BOTH = {**SIZES, "step.checkpoint_every": "checkpoint_every"}
 
 
 def runs_of(registration: Registration, selection: Selection) -> tuple[Specification, ...]:

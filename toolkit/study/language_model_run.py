@@ -19,7 +19,7 @@ import platform
 import shutil
 import time
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import toolkit
@@ -54,8 +54,6 @@ if TYPE_CHECKING:
     from toolkit.study.run import Segment
     from toolkit.study.workplace import RunFolder
     from toolkit.training.language_model.session import Session
-    from toolkit.training.recipe import Recipe
-    from toolkit.training.specification import Specification
 
     Say = Callable[[str], None]
 
@@ -63,28 +61,6 @@ ADAPTER = "adapter_model.safetensors"
 CARRIED = 4_000_000
 """Largest adapter, in bytes, that a row of `adapters` holds."""
 UNTRAINED = "checkpoint-0"
-
-
-def specify_language_model(
-    specification: Specification, recipe: Recipe, model_sha256: str = ""
-) -> LanguageModelSpecification:
-    """Return the specification of a language model's run.
-
-    Args:
-        specification: the run as its registration's matrix has it.
-        recipe: the settings.
-        model_sha256: of the files of the model that it starts from, where these are in a folder.
-    """
-    return LanguageModelSpecification(
-        **{
-            **asdict(specification),
-            "learning_rate": recipe.optimizer.learning_rate,
-            "surface_tokens": 0,
-            "checkpoint_every": recipe.step.checkpoint_every,
-        },
-        recipe=recipe.document(),
-        model_sha256=model_sha256,
-    )
 
 
 def train_run(

@@ -14,6 +14,8 @@ from toolkit.decisions.rulebook import load_rulebook
 from toolkit.errors import IncompleteError, RuleError, UsageError
 from toolkit.noise.regimes import REGIMES
 from toolkit.prereg.anchor import anchor
+from toolkit.training.language_model.specification import specify_language_model
+from toolkit.training.recipe import find_recipe
 from toolkit.training.specification import Specification
 
 if TYPE_CHECKING:
@@ -24,6 +26,11 @@ if TYPE_CHECKING:
 
 REFERENCE_ARM = "clean"
 PILOT = "pilot"
+RECIPE = "recipe_sha256"
+MODEL = "model_commit"
+"""What a line fixes whose runs are a language model's."""
+SIZES = {"step.steps": "steps", "step.prompts": "prompts_per_step", "step.rollouts": "group_size"}
+"""What a recipe and a matrix both say: the setting, and the field of a specification."""
 LOSS = "dapo"
 """Aggregation of token losses: the sum over a step's decisions, divided by their number."""
 
@@ -128,7 +135,7 @@ def _runs(cell: Cell, registration: tuple[str, str], pools: Mapping[str, str]) -
     _check_fixed(cell, steps * prompts, steps * prompts * group)
     for arm in cell.arms:
         for seed in cell.seeds:
-            yield Specification(
+            specification = Specification(
                 study=study,
                 root=study if cell.role == PILOT else f"{study} {anchored}",
                 run_id=run_name(cell.condition, arm, cell.scale_rewards, seed),
@@ -147,6 +154,26 @@ def _runs(cell: Cell, registration: tuple[str, str], pools: Mapping[str, str]) -
                 diagnosed=_diagnosed(cell, seed, steps),
                 pools=dict(sorted(pools.items())),
             )
+            yield _of_policy(cell, specification)
+
+
+def _of_policy(cell: Cell, specification: Specification) -> Specification:
+    """Return a run as its policy's: a line that fixes a recipe is a language model's."""
+    fixed = cell.fixed.get(RECIPE)
+    if fixed is None:
+        return specification
+    recipe = find_recipe(str(fixed))
+    settings = recipe.settings()
+    for name, field in SIZES.items():
+        registered = getattr(specification, field)
+        if settings[name] != registered:
+            raise RuleError(
+                f"a line of the matrix and its recipe do not agree on {name}",
+                expected=registered,
+                found=settings[name],
+                where=f"matrix, {cell.condition}; recipe {recipe.name}",
+            )
+    return specify_language_model(specification, recipe, str(cell.fixed.get(MODEL, recipe.revision)))
 
 
 def _diagnosed(cell: Cell, seed: int, steps: int) -> tuple[int, ...]:

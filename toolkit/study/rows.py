@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.registers.arrow import to_rows
 from toolkit.registers.manifest import check_file
-from toolkit.training.specification import Specification
+from toolkit.training.language_model.specification import read_specification
 
 if TYPE_CHECKING:
     from toolkit.registers.arrow import Row
     from toolkit.registers.study import Study
+    from toolkit.training.specification import Specification
 
 SHOWN = 5
 
@@ -61,7 +62,7 @@ def specification_of(study: Study, run_id: str) -> Specification:
     row = next(row for row in study.rows("runs") if row["run_id"] == run_id)
     try:
         document: dict[str, Any] = json.loads(row["specification"])
-        return Specification(**{**document, "diagnosed": tuple(document["diagnosed"])})
+        return read_specification(document)
     except (TypeError, ValueError, KeyError) as error:
         raise DamagedError(
             f"the specification of {run_id} is not one of this package's",

@@ -14,6 +14,7 @@ from toolkit.noise.regimes import REGIMES
 from toolkit.registers.row_tables import FAULTS
 from toolkit.study.matrix import LOSS
 from toolkit.tasks.task import canonical
+from toolkit.training.language_model.specification import LanguageModelSpecification
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -85,6 +86,17 @@ def run_row(specification: Specification, rows: Segment, status: str, registered
         "provider": "local",
         "specification": canonical(specification.document()),
         **dict.fromkeys(_OF_ANOTHER_STACK),
+        **_of_language_model(specification),
+    }
+
+
+def _of_language_model(specification: Specification) -> Row:
+    """Return what a row of `runs` says of a language model's run alone."""
+    if not isinstance(specification, LanguageModelSpecification):
+        return {}
+    return {
+        "model_commit": specification.model_commit,
+        "recipe_sha256": specification.settings.sha256(),
     }
 
 
