@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,28 +10,29 @@ import click
 
 from toolkit.cli.load import STUDY_POOLS as POOLS
 from toolkit.cli.load import load_study
-from toolkit.cli.output import json_option, print_json, remark
+from toolkit.cli.output import json_option, print_json, remark, say_line
 from toolkit.cli.power import Finite
+from toolkit.cli.progress import steps
 from toolkit.cli.training_plan import plan_document, show_plan
 from toolkit.errors import UsageError
 from toolkit.places import find_home
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     from toolkit.places import Home
     from toolkit.prereg.registration import Registration
     from toolkit.study.costing import CostList
     from toolkit.study.matrix import Selection
     from toolkit.study.training_plan import Basis
+    from toolkit.training.language_model.specification import LanguageModelSpecification
     from toolkit.training.recipe import Recipe
     from toolkit.training.specification import Specification
 
 EXTRAS = {"vllm": "gpu", "transformers": "train"}
 """Engine → the extra that it needs."""
 NEEDED = {"vllm": ("torch", "transformers", "peft", "trl", "vllm")}
-TRAINER = "toolkit.training.language_model.run"
+TASK_POOLS = "task-pools"
 GIGA = 10**9
 USUAL_MEMORY_GB = 80
 MOST_GPUS = 100_000
@@ -41,7 +41,10 @@ ABOVE_ZERO = Finite(0, 1e12, min_open=True)
 
 @click.command()
 @click.option(
-    "--recipe", "name", required=True, metavar="NAME|FILE", help="Settings: a name, or a TOML file."
+    "--recipe",
+    "name",
+    metavar="NAME|FILE",
+    help="Settings: a name, or a TOML file; those that STUDY fixes if left out.",
 )
 @click.option("--model", metavar="ID|FOLDER", help="Another model, on the Hub or in a folder.")
 @click.option(
@@ -69,7 +72,7 @@ ABOVE_ZERO = Finite(0, 1e12, min_open=True)
 @json_option
 def train(
     *,
-    name: str,
+    name: str | None,
     model: str | None,
     changes: tuple[str, ...],
     study: str | None,
@@ -99,6 +102,7 @@ def train(
       toolkit train --recipe qwen3.5-2b --dry-run --model dense-70b --gpus 64
       toolkit train --recipe qwen3.5-2b --dry-run --set step.micro_batch=1 --memory 40
       toolkit train --recipe qwen3.5-2b --study my-study --run c2-paired-s0
+      toolkit train --study my-study --run 'c2-*-s0' --folder shared
     """
     from toolkit.study.costing import read_cost_list
     from toolkit.study.matrix import Selection
@@ -108,10 +112,11 @@ def train(
     if seconds_per_step is not None and tokens_per_second is not None:
         raise UsageError("give seconds a step or tokens a second, not both")
     home = find_home()
-    recipe = load_recipe(name, model=model, changes=changes)
     listed = read_cost_list(home.cards)
     registration = _registration(study, listed if dry_run else None, home)
     selection = Selection(tiers, rules, runs)
+    name = name or _fixed(registration, selection).name
+    recipe = load_recipe(name, model=model, changes=changes)
     if not dry_run:
         _train(recipe, registration, selection, home, folder, cpu=cpu, as_json=as_json)
         return
@@ -135,6 +140,24 @@ def train(
         print_json(plan_document(plan, sources))
     else:
         show_plan(plan, sources)
+
+
+def _fixed(registration: Registration, selection: Selection) -> Recipe:
+    """Return the recipe that a registration fixes for its runs.
+
+    Raises:
+        UsageError: it fixes none.
+    """
+    from toolkit.study.training_jobs import language_models
+
+    runs = language_models(_planned(registration, selection))
+    if not runs:
+        raise UsageError(
+            f"{registration.name} fixes no recipe",
+            expected="--recipe with the settings",
+            remedy="for the paper's: --recipe qwen3.5-2b",
+        )
+    return runs[0].settings
 
 
 def _sources(name: str, recipe: Recipe, model: str | None, changes: Sequence[str]) -> dict[str, str]:
@@ -189,41 +212,58 @@ def _train(
     as_json: bool,
 ) -> None:
     """Train the selected runs, one after the other; each goes on from where it was."""
-    from toolkit.study.counting import check_agreement
+    from toolkit.study.executors.where import HERE
     from toolkit.study.matrix import specify_registered
     from toolkit.study.task_pools import digests
+    from toolkit.study.training_jobs import TrainJob, train_runs
 
     planned = {run.run_id for run in _planned(registration, selection)}
     check_stack(recipe, cpu=cpu)
-    trained = []
     root = Path.cwd() if home.is_shipped else home.root
-    pools = digests(POOLS, None, lambda _: None)
-    for specification in specify_registered(registration, pools, selection):
-        if specification.run_id not in planned:
-            continue
-        check_agreement(recipe, specification, registration.name)
-        into = (folder or root / "runs" / registration.name).absolute()
-        trained.append(_train_run(recipe, specification, into, cpu=cpu))
+    into = (folder or root / "runs" / registration.name).absolute()
+    with steps("pools") as progress:
+        registered = load_study(TASK_POOLS, home) if (home.registers / TASK_POOLS).is_dir() else None
+        pools = digests(POOLS, registered, progress)
+    runs = specify_registered(registration, pools, selection)
+    jobs = [
+        TrainJob(_specified(recipe, run, registration.name), recipe.model, into, cpu)
+        for run in runs
+        if run.run_id in planned
+    ]
+    trained = train_runs(jobs, HERE, say=remark)
     if as_json:
-        print_json(trained)
+        print_json({"folder": str(into), "completed": list(trained.completed), "kept": list(trained.kept)})
+        return
+    say_line(f"{len(jobs)} runs complete in {into}")
 
 
-def _train_run(recipe: Recipe, specification: Specification, folder: Path, *, cpu: bool) -> Any:
-    """Train one run.
+def _specified(recipe: Recipe, run: Specification, study: str) -> LanguageModelSpecification:
+    """Return a run with a recipe; where its registration fixes one, it is that.
 
     Raises:
-        UsageError: this version has no trainer of language models.
+        UsageError: the recipe is not the registered one, or has other sizes.
     """
-    try:
-        trainer = import_module(TRAINER)
-    except ModuleNotFoundError as error:
-        if error.name is None or not TRAINER.startswith(error.name):
-            raise
+    from toolkit.policies.language_model.opening import model_commit
+    from toolkit.policies.language_model.shipped import model_path
+    from toolkit.study.counting import check_agreement
+    from toolkit.training.language_model.specification import (
+        LanguageModelSpecification,
+        specify_language_model,
+    )
+
+    if not isinstance(run, LanguageModelSpecification):
+        check_agreement(recipe, run, study)
+        return specify_language_model(
+            run, recipe, model_commit(model_path(recipe.model), recipe.revision or None)
+        )
+    if run.settings != recipe:
         raise UsageError(
-            "this version plans the training of a language model, and does not train one",
-            remedy="ask for the plan: --dry-run",
-        ) from None
-    return trainer.train_run(recipe, specification, folder, cpu=cpu, say=remark)
+            f"{study} fixes another recipe for {run.run_id}",
+            expected=f"{run.settings.name}, SHA-256 {run.settings.sha256()}",
+            found=f"{recipe.name}, SHA-256 {recipe.sha256()}",
+            remedy="leave --recipe, --model and --set out",
+        )
+    return run
 
 
 def check_stack(recipe: Recipe, *, cpu: bool) -> None:
@@ -257,7 +297,7 @@ def check_stack(recipe: Recipe, *, cpu: bool) -> None:
         pinned = recipe.packages.get(name)
         if pinned and found and found.partition("+")[0] != pinned:
             remark(f"{name} {found} is installed; the recipe was written for {pinned}")
-    if not cpu and not _has_gpu():
+    if not cpu and not has_gpu():
         raise UsageError(
             "there is no GPU on this machine",
             expected="an accelerator that PyTorch sees",
@@ -273,7 +313,10 @@ def _version(package: str) -> str | None:
         return None
 
 
-def _has_gpu() -> bool:
-    import torch
-
+def has_gpu() -> bool:
+    """Return whether PyTorch sees an accelerator; False where there is no PyTorch."""
+    try:
+        import torch
+    except ImportError:
+        return False
     return bool(torch.cuda.is_available())

@@ -39,7 +39,7 @@ from toolkit.seeds import sampling_seed
 from toolkit.study.conclusion import conclude, files_of
 from toolkit.study.jobs import peak_memory_mb
 from toolkit.study.run import ends, make_tasks
-from toolkit.study.runner import now
+from toolkit.study.runner import check_begun, now
 from toolkit.study.segments import encode, link
 from toolkit.study.workplace import Launch, Workplace, segment_name
 from toolkit.tasks.pools import POOLS
@@ -91,9 +91,8 @@ def train_run(
     workplace = Workplace(folder)
     run = workplace.run(specification)
     with workplace.held([specification]) if _is_first_process() else _unheld():
-        run.check_launched()  # 1
+        check_begun(run)  # 1
         if run.is_complete:
-            run.check_complete()
             return False
         make_tasks(tuple(sorted(specification.pools.items())))
         course = _Course(run, say)

@@ -149,7 +149,7 @@ def play_runs(
     """
     folders = [workplace.run(specification) for specification in specifications]
     for folder in folders:  # 1
-        _check(folder)
+        check_begun(folder)
     kept = tuple(folder.specification.run_id for folder in folders if folder.is_complete)
     courses = [_course(folder, folder.resume(say)) for folder in folders if not folder.is_complete]
     tally = _Tally(sum(len(folder.segments) for folder in folders), courses, watch)
@@ -194,7 +194,7 @@ def _drive(places: Executor[Job, Answer], courses: Sequence[_Course], tally: _Ta
             tally.tell(course.folder.specification.run_id)
 
 
-def _check(folder: RunFolder) -> None:
+def check_begun(folder: RunFolder) -> None:
     """Check that what is in a run's folder can be gone on with, before anything is played."""
     folder.check_launched()
     versions = {launch.code_version for launch in folder.launches()} - {toolkit.__version__}

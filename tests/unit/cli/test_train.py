@@ -160,7 +160,7 @@ def test_training_without_the_extra_says_how_to_get_it(monkeypatch: pytest.Monke
 
 def test_training_without_a_gpu_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(train, "_version", load_recipe("qwen3.5-2b").packages.get)
-    monkeypatch.setattr(train, "_has_gpu", lambda: False)
+    monkeypatch.setattr(train, "has_gpu", lambda: False)
     with pytest.raises(UsageError, match="no GPU"):
         train.check_stack(load_recipe("qwen3.5-2b"), cpu=False)
     without = load_recipe("qwen3.5-2b", changes=["engine.kind=transformers"])
@@ -177,7 +177,7 @@ def test_other_versions_than_the_recipe_s_are_remarked(
 ) -> None:
     here = dict(load_recipe("qwen3.5-2b").packages) | {"trl": "1.16.0", "torch": "2.13.0+cu130"}
     monkeypatch.setattr(train, "_version", here.get)
-    monkeypatch.setattr(train, "_has_gpu", lambda: True)
+    monkeypatch.setattr(train, "has_gpu", lambda: True)
     train.check_stack(load_recipe("qwen3.5-2b"), cpu=False)
     assert capsys.readouterr().err == "trl 1.16.0 is installed; the recipe was written for 1.12.0\n"
 

@@ -18,6 +18,7 @@ from toolkit.policies.language_model.endpoint import CONCURRENCY, TURN_TOKENS, E
 from toolkit.policies.language_model.exchange import TIMEOUT_S, Server
 from toolkit.policies.language_model.growing import MAX_TOKENS
 from toolkit.policies.language_model.scripted import ScriptedEngine
+from toolkit.policies.language_model.shipped import model_path
 from toolkit.tasks.task import canonical
 
 if TYPE_CHECKING:
@@ -103,8 +104,8 @@ def identify(opening: Opening) -> dict[str, Any]:
         return {"engine": opening.engine, "model": _agent(opening.model)}
     if opening.engine == "endpoint":
         return identity | {"request_options": dict(opening.request_options)}
-    adapter = None if opening.adapter is None else _folder_sha256(Path(opening.adapter))
-    weights = _weights(opening.model, opening.revision)
+    adapter = None if opening.adapter is None else folder_sha256(Path(opening.adapter))
+    weights = model_commit(model_path(opening.model), opening.revision)
     return identity | {"weights": weights, "adapter": adapter, "libraries": _versions(opening.engine)}
 
 
@@ -133,8 +134,8 @@ def _transformers(opening: Opening) -> Player:
     from toolkit.policies.language_model.loading import load_chat, load_model
     from toolkit.policies.language_model.local import LocalEngine
 
-    chat = load_chat(opening.model, opening.revision, opening.chat_options)
-    model = load_model(opening.model, opening.revision, opening.adapter)
+    chat = load_chat(model_path(opening.model), opening.revision, opening.chat_options)
+    model = load_model(model_path(opening.model), opening.revision, opening.adapter)
     most = opening.max_tokens or MAX_TOKENS
     return LocalEngine(model, chat, temperature=opening.temperature, max_tokens=most)
 
@@ -143,8 +144,8 @@ def _vllm(opening: Opening) -> Engine:
     from toolkit.policies.language_model.loading import load_chat
     from toolkit.policies.language_model.vllm_engine import VllmEngine, open_llm
 
-    llm = open_llm(opening.model, opening.revision, opening.adapter)
-    chat = load_chat(opening.model, opening.revision, opening.chat_options)
+    llm = open_llm(model_path(opening.model), opening.revision, opening.adapter)
+    chat = load_chat(model_path(opening.model), opening.revision, opening.chat_options)
     most = opening.max_tokens or MAX_TOKENS
     return VllmEngine(llm, chat, adapter=opening.adapter, temperature=opening.temperature, max_tokens=most)
 
@@ -155,12 +156,12 @@ def _called(opening: Opening) -> str:
     return folder.resolve().name if opening.engine in LIBRARIES and folder.is_dir() else opening.model
 
 
-def _weights(model: str, revision: str | None) -> str:
+def model_commit(model: str, revision: str | None) -> str:
     """Return the commit of a model on the Hub, or the SHA-256 of a folder's files."""
     if Path(model).is_dir():
         if revision is not None:
             raise UsageError("a revision is that of a model on the Hub", found=f"the folder {model}")
-        return _folder_sha256(Path(model))
+        return folder_sha256(Path(model))
     from huggingface_hub import hf_hub_download
 
     try:
@@ -174,7 +175,7 @@ def _weights(model: str, revision: str | None) -> str:
         ) from None
 
 
-def _folder_sha256(folder: Path) -> str:
+def folder_sha256(folder: Path) -> str:
     """Return the SHA-256 of a folder's visible files: of their names and digests, each pair on a line."""
     if not folder.is_dir():
         raise UsageError("there is no such folder", where=folder)
