@@ -62,6 +62,8 @@ SLOW = (
     "toolkit site check --",
     "toolkit reproduce --",
     "toolkit train --recipe qwen3.5-2b --study",
+    "toolkit train --study",
+    "toolkit warm-start",
 )
 THEIRS = "some-group/their-study"
 WRITES = ("toolkit reproduce", "toolkit registers build published", "toolkit site build")

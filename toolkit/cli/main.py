@@ -45,6 +45,7 @@ COMMANDS = {
     "backoffice": "backoffice",
     "theory": "theory",
     "power": "power",
+    "warm-start": "warm_start",
     "train": "train",
     "costs": "costs",
     "findings": "findings",

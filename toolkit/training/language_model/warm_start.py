@@ -1,0 +1,162 @@
+"""Teaching a small model the work before any of it is rewarded: supervised, from the reference agent.
+
+1. A tokenizer is made from conversations, and an untrained model.
+2. It learns to copy, then single requests, then two, then up to three; copying comes back now and then.
+3. Model and tokenizer are written to a folder that transformers loads, the weights rounded to bfloat16.
+
+The state is kept as it goes: what was cut off goes on from there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from toolkit.errors import UsageError
+from toolkit.seeds import Stream, derive
+from toolkit.training.language_model.lessons import (
+    Lesson,
+    copying_batch,
+    lesson_batch,
+    sample_conversations,
+)
+from toolkit.training.language_model.small import CHAT_TEMPLATE, make_model, make_tokenizer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+STATE = "warm-start.pt"
+TEXTS = 3000
+KEPT_EVERY = 100
+LEARNING_RATE = 2e-3
+WARM_UP = 30
+LEAST_RATE = 0.02
+COPYING_STEPS = 650
+COPYING_LATER = 0.15
+"""Share of batches that are copying, in the first half of the lessons."""
+
+
+@dataclass(frozen=True)
+class Taught:
+    """How far teaching has come.
+
+    Args:
+        step: batches done.
+        of: batches in all.
+        loss: mean loss of what the model said in the last batch.
+    """
+
+    step: int
+    of: int
+    loss: float
+
+
+def warm_start(
+    folder: Path, *, steps: int, seed: int = 0, watch: Callable[[Taught], None] = lambda _: None
+) -> None:
+    """Make a small model, teach it, and write it to a folder.
+
+    Args:
+        folder: where it goes; what was begun there is gone on with.
+        steps: batches.
+        seed: of its weights and lessons.
+        watch: told after every batch.
+
+    Raises:
+        UsageError: what was begun there has other steps or another seed.
+    """
+    import torch
+
+    folder.mkdir(parents=True, exist_ok=True)
+    tokenizer = _tokenizer(seed)  # 1
+    model = make_model(tokenizer, seed)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=LEARNING_RATE, betas=(0.9, 0.98), weight_decay=0.01)
+    done = _taken_up(folder / STATE, model, optimizer, (steps, seed))
+    for step in range(done, steps):  # 2
+        for group in optimizer.param_groups:
+            group["lr"] = LEARNING_RATE * rate_at(step, steps)
+        loss = _learn(model, optimizer, batch_at(tokenizer, seed, step, steps), tokenizer.pad_token_id)
+        watch(Taught(step + 1, steps, loss))
+        if (step + 1) % KEPT_EVERY == 0:
+            _keep(folder / STATE, model, optimizer, (steps, seed), step + 1)
+    model.to(torch.bfloat16).save_pretrained(folder)  # 3
+    tokenizer.save_pretrained(folder)
+    (folder / STATE).unlink(missing_ok=True)
+
+
+def rate_at(step: int, steps: int) -> float:
+    """Return the share of the learning rate: a short rise, half of the way level, then down to little."""
+    done = step / steps
+    level = 1.0 if done < 1 / 2 else max(LEAST_RATE, 2 - 2 * done)
+    return level * min(1.0, (step + 1) / WARM_UP)
+
+
+def batch_at(tokenizer: Any, seed: int, step: int, steps: int) -> list[Lesson]:
+    """Return the batch of a step."""
+    done = step / steps
+    if step < COPYING_STEPS:
+        return copying_batch(tokenizer, seed, step, numbers_only=True)
+    stream = Stream(derive("warm-start/v1", seed, step))
+    if done < 1 / 2 and stream.below(100) < 100 * COPYING_LATER:
+        return copying_batch(tokenizer, seed, step, numbers_only=stream.below(5) < 2)  # noqa: PLR2004
+    requests = (1,) if done < 1 / 3 else (1, 2) if done < 1 / 2 else (1, 2, 3)
+    return lesson_batch(tokenizer, seed, step, requests)
+
+
+def _tokenizer(seed: int) -> Any:
+    from jinja2 import Environment
+
+    # Before there is a tokenizer, its template is rendered by itself.
+    template = Environment(autoescape=False).from_string(CHAT_TEMPLATE)  # noqa: S701 - no page
+    talks = sample_conversations(seed, TEXTS)
+    return make_tokenizer(template.render(messages=messages) for messages in talks)
+
+
+def _learn(model: Any, optimizer: Any, batch: list[Lesson], pad: int) -> float:
+    """Take one step down the weighted loss of a batch; return the mean loss where the weight is 1."""
+    import torch
+
+    length = max(len(lesson.tokens) for lesson in batch)
+    tokens = torch.tensor([lesson.tokens + [pad] * (length - len(lesson.tokens)) for lesson in batch])
+    padded = [lesson.weights + [0.0] * (length - len(lesson.weights)) for lesson in batch]
+    weights = torch.tensor(padded)[:, 1:]
+    logits = model(input_ids=tokens, use_cache=False).logits[:, :-1]
+    each = torch.nn.functional.cross_entropy(
+        logits.flatten(0, 1), tokens[:, 1:].flatten(), reduction="none"
+    ).view_as(weights)
+    loss = (each * weights).sum() / weights.sum()
+    optimizer.zero_grad()
+    loss.backward()  # type: ignore[no-untyped-call]
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    return float(each.detach()[weights == 1].mean())
+
+
+def _keep(path: Path, model: Any, optimizer: Any, what: tuple[int, int], step: int) -> None:
+    import torch
+
+    part = path.with_suffix(".part")
+    torch.save(
+        {"what": what, "step": step, "model": model.state_dict(), "optimizer": optimizer.state_dict()}, part
+    )
+    part.replace(path)
+
+
+def _taken_up(path: Path, model: Any, optimizer: Any, what: tuple[int, int]) -> int:
+    import torch
+
+    if not path.is_file():
+        return 0
+    state = torch.load(path, weights_only=True)
+    if tuple(state["what"]) != what:
+        raise UsageError(
+            "another model was begun there",
+            expected="{} steps with seed {}".format(*what),
+            found="{} steps with seed {}".format(*state["what"]),
+            where=path,
+            remedy="give another folder, or what it was begun with",
+        )
+    model.load_state_dict(state["model"])
+    optimizer.load_state_dict(state["optimizer"])
+    return int(state["step"])
