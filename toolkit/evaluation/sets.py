@@ -39,11 +39,25 @@ class EvaluationSet(NamedTuple):
         return f"{self.phase}/{self.regime}"
 
 
+class Sizes(NamedTuple):
+    """Tasks, and schedules a task, of the sets at a checkpoint and at the end; challenges have one schedule."""
+
+    periodic_tasks: int
+    periodic_schedules: int
+    final_tasks: int
+    final_schedules: int
+
+
+REGISTERED = Sizes(64, 2, 200, 4)
+_SIZES = {"registered": REGISTERED, "small": Sizes(64, 1, 64, 2)}
+
+
 def sets_at(battery: str, at_noise: str, *, is_last: bool) -> tuple[EvaluationSet, ...]:
     """Return the sets that are played at a checkpoint.
 
     Args:
-        battery: `registered`, or `learning`: the learning curve alone, on the whole validation pool.
+        battery: `registered`; `learning`: the learning curve alone, on the whole validation pool; `small`:
+            the registered sets with fewer episodes, for a policy that takes its time.
         at_noise: the run's training noise, as evaluated.
         is_last: whether training ends at the checkpoint.
 
@@ -52,9 +66,10 @@ def sets_at(battery: str, at_noise: str, *, is_last: bool) -> tuple[EvaluationSe
     """
     if battery == "learning":
         return (learning_set(at_noise),)
-    if battery != "registered":
+    if battery not in _SIZES:
         raise ValueError(f"there is no battery {battery!r}")
-    return periodic_sets(at_noise) + (final_sets(at_noise) if is_last else ())
+    sizes = _SIZES[battery]
+    return periodic_sets(at_noise, sizes) + (final_sets(at_noise, sizes) if is_last else ())
 
 
 def learning_set(at_noise: str) -> EvaluationSet:
@@ -66,20 +81,26 @@ def learning_set(at_noise: str) -> EvaluationSet:
     return EvaluationSet("periodic", "validation", regime, 300, 2)
 
 
-def periodic_sets(at_noise: str) -> tuple[EvaluationSet, ...]:
+def periodic_sets(at_noise: str, sizes: Sizes = REGISTERED) -> tuple[EvaluationSet, ...]:
     """Return the sets that are played at every checkpoint: clean, at training noise, and the challenge."""
     noisy = ("clean",) if at_noise == "clean" else ("clean", at_noise)
     return (
-        *(EvaluationSet("periodic", "validation", regime, 64, 2) for regime in noisy),
-        EvaluationSet("periodic", "validation", "challenge", 64, 1),
+        *(
+            EvaluationSet("periodic", "validation", regime, sizes.periodic_tasks, sizes.periodic_schedules)
+            for regime in noisy
+        ),
+        EvaluationSet("periodic", "validation", "challenge", sizes.periodic_tasks, 1),
     )
 
 
-def final_sets(at_noise: str) -> tuple[EvaluationSet, ...]:
+def final_sets(at_noise: str, sizes: Sizes = REGISTERED) -> tuple[EvaluationSet, ...]:
     """Return the sets that are played at the end; training noise too, where it is none of the others."""
     regimes = ("clean", "faults_p010", "faults_p025", "held_out_types")
     more = () if at_noise in regimes else (at_noise,)
     return (
-        *(EvaluationSet("final", "test", regime, 200, 4) for regime in (*regimes, *more)),
-        EvaluationSet("final", "test", "challenge", 200, 1),
+        *(
+            EvaluationSet("final", "test", regime, sizes.final_tasks, sizes.final_schedules)
+            for regime in (*regimes, *more)
+        ),
+        EvaluationSet("final", "test", "challenge", sizes.final_tasks, 1),
     )

@@ -18,7 +18,7 @@ REGIMES = (
 )
 POOLS = ("diagnostic", "diagnostic_128", "test", "train", "validation")
 ROLES = ("pilot", "primary", "reference", "replication")
-BATTERIES = ("registered", "learning")
+BATTERIES = ("registered", "learning", "small")
 PHASES = ("periodic", "final")
 
 WORDS = {"arm": ARMS, "regime": REGIMES, "pool": POOLS}

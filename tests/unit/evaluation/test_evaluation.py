@@ -44,6 +44,18 @@ def test_a_learning_curve_is_true_success_at_training_noise(at_noise: str, regim
     assert learning_set(at_noise) == EvaluationSet("periodic", "validation", regime, 300, 2)
 
 
+def test_the_small_battery_has_the_registered_sets_with_fewer_episodes() -> None:
+    registered = sets_at("registered", "flips_q010", is_last=True)
+    small = sets_at("small", "flips_q010", is_last=True)
+    assert [one.name for one in small] == [one.name for one in registered]
+    assert all(
+        one.identities < other.identities
+        for one, other in zip(small, registered, strict=True)
+        if one.schedules > 1 or one.phase == "final"
+    )
+    assert sum(len(one.identities) for one in small) == 64 * 3 + 64 * 2 * 5 + 64
+
+
 def test_an_unknown_battery_is_refused() -> None:
     with pytest.raises(ValueError, match="no battery"):
         sets_at("other", "clean", is_last=False)
