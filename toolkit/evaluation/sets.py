@@ -40,7 +40,7 @@ class EvaluationSet(NamedTuple):
 
 
 class Sizes(NamedTuple):
-    """Tasks, and schedules a task, of the sets at a checkpoint and at the end; challenges have one schedule."""
+    """Tasks, and schedules a task, of the sets at a checkpoint and at the end; challenges have one."""
 
     periodic_tasks: int
     periodic_schedules: int
