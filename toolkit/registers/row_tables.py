@@ -58,6 +58,11 @@ LAUNCHES = Table(
         text("platform", "Operating system and architecture."),
         text("code_version", "Version of this package."),
         text("specification_sha256", "SHA-256 of the specification that was launched."),
+        *optional(
+            text("stack", "Packages that a language model was trained with, and their versions."),
+            text("accelerator", "Accelerators that it was trained on; null for none.", nullable=True),
+            count("processes", "Processes that trained it; vLLM's own generator is seeded by their number."),
+        ),
     ),
     key=("run_id", "attempt"),
     parents=(OF_RUN_ALONE,),

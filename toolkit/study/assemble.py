@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from toolkit.training.specification import Specification
 
 _MOMENTS = ("launched_at", "ended_at")
+_OF_LANGUAGE_MODELS = ("stack", "accelerator", "processes")
 _SCHEDULE = ("pool", "task", "schedule", "schedule_seed")
 
 
@@ -248,6 +249,8 @@ def _summary(run: RunFolder) -> dict[str, Any]:
 def _launches(run: RunFolder) -> Iterable[Row]:
     for launch in run.launches():
         row = {"run_id": run.specification.run_id, **asdict(launch)}
+        if launch.stack is None:
+            row = {name: value for name, value in row.items() if name not in _OF_LANGUAGE_MODELS}
         yield row | {name: _moment(row[name]) for name in _MOMENTS}
 
 

@@ -45,6 +45,7 @@ from toolkit.study.workplace import Launch, Workplace, segment_name
 from toolkit.tasks.pools import POOLS
 from toolkit.training.language_model.session import Moments, open_session
 from toolkit.training.language_model.specification import LanguageModelSpecification
+from toolkit.training.language_model.stack import stack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -164,6 +165,7 @@ class _Course:
                     platform=f"{platform.system()} {platform.machine()}",
                     code_version=toolkit.__version__,
                     specification_sha256=self.specification.sha256(),
+                    **stack(),
                 )
             )
 

@@ -48,6 +48,9 @@ class Launch:
         from_step: checkpoint that it started from.
         python, platform, code_version: where it ran.
         specification_sha256: what was launched.
+        stack: packages that a language model is trained with, and their versions; None for another policy.
+        accelerator: what it is trained on; None for a processor.
+        processes: how many processes train it.
         ended_at: ISO 8601, UTC; None for an attempt that was cut off.
         wall_time_s: its duration; None likewise.
         peak_memory_mb: largest memory of its process; None likewise.
@@ -60,6 +63,9 @@ class Launch:
     platform: str
     code_version: str
     specification_sha256: str
+    stack: str | None = None
+    accelerator: str | None = None
+    processes: int | None = None
     ended_at: str | None = None
     wall_time_s: float | None = None
     peak_memory_mb: float | None = None
