@@ -1,0 +1,168 @@
+"""What the small model reads, writes and is taught."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.unit.training.stack import require_trainer
+from toolkit.episodes.agents import reference
+from toolkit.episodes.episode import play
+from toolkit.noise.regimes import REGIMES
+from toolkit.tasks.pools import load_task
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+from toolkit.errors import UsageError
+from toolkit.training.language_model import warm_start as teaching
+from toolkit.training.language_model.lessons import (
+    conversation,
+    copying_batch,
+    lesson_batch,
+    render,
+    sample_conversations,
+)
+from toolkit.training.language_model.small import make_model, make_tokenizer
+from toolkit.training.language_model.warm_start import Taught, rate_at, warm_start
+
+SEED = 5
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Any:
+    require_trainer()
+    from jinja2 import Environment
+
+    from toolkit.training.language_model.small import CHAT_TEMPLATE
+
+    template = Environment(autoescape=False).from_string(CHAT_TEMPLATE)  # noqa: S701 - no page
+    return make_tokenizer(template.render(messages=m) for m in sample_conversations(SEED, 60))
+
+
+def test_the_small_model_has_fewer_than_six_hundred_thousand_parameters_and_a_linear_layer(
+    tokenizer: Any,
+) -> None:
+    model = make_model(tokenizer, 0)
+    assert sum(parameter.numel() for parameter in model.parameters()) < 600_000
+    assert "linear_attention" in model.config.layer_types
+
+
+@pytest.mark.parametrize(
+    ("number", "pairs"), [("94250", ["9", "42", "50"]), ("1250", ["12", "50"]), ("7", ["7"])]
+)
+def test_numbers_are_cut_into_pairs_from_the_right(tokenizer: Any, number: str, pairs: list[str]) -> None:
+    for text in (f"amount_cents {number}", f"order O-{number}", f"${number}"):
+        tokens = tokenizer.convert_ids_to_tokens(tokenizer(text)["input_ids"])
+        assert [token for token in tokens if token.isdigit()] == pairs
+
+
+def test_a_call_that_was_written_is_read_as_it_was_meant(tokenizer: Any) -> None:
+    task = load_task("train:3")
+    episode = play(task, REGIMES["clean"], 0, reference, traced=True)
+    for message in conversation(episode)[1::2]:
+        before, after = [{"role": "user", "content": "x"}], message
+        whole = tokenizer(render(tokenizer, [*before, after]))["input_ids"]
+        opening = tokenizer.apply_chat_template(
+            before, tokenize=True, return_dict=False, add_generation_prompt=True
+        )
+        read = tokenizer.parse_response(whole[len(opening) :], prefix=opening)
+        (call,), (meant,) = read["tool_calls"], message["tool_calls"]
+        assert call["function"]["name"] == meant["function"]["name"]
+        said = {name: str(value) for name, value in meant["function"]["arguments"].items()}
+        assert {name: str(value) for name, value in call["function"]["arguments"].items()} == said
+
+
+def _said(tokenizer: Any, tokens: list[int], weights: list[float]) -> Iterator[str]:
+    """Yield each text that has full weight."""
+    part: list[int] = []
+    for token, weight in zip(tokens, weights, strict=True):
+        if weight == 1:
+            part.append(token)
+        elif part:
+            yield tokenizer.decode(part)
+            part = []
+    yield tokenizer.decode(part)
+
+
+def test_a_lesson_weighs_what_the_model_says_and_hardly_what_it_reads(tokenizer: Any) -> None:
+    for lesson in lesson_batch(tokenizer, SEED, 0, (2,)):
+        turns = list(_said(tokenizer, *lesson))
+        assert all(turn.startswith("<call>") and turn.endswith("<end>") for turn in turns)
+        assert turns[-1] == "<call>finish<end>"
+        text = tokenizer.decode(lesson.tokens)
+        assert text.count("<assistant>") == len(turns)
+        assert set(lesson.weights) == {0.3, 1.0}
+
+
+def test_lessons_are_of_tasks_that_no_pool_has() -> None:
+    prompts = {load_task(f"train:{number}").prompt for number in range(300)}
+    assert not prompts & {talk[0]["content"] for talk in sample_conversations(SEED, 50)}
+
+
+def test_free_text_is_one_word() -> None:
+    calls = [
+        message["tool_calls"][0]["function"]
+        for talk in sample_conversations(SEED, 40)
+        for message in talk
+        if message["role"] == "assistant"
+    ]
+    reasons = {call["arguments"]["reason"] for call in calls if "reason" in call["arguments"]}
+    assert reasons == {"asked"}
+    assert all(json.dumps(call["arguments"]) == "{}" for call in calls if call["name"] == "finish")
+
+
+def test_a_batch_is_a_function_of_its_number(tokenizer: Any) -> None:
+    assert lesson_batch(tokenizer, SEED, 3, (1,)) == lesson_batch(tokenizer, SEED, 3, (1,))
+    together = [lesson for number in range(4) for lesson in lesson_batch(tokenizer, SEED, number, (1,))]
+    assert len({tuple(lesson.tokens) for lesson in together}) == len(together) == 4 * 12
+    assert lesson_batch(tokenizer, SEED + 1, 3, (1,)) != lesson_batch(tokenizer, SEED, 3, (1,))
+
+
+def test_in_a_lesson_of_copying_what_has_weight_can_be_known(tokenizer: Any) -> None:
+    for numbers_only in (True, False):
+        for tokens, weights in copying_batch(tokenizer, SEED, 1, numbers_only=numbers_only):
+            assert any(weights)
+            for at, (token, weight) in enumerate(zip(tokens, weights, strict=True)):
+                seen = {tokens[i + 1] for i in range(at - 1) if tokens[i] == tokens[at - 1]}
+                assert not weight or token in seen
+
+
+@pytest.mark.parametrize(("step", "rate"), [(0, 1 / 30), (100, 1.0), (499, 1.0), (750, 0.5), (999, 0.02)])
+def test_the_rate_rises_stays_and_falls(step: int, rate: float) -> None:
+    assert rate_at(step, 1000) == pytest.approx(rate)
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    require_trainer()
+    monkeypatch.setattr(teaching, "TEXTS", 60)
+    monkeypatch.setattr(teaching, "COPYING_STEPS", 3)
+    monkeypatch.setattr(teaching, "KEPT_EVERY", 2)
+
+
+class CutOffError(Exception):
+    """Somebody pulled the plug."""
+
+
+@pytest.mark.usefixtures("quick")
+def test_teaching_that_was_cut_off_goes_on_to_the_same_model(tmp_path: Path) -> None:
+    def cut(taught: Taught) -> None:
+        if taught.step == 3:
+            raise CutOffError
+
+    with pytest.raises(CutOffError):
+        warm_start(tmp_path / "cut", steps=5, watch=cut)
+    with pytest.raises(UsageError, match="another model was begun"):
+        warm_start(tmp_path / "cut", steps=6)
+    steps: list[int] = []
+    warm_start(tmp_path / "cut", steps=5, watch=lambda taught: steps.append(taught.step))
+    warm_start(tmp_path / "whole", steps=5)
+    assert steps == [3, 4, 5]
+    names = sorted(path.name for path in (tmp_path / "whole").iterdir())
+    assert names == sorted(path.name for path in (tmp_path / "cut").iterdir())
+    for name in names:
+        assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
