@@ -115,8 +115,9 @@ def train(
     listed = read_cost_list(home.cards)
     registration = _registration(study, listed if dry_run else None, home)
     selection = Selection(tiers, rules, runs)
-    name = name or _fixed(registration, selection).name
-    recipe = load_recipe(name, model=model, changes=changes)
+    recipe = load_recipe(name, model=model, changes=changes) if name else _fixed(registration, selection)
+    if name is None and (model or changes):
+        raise UsageError("a registered recipe is not changed", remedy="leave --model and --set out")
     if not dry_run:
         _train(recipe, registration, selection, home, folder, cpu=cpu, as_json=as_json)
         return
@@ -133,9 +134,13 @@ def train(
         accelerator=round(accelerator),
         gpus=gpus,
         basis=basis,
-        where=" ".join((f"--recipe {name}", *(f"--set {change}" for change in changes))),
+        where=" ".join((f"--recipe {recipe.name}", *(f"--set {change}" for change in changes))),
     )
-    sources = _sources(name, recipe, model, changes)
+    sources = (
+        _sources(name, recipe, model, changes)
+        if name
+        else dict.fromkeys(recipe.settings(), f"the registration {registration.name}")
+    )
     if as_json:
         print_json(plan_document(plan, sources))
     else:

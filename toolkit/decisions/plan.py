@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -61,10 +61,18 @@ class Cell:
 
 @dataclass(frozen=True)
 class Plan:
-    """The registered runs, and the roles of those that enter decisions."""
+    """The registered runs, and the roles of those that enter decisions.
+
+    Args:
+        roles: of the runs that enter decisions.
+        cells: the lines of the matrix.
+        recipe: settings that language models are trained with, as the trainer reads them; none for runs of
+            another policy, and for those that are trained elsewhere.
+    """
 
     roles: tuple[str, ...]
     cells: tuple[Cell, ...]
+    recipe: Mapping[str, Any] = field(default_factory=dict)
 
     def cell(self, condition: str, scale_rewards: str, arm: str, seed: int) -> Cell | None:
         """Return the cell that a run belongs to, or None where it was not registered."""
@@ -120,7 +128,11 @@ def described(endpoint: Endpoint, arm: str, seed: int) -> str:
 
 
 def read_plan(
-    roles: tuple[str, ...], training: dict[str, Any], cells: list[Any], terms: Terms = OF_TOOLKIT
+    roles: tuple[str, ...],
+    training: dict[str, Any],
+    cells: list[Any],
+    terms: Terms = OF_TOOLKIT,
+    recipe: Mapping[str, Any] | None = None,
 ) -> Plan:
     """Read the registered matrix.
 
@@ -129,6 +141,7 @@ def read_plan(
         training: values fixed for every run.
         cells: the lines of the matrix.
         terms: the words of the study.
+        recipe: settings that language models are trained with, where the registration has them.
 
     Raises:
         RuleError: malformed, or a column that `runs` does not have.
@@ -140,7 +153,7 @@ def read_plan(
             found=", ".join(roles) or "none",
             where="deciding_roles",
         )
-    plan = Plan(roles, tuple(_cell(content, training, terms) for content in cells))
+    plan = Plan(roles, tuple(_cell(content, training, terms) for content in cells), recipe or {})
     places = [
         (cell.condition, cell.scale_rewards, arm, seed)
         for cell in plan.cells

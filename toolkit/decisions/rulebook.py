@@ -92,7 +92,8 @@ def load_rulebook(rules: str, amendments: Sequence[str] = ()) -> RuleBook:
         inner.done()
     cells = section.tables("matrix")
     terms = read_terms(section.table("words"), cells)
-    plan = read_plan(section.texts("deciding_roles"), section.table("training"), cells, terms)
+    training, recipe = section.table("training"), section.table("recipe")
+    plan = read_plan(section.texts("deciding_roles"), training, cells, terms, recipe)
     method = section.table("interval_method") | section.table("interval_conventions")
     sets = {key: read_set(key, content, terms) for key, content in section.table("sets").items()}
     book = RuleBook(

@@ -15,7 +15,7 @@ from toolkit.errors import IncompleteError, RuleError, UsageError
 from toolkit.noise.regimes import REGIMES
 from toolkit.prereg.anchor import anchor
 from toolkit.training.language_model.specification import specify_language_model
-from toolkit.training.recipe import find_recipe
+from toolkit.training.recipe import read_recipe
 from toolkit.training.specification import Specification
 
 if TYPE_CHECKING:
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 
 REFERENCE_ARM = "clean"
 PILOT = "pilot"
-RECIPE = "recipe_sha256"
 MODEL = "model_commit"
-"""What a line fixes whose runs are a language model's."""
 SIZES = {"step.steps": "steps", "step.prompts": "prompts_per_step", "step.rollouts": "group_size"}
 """What a recipe and a matrix both say: the setting, and the field of a specification."""
 LOSS = "dapo"
@@ -96,7 +94,7 @@ def specify(
     meant = [cell for cell in playable if selection.takes_line(cell)]
     # What enters no decision, like a pilot, is played where its tier is asked for.
     lines = [cell for cell in meant if selection.tiers or not cell.role or cell.role in plan.roles]
-    listed = [run for cell in lines for run in _runs(cell, registration, pools)]
+    listed = [run for cell in lines for run in _runs(plan, cell, registration, pools)]
     for pattern in selection.runs:
         if not any(fnmatchcase(run.run_id, pattern) for run in listed):
             raise UsageError(
@@ -129,7 +127,9 @@ def run_name(condition: str, arm: str, scale_rewards: str, seed: int) -> str:
     return "-".join((condition.lower(), arm, *scaling, f"s{seed}"))
 
 
-def _runs(cell: Cell, registration: tuple[str, str], pools: Mapping[str, str]) -> Iterable[Specification]:
+def _runs(
+    plan: Plan, cell: Cell, registration: tuple[str, str], pools: Mapping[str, str]
+) -> Iterable[Specification]:
     study, anchored = registration
     steps, prompts, group = (_whole(cell, name) for name in ("steps", "prompts_per_step", "group_size"))
     _check_fixed(cell, steps * prompts, steps * prompts * group)
@@ -154,26 +154,37 @@ def _runs(cell: Cell, registration: tuple[str, str], pools: Mapping[str, str]) -
                 diagnosed=_diagnosed(cell, seed, steps),
                 pools=dict(sorted(pools.items())),
             )
-            yield _of_policy(cell, specification)
+            yield _of_policy(plan, cell, specification)
 
 
-def _of_policy(cell: Cell, specification: Specification) -> Specification:
-    """Return a run as its policy's: a line that fixes a recipe is a language model's."""
-    fixed = cell.fixed.get(RECIPE)
-    if fixed is None:
+def _of_policy(plan: Plan, cell: Cell, specification: Specification) -> Specification:
+    """Return a run as its policy's: where the registration has a recipe, a language model's."""
+    if not plan.recipe:
         return specification
-    recipe = find_recipe(str(fixed))
-    settings = recipe.settings()
+    recipe = read_recipe(plan.recipe, "rules.toml, recipe")
+    said = {
+        "recipe_sha256": recipe.sha256(),
+        "model_commit": recipe.revision or str(cell.fixed.get(MODEL, "")),
+    }
     for name, field in SIZES.items():
-        registered = getattr(specification, field)
-        if settings[name] != registered:
-            raise RuleError(
-                f"a line of the matrix and its recipe do not agree on {name}",
-                expected=registered,
-                found=settings[name],
-                where=f"matrix, {cell.condition}; recipe {recipe.name}",
-            )
-    return specify_language_model(specification, recipe, str(cell.fixed.get(MODEL, recipe.revision)))
+        registered, found = getattr(specification, field), recipe.settings()[name]
+        if found != registered:
+            raise _disagreeing(name, registered, found, cell)
+    for name, found in said.items():
+        registered = cell.fixed.get(name, found)
+        if not found or registered != found:
+            expected = registered or "the commit of the model, or the digest of its files"
+            raise _disagreeing(name, expected, found, cell)
+    return specify_language_model(specification, recipe, said[MODEL])
+
+
+def _disagreeing(name: str, registered: object, found: object, cell: Cell) -> RuleError:
+    return RuleError(
+        f"a line of the matrix and the registered recipe do not agree on {name}",
+        expected=registered,
+        found=found or "nothing",
+        where=f"matrix, {cell.condition}",
+    )
 
 
 def _diagnosed(cell: Cell, seed: int, steps: int) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
-from toolkit.errors import IncompleteError, RuleError, ToolkitError, UsageError
+from toolkit.errors import RuleError, ToolkitError, UsageError
 from toolkit.files import read_text
 from toolkit.tasks.task import canonical
 from toolkit.training.recipe_limits import problems
@@ -158,24 +158,6 @@ class Recipe:
 def shipped() -> tuple[str, ...]:
     """Return the names of the recipes that come with the package, sorted."""
     return tuple(sorted(path.stem for path in SHIPPED.glob(f"*{ENDING}")))
-
-
-def find_recipe(sha256: str) -> Recipe:
-    """Return the shipped recipe that has a digest.
-
-    Raises:
-        IncompleteError: none has.
-    """
-    for name in shipped():
-        recipe = load_recipe(name)
-        if recipe.sha256() == sha256:
-            return recipe
-    raise IncompleteError(
-        "the recipe of a registered run is not here",
-        expected=f"one with SHA-256 {sha256}",
-        found=", ".join(shipped()),
-        remedy="use the version of this package that the registration names",
-    )
 
 
 def recipe_path(name: str) -> Path:

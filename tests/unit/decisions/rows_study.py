@@ -155,7 +155,8 @@ def _table(columns: Mapping[str, Any], rows: int) -> pa.Table:
 
 
 def _run_row(run: Run) -> dict[str, Any]:
-    texts = {"scale_rewards": "group", "loss_type": "dapo", "status": "COMPLETE", "provider": "here"}
+    texts = dict.fromkeys(("scale_rewards", "loss_type", "provider", "recipe_sha256"), "here")
+    texts |= {"scale_rewards": "group", "loss_type": "dapo", "status": "COMPLETE"}
     row: dict[str, Any] = {}
     for column in TABLES["runs"].columns:
         row[column.name] = None if column.nullable else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,9 @@ from toolkit.decisions.plan import Plan, read_plan
 from toolkit.errors import IncompleteError, RuleError, UsageError
 from toolkit.evaluation.sets import final_sets, periodic_sets
 from toolkit.study.matrix import Selection, specify
+from toolkit.tasks.task import canonical
+from toolkit.training.language_model.specification import LanguageModelSpecification, read_specification
+from toolkit.training.recipe import load_recipe
 
 RULES = Path(__file__).parents[3] / "prereg/paired-rollouts/rules.toml"
 POOLS = {"train": "a" * 64}
@@ -157,3 +161,33 @@ def test_the_registered_sets_have_their_sizes() -> None:
 def test_a_set_at_training_noise_that_is_there_already_is_not_played_twice() -> None:
     assert len(final_sets("faults_p025")) == 5
     assert len(periodic_sets("clean")) == 2
+
+
+def with_recipe(**changes: Any) -> Plan:
+    """Return the first registered line, with the paper's recipe; changes go to what is fixed."""
+    document = tomllib.loads(RULES.read_text())
+    line = {**document["matrix"][0], "regime": "faults_p025", "seeds": [0], "arms": ["paired"]}
+    recipe = load_recipe("qwen3.5-2b").document()
+    return read_plan(("primary",), {**document["training"], **changes}, [line], recipe=recipe)
+
+
+def test_a_matrix_with_a_recipe_has_language_models_runs() -> None:
+    recipe = load_recipe("qwen3.5-2b")
+    (run,) = specify(with_recipe(), ("theirs", "0" * 64), POOLS)
+    assert isinstance(run, LanguageModelSpecification)
+    assert run.settings == recipe
+    assert (run.model_commit, run.learning_rate) == (recipe.revision, recipe.optimizer.learning_rate)
+    assert read_specification(json.loads(canonical(run.document()))) == run
+
+
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [
+        ({"recipe_sha256": "0" * 64}, "recipe_sha256"),
+        ({"model_commit": "0" * 40}, "model_commit"),
+        ({"steps": 99, "training_groups": 99 * 24, "training_rollouts": 99 * 192}, "step.steps"),
+    ],
+)
+def test_a_matrix_and_its_recipe_have_to_agree(changes: dict[str, Any], name: str) -> None:
+    with pytest.raises(RuleError, match=name):
+        specify(with_recipe(**changes), ("theirs", "0" * 64), POOLS)
