@@ -14,6 +14,7 @@ from toolkit.cli.load import STUDY_POOLS as POOLS
 from toolkit.cli.load import load_study, reference
 from toolkit.cli.output import console, json_option, print_json, say_line
 from toolkit.cli.progress import counted, steps
+from toolkit.cli.train import check_repeatable, train_models
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.places import find_home
 
@@ -104,7 +105,7 @@ def run_study(
     _check_asked(home, selection, folder=folder, into=into, check=check)
     registered = load_study(registration.name, home) if check else None
     specifications = _specify(registration, selection, _pool_digests(home))
-    _check_repeatable(specifications, check=check)
+    check_repeatable(specifications, check=check)
     if registered is not None:
         tables = _play_again(registered, registration, specifications, where, is_all=selection.is_everything)
         _report_check(registered.name, specifications, tables, as_json=as_json)
@@ -116,7 +117,7 @@ def run_study(
     document: dict[str, Any] = {"study": registration.name, "folder": str(workplace.folder)}
     if not keep_complete:
         _refuse_complete(workplace, specifications, runs)
-    trained = _train(workplace, specifications, where)
+    trained = train_models(workplace, specifications, where)
     with workplace.held(specifications):
         played = trained or _play(workplace, specifications, where)
         lacking = _lacking(workplace, specifications)
@@ -245,17 +246,6 @@ def _check_asked(
         )
 
 
-def _check_repeatable(specifications: tuple[Specification, ...], *, check: bool) -> None:
-    from toolkit.study.training_jobs import language_models
-
-    if check and language_models(specifications):
-        raise UsageError(
-            "the runs of language models are not compared row by row",
-            found="--check: their last digits are those of the machine and of its libraries",
-            remedy="train them with --folder elsewhere, and compare with `toolkit diff`",
-        )
-
-
 def _workplace(home: Home, name: str, folder: Path | None) -> Workplace:
     from toolkit.study.workplace import Workplace
 
@@ -276,23 +266,6 @@ def _refuse_complete(
                 remedy="give another --folder to play it there, --check to compare it with the registers, "
                 "or --keep-complete",
             )
-
-
-def _train(workplace: Workplace, specifications: tuple[Specification, ...], where: Where) -> Played | None:
-    """Train the runs where they are language models'; whoever trains a run holds it."""
-    from toolkit.cli.train import check_stack, has_gpu
-    from toolkit.study.training_jobs import TrainJob, language_models, train_runs
-
-    runs = language_models(specifications)
-    if not runs:
-        return None
-    engines = {run.settings.engine.kind for run in runs}
-    cpu = engines == {"transformers"} and not has_gpu()
-    for run in runs:
-        check_stack(run.settings, cpu=cpu)
-    jobs = [TrainJob(run, run.settings.model, workplace.folder, cpu) for run in runs]
-    with counted("training") as (watch, say):
-        return train_runs(jobs, where, watch=lambda tick: watch(tick.done, tick.total, tick.doing), say=say)
 
 
 def _play(workplace: Workplace, specifications: tuple[Specification, ...], where: Where) -> Played:

@@ -12,7 +12,7 @@ from toolkit.cli.load import STUDY_POOLS as POOLS
 from toolkit.cli.load import load_study
 from toolkit.cli.output import json_option, print_json, remark, say_line
 from toolkit.cli.power import Finite
-from toolkit.cli.progress import steps
+from toolkit.cli.progress import counted, steps
 from toolkit.cli.training_plan import plan_document, show_plan
 from toolkit.errors import UsageError
 from toolkit.places import find_home
@@ -23,8 +23,11 @@ if TYPE_CHECKING:
     from toolkit.places import Home
     from toolkit.prereg.registration import Registration
     from toolkit.study.costing import CostList
+    from toolkit.study.executors.where import Where
     from toolkit.study.matrix import Selection
+    from toolkit.study.runner import Played
     from toolkit.study.training_plan import Basis
+    from toolkit.study.workplace import Workplace
     from toolkit.training.language_model.specification import LanguageModelSpecification
     from toolkit.training.recipe import Recipe
     from toolkit.training.specification import Specification
@@ -269,6 +272,44 @@ def _specified(recipe: Recipe, run: Specification, study: str) -> LanguageModelS
             remedy="leave --recipe, --model and --set out",
         )
     return run
+
+
+def train_models(
+    workplace: Workplace, specifications: tuple[Specification, ...], where: Where
+) -> Played | None:
+    """Train the runs where they are language models'; whoever trains a run holds it.
+
+    Returns:
+        What came of it; None where no run is a language model's.
+    """
+    from toolkit.study.training_jobs import TrainJob, language_models, train_runs
+
+    runs = language_models(specifications)
+    if not runs:
+        return None
+    engines = {run.settings.engine.kind for run in runs}
+    cpu = engines == {"transformers"} and not has_gpu()
+    for run in runs:
+        check_stack(run.settings, cpu=cpu)
+    jobs = [TrainJob(run, run.settings.model, workplace.folder, cpu) for run in runs]
+    with counted("training") as (watch, say):
+        return train_runs(jobs, where, watch=lambda tick: watch(tick.done, tick.total, tick.doing), say=say)
+
+
+def check_repeatable(specifications: tuple[Specification, ...], *, check: bool) -> None:
+    """Refuse to compare the runs of language models row by row.
+
+    Raises:
+        UsageError: it was asked for.
+    """
+    from toolkit.study.training_jobs import language_models
+
+    if check and language_models(specifications):
+        raise UsageError(
+            "the runs of language models are not compared row by row",
+            found="--check: their last digits are those of the machine and of its libraries",
+            remedy="train them with --folder elsewhere, and compare with `toolkit diff`",
+        )
 
 
 def check_stack(recipe: Recipe, *, cpu: bool) -> None:
