@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from toolkit.registers.arrow import Row
+    from toolkit.training.recipe import Recipe
 
 STEPS = (0, 10, 20)
-RUNS = ("x-independent-s0", "x-paired-s0")
+ARMS = ("independent", "paired")
+RUNS = tuple(f"x-{arm}-s0" for arm in ARMS)
 DESIGN = design(outcome_tasks=3, transition_tasks=2, size=2)
 
 
@@ -58,8 +60,8 @@ def save_base(folder: Path, seed: int = 1) -> Path:
     return folder
 
 
-def specification(base: Path, run_id: str, *changes: str) -> LanguageModelSpecification:
-    """Return a run that starts from a base model; every change is a setting of its recipe."""
+def recipe(base: Path, *changes: str) -> Recipe:
+    """Return the settings of a run that starts from a base model."""
     settings = [
         "engine.kind=transformers",
         "dtype=float32",
@@ -69,7 +71,11 @@ def specification(base: Path, run_id: str, *changes: str) -> LanguageModelSpecif
         f"step.checkpoint_every={STEPS[1]}",
         *changes,
     ]
-    recipe = load_recipe("qwen3.5-2b", model=str(base), changes=settings)
+    return load_recipe("qwen3.5-2b", model=str(base), changes=settings)
+
+
+def specification(base: Path, run_id: str, *changes: str) -> LanguageModelSpecification:
+    """Return a run that starts from a base model; every change is a setting of its recipe."""
     return LanguageModelSpecification(
         study="small",
         root="small",
@@ -86,7 +92,7 @@ def specification(base: Path, run_id: str, *changes: str) -> LanguageModelSpecif
         surface_tokens=0,
         checkpoint_every=STEPS[1],
         pools={name: summarize(name).sha256 for name in ("diagnostic", "validation")},
-        recipe=recipe.document(),
+        recipe=recipe(base, *changes).document(),
         model_commit=model_commit(str(base), None),
     )
 
@@ -122,7 +128,7 @@ def adapter_row(model: Any, run_id: str, step: int, folder: Path) -> Row:
 
 def adapter_rows(base: Path, run: LanguageModelSpecification, folder: Path) -> list[Row]:
     """Return a run's rows of `adapters`: the untrained one, and others drawn from its name and step."""
-    first = 1 + 10 * RUNS.index(run.run_id)
+    first = 1 + 10 * ARMS.index(run.arm)
     return [
         adapter_row(
             adapted(base, run, first + at if step else 0), run.run_id, step, folder / f"{run.run_id}-{step}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,12 +26,9 @@ from tests.unit.study.small_model import (  # noqa: E402
     save_base,
     specification,
 )
-from toolkit.episodes.desk import Desk  # noqa: E402
 from toolkit.errors import DamagedError, IncompleteError, UsageError  # noqa: E402
-from toolkit.noise.regimes import REGIMES  # noqa: E402
 from toolkit.policies.language_model.conversation import opening  # noqa: E402
 from toolkit.policies.language_model.loading import load_chat  # noqa: E402
-from toolkit.policies.language_model.local import LocalEngine  # noqa: E402
 from toolkit.probe import spoken  # noqa: E402
 from toolkit.probe.lora import Scorer  # noqa: E402
 from toolkit.probe.spoken import Speaker, record_tasks  # noqa: E402
@@ -40,6 +38,7 @@ from toolkit.registers.validation import check_table  # noqa: E402
 from toolkit.seeds import evaluation_seed, sample_seed, sampling_seed, units  # noqa: E402
 from toolkit.study.assemble import Assembly  # noqa: E402
 from toolkit.study.executors.where import Where  # noqa: E402
+from toolkit.study.probed import read_probed  # noqa: E402
 from toolkit.study.probing import TABLES_OF_PROBE, probe_all, probe_jobs, with_probe  # noqa: E402
 from toolkit.tasks.pools import load_task  # noqa: E402
 
@@ -53,6 +52,7 @@ if TYPE_CHECKING:
     from toolkit.study.probing import Probed
 
 SINGLE = 1e-5
+GRADED = spoken.Recorded
 
 
 @pytest.fixture(scope="module")
@@ -74,12 +74,11 @@ def jobs(base: Path, rows: dict[str, list[Row]]) -> tuple[ModelProbeJob, ...]:
 
 @pytest.fixture(scope="module", autouse=True)
 def graded() -> Iterator[None]:
-    """Grade a rollout by its tokens: an untrained model succeeds at nothing, and nothing would be measured."""
-    before = spoken.Recorded
+    """Grade a rollout by its tokens: an untrained model succeeds at nothing, and nothing would vary."""
 
     def recorded(transcripts: Any, rewards: Any, weights: Any) -> Recorded:
         assert set(rewards) == {0.0}
-        return before(transcripts, tuple(float(sum(one.tokens) % 2) for one in transcripts), weights)
+        return GRADED(transcripts, tuple(float(sum(one.tokens) % 2) for one in transcripts), weights)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(spoken, "Recorded", recorded)
@@ -163,11 +162,7 @@ def test_a_rollout_is_sampled_from_the_seed_of_its_place(base: Path) -> None:
     numbers = units(sample_seed(sampling, 10, "probe/transition", (task.task_id, 1, 0)))
     tokens = chat.opening(opening(task.prompt))
     found = recorded[1].transcripts[2]  # two samples under schedule 0 stand before
-    turn = (
-        found.tokens[len(tokens) :][: found.chosen[len(tokens) :].index(False)]
-        if False
-        else found.tokens[len(tokens) : len(tokens) + 6]
-    )
+    turn = found.tokens[len(tokens) : len(tokens) + 6]
     assert found.tokens[: len(tokens)] == tuple(tokens)
     assert not any(found.chosen[: len(tokens)])
     for token in turn:
@@ -178,42 +173,59 @@ def test_a_rollout_is_sampled_from_the_seed_of_its_place(base: Path) -> None:
         tokens.append(token)
 
 
-def test_its_episodes_are_those_of_an_evaluation(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The engine that evaluates, given the same seeds, makes the same calls."""
-    run = RUNS[0]
-    model = adapted(base, specification(base, run), 2)
-    desks: list[Desk] = []
+def test_a_reward_is_the_true_outcome_of_the_rollout_s_desk(
+    base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Task by task, schedule by schedule: a desk is a success here where its schedule's seed is odd."""
+    model = adapted(base, specification(base, RUNS[0]), 2)
+    monkeypatch.setattr(spoken, "Recorded", GRADED)
+    monkeypatch.setattr(spoken, "close", lambda desk: SimpleNamespace(true_success=desk.schedule.seed % 2))
+    rollouts = DESIGN.transition
+    found = [task.rewards for task in record_tasks(speaker(model, base), rollouts, 5, 10)]
+    odd = [[evaluation_seed(f"diagnostic:{task}", k) % 2 for k in range(2)] for task in range(2)]
+    assert {one for task in odd for one in task} == {0, 1}
+    assert found == [tuple(float(one) for one in task for _ in range(2)) for task in odd]
 
-    class Kept(Desk):
-        def __init__(self, *given: Any, **options: Any) -> None:
-            super().__init__(*given, **options)
-            desks.append(self)
 
-    monkeypatch.setattr(spoken, "Desk", Kept)
-    rollouts, sampling = DESIGN.transition, 5
-    list(record_tasks(speaker(model, base), rollouts, sampling, 10))
-    places = [
-        (load_task(f"diagnostic:{task}"), schedule, sample)
-        for task in range(rollouts.tasks)
-        for schedule in range(rollouts.schedules)
-        for sample in range(rollouts.per_schedule)
-    ]
-    from toolkit.policies.language_model.conversation import Play
+class Scripted:
+    """A model that says the same in every conversation: its turns' tokens, one after the other."""
 
-    plays = [
-        Play(
-            task,
-            REGIMES["faults_p025"],
-            evaluation_seed(task.task_id, schedule),
-            sample_seed(sampling, 10, rollouts.name, (task.task_id, schedule, sample)),
-        )
-        for task, schedule, sample in places
-    ]
-    episodes = LocalEngine(model, load_chat(str(base)), max_tokens=24).play(plays, max_turns=24)
-    assert [desk.calls for desk in desks] == [episode.calls for episode in episodes]
-    assert [(desk.task, desk.schedule.seed) for desk in desks] == [
-        (play.task, play.schedule_seed) for play in plays
-    ]
+    def __init__(self, turns: list[list[int]], starts: int, known: int) -> None:
+        self.turns, self.starts, self.known = turns, starts, known
+        self.turn, self.at = -1, 0
+        self.config = SimpleNamespace(get_text_config=lambda: SimpleNamespace(max_position_embeddings=10_000))
+
+    def get_input_embeddings(self) -> Any:
+        return SimpleNamespace(weight=torch.zeros(1))
+
+    def __call__(self, input_ids: Any, **_: Any) -> Any:
+        if int(input_ids[0, -1]) == self.starts:
+            self.turn, self.at = self.turn + 1, 0
+        turn = self.turns[self.turn]
+        logits = torch.full((len(input_ids), 1, self.known), -1e4)
+        logits[:, :, turn[min(self.at, len(turn) - 1)]] = 0
+        self.at += 1
+        return SimpleNamespace(logits=logits, past_key_values=None)
+
+
+def test_what_the_desk_answered_is_not_chosen(base: Path) -> None:
+    chat = load_chat(str(base))
+    encode, last = chat.tokenizer.encode, chat.tokenizer.eos_token_id
+    calls = encode("<call>no_such_tool<arg>item<is> chair")
+    model = Scripted(
+        [[*calls, last], [*encode("done"), last]],
+        chat.tokenizer.convert_tokens_to_ids("<assistant>"),
+        len(chat.tokenizer),
+    )
+    clean = DESIGN.outcome._replace(tasks=1)
+    (task,) = record_tasks(Speaker(model, chat, 1.0, 400, 24), clean, 5, 0)
+    for one in task.transcripts:
+        start = len(chat.opening(opening(load_task("validation:0").prompt)))
+        said = [token for token, chosen in zip(one.tokens, one.chosen, strict=True) if chosen]
+        assert said == [*calls, last, *encode("done"), last]
+        between = one.tokens[start + len(calls) + 1 : -len(encode("done")) - 1]
+        assert "unknown_tool" in chat.tokenizer.decode(between)
+        assert len(between) == one.chosen[start:].count(False)
 
 
 def test_a_stop_leaves_what_was_finished(
@@ -252,8 +264,6 @@ def test_a_checkpoint_names_the_adapter_that_was_scored(rows: dict[str, list[Row
 def test_what_was_probed_of_another_adapter_recipe_or_model_is_not_kept(
     change: str, jobs: tuple[ModelProbeJob, ...], folder: Path, base: Path
 ) -> None:
-    from toolkit.study.probed import read_probed
-
     job = jobs[1]
     assert read_probed(folder, job) is not None
     if change == "adapter":
@@ -338,14 +348,7 @@ def test_runs_of_another_seed_begin_from_another_adapter(base: Path, rows: dict[
 
 def test_processes_change_no_byte(jobs: tuple[ModelProbeJob, ...], folder: Path, tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(spoken, "Recorded", _own_recorded())
+        patch.setattr(spoken, "Recorded", GRADED)  # as other processes grade
         probe_all(tmp_path / "one", jobs[:2])
     probe_all(tmp_path / "two", jobs[:2], where=Where(places=2))
     assert snapshot(tmp_path / "two") == snapshot(tmp_path / "one")
-
-
-def _own_recorded() -> Any:
-    """Return what grades as the work is graded: other processes know nothing of this test's grading."""
-    from toolkit.probe import recorded
-
-    return recorded.Recorded
