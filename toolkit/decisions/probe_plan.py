@@ -99,7 +99,7 @@ def read_probe(content: object, plan: Plan, where: str = "probe") -> ProbePlan:
         level=_inside(section, "level"),
         resamples=_whole(section, "resamples", 1),
         rng_seed=_whole(section, "rng_seed", 0),
-        steps=_steps(section),
+        steps=_steps(section, tiers, plan),
     )
     section.done()
     return probe
@@ -131,7 +131,7 @@ def _transition(content: object, where: str, group_size: int) -> ProbeSet:
     return played
 
 
-def _steps(section: Section) -> tuple[int, ...]:
+def _steps(section: Section, tiers: tuple[int, ...], plan: Plan) -> tuple[int, ...]:
     if not section.has("steps"):
         return ()
     steps = section.wholes("steps")
@@ -140,6 +140,15 @@ def _steps(section: Section) -> tuple[int, ...]:
             "'steps' names a step twice, one before 1, or none",
             expected="steps of checkpoints; the untrained policy is probed in any case",
             found=", ".join(map(str, steps)) or "nothing",
+            where=section.where,
+        )
+    trained = [cell.fixed["steps"] for cell in plan.cells if cell.tier in tiers and "steps" in cell.fixed]
+    last = min((steps_of for steps_of in trained if not isinstance(steps_of, str)), default=None)
+    if last is not None and max(steps) > last:
+        raise RuleError(
+            "'steps' names a step after the end of a run that is probed",
+            expected=f"at most {last}",
+            found=max(steps),
             where=section.where,
         )
     return steps

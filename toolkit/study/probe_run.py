@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from toolkit.study.runner import Tick
     from toolkit.study.workplace import Workplace
 
+ADAPTERS = "adapters"
+
 
 @dataclass(frozen=True)
 class MeasuredProbe:
@@ -90,7 +92,10 @@ class MeasuredProbe:
                     expected=f"rows with SHA-256 {registered}",
                     found=f"rows with SHA-256 {found}",
                     where=study.folder,
-                    remedy="compare `spec_sha256` and `adapter_sha256` in probe_checkpoints",
+                    remedy="compare `spec_sha256` and `adapter_sha256` in probe_checkpoints; where these agree, "
+                    "what a language model says and scores has the last digits of its machine and libraries"
+                    if study.has(ADAPTERS)
+                    else "compare `spec_sha256` and `adapter_sha256` in probe_checkpoints",
                 )
         return TABLES_OF_PROBE
 

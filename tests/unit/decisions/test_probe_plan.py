@@ -85,6 +85,13 @@ def test_so_has_the_small_example_in_the_documentation() -> None:
     assert (found.outcome.rollouts, found.transition.tasks, found.steps) == (8, 8, (50,))
 
 
+def test_a_step_after_the_end_of_a_run_is_refused() -> None:
+    short = MODELS.replace('recipe_sha256 = "00"', 'recipe_sha256 = "00", steps = 19')
+    with pytest.raises(RuleError, match="after the end of a run") as caught:
+        load_rulebook(short + SMALL)
+    assert (caught.value.expected, caught.value.found) == ("at most 19", 20)
+
+
 def test_a_language_model_has_no_coordinates_of_actions() -> None:
     with pytest.raises(RuleError, match="no coordinates of actions") as caught:
         load_rulebook(MODELS + PROBE)
