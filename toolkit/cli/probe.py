@@ -67,8 +67,10 @@ def run_probe(
     """Probe every registered checkpoint of STUDY, and write the evidence and its figures to its registers.
 
     The checkpoints come from the study's registers. What was stopped goes on with the same command. Decisions
-    are made anew, for some rest on the probe. A language model is sampled and scored by transformers, with the
-    adapters of its registers, on the model that its runs start from; that has to be the registered one.
+    are made anew, for some rest on the probe.
+
+    A language model is sampled and scored by transformers, with the adapters of its registers, on the model
+    that its runs start from; that has to be the registered one.
 
     \b
     Examples:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 _SMALLEST_GROUP = 2  # one rollout has nothing to be compared with
 _FEWEST_TASKS = 2  # tasks are resampled
-_RECIPE = "recipe_sha256"  # what a line of the matrix fixes whose runs are a language model's
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,7 @@ def read_probe(content: object, plan: Plan, where: str = "probe") -> ProbePlan:
     _check_listed("tiers", tiers, sorted({cell.tier for cell in plan.cells}), where)
     scored = section.texts("scored")
     _check_listed("scored", scored, SCORED, where)
-    _check_models(tiers, scored, plan, where)
+    _check_models(scored, plan, where)
     group_size = _size(section, "group_size")
     probe = ProbePlan(
         tiers=tiers,
@@ -164,10 +163,9 @@ def _size(section: Section, key: str) -> int:
     return size
 
 
-def _check_models(tiers: tuple[int, ...], scored: tuple[str, ...], plan: Plan, where: str) -> None:
+def _check_models(scored: tuple[str, ...], plan: Plan, where: str) -> None:
     """Check that of language models all coordinates are scored: no others are the actions' alone."""
-    models = any(cell.tier in tiers and _RECIPE in cell.fixed for cell in plan.cells)
-    if models and scored != SCORED[:1]:
+    if plan.recipe and scored != SCORED[:1]:
         raise RuleError(
             "a language model has no coordinates of actions alone",
             expected=f"scored = {SCORED[0]}",

@@ -92,8 +92,8 @@ class MeasuredProbe:
                     expected=f"rows with SHA-256 {registered}",
                     found=f"rows with SHA-256 {found}",
                     where=study.folder,
-                    remedy="compare `spec_sha256` and `adapter_sha256` in probe_checkpoints; where these agree, "
-                    "what a language model says and scores has the last digits of its machine and libraries"
+                    remedy="compare `spec_sha256` and `adapter_sha256` in probe_checkpoints; the last digits "
+                    "of what a language model says and scores are those of its machine and libraries"
                     if study.has(ADAPTERS)
                     else "compare `spec_sha256` and `adapter_sha256` in probe_checkpoints",
                 )

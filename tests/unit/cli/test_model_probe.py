@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import shutil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -56,7 +57,7 @@ loss_type = "dapo"
 tier = 1
 condition = "C2"
 noise = "tool faults at p = 0.25"
-fixed = {{ fault_rate = "0.25", flip_rate = "0", recipe_sha256 = "{recipe}", model_commit = "{commit}" }}
+fixed = {{ fault_rate = "0.25", flip_rate = "0", model_commit = "{commit}" }}
 regime = "faults_p025"
 arms = ["paired", "independent"]
 seeds = [0]
@@ -96,6 +97,13 @@ test = "mean(condition) < 1"
 """
 
 
+def table(name: str, document: dict[str, Any]) -> str:
+    """Return a document of texts, numbers and tables as TOML."""
+    plain = [f"{key} = {json.dumps(value)}" for key, value in document.items() if not isinstance(value, dict)]
+    inner = [table(f"{name}.{key}", value) for key, value in document.items() if isinstance(value, dict)]
+    return "\n".join([f"[{name}]", *plain, "", *inner])
+
+
 def lay_run(workplace: Workplace, run: Specification, rows: list[dict]) -> None:
     """Write what training a run leaves: made-up groups and episodes, and adapters."""
     folder = workplace.run(run)
@@ -122,15 +130,14 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     shutil.copytree(CHECKOUT / "prereg" / "paired-rollouts", prereg)
     for name in ("amendments", "deviations"):
         shutil.rmtree(prereg / name)
-    rules = RULES.format(recipe=settings.sha256(), commit=model_commit(str(base), None))
-    (prereg / "rules.toml").write_text(rules)
+    rules = RULES.format(commit=model_commit(str(base), None))
+    (prereg / "rules.toml").write_text(rules + table("recipe", settings.document()))
     rehash(prereg, ["record.toml", "trust.toml"])
     (prereg / "evidence").mkdir()
     for token in ("freetsa.tsr", "digicert.tsr"):
         (prereg / "evidence" / token).write_bytes(token.encode())
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(HOME_VARIABLE, str(home))
-        patch.setattr("toolkit.study.matrix.find_recipe", lambda _: settings)
         patch.setattr("toolkit.cli.study.POOLS", POOLS)
         patch.setattr("toolkit.cli.load.STUDY_POOLS", POOLS)
         pools = {name: summarize(name).sha256 for name in POOLS}
