@@ -69,6 +69,9 @@ def run_probe(
     The checkpoints come from the study's registers. What was stopped goes on with the same command. Decisions
     are made anew, for some rest on the probe.
 
+    A language model is sampled and scored by transformers, with the adapters of its registers, on the model
+    that its runs start from; that has to be the registered one.
+
     \b
     Examples:
       toolkit probe run embedded

@@ -30,6 +30,7 @@ class ProbeSet:
         tasks: how many tasks.
         schedules: schedules a task; the stratified design takes one rollout under each of some of them.
         groups: groups resampled for each task and design; 0 where nothing is resampled.
+        rollouts: rollouts under each schedule; None for as many as a group has.
     """
 
     pool: str
@@ -37,6 +38,7 @@ class ProbeSet:
     tasks: int
     schedules: int = 1
     groups: int = 0
+    rollouts: int | None = None
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class ProbePlan:
     """The design of the probe.
 
     Args:
-        tiers: every run of these tiers is probed at every checkpoint; the untrained policy once.
+        tiers: every run of these tiers is probed; the untrained policy once.
         scored: coordinates of the scores, `all`, `actions`: those of the actions alone.
         group_size: rollouts a group, G.
         flip_rate: of the grader, q, in (0, 1).
@@ -53,6 +55,7 @@ class ProbePlan:
         level: confidence level of the intervals, in (0, 1).
         resamples: bootstrap resamples of tasks.
         rng_seed: seed of the bootstrap; what the probe plays and regroups derives from its anchor.
+        steps: the checkpoints at which runs are probed; none where they are at all.
     """
 
     tiers: tuple[int, ...]
@@ -64,6 +67,7 @@ class ProbePlan:
     level: Fraction
     resamples: int
     rng_seed: int
+    steps: tuple[int, ...] = ()
 
 
 def read_probe(content: object, plan: Plan, where: str = "probe") -> ProbePlan:
@@ -82,11 +86,8 @@ def read_probe(content: object, plan: Plan, where: str = "probe") -> ProbePlan:
     _check_listed("tiers", tiers, sorted({cell.tier for cell in plan.cells}), where)
     scored = section.texts("scored")
     _check_listed("scored", scored, SCORED, where)
-    group_size = _whole(section, "group_size", _SMALLEST_GROUP)
-    if group_size > LARGEST_GROUP:
-        raise RuleError(
-            "'group_size' is too large", expected=f"at most {LARGEST_GROUP}", found=group_size, where=where
-        )
+    _check_models(scored, plan, where)
+    group_size = _size(section, "group_size")
     probe = ProbePlan(
         tiers=tiers,
         scored=scored,
@@ -97,6 +98,7 @@ def read_probe(content: object, plan: Plan, where: str = "probe") -> ProbePlan:
         level=_inside(section, "level"),
         resamples=_whole(section, "resamples", 1),
         rng_seed=_whole(section, "rng_seed", 0),
+        steps=_steps(section, tiers, plan),
     )
     section.done()
     return probe
@@ -108,6 +110,7 @@ def _outcome(content: object, where: str) -> ProbeSet:
         section.choice("pool", POOLS),
         section.choice("regime", REGIMES),
         _whole(section, "tasks", _FEWEST_TASKS),
+        rollouts=_size(section, "rollouts") if section.has("rollouts") else None,
     )
     section.done()
     return played
@@ -125,6 +128,50 @@ def _transition(content: object, where: str, group_size: int) -> ProbeSet:
     )
     section.done()
     return played
+
+
+def _steps(section: Section, tiers: tuple[int, ...], plan: Plan) -> tuple[int, ...]:
+    if not section.has("steps"):
+        return ()
+    steps = section.wholes("steps")
+    if not steps or min(steps) < 1 or len(set(steps)) < len(steps):
+        raise RuleError(
+            "'steps' names a step twice, one before 1, or none",
+            expected="steps of checkpoints; the untrained policy is probed in any case",
+            found=", ".join(map(str, steps)) or "nothing",
+            where=section.where,
+        )
+    trained = [cell.fixed["steps"] for cell in plan.cells if cell.tier in tiers and "steps" in cell.fixed]
+    last = min((steps_of for steps_of in trained if not isinstance(steps_of, str)), default=None)
+    if last is not None and max(steps) > last:
+        raise RuleError(
+            "'steps' names a step after the end of a run that is probed",
+            expected=f"at most {last}",
+            found=max(steps),
+            where=section.where,
+        )
+    return steps
+
+
+def _size(section: Section, key: str) -> int:
+    """Read how many rollouts a group has."""
+    size = _whole(section, key, _SMALLEST_GROUP)
+    if size > LARGEST_GROUP:
+        raise RuleError(
+            f"{key!r} is too large", expected=f"at most {LARGEST_GROUP}", found=size, where=section.where
+        )
+    return size
+
+
+def _check_models(scored: tuple[str, ...], plan: Plan, where: str) -> None:
+    """Check that of language models all coordinates are scored: no others are the actions' alone."""
+    if plan.recipe and scored != SCORED[:1]:
+        raise RuleError(
+            "a language model has no coordinates of actions alone",
+            expected=f"scored = {SCORED[0]}",
+            found=", ".join(scored),
+            where=where,
+        )
 
 
 def _whole(section: Section, key: str, low: int) -> int:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 PLAYED_WITH = "checkpoints"
 """The table without which nothing can be played again."""
 
+ADAPTERS = "adapters"
 PROBED = "probe_gram"
 PLAYABLE = ("episodes", "groups", "luck_share", "checkpoints", PROBED)
 
@@ -112,6 +113,16 @@ def check_playable(study: Study) -> None:
     Raises:
         IncompleteError: it does not.
     """
+    if study.has(ADAPTERS) and not study.has(PLAYED_WITH):
+        raise IncompleteError(
+            f"the rows of {study.name!r} are a language model's, and are not played again one by one",
+            expected="checkpoints of a policy that comes out the same to the last bit on every machine",
+            found="adapters: what a model says and scores has the last digits of its machine and libraries",
+            where=study.folder,
+            remedy="with the model that the runs start from: `toolkit probe run STUDY --check` samples and "
+            "scores the whole probe again; without it: `toolkit probe report --study STUDY --check` computes "
+            "every figure from the evidence",
+        )
     if not study.has(PLAYED_WITH):
         raise IncompleteError(
             f"study {study.name!r} holds no rows that can be played again",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from toolkit.probe.design import Design
     from toolkit.registers.arrow import Row
     from toolkit.study.run import Segment
+    from toolkit.training.language_model.specification import LanguageModelSpecification
     from toolkit.training.specification import Specification
 
 Play: TypeAlias = "Callable[[Specification, int, Row | None], Segment]"
@@ -101,7 +102,35 @@ class ProbeJob:
         return f"{self.subject}, its probe"
 
 
-Job = PlayJob | ConcludeJob | ProbeJob
+@dataclass(frozen=True)
+class ModelProbeJob:
+    """Probe the checkpoints of a language model's trajectory; its base model is found where this is done.
+
+    Args:
+        design: the probe.
+        trajectory: the run, or `base`.
+        run: the run whose checkpoints they are.
+        checkpoints: their rows of `adapters`, by step.
+        pools: pool → SHA-256 of the tasks that are played.
+    """
+
+    design: Design
+    trajectory: str
+    run: LanguageModelSpecification
+    checkpoints: tuple[Row, ...] = field(repr=False)
+    pools: tuple[tuple[str, str], ...]
+
+    @property
+    def subject(self) -> str:
+        """What the job is about."""
+        return self.trajectory
+
+    def __str__(self) -> str:
+        return f"{self.subject}, its probe"
+
+
+AnyProbeJob: TypeAlias = ProbeJob | ModelProbeJob
+Job: TypeAlias = PlayJob | ConcludeJob | AnyProbeJob
 
 
 @dataclass(frozen=True)
@@ -144,6 +173,10 @@ def _contents(job: Job, play: Play) -> Mapping[str, bytes]:
         from toolkit.study.probed import probe_trajectory
 
         return probe_trajectory(job)
+    if isinstance(job, ModelProbeJob):
+        from toolkit.study.probed_model import probe_model_trajectory
+
+        return probe_model_trajectory(job)
     segment = play(job.specification, job.end, job.checkpoint)
     return {
         segment_name(job.number): encode(link(job.specification, job.number, job.end, job.before), segment)

@@ -36,6 +36,7 @@ from toolkit.evaluation.language_model import (
 from toolkit.evaluation.sets import sets_at
 from toolkit.files import file_sha256, read_bytes
 from toolkit.seeds import sampling_seed
+from toolkit.study.adapters import ADAPTER
 from toolkit.study.conclusion import conclude, files_of
 from toolkit.study.jobs import peak_memory_mb
 from toolkit.study.run import ends, make_tasks
@@ -58,7 +59,6 @@ if TYPE_CHECKING:
 
     Say = Callable[[str], None]
 
-ADAPTER = "adapter_model.safetensors"
 CARRIED = 4_000_000
 """Largest adapter, in bytes, that a row of `adapters` holds."""
 UNTRAINED = "checkpoint-0"

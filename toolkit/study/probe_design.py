@@ -11,9 +11,11 @@ from toolkit.errors import IncompleteError
 from toolkit.prereg.anchor import amendment_anchor, anchor
 from toolkit.probe.design import OUTCOME, TRANSITION, Design, RolloutSet
 from toolkit.registers.schema import TABLES
+from toolkit.study.run import ends
+from toolkit.training.language_model.specification import LanguageModelSpecification
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from toolkit.prereg.registration import Registration
     from toolkit.registers.study import Study
@@ -31,10 +33,12 @@ class RegisteredProbe:
     Args:
         design: what it measures.
         runs: the runs whose checkpoints it scores.
+        steps: the checkpoints that it scores besides the untrained policy; all where there are none.
     """
 
     design: Design
     runs: tuple[Specification, ...]
+    steps: tuple[int, ...] = ()
 
 
 def registers_probe(registration: Registration) -> bool:
@@ -55,7 +59,7 @@ def registered_probe(
         specifications: its runs; those of the probe's tiers share the size of a training step.
 
     Raises:
-        IncompleteError: a token is missing, or no run can be probed.
+        IncompleteError: a token is missing, no run can be probed, or a run has no such checkpoint.
     """
     plan = load_rulebook(registration.rules, _amendments(registration)).probe
     if plan is None:
@@ -69,6 +73,7 @@ def registered_probe(
             found=", ".join(map(str, sorted(per_step))) or "no run",
             where=registration.folder,
         )
+    _check_probed(runs, plan.steps, registration)
     amendment = next(
         (change.id for change in registration.amendments if SECTION in tomllib.loads(change.rules)), None
     )
@@ -77,7 +82,7 @@ def registered_probe(
     design = Design(
         root=f"{registration.name} {anchored}",
         scored=plan.scored,
-        outcome=RolloutSet(OUTCOME, outcome.pool, outcome.regime, outcome.tasks, 1, size),
+        outcome=RolloutSet(OUTCOME, outcome.pool, outcome.regime, outcome.tasks, 1, outcome.rollouts or size),
         transition=RolloutSet(
             TRANSITION, transition.pool, transition.regime, transition.tasks, transition.schedules, size
         ),
@@ -88,7 +93,7 @@ def registered_probe(
         resamples=plan.resamples,
         rng_seed=plan.rng_seed,
     )
-    return RegisteredProbe(design, runs)
+    return RegisteredProbe(design, runs, plan.steps)
 
 
 def own_data_amendments(registration: Registration) -> frozenset[str]:
@@ -128,6 +133,31 @@ def is_measured_by(probe: RegisteredProbe, study: Study) -> bool:
     probed = {tuple(row[name] for name in place) for row in designs}
     summarized = {tuple(row[name] for name in place) for row in study.columns(SECTION, place).to_pylist()}
     return {row["spec_sha256"] for row in designs} == {probe.design.sha256()} and summarized <= probed
+
+
+def _check_probed(runs: Sequence[Specification], steps: Sequence[int], registration: Registration) -> None:
+    """Check that runs have the steps that are probed, and that one untrained policy stands for all."""
+    for run in runs:
+        lacking = sorted(set(steps) - {step for step in ends(run) if step})
+        if lacking:
+            raise IncompleteError(
+                f"the probe is registered at steps at which {run.run_id} has no checkpoint",
+                expected=", ".join(str(step) for step in ends(run) if step),
+                found=", ".join(map(str, lacking)),
+                where=registration.folder,
+            )
+    policies = {
+        (run.settings.sha256(), run.model_commit) if isinstance(run, LanguageModelSpecification) else None
+        for run in runs
+    }
+    if len(policies) > 1:
+        raise IncompleteError(
+            "the runs to be probed do not start from one untrained policy",
+            expected="one recipe and one model",
+            found=f"{len(policies)} of them",
+            where=registration.folder,
+            remedy="register the probe for tiers that share them",
+        )
 
 
 def _amendments(registration: Registration) -> list[str]:

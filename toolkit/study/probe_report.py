@@ -18,16 +18,20 @@ from toolkit.probe.identities import check_identities
 from toolkit.probe.regroups import index_rows, read_groups
 from toolkit.probe.rows import Place, read_evidence
 from toolkit.registers.schema import TABLES
+from toolkit.study.jobs import ModelProbeJob
 from toolkit.study.probe_published import published_figures
 from toolkit.study.probed import CHECKPOINTS, scored_policy
-from toolkit.study.probing import BASE, probe_jobs
+from toolkit.study.probed_model import scored_model
+from toolkit.study.probing import BASE, check_coordinates, probe_jobs
 from toolkit.study.rows import rows_of_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from toolkit.probe.checkpoint import ScoredPolicy
     from toolkit.registers.arrow import Row
     from toolkit.registers.study import Study
+    from toolkit.study.jobs import AnyProbeJob
     from toolkit.study.probe_design import RegisteredProbe
 
 SUMMARY = "probe"
@@ -112,10 +116,10 @@ def recompute(
     """
     check_evidence(study)
     design = probe.design
-    checkpoints = {run.run_id: rows_of_run(study, "checkpoints", run.run_id) for run in probe.runs}
+    checkpoints = {run.run_id: rows_of_run(study, run.checkpoint_table, run.run_id) for run in probe.runs}
     jobs = {
         (job.trajectory, row["step"]): (job, row)
-        for job in probe_jobs(design, probe.runs, checkpoints)
+        for job in probe_jobs(design, probe.runs, checkpoints, probe.steps)
         for row in job.checkpoints
     }
     evidence = _by_place(study.rows(EVIDENCE))
@@ -130,6 +134,7 @@ def recompute(
                 where=study.folder,
                 remedy="measure again: toolkit probe run",
             )
+    check_coordinates([row for rows in stored[CHECKPOINTS].values() for row in rows], study.folder)
     indices = study.rows("probe_indices")
     compared, worst = _compare("probe_indices", index_rows(design), indices, "the index lists"), 0.0
     groups = read_groups(indices, design.transition)
@@ -140,7 +145,7 @@ def recompute(
         read = {
             one.noise: read_evidence([r for r in mine if r["noise"] == one.noise], one) for one in design.sets
         }
-        policy = scored_policy(*jobs[place.trajectory, place.step], place.scored)
+        policy = _policy(*jobs[place.trajectory, place.step], row)
         described = [checkpoint_row(place, read, design, policy)]  # 2
         derived, tied = derive(place, read, design, groups)  # 3
         worst = max(worst, check_identities(tied, str(place)))
@@ -162,6 +167,12 @@ def check_evidence(study: Study) -> None:
             where=study.folder,
             remedy="ask a study that ships its evidence: --study embedded",
         )
+
+
+def _policy(job: AnyProbeJob, checkpoint: Row, stored: Row) -> ScoredPolicy:
+    if isinstance(job, ModelProbeJob):
+        return scored_model(checkpoint, job.run.run_id, stored)
+    return scored_policy(job, checkpoint, stored["scored"])
 
 
 def _order(row: Row) -> tuple[bool, bool, str, int]:

@@ -17,6 +17,7 @@ from toolkit.registers.arrow import to_arrow, to_rows
 from toolkit.registers.row_tables import DECISIONS
 from toolkit.registers.rowhash import row_sha256
 from toolkit.registers.schema import TABLES
+from toolkit.study.adapters import with_adapter
 from toolkit.study.assemble import Assembly
 from toolkit.study.decided import seal_decided
 from toolkit.study.probing import FOLDER, TABLES_OF_PROBE, Probed, probe_all, probe_jobs, with_probe
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from toolkit.study.runner import Tick
     from toolkit.study.workplace import Workplace
 
-CHECKPOINTS = "checkpoints"
+ADAPTERS = "adapters"
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,10 @@ class MeasuredProbe:
                     expected=f"rows with SHA-256 {registered}",
                     found=f"rows with SHA-256 {found}",
                     where=study.folder,
-                    remedy="compare `spec_sha256` and `adapter_sha256` in probe_checkpoints",
+                    remedy="compare `spec_sha256` and `adapter_sha256` in probe_checkpoints; the last digits "
+                    "of what a language model says and scores are those of its machine and libraries"
+                    if study.has(ADAPTERS)
+                    else "compare `spec_sha256` and `adapter_sha256` in probe_checkpoints",
                 )
         return TABLES_OF_PROBE
 
@@ -119,8 +123,8 @@ def measure_study(
         IncompleteError: a checkpoint is missing.
         DamagedError, VerificationError: what a trajectory's probe refuses.
     """
-    checkpoints = {run.run_id: rows_of_run(study, CHECKPOINTS, run.run_id) for run in probe.runs}
-    jobs = probe_jobs(probe.design, probe.runs, checkpoints)
+    checkpoints = {run.run_id: rows_of_run(study, run.checkpoint_table, run.run_id) for run in probe.runs}
+    jobs = probe_jobs(probe.design, probe.runs, checkpoints, probe.steps)
     if folder is not None:
         return MeasuredProbe(probe.design, probe_all(folder, jobs, where=where, watch=watch, say=say))
     with tempfile.TemporaryDirectory() as scratch:
@@ -155,8 +159,9 @@ def measure_runs(
     for specification in probe.runs:
         run = workplace.run(specification)
         run.check_complete()
-        checkpoints[specification.run_id] = to_rows(pq.read_table(run.folder / f"{CHECKPOINTS}.parquet"))
-    jobs = probe_jobs(probe.design, probe.runs, checkpoints)
+        rows = to_rows(pq.read_table(run.folder / f"{specification.checkpoint_table}.parquet"))
+        checkpoints[specification.run_id] = [with_adapter(row, run.folder) for row in rows]
+    jobs = probe_jobs(probe.design, probe.runs, checkpoints, probe.steps)
     found = probe_all(workplace.folder / FOLDER, jobs, where=where, watch=watch, say=say)
     return MeasuredProbe(probe.design, found)
 

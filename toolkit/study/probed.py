@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import toolkit
@@ -33,20 +34,78 @@ from toolkit.registers.arrow import to_arrow
 from toolkit.registers.parquet import parquet_bytes
 from toolkit.registers.schema import SCHEMA_VERSION, TABLES
 from toolkit.seeds import sampling_seed
+from toolkit.study.jobs import ModelProbeJob
 from toolkit.study.run import make_tasks
 from toolkit.tasks.task import canonical
 from toolkit.training.checkpoint import read_checkpoint
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
+    from toolkit.probe.checkpoint import Listed
     from toolkit.probe.design import Design
+    from toolkit.probe.evidence import Evidence
     from toolkit.registers.arrow import Row
-    from toolkit.study.jobs import ProbeJob
+    from toolkit.study.jobs import AnyProbeJob, ProbeJob
 
 CHECKPOINTS = "probe_checkpoints"
 TABULATED = (CHECKPOINTS, *DERIVED)
 """Tables of which a trajectory's JSON holds the rows."""
+
+
+@dataclass
+class Trajectory:
+    """What is probed of a trajectory, checkpoint by checkpoint.
+
+    Args:
+        job: what is asked for.
+    """
+
+    job: AnyProbeJob
+    groups: Listed = field(init=False)
+    _gram: list[Row] = field(default_factory=list)
+    _rows: dict[str, list[Row]] = field(default_factory=lambda: {name: [] for name in TABULATED})
+    _worst: float = 0.0
+
+    def __post_init__(self) -> None:
+        make_tasks(self.job.pools)
+        self.groups = read_groups(index_rows(self.job.design), self.job.design.transition)
+
+    @property
+    def sampling(self) -> int:
+        """Sampling seed of its rollouts."""
+        return trajectory_sampling(self.job.design, self.job.trajectory)
+
+    def add(self, at: Place, evidence: Mapping[str, Evidence], policy: ScoredPolicy) -> None:
+        """Add one checkpoint and what was scored.
+
+        Raises:
+            VerificationError: its figures are not tied.
+        """
+        design = self.job.design
+        derived, tied = derive(at, evidence, design, self.groups)
+        self._worst = max(self._worst, check_identities(tied, str(at)))
+        self._gram += evidence_rows(at, evidence, design)
+        self._rows[CHECKPOINTS].append(checkpoint_row(at, evidence, design, policy))
+        for name, listed in derived.items():
+            self._rows[name] += listed
+
+    def files(self) -> dict[str, bytes]:
+        """Return its two files."""
+        name = self.job.trajectory
+        arrow = to_arrow(TABLES[EVIDENCE], self._gram)
+        content = parquet_bytes(EVIDENCE, arrow)
+        document = {
+            **header(self.job),
+            "evidence_sha256": hashlib.sha256(content).hexdigest(),
+            "largest_residual": self._worst,
+            "rows": {EVIDENCE: arrow.num_rows},
+            "tables": self._rows,
+        }
+        text = canonical(document).encode()
+        digest = hashlib.sha256(text).hexdigest().encode()
+        return {f"{name}.parquet": content, f"{name}.json": digest + b"\n" + text}
 
 
 def probe_trajectory(job: ProbeJob) -> dict[str, bytes]:
@@ -56,43 +115,24 @@ def probe_trajectory(job: ProbeJob) -> dict[str, bytes]:
         VerificationError: a pool is not the one that the runs met, or figures are not tied.
         DamagedError: a checkpoint's parameters are not those that were written, or a score is not finite.
     """
-    make_tasks(job.pools)
-    groups = read_groups(index_rows(job.design), job.design.transition)
-    sampling = trajectory_sampling(job.design, job.trajectory)
-    gram: list[Row] = []
-    rows: dict[str, list[Row]] = {name: [] for name in TABULATED}
-    worst = 0.0
+    trajectory = Trajectory(job)
     for checkpoint in job.checkpoints:
         weights = read_checkpoint(checkpoint, checkpoint["run_id"], layout(job.surface_tokens).size)
         policy = Policy(weights.parameters, job.surface_tokens)
         place = (job.trajectory, checkpoint["step"])
-        found = measure(policy, place, sampling, job.design, groups)
+        found = measure(policy, place, trajectory.sampling, job.design, trajectory.groups)
         for scored, evidence in found.items():
-            at = Place(*place, scored)
-            derived, tied = derive(at, evidence, job.design, groups)
-            worst = max(worst, check_identities(tied, str(at)))
-            gram += evidence_rows(at, evidence, job.design)
-            policy_scored = scored_policy(job, checkpoint, scored)
-            rows[CHECKPOINTS].append(checkpoint_row(at, evidence, job.design, policy_scored))
-            for name, listed in derived.items():
-                rows[name] += listed
-    arrow = to_arrow(TABLES[EVIDENCE], gram)
-    content = parquet_bytes(EVIDENCE, arrow)
-    document = {
-        **header(job),
-        "evidence_sha256": hashlib.sha256(content).hexdigest(),
-        "largest_residual": worst,
-        "rows": {EVIDENCE: arrow.num_rows},
-        "tables": rows,
-    }
-    text = canonical(document).encode()
-    digest = hashlib.sha256(text).hexdigest().encode()
-    return {f"{job.trajectory}.parquet": content, f"{job.trajectory}.json": digest + b"\n" + text}
+            trajectory.add(Place(*place, scored), evidence, scored_policy(job, checkpoint, scored))
+    return trajectory.files()
 
 
-def header(job: ProbeJob) -> dict[str, Any]:
+def header(job: AnyProbeJob) -> dict[str, Any]:
     """Return what decides the files of a trajectory."""
+    of_model = {}
+    if isinstance(job, ModelProbeJob):
+        of_model = {"model_commit": job.run.model_commit, "recipe_sha256": job.run.settings.sha256()}
     return {
+        **of_model,
         "trajectory": job.trajectory,
         "design_sha256": job.design.sha256(),
         "checkpoints": [[row["step"], row["sha256"]] for row in job.checkpoints],
@@ -102,7 +142,7 @@ def header(job: ProbeJob) -> dict[str, Any]:
     }
 
 
-def read_probed(folder: Path, job: ProbeJob) -> tuple[dict[str, Any], bytes] | None:
+def read_probed(folder: Path, job: AnyProbeJob) -> tuple[dict[str, Any], bytes] | None:
     """Return what a trajectory's files hold, figures and evidence.
 
     None where they are not there, not whole, or of another job.

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from toolkit.errors import DamagedError, IncompleteError
 from toolkit.files import hold, write_durably
 from toolkit.probe.checkpoint import EVIDENCE
+from toolkit.probe.language_model import check_same_coordinates
 from toolkit.probe.regroups import index_rows
 from toolkit.registers.arrow import to_arrow
 from toolkit.registers.parquet import parquet_bytes
@@ -21,18 +22,20 @@ from toolkit.registers.schema import TABLES
 from toolkit.registers.writer import parquet_name
 from toolkit.study import run as runs
 from toolkit.study.executors.where import HERE, each_done
-from toolkit.study.jobs import ProbeJob, perform
-from toolkit.study.probed import TABULATED, read_probed
+from toolkit.study.jobs import ModelProbeJob, ProbeJob, perform
+from toolkit.study.probed import CHECKPOINTS, TABULATED, read_probed
 from toolkit.study.runner import Tick
+from toolkit.training.language_model.specification import LanguageModelSpecification
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from toolkit.probe.design import Design
     from toolkit.registers.arrow import Row
     from toolkit.study.assemble import Assembly
     from toolkit.study.executors.where import Where
+    from toolkit.study.jobs import AnyProbeJob
     from toolkit.training.specification import Specification
 
 BASE = "base"
@@ -62,21 +65,29 @@ class Probed:
 
 
 def probe_jobs(
-    design: Design, specifications: Sequence[Specification], checkpoints: Mapping[str, Sequence[Row]]
-) -> tuple[ProbeJob, ...]:
+    design: Design,
+    specifications: Sequence[Specification],
+    checkpoints: Mapping[str, Sequence[Row]],
+    steps: Collection[int] = (),
+) -> tuple[AnyProbeJob, ...]:
     """Return a job a trajectory: the untrained policy, then run by run.
+
+    Language models of one seed start from one adapter, and those of another seed from another. An untrained
+    adapter changes nothing of what its model says, but decides the coordinates in which it is scored: the
+    untrained policy is probed with the adapter of the first run.
 
     Args:
         design: the probe.
         specifications: the runs to probe.
-        checkpoints: run → its rows of `checkpoints`.
+        checkpoints: run → its rows of `checkpoints`, or of `adapters`.
+        steps: checkpoints that are probed besides the untrained policy; all where it is left out.
 
     Raises:
         IncompleteError: a run lacks a registered checkpoint.
         DamagedError: two runs began from different policies, which the probe takes for one.
     """
-    jobs: list[ProbeJob] = []
-    base: Row | None = None
+    jobs: list[AnyProbeJob] = []
+    started: dict[int | None, Row] = {}
     for run in sorted(specifications, key=lambda run: run.run_id):
         rows = sorted(checkpoints.get(run.run_id, ()), key=lambda row: int(row["step"]))
         expected = list(runs.ends(run))
@@ -87,24 +98,39 @@ def probe_jobs(
                 found=", ".join(str(row["step"]) for row in rows) or "none",
                 remedy=f"play it: toolkit study run {run.study}",
             )
-        base = base or rows[0]
+        is_model = isinstance(run, LanguageModelSpecification)
+        base = started.setdefault(run.seed if is_model else None, rows[0])
         if rows[0]["sha256"] != base["sha256"]:
             raise DamagedError(
                 f"{run.run_id} began from another policy than the runs before it",
                 expected=base["sha256"],
                 found=rows[0]["sha256"],
-                remedy="probe runs of one study, which share the untrained policy",
+                remedy="probe runs of one study: they share the untrained policy, language models those of a "
+                "seed",
             )
         pools = tuple(sorted((name, run.pools[name]) for name in {one.pool for one in design.sets}))
         if not jobs:
-            jobs.append(ProbeJob(design, BASE, run.surface_tokens, (base,), pools))
-        jobs.append(ProbeJob(design, run.run_id, run.surface_tokens, tuple(rows[1:]), pools))
+            jobs.append(_job(design, BASE, run, (base,), pools))
+        probed = tuple(row for row in rows[1:] if not steps or row["step"] in steps)
+        jobs.append(_job(design, run.run_id, run, probed, pools))
     return tuple(jobs)
+
+
+def _job(
+    design: Design,
+    trajectory: str,
+    run: Specification,
+    rows: tuple[Row, ...],
+    pools: tuple[tuple[str, str], ...],
+) -> AnyProbeJob:
+    if isinstance(run, LanguageModelSpecification):
+        return ModelProbeJob(design, trajectory, run, rows, pools)
+    return ProbeJob(design, trajectory, run.surface_tokens, rows, pools)
 
 
 def probe_all(
     folder: Path,
-    jobs: Sequence[ProbeJob],
+    jobs: Sequence[AnyProbeJob],
     *,
     where: Where = HERE,
     watch: Callable[[Tick], None] = lambda _: None,
@@ -140,6 +166,7 @@ def probe_all(
         for name, probed in _probe(folder, left, where, say):
             found[name] = probed
             watch(Tick(len(found), len(jobs), name))
+        check_coordinates([row for one, _ in found.values() for row in one["tables"][CHECKPOINTS]], folder)
         return Probed(
             {name: found[name][1] for name in sorted(found)},
             {
@@ -150,6 +177,23 @@ def probe_all(
             max(one["largest_residual"] for one, _ in found.values()),
             kept,
         )
+
+
+def check_coordinates(checkpoints: Sequence[Row], where: Path) -> None:
+    """Check that all checkpoints were scored in the same coordinates.
+
+    Args:
+        checkpoints: rows of `probe_checkpoints`.
+        where: where they are.
+
+    Raises:
+        DamagedError: two of them were not.
+    """
+    names: dict[str, str] = {}
+    for row in checkpoints:
+        known = names.setdefault(row["scored"], row["coordinate_names_sha256"])
+        place = f"{row['trajectory']}@{row['step']}, {row['scored']}, in {where}"
+        check_same_coordinates(known, row["coordinate_names_sha256"], place)
 
 
 def with_probe(assembly: Assembly, probed: Probed, design: Design) -> Assembly:
@@ -171,7 +215,7 @@ def with_probe(assembly: Assembly, probed: Probed, design: Design) -> Assembly:
 
 
 def _probe(
-    folder: Path, jobs: Sequence[ProbeJob], where: Where, say: Callable[[str], None]
+    folder: Path, jobs: Sequence[AnyProbeJob], where: Where, say: Callable[[str], None]
 ) -> Iterator[tuple[str, tuple[dict[str, Any], bytes]]]:
     """Probe trajectories, the longest first, and yield each as it is written down."""
     ordered = sorted(jobs, key=lambda job: len(job.checkpoints), reverse=True)

@@ -57,6 +57,47 @@ def test_the_example_in_the_documentation_is_one() -> None:
     assert load_rulebook(GOOD + example).probe == PLAN
 
 
+SMALL = (
+    PROBE.replace('["all", "actions"]', '["all"]')
+    .replace("group_size = 8", "group_size = 4")
+    .replace("tasks = 64 }", "tasks = 16, rollouts = 8 }")
+    .replace("tasks = 16, schedules = 8, groups = 64", "tasks = 8, schedules = 4, groups = 16")
+    .replace("rng_seed = 13", "rng_seed = 13\nsteps = [20]")
+)
+MODELS = GOOD + '[recipe]\nname = "any"\n'
+
+
+def test_a_small_one_has_groups_of_two_sizes_and_some_steps() -> None:
+    found = load_rulebook(MODELS + SMALL).probe
+    assert found is not None
+    assert found.outcome == ProbeSet("validation", "clean", 16, rollouts=8)
+    assert found.transition == ProbeSet("diagnostic", "faults_p025", 8, schedules=4, groups=16)
+    assert (found.group_size, found.scored, found.steps) == (4, ("all",), (20,))
+
+
+def test_so_has_the_small_example_in_the_documentation() -> None:
+    text = (CHECKOUT / "toolkit" / "prereg" / "README.md").read_text(encoding="utf-8")
+    whole, small = (part.partition("```")[0] for part in text.split("```toml\n")[1:3])
+    named = {line.partition(" = ")[0] for line in small.splitlines()}
+    rest = "\n".join(line for line in whole.splitlines() if line.partition(" = ")[0] not in named)
+    found = load_rulebook(MODELS + f"{rest}\n{small}").probe
+    assert found is not None
+    assert (found.outcome.rollouts, found.transition.tasks, found.steps) == (8, 8, (50,))
+
+
+def test_a_step_after_the_end_of_a_run_is_refused() -> None:
+    short = MODELS.replace('noise = "some"', 'noise = "some"\nfixed = { steps = 19 }')
+    with pytest.raises(RuleError, match="after the end of a run") as caught:
+        load_rulebook(short + SMALL)
+    assert (caught.value.expected, caught.value.found) == ("at most 19", "20")
+
+
+def test_a_language_model_has_no_coordinates_of_actions() -> None:
+    with pytest.raises(RuleError, match="no coordinates of actions") as caught:
+        load_rulebook(MODELS + PROBE)
+    assert caught.value.where == "probe"
+
+
 def test_without_one_there_is_none() -> None:
     assert load_rulebook(GOOD, [amended("A1", "")]).probe is None
 
@@ -78,6 +119,12 @@ DEFECTS = {
     "an unknown key of a set": ("tasks = 64 }", "tasks = 64, mood = 1 }"),
     "schedules of the outcome": ("tasks = 64 }", "tasks = 64, schedules = 8 }"),
     "groups of the outcome": ("tasks = 64 }", "tasks = 64, groups = 8 }"),
+    "an outcome of one rollout": ("tasks = 64 }", "tasks = 64, rollouts = 1 }"),
+    "an outcome of more rollouts than masks": ("tasks = 64 }", "tasks = 64, rollouts = 65 }"),
+    "rollouts of the transition": ("tasks = 16,", "tasks = 16, rollouts = 8,"),
+    "no step": ("rng_seed = 13", "rng_seed = 13\nsteps = []"),
+    "the step of the untrained policy": ("rng_seed = 13", "rng_seed = 13\nsteps = [0]"),
+    "a step twice": ("rng_seed = 13", "rng_seed = 13\nsteps = [20, 20]"),
     "no tier": ("tiers = [1]", "tiers = []"),
     "a tier twice": ("tiers = [1]", "tiers = [1, 1]"),
     "a tier that the matrix does not have": ("tiers = [1]", "tiers = [1, 3]"),

@@ -151,7 +151,7 @@ def open_session(
     trainer = GroupTrainer(
         sampling=sampling,
         record=record,
-        model=_load(model, recipe, cpu=cpu),
+        model=load_base(model, recipe, cpu=cpu),
         args=GRPOConfig(**arguments, **_QUIET),
         train_dataset=Dataset.from_list(examples(specification)),
         processing_class=chat.tokenizer,
@@ -169,8 +169,14 @@ _QUIET = {
 }
 
 
-def _load(model: str, recipe: Recipe, *, cpu: bool) -> Any:
-    """Return the model's own class: vLLM takes weights of no other."""
+def load_base(model: str, recipe: Recipe, *, cpu: bool) -> Any:
+    """Return a model, without an adapter, as its own class: vLLM takes weights of no other.
+
+    Args:
+        model: its folder or name.
+        recipe: the settings.
+        cpu: whether it is for a processor, which takes single precision.
+    """
     import torch
     import transformers
 

@@ -1,0 +1,354 @@
+"""Trajectories of a language model: sampled, scored, written down, gone on with, and what is refused."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from tests.conftest import snapshot
+from tests.unit.probe.stack import require_stack
+
+require_stack()
+
+import torch  # noqa: E402
+
+from tests.unit.study.small_model import (  # noqa: E402
+    DESIGN,
+    RUNS,
+    adapted,
+    adapter_row,
+    adapter_rows,
+    save_base,
+    specification,
+)
+from toolkit.errors import DamagedError, IncompleteError, UsageError  # noqa: E402
+from toolkit.policies.language_model.conversation import opening  # noqa: E402
+from toolkit.policies.language_model.loading import load_chat  # noqa: E402
+from toolkit.probe import spoken  # noqa: E402
+from toolkit.probe.lora import Scorer  # noqa: E402
+from toolkit.probe.spoken import Speaker, record_tasks  # noqa: E402
+from toolkit.registers.arrow import to_arrow  # noqa: E402
+from toolkit.registers.schema import TABLES  # noqa: E402
+from toolkit.registers.validation import check_table  # noqa: E402
+from toolkit.seeds import evaluation_seed, sample_seed, sampling_seed, units  # noqa: E402
+from toolkit.study.assemble import Assembly  # noqa: E402
+from toolkit.study.executors.where import Where  # noqa: E402
+from toolkit.study.probed import read_probed  # noqa: E402
+from toolkit.study.probing import TABLES_OF_PROBE, probe_all, probe_jobs, with_probe  # noqa: E402
+from toolkit.tasks.pools import load_task  # noqa: E402
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from toolkit.probe.recorded import Recorded
+    from toolkit.registers.arrow import Row
+    from toolkit.study.jobs import ModelProbeJob
+    from toolkit.study.probing import Probed
+
+SINGLE = 1e-5
+GRADED = spoken.Recorded
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    torch.set_num_threads(1)
+    return save_base(tmp_path_factory.mktemp("base"))
+
+
+@pytest.fixture(scope="module")
+def rows(base: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Row]]:
+    folder = tmp_path_factory.mktemp("adapters")
+    return {run: adapter_rows(base, specification(base, run), folder) for run in RUNS}
+
+
+@pytest.fixture(scope="module")
+def jobs(base: Path, rows: dict[str, list[Row]]) -> tuple[ModelProbeJob, ...]:
+    return probe_jobs(DESIGN, [specification(base, run) for run in RUNS], rows)  # type: ignore[return-value]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def graded() -> Iterator[None]:
+    """Grade a rollout by its tokens: an untrained model succeeds at nothing, and nothing would vary."""
+
+    def recorded(transcripts: Any, rewards: Any, weights: Any) -> Recorded:
+        assert set(rewards) == {0.0}
+        return GRADED(transcripts, tuple(float(sum(one.tokens) % 2) for one in transcripts), weights)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(spoken, "Recorded", recorded)
+        yield
+
+
+@pytest.fixture(scope="module")
+def folder(jobs: tuple[ModelProbeJob, ...], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder in which all were probed in one go."""
+    place = tmp_path_factory.mktemp("probe")
+    probe_all(place, jobs)
+    return place
+
+
+@pytest.fixture(scope="module")
+def probed(jobs: tuple[ModelProbeJob, ...], folder: Path) -> Probed:
+    return probe_all(folder, jobs)
+
+
+def speaker(model: Any, base: Path) -> Speaker:
+    return Speaker(model, load_chat(str(base)), 1.0, 24, 24)
+
+
+def gram_of(probed: Probed, trajectory: str, step: int, noise: str) -> list[Row]:
+    import io
+
+    import pyarrow.parquet as pq
+
+    listed = pq.read_table(io.BytesIO(probed.evidence[trajectory])).to_pylist()
+    return [row for row in listed if (row["step"], row["noise"]) == (step, noise)]
+
+
+def test_the_untrained_policy_is_probed_with_the_adapter_of_the_first_run(
+    jobs: tuple[ModelProbeJob, ...], rows: dict[str, list[Row]]
+) -> None:
+    assert [(job.trajectory, [row["step"] for row in job.checkpoints]) for job in jobs] == [
+        ("base", [0]),
+        *((run, [10, 20]) for run in RUNS),
+    ]
+    assert jobs[0].checkpoints[0] == rows[RUNS[0]][0]
+
+
+def test_a_probe_at_some_steps_has_no_others(base: Path, rows: dict[str, list[Row]]) -> None:
+    found = probe_jobs(DESIGN, [specification(base, run) for run in RUNS], rows, (20,))
+    assert [[row["step"] for row in job.checkpoints] for job in found] == [[0], [20], [20]]
+
+
+def test_its_gram_matrices_are_those_of_scores_from_a_loop_of_backward_passes(
+    base: Path, probed: Probed
+) -> None:
+    run = RUNS[1]
+    model = adapted(base, specification(base, run), 12)  # as the row of step 10 was made
+    sampling = sampling_seed(DESIGN.root, run, 0)
+    for rollouts in DESIGN.sets:
+        tasks = list(record_tasks(speaker(model, base), rollouts, sampling, 10))
+        stored = gram_of(probed, run, 10, rollouts.noise)
+        assert len(stored) == rollouts.tasks
+        for row, task in zip(stored, tasks, strict=True):
+            scores = np.array(list(Scorer(model).reference(task.transcripts)), dtype=np.float64)
+            expected = (scores @ scores.T)[np.triu_indices(len(scores))]
+            assert np.abs(np.array(row["gram"]) - expected).max() < SINGLE * expected.max()
+            assert row["rewards"] == [bool(sum(one.tokens) % 2) for one in task.transcripts]
+            assert row["tokens"] == [sum(one.chosen) for one in task.transcripts]
+            assert set(row["weights"]) == {1.0}
+
+
+def test_what_it_measures_is_not_trivial(probed: Probed) -> None:
+    figures = [row for row in probed.rows["probe"] if row["noise"] == "outcome"]
+    assert any(row["trace_paired"] > 0 for row in figures)
+    assert probed.largest_residual < 1e-9
+
+
+def test_a_rollout_is_sampled_from_the_seed_of_its_place(base: Path) -> None:
+    """The first turn again: whole passes without a cache, uniform numbers through the distribution."""
+    run = RUNS[0]
+    model = adapted(base, specification(base, run), 2)
+    rollouts, sampling = DESIGN.transition, 5
+    chat = load_chat(str(base))
+    recorded = list(record_tasks(speaker(model, base), rollouts, sampling, 10))
+    task = load_task("diagnostic:1")
+    numbers = units(sample_seed(sampling, 10, "probe/transition", (task.task_id, 1, 0)))
+    tokens = chat.opening(opening(task.prompt))
+    found = recorded[1].transcripts[2]  # two samples under schedule 0 stand before
+    turn = found.tokens[len(tokens) : len(tokens) + 6]
+    assert found.tokens[: len(tokens)] == tuple(tokens)
+    assert not any(found.chosen[: len(tokens)])
+    for token in turn:
+        with torch.inference_mode():
+            logits = model(input_ids=torch.tensor([tokens])).logits[0, -1].double()
+        below = logits.softmax(-1).cumsum(-1)
+        assert token == int((below <= next(numbers) * below[-1]).sum())
+        tokens.append(token)
+
+
+def test_a_reward_is_the_true_outcome_of_the_rollout_s_desk(
+    base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Task by task, schedule by schedule: a desk is a success here where its schedule's seed is odd."""
+    model = adapted(base, specification(base, RUNS[0]), 2)
+    monkeypatch.setattr(spoken, "Recorded", GRADED)
+    monkeypatch.setattr(spoken, "close", lambda desk: SimpleNamespace(true_success=desk.schedule.seed % 2))
+    rollouts = DESIGN.transition
+    found = [task.rewards for task in record_tasks(speaker(model, base), rollouts, 5, 10)]
+    odd = [[evaluation_seed(f"diagnostic:{task}", k) % 2 for k in range(2)] for task in range(2)]
+    assert {one for task in odd for one in task} == {0, 1}
+    assert found == [tuple(float(one) for one in task for _ in range(2)) for task in odd]
+
+
+class Scripted:
+    """A model that says the same in every conversation: its turns' tokens, one after the other."""
+
+    def __init__(self, turns: list[list[int]], starts: int, known: int) -> None:
+        self.turns, self.starts, self.known = turns, starts, known
+        self.turn, self.at = -1, 0
+        self.config = SimpleNamespace(get_text_config=lambda: SimpleNamespace(max_position_embeddings=10_000))
+
+    def get_input_embeddings(self) -> Any:
+        return SimpleNamespace(weight=torch.zeros(1))
+
+    def __call__(self, input_ids: Any, **_: Any) -> Any:
+        if int(input_ids[0, -1]) == self.starts:
+            self.turn, self.at = self.turn + 1, 0
+        turn = self.turns[self.turn]
+        logits = torch.full((len(input_ids), 1, self.known), -1e4)
+        logits[:, :, turn[min(self.at, len(turn) - 1)]] = 0
+        self.at += 1
+        return SimpleNamespace(logits=logits, past_key_values=None)
+
+
+def test_what_the_desk_answered_is_not_chosen(base: Path) -> None:
+    chat = load_chat(str(base))
+    encode, last = chat.tokenizer.encode, chat.tokenizer.eos_token_id
+    calls = encode("<call>no_such_tool<arg>item<is> chair")
+    model = Scripted(
+        [[*calls, last], [*encode("done"), last]],
+        chat.tokenizer.convert_tokens_to_ids("<assistant>"),
+        len(chat.tokenizer),
+    )
+    clean = DESIGN.outcome._replace(tasks=1)
+    (task,) = record_tasks(Speaker(model, chat, 1.0, 400, 24), clean, 5, 0)
+    for one in task.transcripts:
+        start = len(chat.opening(opening(load_task("validation:0").prompt)))
+        said = [token for token, chosen in zip(one.tokens, one.chosen, strict=True) if chosen]
+        assert said == [*calls, last, *encode("done"), last]
+        between = one.tokens[start + len(calls) + 1 : -len(encode("done")) - 1]
+        assert "unknown_tool" in chat.tokenizer.decode(between)
+        assert len(between) == one.chosen[start:].count(False)
+
+
+def test_a_stop_leaves_what_was_finished(
+    jobs: tuple[ModelProbeJob, ...], folder: Path, tmp_path: Path
+) -> None:
+    def stop(tick: Any) -> None:
+        if tick.done == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        probe_all(tmp_path, jobs, watch=stop)
+    assert len(list(tmp_path.glob("*.json"))) == 1
+    assert len(probe_all(tmp_path, jobs).kept) == 1
+    assert snapshot(tmp_path) == snapshot(folder)
+
+
+def test_its_tables_obey_the_schema(jobs: tuple[ModelProbeJob, ...], probed: Probed) -> None:
+    assembly = with_probe(Assembly({}, {}, {}, {}), probed, DESIGN)
+    assert set(assembly.tables) == set(TABLES_OF_PROBE)
+    for name, listed in probed.rows.items():
+        check_table(TABLES[name], to_arrow(TABLES[name], listed))
+    assert assembly.rows["probe_checkpoints"] == 2 * len(jobs) - 1
+
+
+def test_a_checkpoint_names_the_adapter_that_was_scored(rows: dict[str, list[Row]], probed: Probed) -> None:
+    stored = {(row["trajectory"], row["step"]): row for row in probed.rows["probe_checkpoints"]}
+    for run in RUNS:
+        for row in rows[run][1:]:
+            assert stored[run, row["step"]]["adapter_sha256"] == row["sha256"]
+            assert stored[run, row["step"]]["coordinates"] == row["coordinates"]
+    assert len({row["coordinate_names_sha256"] for row in stored.values()}) == 1
+    assert len({row["adapter_fingerprint"] for row in stored.values()}) == len(stored)
+
+
+@pytest.mark.parametrize("change", ["adapter", "recipe", "commit"])
+def test_what_was_probed_of_another_adapter_recipe_or_model_is_not_kept(
+    change: str, jobs: tuple[ModelProbeJob, ...], folder: Path, base: Path
+) -> None:
+    job = jobs[1]
+    assert read_probed(folder, job) is not None
+    if change == "adapter":
+        other = ({**job.checkpoints[0], "sha256": "0" * 64}, *job.checkpoints[1:])
+        assert read_probed(folder, replace(job, checkpoints=other)) is None
+        return
+    changed = (
+        specification(base, job.run.run_id, "sampling.max_turns=3")
+        if change == "recipe"
+        else replace(job.run, model_commit="0" * 64)
+    )
+    assert read_probed(folder, replace(job, run=changed)) is None
+
+
+def refused(job: ModelProbeJob, row: Row, folder: Path) -> None:
+    probe_all(folder, [replace(job, checkpoints=(row,))])
+
+
+def test_an_adapter_of_other_bytes_than_its_row_s_is_refused(
+    jobs: tuple[ModelProbeJob, ...], tmp_path: Path
+) -> None:
+    row = jobs[1].checkpoints[0]
+    raw = bytearray(base64.b64decode(row["adapter"]))
+    raw[-1] ^= 1
+    with pytest.raises(DamagedError, match="not the one that was written"):
+        refused(jobs[1], {**row, "adapter": base64.b64encode(raw).decode()}, tmp_path)
+    assert not list(tmp_path.glob("*.json"))
+
+
+def test_an_adapter_of_another_run_is_refused(jobs: tuple[ModelProbeJob, ...], tmp_path: Path) -> None:
+    with pytest.raises(DamagedError, match="belongs to another run"):
+        refused(jobs[1], jobs[2].checkpoints[0], tmp_path)
+
+
+def test_an_adapter_of_another_recipe_is_refused(
+    jobs: tuple[ModelProbeJob, ...], base: Path, tmp_path: Path
+) -> None:
+    other = specification(base, RUNS[0], "lora.rank=4", "lora.alpha=8")
+    row = adapter_row(adapted(base, other, 3), RUNS[0], 10, tmp_path / "adapter")
+    with pytest.raises(DamagedError, match="not one of this model and recipe"):
+        refused(jobs[1], row, tmp_path / "probe")
+
+
+def test_an_adapter_that_is_kept_elsewhere_is_asked_for(
+    jobs: tuple[ModelProbeJob, ...], tmp_path: Path
+) -> None:
+    with pytest.raises(IncompleteError, match="too large for its row"):
+        refused(jobs[1], {**jobs[1].checkpoints[0], "adapter": None}, tmp_path)
+
+
+def test_another_base_model_is_refused(jobs: tuple[ModelProbeJob, ...], tmp_path: Path) -> None:
+    other = specification(save_base(tmp_path / "other", seed=2), RUNS[0])
+    job = replace(jobs[1], run=replace(other, model_commit=jobs[1].run.model_commit))
+    with pytest.raises(UsageError, match="starts from another model") as error:
+        probe_all(tmp_path / "probe", [job])
+    assert error.value.found == f"{tmp_path / 'other'} at {other.model_commit}"
+
+
+def test_checkpoints_in_different_coordinates_are_refused(
+    jobs: tuple[ModelProbeJob, ...], base: Path, tmp_path: Path
+) -> None:
+    other = specification(base, RUNS[0], "lora.rank=4", "lora.alpha=8")
+    row = adapter_row(adapted(base, other, 3), RUNS[0], 10, tmp_path / "adapter")
+    mixed = [jobs[0], replace(jobs[1], run=other, checkpoints=(row,))]
+    with pytest.raises(DamagedError, match="mismatched coordinate sets"):
+        probe_all(tmp_path / "probe", mixed)
+
+
+def test_the_arms_of_a_seed_that_began_from_different_adapters_are_refused(
+    base: Path, rows: dict[str, list[Row]]
+) -> None:
+    changed = {**rows, RUNS[1]: [{**rows[RUNS[1]][0], "sha256": "0" * 64}, *rows[RUNS[1]][1:]]}
+    with pytest.raises(DamagedError, match="began from another policy"):
+        probe_jobs(DESIGN, [specification(base, run) for run in RUNS], changed)
+
+
+def test_runs_of_another_seed_begin_from_another_adapter(base: Path, rows: dict[str, list[Row]]) -> None:
+    run = replace(specification(base, RUNS[1]), seed=1)
+    changed = {**rows, RUNS[1]: [{**rows[RUNS[1]][0], "sha256": "0" * 64}, *rows[RUNS[1]][1:]]}
+    assert len(probe_jobs(DESIGN, [specification(base, RUNS[0]), run], changed)) == 3
+
+
+def test_processes_change_no_byte(jobs: tuple[ModelProbeJob, ...], folder: Path, tmp_path: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(spoken, "Recorded", GRADED)  # as other processes grade
+        probe_all(tmp_path / "one", jobs[:2])
+    probe_all(tmp_path / "two", jobs[:2], where=Where(places=2))
+    assert snapshot(tmp_path / "two") == snapshot(tmp_path / "one")
