@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from toolkit.cli.progress import Say, Watch
     from toolkit.training.language_model.warm_start import Taught
 
-STEPS = 4200
+ROUNDS = 4
 SEEDS = 2**32 - 1
 
 
 @click.command("warm-start")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 @click.option(
-    "--steps", type=click.IntRange(1, 1_000_000), default=STEPS, show_default=True, help="Batches of lessons."
+    "--rounds", type=click.IntRange(1, 1000), default=ROUNDS, show_default=True, help="Rounds of lessons."
 )
 @click.option(
     "--seed",
@@ -32,17 +32,18 @@ SEEDS = 2**32 - 1
     help="Of the weights and the lessons.",
 )
 @json_option
-def warm_start(*, folder: Path, steps: int, seed: int, as_json: bool) -> None:
+def warm_start(*, folder: Path, rounds: int, seed: int, as_json: bool) -> None:
     """Make a small model of Qwen3.5's architecture in FOLDER, and teach it the reference agent's work.
 
-    The model that comes with the package (`--model small`) was made by this command as it stands: some forty
-    minutes on one core. It knows the back office's words and nothing else. What was cut off goes on from
-    where it was with the same command.
+    It knows the back office's words and nothing else. A round is 4,200 batches, and takes about fifty minutes
+    on one core. What was cut off goes on from where it was with the same command; a model that is not good
+    enough yet is given more rounds.
 
     \b
     Examples:
       toolkit warm-start my-model
-      toolkit warm-start my-model --steps 8000 --seed 1
+      toolkit warm-start my-model --rounds 6
+      toolkit warm-start another --rounds 1 --seed 1
     """
     from toolkit.policies.language_model.opening import folder_sha256
 
@@ -50,7 +51,7 @@ def warm_start(*, folder: Path, steps: int, seed: int, as_json: bool) -> None:
         from toolkit.training.language_model.warm_start import warm_start as make
 
         with counted("teaching") as (watch, say):
-            make(folder, steps=steps, seed=seed, watch=lambda taught: _tell(taught, watch, say))
+            make(folder, rounds=rounds, seed=seed, watch=lambda taught: _tell(taught, watch, say))
     except ImportError as error:
         raise IncompleteError(
             "making a model needs packages that are not installed",
@@ -59,7 +60,7 @@ def warm_start(*, folder: Path, steps: int, seed: int, as_json: bool) -> None:
         ) from None
     sha256 = folder_sha256(folder)
     if as_json:
-        print_json({"folder": str(folder), "steps": steps, "seed": seed, "sha256": sha256})
+        print_json({"folder": str(folder), "rounds": rounds, "seed": seed, "sha256": sha256})
         return
     say_line(f"model with SHA-256 {sha256} in {folder}; measure it: toolkit evaluate --model {folder}")
 

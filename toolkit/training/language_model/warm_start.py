@@ -1,10 +1,11 @@
 """Teaching a small model the work before any of it is rewarded: supervised, from the reference agent.
 
 1. A tokenizer is made from conversations, and an untrained model.
-2. It learns to copy, then single requests, then two, then up to three; copying comes back now and then.
+2. It learns to copy, then single requests, then two, then up to three; copying comes back now and then. In
+   every round the learning rate stays and then falls; further rounds have tasks of all sizes.
 3. Model and tokenizer are written to a folder that transformers loads, the weights rounded to bfloat16.
 
-The state is kept as it goes: what was cut off goes on from there.
+The state is kept as it goes: what was cut off goes on from there, and more rounds can be added later.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-STATE = "warm-start.pt"
+STATE = ".warm-start.pt"
+"""Hidden: it is no part of the model."""
+ROUND = 4200
+"""Batches in a round."""
 TEXTS = 3000
 KEPT_EVERY = 100
 LEARNING_RATE = 2e-3
@@ -53,18 +57,18 @@ class Taught:
 
 
 def warm_start(
-    folder: Path, *, steps: int, seed: int = 0, watch: Callable[[Taught], None] = lambda _: None
+    folder: Path, *, rounds: int, seed: int = 0, watch: Callable[[Taught], None] = lambda _: None
 ) -> None:
     """Make a small model, teach it, and write it to a folder.
 
     Args:
         folder: where it goes; what was begun there is gone on with.
-        steps: batches.
+        rounds: rounds of lessons, those that it has had included.
         seed: of its weights and lessons.
         watch: told after every batch.
 
     Raises:
-        UsageError: what was begun there has other steps or another seed.
+        UsageError: what was begun there has another seed, or has had more rounds.
     """
     import torch
 
@@ -72,29 +76,29 @@ def warm_start(
     tokenizer = _tokenizer(seed)  # 1
     model = make_model(tokenizer, seed)
     optimizer = torch.optim.AdamW(model.parameters(), lr=LEARNING_RATE, betas=(0.9, 0.98), weight_decay=0.01)
-    done = _taken_up(folder / STATE, model, optimizer, (steps, seed))
+    steps = rounds * ROUND
+    done = _taken_up(folder / STATE, model, optimizer, seed, steps)
     for step in range(done, steps):  # 2
         for group in optimizer.param_groups:
-            group["lr"] = LEARNING_RATE * rate_at(step, steps)
-        loss = _learn(model, optimizer, batch_at(tokenizer, seed, step, steps), tokenizer.pad_token_id)
+            group["lr"] = LEARNING_RATE * rate_at(step)
+        loss = _learn(model, optimizer, batch_at(tokenizer, seed, step), tokenizer.pad_token_id)
+        if (step + 1) % KEPT_EVERY == 0 or step + 1 == steps:
+            _keep(folder / STATE, model, optimizer, seed, step + 1)
         watch(Taught(step + 1, steps, loss))
-        if (step + 1) % KEPT_EVERY == 0:
-            _keep(folder / STATE, model, optimizer, (steps, seed), step + 1)
     model.to(torch.bfloat16).save_pretrained(folder)  # 3
     tokenizer.save_pretrained(folder)
-    (folder / STATE).unlink(missing_ok=True)
 
 
-def rate_at(step: int, steps: int) -> float:
-    """Return the share of the learning rate: a short rise, half of the way level, then down to little."""
-    done = step / steps
+def rate_at(step: int) -> float:
+    """Return the share of the learning rate: a short rise, then, in each round, half level, half falling."""
+    done = step % ROUND / ROUND
     level = 1.0 if done < 1 / 2 else max(LEAST_RATE, 2 - 2 * done)
     return level * min(1.0, (step + 1) / WARM_UP)
 
 
-def batch_at(tokenizer: Any, seed: int, step: int, steps: int) -> list[Lesson]:
+def batch_at(tokenizer: Any, seed: int, step: int) -> list[Lesson]:
     """Return the batch of a step."""
-    done = step / steps
+    done = step / ROUND
     if step < COPYING_STEPS:
         return copying_batch(tokenizer, seed, step, numbers_only=True)
     stream = Stream(derive("warm-start/v1", seed, step))
@@ -133,27 +137,27 @@ def _learn(model: Any, optimizer: Any, batch: list[Lesson], pad: int) -> float:
     return float(each.detach()[weights == 1].mean())
 
 
-def _keep(path: Path, model: Any, optimizer: Any, what: tuple[int, int], step: int) -> None:
+def _keep(path: Path, model: Any, optimizer: Any, seed: int, step: int) -> None:
     import torch
 
     part = path.with_suffix(".part")
     torch.save(
-        {"what": what, "step": step, "model": model.state_dict(), "optimizer": optimizer.state_dict()}, part
+        {"seed": seed, "step": step, "model": model.state_dict(), "optimizer": optimizer.state_dict()}, part
     )
     part.replace(path)
 
 
-def _taken_up(path: Path, model: Any, optimizer: Any, what: tuple[int, int]) -> int:
+def _taken_up(path: Path, model: Any, optimizer: Any, seed: int, steps: int) -> int:
     import torch
 
     if not path.is_file():
         return 0
     state = torch.load(path, weights_only=True)
-    if tuple(state["what"]) != what:
+    if state["seed"] != seed or state["step"] > steps:
         raise UsageError(
             "another model was begun there",
-            expected="{} steps with seed {}".format(*what),
-            found="{} steps with seed {}".format(*state["what"]),
+            expected=f"seed {seed}, and at most {steps} batches",
+            found=f"seed {state['seed']}, and {state['step']} batches",
             where=path,
             remedy="give another folder, or what it was begun with",
         )
