@@ -27,7 +27,7 @@ def load_chat(model: str, revision: str | None = None, options: tuple[tuple[str,
         IncompleteError: transformers is not installed, or there is no such tokenizer.
         UsageError: its template cannot write tools, or what it answers cannot be read.
     """
-    with _explained(model):
+    with explained(model):
         from transformers import AutoTokenizer
 
         tokenizer: Any = AutoTokenizer.from_pretrained(model, revision=revision)
@@ -48,7 +48,7 @@ def load_model(model: str, revision: str | None = None, adapter: str | None = No
     Raises:
         IncompleteError: a package is not installed, there are no such weights, or too little memory for them.
     """
-    with _explained(model):
+    with explained(model):
         import torch
         from transformers import AutoModelForCausalLM
 
@@ -69,8 +69,12 @@ def load_model(model: str, revision: str | None = None, adapter: str | None = No
 
 
 @contextmanager
-def _explained(model: str) -> Iterator[None]:
-    """Say in a line what is missing."""
+def explained(model: str) -> Iterator[None]:
+    """Say in a line what is missing where a model is loaded.
+
+    Raises:
+        IncompleteError: transformers is not installed, or there is no such model.
+    """
     try:
         yield
     except ImportError as error:
