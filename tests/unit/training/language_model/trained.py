@@ -64,7 +64,15 @@ class Step:
 
 @dataclass
 class Trained:
-    """A run that was trained to its end."""
+    """A run that was trained to its end.
+
+    Args:
+        specification, session: the run, and its trainer.
+        groups: rows as they were recorded.
+        steps: as the trainer had them.
+        saved, stepped: the steps that were told of.
+        start: its adapter before the first step.
+    """
 
     specification: LanguageModelSpecification
     session: Session
@@ -72,6 +80,7 @@ class Trained:
     steps: list[Step] = field(default_factory=list)
     saved: list[int] = field(default_factory=list)
     stepped: list[int] = field(default_factory=list)
+    start: dict[str, list[float]] = field(default_factory=dict)
 
     @property
     def rollouts(self) -> list[tuple[Row, int, Part]]:
@@ -93,6 +102,12 @@ def opened(
     return open_session(
         specification, model, folder, record=groups.extend, moments=moments or nothing, cpu=True
     )
+
+
+def adapter_of(session: Session) -> dict[str, list[float]]:
+    """Return the numbers of a trainer's adapter."""
+    named = session.trainer.model.named_parameters()
+    return {name: tensor.detach().flatten().tolist() for name, tensor in named if "lora_" in name}
 
 
 def trained(
@@ -128,6 +143,7 @@ def trained(
         if engine is not None:
             generate_with(patch, engine)
         run.session = opened(model, folder, specification, groups, moments)
+    run.start = adapter_of(run.session)
     trainer = run.session.trainer
     tokenizer = trainer.chat.tokenizer
     find = by_place(tokenizer, specification, agents)
