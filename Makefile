@@ -10,6 +10,10 @@ PIP := $(BIN)/python $(INSTALL)
 OTHER := $(VENV)/other-majors
 OTHER_TESTS := tests/hub tests/unit/registers/test_query.py tests/unit/registers/test_sandbox.py tests/properties/test_diff.py
 
+# What trains language models is tested with the newest trainer, too.
+NEWEST := $(VENV)/newest-train
+NEWEST_TESTS := tests/unit/training/language_model tests/unit/study/test_language_model_run.py
+
 .PHONY: reproduce test check bench lock clean help
 
 help:
@@ -22,9 +26,10 @@ help:
 reproduce: $(VENV)/.reproduce
 	@$(BIN)/toolkit reproduce
 
-test: $(VENV)/.language-model $(OTHER)/.installed
+test: $(VENV)/.language-model $(OTHER)/.installed $(NEWEST)/.installed
 	@$(BIN)/python -m pytest --numprocesses 2
 	@$(OTHER)/bin/python -m pytest --quiet --numprocesses 2 $(OTHER_TESTS)
+	@$(NEWEST)/bin/python -m pytest --quiet --numprocesses 2 $(NEWEST_TESTS)
 
 check: $(VENV)/.develop
 	@$(BIN)/ruff check .
@@ -62,6 +67,14 @@ $(OTHER)/.installed: $(VENV)/bin/python requirements-other-majors.lock pyproject
 	@$(BIN)/python -m venv $(OTHER)
 	@$(OTHER)/bin/python $(INSTALL) --require-hashes --requirement requirements-other-majors.lock
 	@$(OTHER)/bin/python $(INSTALL) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# Beside the first environment, whose packages it finds after its own.
+$(NEWEST)/.installed: $(VENV)/.language-model requirements-newest-train.txt
+	@$(BIN)/python -m venv $(NEWEST)
+	@$(BIN)/python -c 'import sysconfig; print("import site; site.addsitedir(%r)" % sysconfig.get_path("purelib"))' > \
+		$$($(NEWEST)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/beside.pth
+	@$(NEWEST)/bin/python $(INSTALL) --no-deps --requirement requirements-newest-train.txt
 	@touch $@
 
 $(VENV)/.bench: $(VENV)/.develop requirements-bench.lock

@@ -203,8 +203,9 @@ ADAPTERS = Table(
         count("coordinates", "Numbers in the adapter."),
         text(
             "state_sha256",
-            "SHA-256 of the checkpoint's files, adapter, optimizer, scheduler and generators: of a line for "
-            "each, in order of their names, with digest and name.",
+            "SHA-256 of what training goes on from: of a line for each file of adapter, optimizer, "
+            "scheduler, generators and the trainer's state without its log, in order of their names, with "
+            "digest and name.",
         ),
         text(
             "adapter",

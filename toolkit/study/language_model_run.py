@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import platform
 import shutil
 import time
@@ -44,6 +45,7 @@ from toolkit.study.runner import check_begun, now
 from toolkit.study.segments import encode, link
 from toolkit.study.workplace import Launch, Workplace, segment_name
 from toolkit.tasks.pools import POOLS
+from toolkit.tasks.task import canonical
 from toolkit.training.language_model.session import Moments, open_session
 from toolkit.training.language_model.specification import LanguageModelSpecification
 from toolkit.training.language_model.stack import stack
@@ -62,6 +64,9 @@ if TYPE_CHECKING:
 CARRIED = 4_000_000
 """Largest adapter, in bytes, that a row of `adapters` holds."""
 UNTRAINED = "checkpoint-0"
+TRAINER_STATE = "trainer_state.json"
+STATE_ENDINGS = (".safetensors", ".pt", ".pth")
+"""Adapter; optimizer and scheduler; generators. What else the trainer saves are copies, and its arguments."""
 
 
 def train_run(
@@ -85,7 +90,8 @@ def train_run(
         Whether anything was left to do.
 
     Raises:
-        UsageError: the run was launched with another specification, or another command is at work on it.
+        UsageError: the run was launched with another specification or by another version, or another command
+            is at work on it.
         IncompleteError: memory, disk or the engine failed; the same call goes on from there.
         DamagedError: what lies there is not what was written.
     """
@@ -296,9 +302,29 @@ def adapter_row(run_id: str, step: int, folder: Path) -> Row:
 
 
 def _state_sha256(folder: Path) -> str:
-    paths = sorted(path for path in folder.rglob("*") if path.is_file())
-    lines = "".join(f"{file_sha256(path)}  {path.relative_to(folder).as_posix()}\n" for path in paths)
+    """Return the digest of what training goes on from, as `adapters` says: it follows from the run's seeds.
+
+    Places and times do not: the trainer's own state is taken without its log, which has each step's seconds.
+    """
+    digests = {
+        path.relative_to(folder).as_posix(): _trainer_sha256(path)
+        if path.name == TRAINER_STATE
+        else file_sha256(path)
+        for path in folder.rglob("*")
+        if path.name == TRAINER_STATE or path.suffix in STATE_ENDINGS
+    }
+    lines = "".join(f"{digest}  {name}\n" for name, digest in sorted(digests.items()))
     return hashlib.sha256(lines.encode()).hexdigest()
+
+
+def _trainer_sha256(path: Path) -> str:
+    raw = read_bytes(path)
+    try:
+        state = json.loads(raw)
+        state.pop("log_history")
+    except (ValueError, AttributeError, KeyError):
+        return hashlib.sha256(raw).hexdigest()  # not what any checkpoint was recorded with
+    return hashlib.sha256(canonical(state).encode()).hexdigest()
 
 
 def _check_state(folder: Path, expected: str) -> None:

@@ -75,7 +75,10 @@ class Chat:
         return Turn(calls, message.get("content") or "", tuple(tokens), cut)
 
     def parse(self, tokens: Sequence[int], before: Sequence[int]) -> Message:
-        """Return the message that tokens say; what cannot be read as calls is text."""
+        """Return the message that tokens say; what cannot be read as calls is text.
+
+        A call whose arguments are left out has none, as TRL has it where it trains.
+        """
         tokenizer = self.tokenizer
         try:
             message = tokenizer.parse_response(list(tokens), prefix=list(before)) or {}
@@ -84,6 +87,9 @@ class Chat:
         calls = message.get("tool_calls")
         if not isinstance(message, dict) or not _well_formed(calls):
             return {"content": tokenizer.decode(list(tokens), skip_special_tokens=True)}
+        for call in calls or ():
+            if call["function"].get("arguments") is None:
+                call["function"]["arguments"] = {}
         return message
 
     def check(self) -> None:
@@ -136,7 +142,6 @@ def _well_formed(calls: Any) -> bool:
         isinstance(call, dict)
         and isinstance(call.get("function"), dict)
         and isinstance(call["function"].get("name"), str)
-        and "arguments" in call["function"]
         for call in calls
     )
 

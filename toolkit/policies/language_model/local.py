@@ -54,6 +54,7 @@ class LocalEngine:
         chat: its tokenizer.
         temperature: divides the logits; 0 takes the most likely token.
         max_tokens: most tokens of a conversation beyond its opening: `max_completion_length` of training.
+        context: most tokens of a conversation in all, where that is less than the model takes.
         batch: conversations side by side.
     """
 
@@ -64,12 +65,14 @@ class LocalEngine:
         *,
         temperature: float = 1.0,
         max_tokens: int = MAX_TOKENS,
+        context: int | None = None,
         batch: int = BATCH,
     ) -> None:
         self._model = model
         self._chat = chat
         self._temperature = temperature
         self._max_tokens = max_tokens
+        self._context = context
         self._batch = batch
 
     def play(self, plays: Sequence[Play], *, max_turns: int, traced: bool = False) -> list[Episode]:
@@ -98,5 +101,6 @@ class LocalEngine:
             end=self._chat.tokenizer.eos_token_id,
             max_tokens=self._max_tokens,
             temperature=self._temperature,
+            context=self._context,
         )
         return [close(desk) for desk in desks]

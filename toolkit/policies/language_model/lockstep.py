@@ -125,6 +125,7 @@ def speak(
     end: int,
     max_tokens: int,
     temperature: float = 1.0,
+    context: int | None = None,
     watch: Callable[[int], None] = lambda _: None,
 ) -> list[Spoken]:
     """Hold conversations to their ends.
@@ -137,6 +138,7 @@ def speak(
         end: the token that ends a turn.
         max_tokens: most tokens of a conversation beyond its opening.
         temperature: divides the logits; 0 takes the most likely token.
+        context: most tokens of a conversation in all, where that is less than the model takes.
         watch: told whenever conversations ended, how many are over.
 
     Raises:
@@ -145,7 +147,8 @@ def speak(
     """
     import torch
 
-    context = int(model.config.get_text_config().max_position_embeddings)
+    limit = int(model.config.get_text_config().max_position_embeddings)
+    context = min(limit, context or limit)
     longest = max(map(len, openings))
     if longest >= context:
         raise UsageError(

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from toolkit.backoffice.tools import Tool
     from toolkit.episodes.episode import Episode
 
+BARE = "<arguments>"
+"""Stands for the names of arguments that came without any: TRL calls tools with arguments by name alone."""
 _TYPES: dict[str, type] = {"string": str, "integer": int}
 
 
@@ -65,7 +67,7 @@ class BackOffice:
             self._episode = close(self._opened())
         return self._episode
 
-    def _call(self, tool: str, arguments: dict[str, Any]) -> str:
+    def _call(self, tool: str, arguments: Any) -> str:
         """Make any attempted call, whether or not there is such a tool: the desk charges it."""
         return as_text(self._opened().call(tool, arguments))
 
@@ -90,7 +92,7 @@ class Dispatch(dict[str, "Callable[..., str]"]):
         return True
 
     def __missing__(self, name: str) -> Callable[..., str]:
-        return lambda **arguments: self._environment._call(name, arguments)  # noqa: SLF001
+        return lambda **arguments: self._environment._call(name, arguments.get(BARE, arguments))  # noqa: SLF001
 
 
 def _method(tool: Tool) -> Callable[..., str]:

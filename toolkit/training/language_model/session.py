@@ -5,11 +5,13 @@ Importing this module imports nothing heavy; opening a session does.
 
 from __future__ import annotations
 
+import os
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from toolkit.errors import IncompleteError
-from toolkit.policies.language_model.loading import load_chat
+from toolkit.errors import IncompleteError, UsageError
+from toolkit.policies.language_model.loading import explained, load_chat
 from toolkit.policies.language_model.local import LocalEngine
 from toolkit.seeds import derive, run_seed, sampling_seed
 from toolkit.training.language_model.batches import examples
@@ -17,15 +19,18 @@ from toolkit.training.recipe import read_recipe
 from toolkit.training.settings import grpo_arguments, lora_arguments
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from toolkit.policies.language_model.chat import Chat
     from toolkit.policies.language_model.conversation import Engine, Player
+    from toolkit.training.language_model.batches import Example
     from toolkit.training.language_model.specification import LanguageModelSpecification
     from toolkit.training.language_model.trainer import Record
     from toolkit.training.recipe import Recipe
 
 TORCH_SEED_BITS = 63
+SHOWN = 200
 
 
 @dataclass(frozen=True)
@@ -64,25 +69,8 @@ class Session:
         Raises:
             IncompleteError: there is not enough memory, or the engine that generates died.
         """
-        import torch
-
-        try:
+        with _explained():
             self.trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-        except torch.OutOfMemoryError as error:
-            raise IncompleteError(
-                "there is not enough memory to train",
-                found=str(error).strip().split("\n", maxsplit=1)[0][:200],
-                remedy="a smaller step.micro_batch or engine.gpu_memory; what was recorded stays, and the "
-                "same command goes on from the newest checkpoint",
-            ) from None
-        except Exception as error:
-            if type(error).__name__ != "EngineDeadError":
-                raise
-            raise IncompleteError(
-                "the vLLM engine died",
-                found=str(error).strip().split("\n", maxsplit=1)[0][:200],
-                remedy="see its own messages above; the same command goes on from the newest checkpoint",
-            ) from error
 
     def save(self, folder: Path) -> None:
         """Save the adapter as it is."""
@@ -94,7 +82,13 @@ class Session:
         most = sampling.max_completion_tokens
         if not trainer.use_vllm:
             model = trainer.accelerator.unwrap_model(trainer.model).eval()
-            return LocalEngine(model, trainer.chat, temperature=sampling.temperature, max_tokens=most)
+            return LocalEngine(
+                model,
+                trainer.chat,
+                temperature=sampling.temperature,
+                max_tokens=most,
+                context=sampling.context,
+            )
         from toolkit.policies.language_model.vllm_engine import VllmEngine
 
         trainer.vllm_generation.sync_weights()
@@ -123,12 +117,13 @@ def open_session(
 
     Raises:
         IncompleteError: a package, the model or memory for it is missing.
-        UsageError: the model's template cannot be used for tool calling.
+        UsageError: the model's template cannot be used for tool calling, or its context is too small.
     """
     import torch
     from accelerate import PartialState
     from datasets import Dataset
     from peft import LoraConfig
+    from transformers import PrinterCallback
     from trl import GRPOConfig
 
     from toolkit.training.language_model.callbacks import checkpoint_callback
@@ -148,16 +143,25 @@ def open_session(
     # The arms of one seed start from one adapter.
     adapter = derive("adapter/v1", run_seed(specification.root, specification.seed))
     torch.manual_seed(adapter >> (64 - TORCH_SEED_BITS))
-    trainer = GroupTrainer(
-        sampling=sampling,
-        record=record,
-        model=load_base(model, recipe, cpu=cpu),
-        args=GRPOConfig(**arguments, **_QUIET),
-        train_dataset=Dataset.from_list(examples(specification)),
-        processing_class=chat.tokenizer,
-        peft_config=LoraConfig(**lora_arguments(recipe)),
-        callbacks=[checkpoint_callback(moments)],
-    )
+    # It says at every start that its environments may change; what is used of them is tested.
+    os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
+    rows = examples(specification)
+    with _explained():
+        loaded = load_base(model, recipe, cpu=cpu)
+        limit = int(loaded.config.get_text_config().max_position_embeddings)
+        _check_context(chat, rows, min(limit, recipe.sampling.context))
+        trainer = GroupTrainer(
+            sampling=sampling,
+            record=record,
+            model=loaded,
+            args=GRPOConfig(**arguments, **_QUIET),
+            train_dataset=Dataset.from_list(rows),
+            processing_class=chat.tokenizer,
+            peft_config=LoraConfig(**lora_arguments(recipe)),
+            callbacks=[checkpoint_callback(moments)],
+        )
+    # It prints every step's figures on stdout, which belongs to whoever asked for the run.
+    trainer.remove_callback(PrinterCallback)
     return Session(trainer, recipe)
 
 
@@ -167,6 +171,47 @@ _QUIET = {
     "logging_steps": 1,
     "dataloader_pin_memory": False,
 }
+
+
+def _check_context(chat: Chat, rows: Sequence[Example], context: int) -> None:
+    """Refuse a context that the run's longest prompt fills before anything is said."""
+    longest = max((row["prompt"] for row in rows), key=lambda prompt: len(str(prompt)))
+    length = len(chat.opening(longest))
+    if length >= context:
+        raise UsageError(
+            "the context is too small for the tasks and their tools",
+            expected=f"more than {length} tokens",
+            found=f"{context} tokens",
+            remedy="a larger sampling.context, or a model with a longer context",
+        )
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Say in a line of what training died."""
+    import torch
+
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        raise IncompleteError(
+            "there is not enough memory to train",
+            found=_first_line(error),
+            remedy="a smaller step.micro_batch or engine.gpu_memory; what was recorded stays, and the same "
+            "command goes on from the newest checkpoint",
+        ) from None
+    except Exception as error:
+        if type(error).__name__ != "EngineDeadError":  # of vLLM, which need not be here
+            raise
+        raise IncompleteError(
+            "the vLLM engine died",
+            found=_first_line(error),
+            remedy="see its own messages above; the same command goes on from the newest checkpoint",
+        ) from error
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().split("\n", maxsplit=1)[0][:SHOWN]
 
 
 def load_base(model: str, recipe: Recipe, *, cpu: bool) -> Any:
@@ -182,9 +227,10 @@ def load_base(model: str, recipe: Recipe, *, cpu: bool) -> Any:
 
     dtype = torch.float32 if cpu or recipe.dtype == "float32" else torch.bfloat16
     revision = recipe.revision or None
-    config = transformers.AutoConfig.from_pretrained(model, revision=revision)
-    architecture = getattr(transformers, (config.architectures or ["AutoModelForCausalLM"])[0])
-    loaded = architecture.from_pretrained(model, revision=revision, dtype=dtype)
+    with explained(model):
+        config = transformers.AutoConfig.from_pretrained(model, revision=revision)
+        architecture = getattr(transformers, (config.architectures or ["AutoModelForCausalLM"])[0])
+        loaded = architecture.from_pretrained(model, revision=revision, dtype=dtype)
     text = config.get_text_config()
     if not hasattr(loaded.config, "max_position_embeddings"):
         # TRL asks the model itself for its context, also where a part of it has one.

@@ -17,6 +17,7 @@ Importing this module imports TRL; nothing else here does.
 from __future__ import annotations
 
 import json
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -31,7 +32,7 @@ from toolkit.policies.language_model.local import DeskPartner
 from toolkit.policies.language_model.lockstep import speak
 from toolkit.seeds import derive, rollout_seed, units
 from toolkit.training.language_model.batches import check_groups, placed
-from toolkit.training.language_model.environment import BackOffice, Dispatch
+from toolkit.training.language_model.environment import BARE, BackOffice, Dispatch
 from toolkit.training.language_model.records import Rollout, group_rows
 
 if TYPE_CHECKING:
@@ -60,10 +61,11 @@ class GroupTrainer(GRPOTrainer):  # type: ignore[misc]
         self._record = record
         # The schemas that everybody else shows a model, with ranges and choices.
         self._env_tools = {None: openai_tools()}
-        self._tokenizer.parse_response = _reader(self._tokenizer.parse_response)
-        self._endings: set[tuple[int, ...]] = set()
         template = {} if self.chat_template is None else {"chat_template": self.chat_template}
-        self.chat = Chat(self._tokenizer, tuple({**template, **self.chat_template_kwargs}.items()))
+        # A copy: only TRL's own loop needs another reader of answers.
+        self.chat = Chat(copy(self._tokenizer), tuple({**template, **self.chat_template_kwargs}.items()))
+        self._tokenizer.parse_response = reader(self._tokenizer.parse_response)
+        self._endings: set[tuple[int, ...]] = set()
         self._partners: list[DeskPartner] = []
         self._spoken: list[Spoken] = []
         self._rows: list[dict[str, Any]] = []
@@ -138,6 +140,7 @@ class GroupTrainer(GRPOTrainer):  # type: ignore[misc]
                 end=self._tokenizer.eos_token_id,
                 max_tokens=self.max_completion_length,
                 temperature=self.temperature,
+                context=self.args.vllm_max_model_length,
             )
             model.train()
         return [spoken.tokens for spoken in self._spoken]
@@ -181,15 +184,16 @@ def _is_over(content: str) -> bool:
     return answer == {"finished": True} or answer.get("error", {}).get("code") in _OVER
 
 
-def _reader(parse: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a parser whose calls all have arguments by name; the desk refuses what is none."""
+def reader(parse: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a parser whose calls all have arguments by name; what is no object goes on under `BARE`."""
 
     def read(*arguments: Any, **options: Any) -> Any:
         message = parse(*arguments, **options)
-        for call in (message or {}).get("tool_calls") or ():
+        calls = message.get("tool_calls") if isinstance(message, dict) else None
+        for call in calls or ():
             function = call.get("function") if isinstance(call, dict) else None
             if isinstance(function, dict) and not isinstance(function.get("arguments"), dict | None):
-                function["arguments"] = {"arguments": function["arguments"]}
+                function["arguments"] = {BARE: function["arguments"]}
         return message
 
     return read

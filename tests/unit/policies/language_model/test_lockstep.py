@@ -1,0 +1,217 @@
+"""Conversations token by token, side by side, against a loop that holds one alone and reads it all again."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from itertools import accumulate, islice
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.unit.probe.stack import require_stack
+from tests.unit.probe.tiny import VOCABULARY, tiny_model
+
+require_stack()
+
+import torch  # noqa: E402
+
+from toolkit.errors import IncompleteError, UsageError  # noqa: E402
+from toolkit.policies.language_model.lockstep import Spoken, speak  # noqa: E402
+from toolkit.seeds import units  # noqa: E402
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+END = 5
+# Shorter than the convolution of linear attention (4), longer than a chunk of it (64).
+OPENINGS = [[(7 * at + length) % VOCABULARY for at in range(length)] for length in (3, 17, 70, 9, 31)]
+TURNS = (1, 3, 2, 6, 4)
+
+
+class Parrot:
+    """A partner that answers with as many tokens as it has heard turns, until it has heard enough."""
+
+    def __init__(self, turns: int) -> None:
+        self.left = turns
+        self.heard: list[tuple[tuple[int, ...], int, bool]] = []
+
+    def reply(self, turn: Sequence[int], before: Sequence[int], *, cut: bool) -> list[int] | None:
+        self.heard.append((tuple(turn), len(before), cut))
+        self.left -= 1
+        return None if self.left <= 0 else [60 + len(self.heard)] * (2 * len(self.heard))
+
+
+@pytest.fixture(scope="module")
+def model() -> Any:
+    """Return a model whose turns end after a dozen tokens or so, and which heeds what stood before."""
+
+    def end_sooner(_: Any, __: Any, out: Any) -> None:
+        out.logits[..., END] += 2.5
+
+    made = tiny_model()
+    with torch.no_grad():
+        made.get_output_embeddings().weight.mul_(6)
+    made.register_forward_hook(end_sooner)
+    return made
+
+
+def held(model: Any, which: Sequence[int], **changed: Any) -> tuple[list[Spoken], list[Parrot]]:
+    partners = [Parrot(TURNS[at]) for at in which]
+    openings = [OPENINGS[at] for at in which]
+    options = {"end": END, "max_tokens": 90, **changed}
+    return speak(model, openings, partners, [units(at) for at in which], **options), partners
+
+
+def alone(model: Any, at: int, temperature: float = 1.0, most: int = 90) -> tuple[list[int], list[bool]]:
+    """Hold one conversation without a cache, without padding, each token after all before it."""
+    tokens, chosen, numbers, partner = list(OPENINGS[at]), [], units(at), Parrot(TURNS[at])
+    start, turn = len(tokens), []
+    while len(tokens) - start < most:
+        with torch.no_grad():
+            logits = model(input_ids=torch.tensor([tokens]), use_cache=False).logits[0, -1].double()
+        token = sampled(logits, temperature, numbers)
+        before = list(tokens[: len(tokens) - len(turn)])
+        tokens.append(token)
+        turn.append(token)
+        chosen.append(True)
+        if token == END or len(tokens) - start == most:
+            answer = partner.reply(turn, before, cut=token != END)
+            turn = []
+            if answer is None or len(tokens) - start + len(answer) >= most:
+                break
+            tokens += answer
+            chosen += [False] * len(answer)
+    return tokens[start:], chosen
+
+
+def sampled(logits: Any, temperature: float, numbers: Iterator[float]) -> int:
+    if temperature == 0:
+        return int(logits.argmax())
+    weights = list(accumulate(((logits - logits.max()) / temperature).exp().tolist()))
+    return bisect_right(weights, next(numbers) * weights[-1])
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.7, 0.0])
+def test_conversations_side_by_side_are_those_that_are_held_alone(model: Any, temperature: float) -> None:
+    together, _ = held(model, range(5), temperature=temperature)
+    for at, spoken in enumerate(together):
+        assert (spoken.tokens, spoken.chosen) == alone(model, at, temperature)
+
+
+def test_conversations_have_turns_and_answers_of_several_lengths(model: Any) -> None:
+    together, partners = held(model, range(5))
+    assert len({len(spoken.tokens) for spoken in together}) == 5
+    assert len({len(turn) for partner in partners for turn, *_ in partner.heard}) > 4
+    assert any(False in spoken.chosen for spoken in together)
+
+
+def test_what_leaves_the_batch_changes_nothing(model: Any) -> None:
+    (longest,), _ = held(model, [3])
+    for others in ([0, 3], [3, 0, 1, 2], [4, 0, 2, 3]):
+        together, _ = held(model, others)
+        assert together[others.index(3)].tokens == longest.tokens
+
+
+def test_a_partner_hears_each_turn_and_what_stood_before_it(model: Any) -> None:
+    together, partners = held(model, range(5))
+    for at, (spoken, partner) in enumerate(zip(together, partners, strict=True)):
+        whole = OPENINGS[at] + spoken.tokens
+        for turn, before, cut in partner.heard:
+            assert whole[before : before + len(turn)] == list(turn)
+            assert cut == (turn[-1] != END)
+
+
+def test_only_sampled_tokens_draw_numbers(model: Any) -> None:
+    drawn = [0] * 5
+
+    def counted(at: int) -> Iterator[float]:
+        for number in units(at):
+            drawn[at] += 1
+            yield number
+
+    partners = [Parrot(turns) for turns in TURNS]
+    spoken = speak(model, OPENINGS, partners, [counted(at) for at in range(5)], end=END, max_tokens=90)
+    assert drawn == [sum(one.chosen) for one in spoken]
+
+
+@pytest.mark.parametrize("most", [1, 7, 12])
+def test_a_conversation_has_no_more_tokens_than_it_may(model: Any, most: int) -> None:
+    together, _ = held(model, range(5), max_tokens=most)
+    for at, spoken in enumerate(together):
+        assert len(spoken.tokens) <= most
+        assert (spoken.tokens, spoken.chosen) == alone(model, at, most=most)
+
+
+def said(tokens: Sequence[int], *, room: int, context: int = 1000, answer: int = 0) -> tuple[Spoken, Parrot]:
+    """Hold a conversation with a model that says given tokens, then the end of its turn, for ever."""
+    wanted = [*tokens, END]
+    steps = iter(range(10**6))
+
+    def model(**_: Any) -> Any:
+        logits = torch.zeros(1, 1, VOCABULARY)
+        logits[0, 0, wanted[next(steps) % len(wanted)]] = 1e4
+        return SimpleNamespace(logits=logits, past_key_values=None)
+
+    class Answers(Parrot):
+        def reply(self, turn: Sequence[int], before: Sequence[int], *, cut: bool) -> list[int] | None:
+            super().reply(turn, before, cut=cut)
+            return [70] * answer
+
+    text = SimpleNamespace(max_position_embeddings=context)
+    weight = torch.zeros(1)
+    stub: Any = type("Stub", (), {"__call__": lambda _, **options: model(**options)})()
+    stub.config = SimpleNamespace(get_text_config=lambda: text)
+    stub.get_input_embeddings = lambda: SimpleNamespace(weight=weight)
+    partner = Answers(9)
+    (spoken,) = speak(stub, [[1, 2, 3]], [partner], [units(0)], end=END, max_tokens=room)
+    return spoken, partner
+
+
+def test_an_answer_that_leaves_no_room_is_not_read() -> None:
+    spoken, partner = said([8, 9], room=6, answer=3)
+    assert spoken.tokens == [8, 9, END]
+    assert len(partner.heard) == 1
+
+
+def test_an_answer_that_leaves_room_for_one_token_is_read() -> None:
+    spoken, partner = said([8, 9], room=7, answer=3)
+    assert len(spoken.tokens) == 7
+    assert spoken.chosen == [True] * 3 + [False] * 3 + [True]
+    assert [cut for *_, cut in partner.heard] == [False, True]
+
+
+def test_the_context_ends_a_conversation_as_its_limit_does() -> None:
+    spoken, partner = said([8] * 20, room=100, context=10)
+    assert spoken.tokens == [8] * 7
+    assert partner.heard == [((8,) * 7, 3, True)]
+
+
+def test_an_opening_that_fills_the_context_is_refused(model: Any) -> None:
+    with pytest.raises(UsageError, match="context is too small") as raised:
+        speak(model, [[1] * 256, [1]], [Parrot(1), Parrot(1)], [units(0)] * 2, end=END, max_tokens=5)
+    assert (raised.value.expected, raised.value.found) == ("more than 256 tokens", "256 tokens")
+
+
+def test_too_little_memory_is_told_of(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def forward(*_: Any, **__: Any) -> Any:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 9.00 GiB")
+
+    monkeypatch.setattr(model, "forward", forward)
+    with pytest.raises(IncompleteError, match="not enough memory for the conversations") as raised:
+        held(model, range(5))
+    assert raised.value.remedy
+
+
+def test_it_is_told_how_many_are_over(model: Any) -> None:
+    told: list[int] = []
+    held(model, range(5), watch=told.append)
+    assert told == sorted(told)
+    assert told[-1] == 5
+
+
+def test_a_stream_of_numbers_is_the_seed_s_own(model: Any) -> None:
+    (one,), _ = held(model, [2])
+    other = speak(model, [OPENINGS[2]], [Parrot(TURNS[2])], [units(99)], end=END, max_tokens=90)[0]
+    assert one.tokens != other.tokens
+    assert list(islice(units(2), 2)) != list(islice(units(99), 2))

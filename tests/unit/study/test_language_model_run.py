@@ -1,0 +1,247 @@
+"""A language model's run: killed and gone on with, it leaves the bytes of one that was not; its refusals."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.conftest import CHECKOUT
+from tests.unit.training.stack import require_trainer
+from toolkit.errors import DamagedError, IncompleteError, UsageError
+from toolkit.study.segments import rows_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from toolkit.registers.arrow import Row
+
+RUN = "c2-paired-s3"
+SEGMENTS = ("segment-000", "segment-001", "segment-002")
+FILES = (*SEGMENTS, "episodes.parquet", "groups.parquet", "adapters.parquet", "summary.json", "COMPLETE.json")
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the folder of a small untrained model."""
+    require_trainer()
+    from tests.unit.training.language_model.small_model import a_tokenizer, saved
+
+    return saved(tmp_path_factory.mktemp("model"), a_tokenizer())
+
+
+def train(folder: Path, model: str, say: Callable[[str], None] = lambda _: None, **changed: Any) -> bool:
+    from tests.unit.study import train_in_a_folder
+
+    return train_in_a_folder.train(folder, model, say, **changed)
+
+
+@pytest.fixture(scope="module")
+def whole(model: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a run that was never cut off."""
+    folder = tmp_path_factory.mktemp("whole")
+    assert train(folder, model)
+    return folder / RUN
+
+
+@pytest.fixture(scope="module")
+def killed(model: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a study whose run was killed in its third of four steps."""
+    folder = tmp_path_factory.mktemp("killed")
+    command = [sys.executable, "-m", "tests.unit.study.train_in_a_folder", folder, model, "3"]
+    ended = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, timeout=300, check=False)
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    return folder
+
+
+@pytest.fixture
+def cut(killed: Path, tmp_path: Path) -> Path:
+    """Return a copy of it."""
+    return shutil.copytree(killed, tmp_path / "study")
+
+
+def tables(segment: Path) -> dict[str, list[Row]]:
+    return rows_of(segment.read_bytes(), segment)
+
+
+def attempts(run: Path) -> list[dict[str, Any]]:
+    return [json.loads(path.read_bytes()) for path in sorted(run.glob("attempt-*.json"))]
+
+
+def test_a_run_trains_the_adapter(whole: Path) -> None:
+    rows = [row for name in SEGMENTS for row in tables(whole / name)["adapters"]]
+    assert [row["step"] for row in rows] == [0, 2, 4]
+    assert len({row["sha256"] for row in rows}) == 3
+
+
+def test_a_run_s_evidence_is_what_is_registered(whole: Path) -> None:
+    summary = json.loads((whole / "summary.json").read_bytes())
+    assert summary["shortcomings"] == []
+    assert summary["runs"][0]["status"] == "COMPLETE"
+
+
+def test_a_segment_has_the_groups_up_to_its_checkpoint(whole: Path) -> None:
+    steps = [[row["step"] for row in tables(whole / name)["groups"]] for name in SEGMENTS]
+    assert steps == [[], [1, 2], [3, 4]]
+
+
+def test_the_adapter_of_a_row_is_the_one_that_was_saved(whole: Path) -> None:
+    import base64
+
+    for name in SEGMENTS:
+        (row,) = tables(whole / name)["adapters"]
+        saved = whole / f"checkpoint-{row['step']}" / "adapter_model.safetensors"
+        assert base64.b64decode(row["adapter"]) == saved.read_bytes()
+
+
+def test_a_killed_run_keeps_what_was_recorded(killed: Path, whole: Path) -> None:
+    for name in SEGMENTS[:2]:
+        assert (killed / RUN / name).read_bytes() == (whole / name).read_bytes()
+    assert not (killed / RUN / SEGMENTS[2]).exists()
+
+
+def test_a_run_that_was_killed_and_gone_on_with_leaves_the_same_bytes(
+    cut: Path,
+    whole: Path,
+    model: str,
+) -> None:
+    said: list[str] = []
+    assert train(cut, model, said.append)
+    for name in FILES:
+        assert (cut / RUN / name).read_bytes() == (whole / name).read_bytes(), name
+    assert next(line for line in said if line.startswith("step")).startswith("step 3 of 4")
+    first, second = attempts(cut / RUN)
+    assert (first["from_step"], first["ended_at"]) == (0, None)
+    assert second["from_step"] == 2
+    assert second["ended_at"]
+
+
+def test_a_complete_run_is_not_trained_again(whole: Path, model: str) -> None:
+    before = {path: path.stat().st_mtime_ns for path in whole.rglob("*")}
+    assert not train(whole.parent, model)
+    assert {path: path.stat().st_mtime_ns for path in whole.rglob("*")} == before
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["adapter_model.safetensors", "optimizer.pt", "scheduler.pt", "rng_state.pth", "trainer_state.json"],
+)
+def test_a_checkpoint_that_was_changed_is_refused(cut: Path, model: str, name: str) -> None:
+    path = cut / RUN / "checkpoint-2" / name
+    raw = bytearray(path.read_bytes())
+    raw[len(raw) // 3] ^= 1
+    path.write_bytes(bytes(raw))
+    if name == "trainer_state.json":
+        path.write_bytes(path.read_bytes().replace(b'"global_step": 2', b'"global_step": 1'))
+    kept = {segment: (cut / RUN / segment).read_bytes() for segment in SEGMENTS[:2]}
+    with pytest.raises(DamagedError, match="a checkpoint is not as it was saved") as raised:
+        train(cut, model)
+    assert raised.value.remedy
+    assert kept == {segment: (cut / RUN / segment).read_bytes() for segment in SEGMENTS[:2]}
+    assert len(attempts(cut / RUN)) == 1
+
+
+def test_a_checkpoint_that_is_gone_is_refused(cut: Path, model: str) -> None:
+    shutil.rmtree(cut / RUN / "checkpoint-2")
+    with pytest.raises(DamagedError, match="a checkpoint is not as it was saved"):
+        train(cut, model)
+
+
+def test_seconds_and_places_are_no_part_of_a_checkpoint_s_state(cut: Path, model: str) -> None:
+    """What the trainer logs of time may differ; the run goes on."""
+    path = cut / RUN / "checkpoint-2" / "trainer_state.json"
+    state = json.loads(path.read_text())
+    for entry in state["log_history"]:
+        entry["step_time"] = 99.0
+    path.write_text(json.dumps(state))
+    (cut / RUN / "checkpoint-2" / "README.md").unlink()
+    assert train(cut, model)
+
+
+def test_a_run_of_another_recipe_is_refused(cut: Path, model: str) -> None:
+    with pytest.raises(UsageError, match="launched with another specification") as raised:
+        train(cut, model, settings=("lora.rank=3",))
+    assert "rank" in str(raised.value.expected)
+
+
+def test_a_run_of_another_version_is_refused(
+    cut: Path,
+    model: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("toolkit.__version__", "9.9.9")
+    with pytest.raises(UsageError, match="begun by another version"):
+        train(cut, model)
+
+
+def test_a_segment_of_another_run_is_refused(cut: Path, model: str) -> None:
+    other = shutil.move(cut / RUN, cut / "c2-paired-s4")
+    (other / "specification.json").unlink()
+    from tests.unit.study import train_in_a_folder
+
+    specification = train_in_a_folder.specification(model, seed=4, run_id="c2-paired-s4")
+    (other / "specification.json").write_text(json.dumps(specification.document()))
+    with pytest.raises(DamagedError, match="a segment belongs to another run"):
+        train(cut, model, seed=4, run_id="c2-paired-s4")
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Exception]]:
+    """Have the backward passes of the fourth step raise what a test puts here."""
+    from toolkit.training.language_model.trainer import GroupTrainer
+
+    errors: list[Exception] = []
+    compute = GroupTrainer._compute_loss  # noqa: SLF001
+
+    def failing(self: Any, *arguments: Any) -> Any:
+        if errors and self.state.global_step == 3:
+            raise errors[0]
+        return compute(self, *arguments)
+
+    monkeypatch.setattr(GroupTrainer, "_compute_loss", failing)
+    return errors
+
+
+def test_out_of_memory_is_told_of_and_what_was_recorded_stays(
+    cut: Path,
+    whole: Path,
+    model: str,
+    failing: list[Exception],
+) -> None:
+    import torch
+
+    failing.append(torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 9.00 GiB.\nmore"))
+    with pytest.raises(IncompleteError, match="not enough memory to train") as raised:
+        train(cut, model)
+    assert raised.value.found == "CUDA out of memory. Tried to allocate 9.00 GiB."
+    assert "step.micro_batch" in str(raised.value.remedy)
+    failing.clear()
+    assert train(cut, model)
+    assert (cut / RUN / SEGMENTS[2]).read_bytes() == (whole / SEGMENTS[2]).read_bytes()
+    assert [attempt["from_step"] for attempt in attempts(cut / RUN)] == [0, 2, 2]
+
+
+def test_a_dead_engine_is_told_of(cut: Path, model: str, failing: list[Exception]) -> None:
+    from tests.unit.training.language_model.fake_vllm import EngineDeadError
+
+    failing.append(EngineDeadError("EngineCore encountered an issue."))
+    with pytest.raises(IncompleteError, match="vLLM engine died"):
+        train(cut, model)
+    assert [path.name for path in sorted((cut / RUN).glob("segment-*"))] == list(SEGMENTS[:2])
+
+
+def test_a_folder_that_another_command_holds_is_refused(cut: Path, model: str) -> None:
+    from tests.unit.study import train_in_a_folder
+    from toolkit.study.workplace import Workplace
+
+    with (
+        Workplace(cut).held([train_in_a_folder.specification(model)]),
+        pytest.raises(UsageError, match=RUN),
+    ):
+        train(cut, model)

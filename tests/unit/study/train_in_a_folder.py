@@ -1,0 +1,87 @@
+"""`python -m tests.unit.study.train_in_a_folder FOLDER MODEL [STEP]`: a language model's run, to be killed.
+
+Its rollouts say what is scripted, so that there is something to learn; its evaluations are its own. It kills
+itself, without a chance to tidy up, once it has said that it played a step.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.unit.training.language_model.scripts import MIXED, Script, by_place
+from tests.unit.training.language_model.small_model import specified
+from toolkit.evaluation import sets
+from toolkit.policies.language_model.local import LocalEngine
+from toolkit.policies.language_model.lockstep import speak
+from toolkit.study import language_model_run
+from toolkit.study.language_model_run import train_run
+from toolkit.training.language_model import session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from toolkit.training.language_model.specification import LanguageModelSpecification
+
+STEPS = 4
+SETTINGS = (f"step.steps={STEPS}", "step.checkpoint_every=2", "step.prompts=1", "step.micro_batch=8")
+SHORT = 12
+
+
+def specification(model: str, settings: tuple[str, ...] = (), **changed: Any) -> LanguageModelSpecification:
+    """Return a run of four steps, with a checkpoint in between."""
+    return specified(model, (*SETTINGS, *settings), battery="small", **changed)
+
+
+@contextmanager
+def scripted() -> Iterator[None]:
+    """Have trainers say what is scripted, and evaluate a task a set, in a few words."""
+    from toolkit.training.language_model import trainer as module
+
+    opened = session.open_session
+
+    def open_session(run: LanguageModelSpecification, *arguments: Any, **options: Any) -> Any:
+        found = opened(run, *arguments, **options)
+        chat = found.trainer.chat
+        find = by_place(chat.tokenizer, run, MIXED)
+
+        def say(model: Any, *given: Any, **how: Any) -> Any:
+            context = model.config.get_text_config().max_position_embeddings
+            parts = [find(row) for row in found.trainer._rows]  # noqa: SLF001
+            return speak(Script(chat.tokenizer, parts).model(context), *given, **how)
+
+        patch.setattr(module, "speak", say)
+        return found
+
+    def engine(model: Any, chat: Any, **options: Any) -> LocalEngine:
+        return LocalEngine(model, chat, **{**options, "max_tokens": SHORT})
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sets._SIZES, "small", sets.Sizes(1, 1, 1, 1))  # noqa: SLF001
+        patch.setattr(language_model_run, "open_session", open_session)
+        patch.setattr(session, "LocalEngine", engine)
+        yield
+
+
+def train(folder: Path, model: str, say: Callable[[str], None] = lambda _: None, **changed: Any) -> bool:
+    """Train the run; return whether anything was left to do."""
+    with scripted():
+        return train_run(specification(model, **changed), model, folder, cpu=True, say=say)
+
+
+def main(folder: str, model: str, step: str) -> None:
+    def die(said: str) -> None:
+        if said.startswith(f"step {step} of"):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    train(Path(folder), model, die)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
