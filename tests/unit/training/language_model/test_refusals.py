@@ -122,6 +122,11 @@ def test_a_rollout_has_no_more_tokens_than_the_recipe_s_context(model: str, tmp_
     assert max(lengths) <= 200
 
 
+def test_evaluations_have_the_recipe_s_context_too(folder: Path) -> None:
+    settings = ("sampling.context=200", "sampling.max_completion_tokens=150")
+    assert opened(folder, *settings).engine()._context == 200
+
+
 def test_too_little_memory_for_the_model_is_told_of(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
     from transformers import Qwen3_5ForCausalLM
