@@ -157,7 +157,8 @@ class _Course:
             _check_state(self.run.folder / f"checkpoint-{self.at}", standing.checkpoint["state_sha256"])
         for left in self.run.folder.glob("checkpoint-*"):
             number = left.name.partition("-")[2]
-            if number.isdigit() and (int(number) > self.at or not self.digests):
+            stale = number.isdigit() and (int(number) > self.at or not self.digests)
+            if stale and _is_first_process():
                 shutil.rmtree(left)
         self._clear()
         self.begun = time.monotonic()

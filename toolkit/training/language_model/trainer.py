@@ -180,7 +180,10 @@ class GroupTrainer(GRPOTrainer):  # type: ignore[misc]
 
 def _is_over(content: str) -> bool:
     """Return whether an answer of a tool says that the episode is over."""
-    answer = json.loads(content)
+    try:
+        answer = json.loads(content)
+    except ValueError:
+        return False  # TRL's own words about a call that it could not make
     return answer == {"finished": True} or answer.get("error", {}).get("code") in _OVER
 
 
