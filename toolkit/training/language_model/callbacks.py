@@ -12,7 +12,7 @@ def checkpoint_callback(moments: Moments) -> Any:
     """Return a callback of Transformers' trainer."""
     from transformers import TrainerCallback
 
-    class Told(TrainerCallback):
+    class Told(TrainerCallback):  # type: ignore[misc]
         """Tells the step."""
 
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:  # noqa: ARG002

@@ -100,7 +100,7 @@ def make_tokenizer(texts: Iterable[str]) -> Any:
         show_progress=False,
     )
     tokenizer.train_from_iterator(texts, trainer)
-    fast: Any = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+    fast: Any = PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         eos_token=END,
         pad_token=PAD,
@@ -148,4 +148,4 @@ def make_model(tokenizer: Any, seed: int) -> Any:
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return Qwen3_5ForCausalLM(config)  # type: ignore[no-untyped-call]
+        return Qwen3_5ForCausalLM(config)

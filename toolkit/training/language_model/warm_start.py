@@ -131,7 +131,7 @@ def _learn(model: Any, optimizer: Any, batch: list[Lesson], pad: int) -> float:
     ).view_as(weights)
     loss = (each * weights).sum() / weights.sum()
     optimizer.zero_grad()
-    loss.backward()  # type: ignore[no-untyped-call]
+    loss.backward()
     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     optimizer.step()
     return float(each.detach()[weights == 1].mean())
