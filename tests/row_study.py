@@ -29,6 +29,8 @@ CARD = "---\n{{configs}}\n{{dataset_info}}\n---\n\n{{tables}}\n"
 SHARES = dict(zip(FAULTS, (0.08, 0.03, 0.015, 0.015, 0.01, 0.0, 0.0), strict=True))
 CAUSES = dict(zip(RECOVERIES, ("transient", "rate_limit", "stale_read", "truncation"), strict=True))
 STEPS = tuple(range(0, 301, 20))
+# What only the runs of language models have.
+UNTOLD = ("recipe_sha256", "tokens", "importance_weights", "stack", "accelerator", "processes")
 
 
 def run_ids(count: int) -> list[str]:
@@ -37,7 +39,7 @@ def run_ids(count: int) -> list[str]:
 
 def runs(ids: Sequence[str]) -> pa.Table:
     """Return rows of `runs` as a study has them that rented nothing and paid nothing."""
-    absent = dict.fromkeys(TABLES["runs"].column_names)
+    absent = dict.fromkeys(_schema("runs").names)
     rows = [
         {
             **absent,
@@ -61,7 +63,7 @@ def runs(ids: Sequence[str]) -> pa.Table:
         }
         for seed, run_id in enumerate(ids)
     ]
-    return pa.Table.from_pylist(rows, schema=arrow_schema(TABLES["runs"]))
+    return pa.Table.from_pylist(rows, schema=_schema("runs"))
 
 
 def episodes(run_id: str, seed: int, steps: Sequence[int] = STEPS, tasks: int = 64) -> pa.Table:
@@ -205,8 +207,12 @@ def _seeds(rng: np.random.Generator, n: int) -> Any:
     return rng.integers(0, 2**64, n, dtype=np.uint64)
 
 
+def _schema(name: str) -> pa.Schema:
+    return pa.schema([field for field in arrow_schema(TABLES[name]) if field.name not in UNTOLD])
+
+
 def _table(name: str, **columns: Any) -> pa.Table:
-    schema = arrow_schema(TABLES[name])
+    schema = _schema(name)
     return pa.Table.from_arrays(
         [pa.array(columns[field.name], field.type) for field in schema], schema=schema
     )
