@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from toolkit.training.language_model.trainer import Record
     from toolkit.training.recipe import Recipe
 
-TORCH_SEED_BITS = 63
+SEEDS = 2**31
 SHOWN = 200
 
 
@@ -132,17 +132,16 @@ def open_session(
     recipe = read_recipe(specification.recipe, specification.run_id)
     chat = load_chat(model, recipe.revision or None, (("enable_thinking", recipe.engine.thinking),))
     sampling = sampling_seed(specification.root, specification.run_id, specification.seed)
+    # The arms of one seed start from one adapter; what is sampled has seeds of its own.
+    adapter = derive("adapter/v1", run_seed(specification.root, specification.seed)) % SEEDS
     arguments = grpo_arguments(
         recipe,
         folder,
-        sampling % 2**31,
+        adapter,
         processes=PartialState().num_processes,
         cpu=cpu,
         scale_rewards=specification.scale_rewards,
     )
-    # The arms of one seed start from one adapter.
-    adapter = derive("adapter/v1", run_seed(specification.root, specification.seed))
-    torch.manual_seed(adapter >> (64 - TORCH_SEED_BITS))
     # It says at every start that its environments may change; what is used of them is tested.
     os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
     rows = examples(specification)
@@ -150,6 +149,8 @@ def open_session(
         loaded = load_base(model, recipe, cpu=cpu)
         limit = int(loaded.config.get_text_config().max_position_embeddings)
         _check_context(chat, rows, min(limit, recipe.sampling.context))
+        # Newer trainers do it themselves, with the seed that they are given.
+        torch.manual_seed(adapter)
         trainer = GroupTrainer(
             sampling=sampling,
             record=record,
