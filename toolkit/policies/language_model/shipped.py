@@ -1,4 +1,4 @@
-"""Models that come with the package, by name."""
+"""Models that lie with the package, in `models/` beside this file, by name; none does so far."""
 
 from __future__ import annotations
 
