@@ -1,11 +1,14 @@
-"""What a small model is taught: conversations of the reference agent, and copying.
+"""What a small model is taught: conversations of the reference agent, drills, and copying.
 
 A lesson is a task that no pool has, played by the reference agent and written as the model's own
-conversation. Every batch is a function of its number and the seed alone.
+conversation. Every batch is a function of its kind, its number and the seed alone.
 
 Copying comes first: to call a tool with an order's number is to find the number above and to repeat it, and a
 small model finds out how only where that is all there is to do. A batch of copying is a few short runs of
 tokens in random order, over and over: after a run's first token, the rest of it can be known.
+
+Drills come next: one call with what its arguments were read from, and nothing else. In a whole conversation
+the one word that says how to ship stands among hundreds, and is asked for once.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from toolkit.policies.language_model.conversation import as_text, tool_call
 from toolkit.seeds import Stream, derive
 from toolkit.tasks.generator import generate
 from toolkit.tasks.pools import POOLS
-from toolkit.training.language_model.small import ASSISTANT, END
+from toolkit.training.language_model.small import ASSISTANT, END, IS
 from toolkit.training.rows import POOL
 
 if TYPE_CHECKING:
@@ -36,9 +39,13 @@ BLOCK = 4
 """Batches that are made together: their lessons are shared out by length, so that little is padding."""
 SHORT = {"reason": "asked", "summary": "noted"}
 """Free text is graded by nobody: the model says one word."""
-ELSE_WEIGHT = 0.3
-"""Weight of what the model reads, beside 1 for what it says: answers repeat what it will have to copy."""
+ELSE_WEIGHT = 0.05
+"""Weight of what the model reads, beside 1 for what it says: nobody can foretell most of it."""
 COPY_ROWS, COPY_LENGTH = 48, 56
+DRILLS, DRILL_BLOCK = 28, 16
+"""Drills in a batch, and batches of them that are made together."""
+DRILLED = 400
+"""Conversations that a block of drills is chosen from."""
 
 
 class Lesson(NamedTuple):
@@ -67,19 +74,44 @@ def lesson_batch(tokenizer: Any, seed: int, number: int, requests: tuple[int, ..
     return lessons[first : first + size]
 
 
-def copying_batch(tokenizer: Any, seed: int, number: int, *, numbers_only: bool) -> list[Lesson]:
+def copying_batch(tokenizer: Any, seed: int, number: int) -> list[Lesson]:
     """Return a batch of copying.
 
     Args:
         tokenizer: of the small model.
         seed: of all lessons.
         number: of the batch.
-        numbers_only: whether its tokens are those that numbers are written with, or any.
     """
     stream = Stream(derive("copying/v1", seed, number))
-    any_token = range(len(tokenizer.all_special_ids), len(tokenizer))
-    tokens = _number_tokens(tokenizer) if numbers_only else any_token
+    # All tokens, not those of numbers alone: what is never said loses its embedding to what is.
+    tokens = range(len(tokenizer.all_special_ids), len(tokenizer))
     return [_copying(stream, tokens) for _ in range(COPY_ROWS)]
+
+
+def drill_batch(tokenizer: Any, seed: int, number: int) -> list[Lesson]:
+    """Return a batch of drills, every tool as often as any other.
+
+    Args:
+        tokenizer: of the small model.
+        seed: of all lessons.
+        number: of the batch.
+    """
+    block, at = divmod(number, DRILL_BLOCK)
+    return [
+        _drill(tokenizer, messages) for messages in _drill_block(seed, block)[at * DRILLS : (at + 1) * DRILLS]
+    ]
+
+
+def drills_of(messages: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """Return the calls of a conversation that have arguments, each with what these were read from alone."""
+    drills = []
+    for at in range(1, len(messages), 2):
+        values = messages[at]["tool_calls"][0]["function"]["arguments"].values()
+        if values:
+            read = {_read_at(messages[:at], str(value)) for value in values} - {0}
+            kept = [message for first in sorted(read) for message in messages[first - 1 : first + 1]]
+            drills.append([messages[0], *kept, messages[at]])
+    return drills
 
 
 def render(tokenizer: Any, messages: list[dict[str, Any]]) -> str:
@@ -141,7 +173,38 @@ def _lesson(tokenizer: Any, messages: list[dict[str, Any]]) -> Lesson:
     return Lesson(tokens, weights)
 
 
-def _copying(stream: Stream, tokens: range | tuple[int, ...]) -> Lesson:
+@lru_cache(maxsize=1)
+def _drill_block(seed: int, block: int) -> list[list[dict[str, Any]]]:
+    """Return the drills of a block of batches, those of a batch about as long as each other."""
+    stream = Stream(derive("drills/v1", seed, block))
+    by_tool: dict[str, list[list[dict[str, Any]]]] = {}
+    for _ in range(DRILLED):
+        for drill in drills_of(conversation(_played(stream, 1))):
+            by_tool.setdefault(drill[-1]["tool_calls"][0]["function"]["name"], []).append(drill)
+    tools = sorted(by_tool)
+    chosen = [stream.choice(by_tool[stream.choice(tools)]) for _ in range(DRILL_BLOCK * DRILLS)]
+    chosen.sort(key=lambda drill: sum(len(message["content"]) for message in drill))
+    order = stream.shuffled(range(DRILL_BLOCK))
+    return [drill for at in order for drill in chosen[at * DRILLS : (at + 1) * DRILLS]]
+
+
+def _read_at(messages: list[dict[str, Any]], value: str) -> int:
+    """Return which message a value was read from: the first, or the last answer that has it."""
+    pattern = re.compile(rf"(?<![\w-]){re.escape(value)}(?![\w-])")
+    if pattern.search(messages[0]["content"]):
+        return 0
+    return next((at for at in range(len(messages) - 1, 0, -1) if pattern.search(messages[at]["content"])), 0)
+
+
+def _drill(tokenizer: Any, messages: list[dict[str, Any]]) -> Lesson:
+    tokens = tokenizer(render(tokenizer, messages))["input_ids"]
+    start, given = tokenizer.convert_tokens_to_ids([ASSISTANT, IS])
+    call = len(tokens) - 1 - tokens[::-1].index(start)
+    said = tokens.index(given, call) + 1
+    return Lesson(tokens, [0.0] * said + [1.0] * (len(tokens) - said))
+
+
+def _copying(stream: Stream, tokens: range) -> Lesson:
     runs = [[stream.choice(tokens) for _ in range(stream.between(3, 6))] for _ in range(stream.between(2, 4))]
     lesson = Lesson([], [])
     seen: set[int] = set()
@@ -152,9 +215,3 @@ def _copying(stream: Stream, tokens: range | tuple[int, ...]) -> Lesson:
         lesson.tokens.extend(runs[at])
         lesson.weights.extend([0.0, *[known] * (len(runs[at]) - 1)])
     return Lesson(lesson.tokens[:COPY_LENGTH], lesson.weights[:COPY_LENGTH])
-
-
-@lru_cache(maxsize=1)
-def _number_tokens(tokenizer: Any) -> tuple[int, ...]:
-    vocabulary = tokenizer.get_vocab()
-    return tuple(sorted(token for text, token in vocabulary.items() if re.fullmatch(r"[0-9]{1,2}", text)))

@@ -1,7 +1,7 @@
 """Teaching a small model the work before any of it is rewarded: supervised, from the reference agent.
 
 1. A tokenizer is made from conversations, and an untrained model.
-2. It learns to copy, then single requests, then two, then up to three; copying comes back now and then. In
+2. It learns to copy, then to read single arguments, then single requests, then two, then up to three; in
    every round the learning rate stays and then falls; further rounds have tasks of all sizes.
 3. Model and tokenizer are written to a folder that transformers loads, the weights rounded to bfloat16.
 
@@ -10,6 +10,7 @@ The state is kept as it goes: what was cut off goes on from there, and more roun
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,27 +19,54 @@ from toolkit.seeds import Stream, derive
 from toolkit.training.language_model.lessons import (
     Lesson,
     copying_batch,
+    drill_batch,
     lesson_batch,
     sample_conversations,
 )
 from toolkit.training.language_model.small import CHAT_TEMPLATE, make_model, make_tokenizer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 STATE = ".warm-start.pt"
 """Hidden: it is no part of the model."""
-ROUND = 4200
+ROUND = 4000
 """Batches in a round."""
 TEXTS = 3000
 KEPT_EVERY = 100
 LEARNING_RATE = 2e-3
 WARM_UP = 30
 LEAST_RATE = 0.02
-COPYING_STEPS = 650
-COPYING_LATER = 0.15
-"""Share of batches that are copying, in the first half of the lessons."""
+LEVEL = 0.6
+"""Share of a round in which the learning rate stays."""
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A stretch of teaching.
+
+    Args:
+        until: the batch that ends it.
+        requests: how many requests the tasks of its lessons may have.
+        drills: percent of batches that are drills.
+        copying: percent of batches that are copying.
+    """
+
+    until: int
+    requests: tuple[int, ...]
+    drills: int
+    copying: int
+
+
+PHASES = (
+    Phase(until=350, requests=(1,), drills=0, copying=100),
+    Phase(until=750, requests=(1,), drills=80, copying=5),
+    Phase(until=1150, requests=(1,), drills=50, copying=5),
+    Phase(until=1550, requests=(1, 2), drills=30, copying=5),
+)
+ALL_SIZES = Phase(until=0, requests=(1, 2, 3), drills=20, copying=2)
+"""What every later batch belongs to."""
 
 
 @dataclass(frozen=True)
@@ -78,10 +106,10 @@ def warm_start(
     optimizer = torch.optim.AdamW(model.parameters(), lr=LEARNING_RATE, betas=(0.9, 0.98), weight_decay=0.01)
     steps = rounds * ROUND
     done = _taken_up(folder / STATE, model, optimizer, seed, steps)
-    for step in range(done, steps):  # 2
+    for step, batch in enumerate(_batches(tokenizer, seed, done, steps), start=done):  # 2
         for group in optimizer.param_groups:
             group["lr"] = LEARNING_RATE * rate_at(step)
-        loss = _learn(model, optimizer, batch_at(tokenizer, seed, step), tokenizer.pad_token_id)
+        loss = _learn(model, optimizer, batch, tokenizer.pad_token_id)
         if (step + 1) % KEPT_EVERY == 0 or step + 1 == steps:
             _keep(folder / STATE, model, optimizer, seed, step + 1)
         watch(Taught(step + 1, steps, loss))
@@ -90,22 +118,39 @@ def warm_start(
 
 
 def rate_at(step: int) -> float:
-    """Return the share of the learning rate: a short rise, then, in each round, half level, half falling."""
+    """Return the share of the learning rate: a short rise, then, in each round, level and then falling."""
     done = step % ROUND / ROUND
-    level = 1.0 if done < 1 / 2 else max(LEAST_RATE, 2 - 2 * done)
+    level = 1.0 if done < LEVEL else max(LEAST_RATE, (1 - done) / (1 - LEVEL))
     return level * min(1.0, (step + 1) / WARM_UP)
 
 
-def batch_at(tokenizer: Any, seed: int, step: int) -> list[Lesson]:
-    """Return the batch of a step."""
-    done = step / ROUND
-    if step < COPYING_STEPS:
-        return copying_batch(tokenizer, seed, step, numbers_only=True)
-    stream = Stream(derive("warm-start/v1", seed, step))
-    if done < 1 / 2 and stream.below(100) < 100 * COPYING_LATER:
-        return copying_batch(tokenizer, seed, step, numbers_only=stream.below(5) < 2)  # noqa: PLR2004
-    requests = (1,) if done < 1 / 3 else (1, 2) if done < 1 / 2 else (1, 2, 3)
-    return lesson_batch(tokenizer, seed, step, requests)
+def phase_at(step: int) -> Phase:
+    """Return the phase that a batch belongs to."""
+    return next((phase for phase in PHASES if step < phase.until), ALL_SIZES)
+
+
+def kind_at(seed: int, step: int) -> str:
+    """Return what a batch is: `copying`, `drill` or `lesson`."""
+    phase = phase_at(step)
+    drawn = Stream(derive("warm-start/v1", seed, step)).below(100)
+    return (
+        "copying" if drawn < phase.copying else "drill" if drawn < phase.copying + phase.drills else "lesson"
+    )
+
+
+def _batches(tokenizer: Any, seed: int, start: int, steps: int) -> Iterator[list[Lesson]]:
+    """Yield the batches from `start` on, each kind numbered by itself."""
+    numbers = Counter(kind_at(seed, step) for step in range(start))
+    for step in range(start, steps):
+        kind = kind_at(seed, step)
+        number = numbers[kind]
+        numbers[kind] += 1
+        if kind == "copying":
+            yield copying_batch(tokenizer, seed, number)
+        elif kind == "drill":
+            yield drill_batch(tokenizer, seed, number)
+        else:
+            yield lesson_batch(tokenizer, seed, number, phase_at(step).requests)
 
 
 def _tokenizer(seed: int) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,6 +12,7 @@ from tests.unit.training.stack import require_trainer
 from toolkit.episodes.agents import reference
 from toolkit.episodes.episode import play
 from toolkit.noise.regimes import REGIMES
+from toolkit.policies.language_model.conversation import tool_call
 from toolkit.tasks.pools import load_task
 
 if TYPE_CHECKING:
@@ -22,12 +24,14 @@ from toolkit.training.language_model import warm_start as teaching
 from toolkit.training.language_model.lessons import (
     conversation,
     copying_batch,
+    drill_batch,
+    drills_of,
     lesson_batch,
     render,
     sample_conversations,
 )
 from toolkit.training.language_model.small import make_model, make_tokenizer
-from toolkit.training.language_model.warm_start import Taught, rate_at, warm_start
+from toolkit.training.language_model.warm_start import Phase, Taught, kind_at, rate_at, warm_start
 
 SEED = 5
 
@@ -95,7 +99,7 @@ def test_a_lesson_weighs_what_the_model_says_and_hardly_what_it_reads(tokenizer:
         assert turns[-1] == "<call>finish<end>"
         text = tokenizer.decode(lesson.tokens)
         assert text.count("<assistant>") == len(turns)
-        assert set(lesson.weights) == {0.3, 1.0}
+        assert set(lesson.weights) == {0.05, 1.0}
 
 
 def test_lessons_are_of_tasks_that_no_pool_has() -> None:
@@ -123,17 +127,79 @@ def test_a_batch_is_a_function_of_its_number(tokenizer: Any) -> None:
 
 
 def test_in_a_lesson_of_copying_what_has_weight_can_be_known(tokenizer: Any) -> None:
-    for numbers_only in (True, False):
-        for tokens, weights in copying_batch(tokenizer, SEED, 1, numbers_only=numbers_only):
-            assert any(weights)
-            for at, (token, weight) in enumerate(zip(tokens, weights, strict=True)):
-                seen = {tokens[i + 1] for i in range(at - 1) if tokens[i] == tokens[at - 1]}
-                assert not weight or token in seen
+    for tokens, weights in copying_batch(tokenizer, SEED, 1):
+        assert any(weights)
+        for at, (token, weight) in enumerate(zip(tokens, weights, strict=True)):
+            seen = {tokens[i + 1] for i in range(at - 1) if tokens[i] == tokens[at - 1]}
+            assert not weight or token in seen
+
+
+def _call(name: str, **arguments: Any) -> dict[str, Any]:
+    return {"role": "assistant", "content": "", "tool_calls": [tool_call("0", name, arguments)]}
+
+
+def _answer(content: str) -> dict[str, Any]:
+    return {"role": "tool", "name": "", "content": content}
+
+
+def test_a_drill_is_a_call_with_what_its_arguments_were_read_from() -> None:
+    prompt = {"role": "user", "content": "Send all of O-7 from Brno by express. It cost $12.50."}
+    look, stock = _call("get_order", order_id="O-7"), _call("check_inventory", product_id="P-1")
+    order, shelf = (
+        _answer("order O-7 product P-1 quantity 2 pick_list PL-7-2"),
+        _answer("product P-1 Riga 10"),
+    )
+    reserve = _call("reserve_stock", order_id="O-7", product_id="P-1", quantity=10, warehouse="Brno")
+    ship = _call("schedule_shipment", order_id="O-7", pick_list="PL-7-2", service="express")
+    refund, finish = _call("issue_refund", amount_cents=1250), _call("finish")
+    done = _answer("revision 1")
+    talk = [prompt, look, order, stock, shelf, reserve, done, ship, done, refund, done, finish]
+    assert drills_of(talk) == [
+        [prompt, look],
+        [prompt, look, order, stock],
+        [prompt, stock, shelf, reserve],
+        [prompt, look, order, ship],
+        [prompt, refund],
+    ]
+
+
+def test_a_drill_asks_for_arguments_alone_and_for_each_tool_alike(tokenizer: Any) -> None:
+    drills = [drill for number in range(16) for drill in drill_batch(tokenizer, SEED, number)]
+    tools: Counter[str] = Counter()
+    for tokens, weights in drills:
+        (said,) = _said(tokenizer, tokens, weights)
+        call = tokenizer.decode(tokens).rsplit("<call>", 1)[1]
+        assert said.endswith("<end>")
+        assert call.endswith("<is>" + said) or call.replace("<is> ", "<is>").endswith("<is>" + said.lstrip())
+        tools[call.split("<arg>")[0]] += 1
+    assert len(tools) >= 10
+    assert max(tools.values()) < 3 * len(drills) / len(tools)
+
+
+def test_batches_of_drills_are_of_a_length_and_differ(tokenizer: Any) -> None:
+    assert drill_batch(tokenizer, SEED, 2) == drill_batch(tokenizer, SEED, 2)
+    assert drill_batch(tokenizer, SEED, 2) != drill_batch(tokenizer, SEED + 1, 2)
+    lengths = [[len(drill.tokens) for drill in drill_batch(tokenizer, SEED, at)] for at in range(16)]
+    assert sum(max(row) * len(row) for row in lengths) < 1.25 * sum(map(sum, lengths))
+
+
+def test_copying_comes_first_then_drills_then_lessons_of_growing_size() -> None:
+    kinds = [kind_at(SEED, step) for step in range(4000)]
+    assert set(kinds[:350]) == {"copying"}
+    assert kinds[350:750].count("drill") == pytest.approx(320, abs=30)
+    assert kinds[1550:].count("lesson") == pytest.approx(0.78 * 2450, abs=80)
+    assert [teaching.phase_at(step).requests for step in (0, 1149, 1150, 1550, 9000)] == [
+        (1,),
+        (1,),
+        (1, 2),
+        (1, 2, 3),
+        (1, 2, 3),
+    ]
 
 
 @pytest.mark.parametrize(
     ("step", "rate"),
-    [(0, 1 / 30), (100, 1.0), (2099, 1.0), (3150, 0.5), (4199, 0.02), (4200, 1.0), (7350, 0.5)],
+    [(0, 1 / 30), (100, 1.0), (2399, 1.0), (3200, 0.5), (3999, 0.02), (4000, 1.0), (7200, 0.5)],
 )
 def test_the_rate_rises_stays_and_falls_in_every_round(step: int, rate: float) -> None:
     assert rate_at(step) == pytest.approx(rate)
@@ -143,7 +209,7 @@ def test_the_rate_rises_stays_and_falls_in_every_round(step: int, rate: float) -
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     require_trainer()
     monkeypatch.setattr(teaching, "TEXTS", 60)
-    monkeypatch.setattr(teaching, "COPYING_STEPS", 3)
+    monkeypatch.setattr(teaching, "PHASES", (Phase(2, (1,), 0, 100), Phase(3, (1,), 100, 0)))
     monkeypatch.setattr(teaching, "ROUND", 5)
     monkeypatch.setattr(teaching, "KEPT_EVERY", 2)
 
