@@ -36,6 +36,11 @@ def reference(prompt: str, call: MakeCall) -> None:
     _work(prompt, call, _Careful(call).settle)
 
 
+def watched_reference(begins: Callable[[int], None]) -> Agent:
+    """Return the reference agent; `begins` is told each request's number before its first call."""
+    return lambda prompt, call: _work(prompt, call, _Careful(call).settle, begins)
+
+
 def careless(prompt: str, call: MakeCall) -> None:
     """Do what the prompt asks, taking every answer at face value: an error ends the errand it met."""
     _work(prompt, call, lambda wanted: _unless_error(call(wanted.tool, wanted.arguments)))
@@ -51,8 +56,9 @@ def _work(
     prompt: str,
     call: MakeCall,
     settle: Callable[[Call], Answer | None],
+    begins: Callable[[int], None] = lambda _: None,
 ) -> None:
-    steps = workflow(read_prompt(prompt))
+    steps = workflow(read_prompt(prompt), begins)
     try:
         wanted = next(steps)
         while True:

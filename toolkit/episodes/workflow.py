@@ -71,10 +71,16 @@ class Knowledge:
         return order_id
 
 
-def workflow(brief: Brief) -> Steps:
-    """Yield every call that the errands need, in order, and end."""
+def workflow(brief: Brief, begins: Callable[[int], None]) -> Steps:
+    """Yield every call that the errands need, in order, and end.
+
+    Args:
+        brief: the prompt as read.
+        begins: told the number of an errand before its first call.
+    """
     known = Knowledge(brief)
-    for errand in brief.errands:
+    for number, errand in enumerate(brief.errands):
+        begins(number)
         try:
             yield from errand_steps(errand, known)
         except Abandoned:

@@ -55,7 +55,7 @@ def killed(model: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of a study whose run was killed in its third of four steps."""
     folder = tmp_path_factory.mktemp("killed")
     command = [sys.executable, "-m", "tests.unit.study.train_in_a_folder", folder, model, "3"]
-    ended = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, timeout=300, check=False)
+    ended = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, timeout=600, check=False)
     assert ended.returncode == -signal.SIGKILL, ended.stderr
     return folder
 

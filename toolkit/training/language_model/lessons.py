@@ -17,18 +17,21 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from toolkit.episodes.agents import reference
+from toolkit.episodes.agents import watched_reference
 from toolkit.episodes.episode import play
 from toolkit.noise.regimes import REGIMES
 from toolkit.policies.language_model.conversation import as_text, tool_call
 from toolkit.seeds import Stream, derive
 from toolkit.tasks.generator import generate
 from toolkit.tasks.pools import POOLS
-from toolkit.training.language_model.small import ASSISTANT, END, IS
+from toolkit.training.language_model.small import ASSISTANT, CALL, END, IS
+from toolkit.training.language_model.thoughts import thoughts
 from toolkit.training.rows import POOL
 
 if TYPE_CHECKING:
-    from toolkit.episodes.episode import Episode
+    from toolkit.episodes.desk import Answer, MakeCall
+    from toolkit.noise.regimes import Regime
+    from toolkit.tasks.task import Task
 
 CANDIDATES = 300_000
 """Tasks to choose from, beyond those of the pool."""
@@ -119,14 +122,36 @@ def render(tokenizer: Any, messages: list[dict[str, Any]]) -> str:
     return str(tokenizer.apply_chat_template(messages, tokenize=False))
 
 
-def conversation(episode: Episode) -> list[dict[str, Any]]:
-    """Return a traced episode as a conversation, up to its last call."""
-    messages: list[dict[str, Any]] = [{"role": "user", "content": episode.task.prompt}]
-    for call in episode.trace or ():
+def conversation(task: Task, regime: Regime, schedule_seed: int) -> list[dict[str, Any]] | None:
+    """Return how the reference agent plays a task, as a conversation up to its last call.
+
+    Args:
+        task: what is played.
+        regime: its noise.
+        schedule_seed: of its noise.
+
+    Returns:
+        Messages as the chat template takes them; None where the agent fails.
+    """
+    made: list[str] = []
+    starts: list[int] = []
+
+    def agent(prompt: str, call: MakeCall) -> None:
+        def counted(tool: str, arguments: dict[str, Any]) -> Answer:
+            made.append(tool)
+            return call(tool, arguments)
+
+        watched_reference(lambda _: starts.append(len(made)))(prompt, counted)
+
+    episode = play(task, regime, schedule_seed, agent, traced=True)
+    if not episode.true_success:
+        return None
+    messages: list[dict[str, Any]] = [{"role": "user", "content": task.prompt}]
+    for call, said in zip(episode.trace or (), thoughts(episode, starts), strict=True):
         wanted = {} if call.tool == "finish" else call.arguments
         arguments = {name: SHORT.get(name, value) for name, value in wanted.items()}
         messages += [
-            {"role": "assistant", "content": "", "tool_calls": [tool_call("0", call.tool, arguments)]},
+            {"role": "assistant", "content": said, "tool_calls": [tool_call("0", call.tool, arguments)]},
             {"role": "tool", "name": call.tool, "content": as_text(call.answer)},
         ]
     return messages[:-1]
@@ -135,32 +160,24 @@ def conversation(episode: Episode) -> list[dict[str, Any]]:
 def sample_conversations(seed: int, count: int) -> list[list[dict[str, Any]]]:
     """Return conversations of tasks of any size: what a tokenizer is made from."""
     stream = Stream(derive("lessons/v1", seed, "tokenizer"))
-    found: list[list[dict[str, Any]]] = []
-    while len(found) < count:
-        episode = _played(stream)
-        if episode.true_success:
-            found.append(conversation(episode))
-    return found
+    return [_conversation(stream) for _ in range(count)]
 
 
 @lru_cache(maxsize=1)
 def _block(seed: int, block: int, wanted: int) -> list[list[dict[str, Any]]]:
     stream = Stream(derive("lessons/v1", seed, block))
-    found: list[list[dict[str, Any]]] = []
-    while len(found) < BLOCK * SIZES[wanted]:
-        episode = _played(stream, wanted)
-        if episode.true_success:
-            found.append(conversation(episode))
-    return found
+    return [_conversation(stream, wanted) for _ in range(BLOCK * SIZES[wanted])]
 
 
-def _played(stream: Stream, wanted: int | None = None) -> Episode:
-    """Play the next task of a stream, of a number of requests where one is wanted."""
+def _conversation(stream: Stream, wanted: int | None = None) -> list[dict[str, Any]]:
+    """Play the next task of a stream that succeeds, of a number of requests where one is wanted."""
     while True:
         task = generate(POOL, POOLS[POOL].size + stream.below(CANDIDATES), 0)
         if wanted is None or len(task.templates) == wanted:
             regime = REGIMES[stream.choice(REGIMES_TAUGHT)]
-            return play(task, regime, stream.word(), reference, traced=True)
+            played = conversation(task, regime, stream.word())
+            if played is not None:
+                return played
 
 
 def _lesson(tokenizer: Any, messages: list[dict[str, Any]]) -> Lesson:
@@ -179,7 +196,7 @@ def _drill_block(seed: int, block: int) -> list[list[dict[str, Any]]]:
     stream = Stream(derive("drills/v1", seed, block))
     by_tool: dict[str, list[list[dict[str, Any]]]] = {}
     for _ in range(DRILLED):
-        for drill in drills_of(conversation(_played(stream, 1))):
+        for drill in drills_of(_conversation(stream, 1)):
             by_tool.setdefault(drill[-1]["tool_calls"][0]["function"]["name"], []).append(drill)
     tools = sorted(by_tool)
     chosen = [stream.choice(by_tool[stream.choice(tools)]) for _ in range(DRILL_BLOCK * DRILLS)]
@@ -189,19 +206,25 @@ def _drill_block(seed: int, block: int) -> list[list[dict[str, Any]]]:
 
 
 def _read_at(messages: list[dict[str, Any]], value: str) -> int:
-    """Return which message a value was read from: the first, or the last answer that has it."""
+    """Return which message a value was read from: the first, or the newest answer that has it."""
     pattern = re.compile(rf"(?<![\w-]){re.escape(value)}(?![\w-])")
     if pattern.search(messages[0]["content"]):
         return 0
-    return next((at for at in range(len(messages) - 1, 0, -1) if pattern.search(messages[at]["content"])), 0)
+    answers = range(len(messages) - 1, 0, -2)
+    return next((at for at in answers if pattern.search(messages[at]["content"])), 0)
 
 
 def _drill(tokenizer: Any, messages: list[dict[str, Any]]) -> Lesson:
+    """Weigh what is said before the call, and its arguments: which tool is called, a drill does not tell."""
     tokens = tokenizer(render(tokenizer, messages))["input_ids"]
-    start, given = tokenizer.convert_tokens_to_ids([ASSISTANT, IS])
-    call = len(tokens) - 1 - tokens[::-1].index(start)
-    said = tokens.index(given, call) + 1
-    return Lesson(tokens, [0.0] * said + [1.0] * (len(tokens) - said))
+    start, call, given = tokenizer.convert_tokens_to_ids([ASSISTANT, CALL, IS])
+    begins = len(tokens) - tokens[::-1].index(start)
+    calls = tokens.index(call, begins) + 1
+    says = tokens.index(given, calls) + 1
+    return Lesson(
+        tokens,
+        [0.0] * begins + [1.0] * (calls - begins) + [0.0] * (says - calls) + [1.0] * (len(tokens) - says),
+    )
 
 
 def _copying(stream: Stream, tokens: range) -> Lesson:

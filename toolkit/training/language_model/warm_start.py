@@ -1,8 +1,8 @@
 """Teaching a small model the work before any of it is rewarded: supervised, from the reference agent.
 
 1. A tokenizer is made from conversations, and an untrained model.
-2. It learns to copy, then to read single arguments, then single requests, then two, then up to three; in
-   every round the learning rate stays and then falls; further rounds have tasks of all sizes.
+2. It learns to copy, then to read single arguments, then single requests, then two, then up to three. The
+   learning rate falls in every round; further rounds have tasks of all sizes.
 3. Model and tokenizer are written to a folder that transformers loads, the weights rounded to bfloat16.
 
 The state is kept as it goes: what was cut off goes on from there, and more rounds can be added later.
@@ -39,7 +39,7 @@ LEARNING_RATE = 2e-3
 WARM_UP = 30
 LEAST_RATE = 0.02
 LEVEL = 0.6
-"""Share of a round in which the learning rate stays."""
+"""Share of the first round in which the learning rate stays."""
 
 
 @dataclass(frozen=True)
@@ -61,9 +61,9 @@ class Phase:
 
 PHASES = (
     Phase(until=350, requests=(1,), drills=0, copying=100),
-    Phase(until=750, requests=(1,), drills=80, copying=5),
-    Phase(until=1150, requests=(1,), drills=50, copying=5),
-    Phase(until=1550, requests=(1, 2), drills=30, copying=5),
+    Phase(until=700, requests=(1,), drills=80, copying=5),
+    Phase(until=1100, requests=(1,), drills=50, copying=5),
+    Phase(until=1500, requests=(1, 2), drills=30, copying=5),
 )
 ALL_SIZES = Phase(until=0, requests=(1, 2, 3), drills=20, copying=2)
 """What every later batch belongs to."""
@@ -118,10 +118,11 @@ def warm_start(
 
 
 def rate_at(step: int) -> float:
-    """Return the share of the learning rate: a short rise, then, in each round, level and then falling."""
-    done = step % ROUND / ROUND
-    level = 1.0 if done < LEVEL else max(LEAST_RATE, (1 - done) / (1 - LEVEL))
-    return level * min(1.0, (step + 1) / WARM_UP)
+    """Return the share of the learning rate: it falls late in the first round, and all through later ones."""
+    round_, done = divmod(step, ROUND)
+    level = LEVEL if round_ == 0 else 0.0
+    falling = max(LEAST_RATE, min(1.0, (1 - done / ROUND) / (1 - level)))
+    return falling * min(1.0, (done + 1) / WARM_UP)
 
 
 def phase_at(step: int) -> Phase:

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.unit.training.stack import require_trainer
-from toolkit.episodes.agents import reference
-from toolkit.episodes.episode import play
 from toolkit.noise.regimes import REGIMES
 from toolkit.policies.language_model.conversation import tool_call
 from toolkit.tasks.pools import load_task
@@ -65,9 +63,9 @@ def test_numbers_are_cut_into_pairs_from_the_right(tokenizer: Any, number: str, 
 
 
 def test_a_call_that_was_written_is_read_as_it_was_meant(tokenizer: Any) -> None:
-    task = load_task("train:3")
-    episode = play(task, REGIMES["clean"], 0, reference, traced=True)
-    for message in conversation(episode)[1::2]:
+    talk = conversation(load_task("train:3"), REGIMES["clean"], 0)
+    assert talk is not None
+    for message in talk[1::2]:
         before, after = [{"role": "user", "content": "x"}], message
         whole = tokenizer(render(tokenizer, [*before, after]))["input_ids"]
         opening = tokenizer.apply_chat_template(
@@ -95,8 +93,8 @@ def _said(tokenizer: Any, tokens: list[int], weights: list[float]) -> Iterator[s
 def test_a_lesson_weighs_what_the_model_says_and_hardly_what_it_reads(tokenizer: Any) -> None:
     for lesson in lesson_batch(tokenizer, SEED, 0, (2,)):
         turns = list(_said(tokenizer, *lesson))
-        assert all(turn.startswith("<call>") and turn.endswith("<end>") for turn in turns)
-        assert turns[-1] == "<call>finish<end>"
+        assert all("<call>" in turn and turn.endswith("<end>") for turn in turns)
+        assert turns[-1].endswith("<call>finish<end>")
         text = tokenizer.decode(lesson.tokens)
         assert text.count("<assistant>") == len(turns)
         assert set(lesson.weights) == {0.05, 1.0}
@@ -163,15 +161,16 @@ def test_a_drill_is_a_call_with_what_its_arguments_were_read_from() -> None:
     ]
 
 
-def test_a_drill_asks_for_arguments_alone_and_for_each_tool_alike(tokenizer: Any) -> None:
+def test_a_drill_tells_no_tool_and_asks_for_each_alike(tokenizer: Any) -> None:
     drills = [drill for number in range(16) for drill in drill_batch(tokenizer, SEED, number)]
     tools: Counter[str] = Counter()
     for tokens, weights in drills:
-        (said,) = _said(tokenizer, tokens, weights)
-        call = tokenizer.decode(tokens).rsplit("<call>", 1)[1]
-        assert said.endswith("<end>")
-        assert call.endswith("<is>" + said) or call.replace("<is> ", "<is>").endswith("<is>" + said.lstrip())
-        tools[call.split("<arg>")[0]] += 1
+        said = list(_said(tokenizer, tokens, weights))
+        before, call = tokenizer.decode(tokens).rsplit("<assistant>", 1)[1].split("<call>")
+        assert said[0] == before + "<call>"
+        tool, arguments = call.split("<is>", 1)
+        assert "".join(said[1].split()) == "".join(arguments.split())
+        tools[tool.split("<arg>")[0]] += 1
     assert len(tools) >= 10
     assert max(tools.values()) < 3 * len(drills) / len(tools)
 
@@ -180,15 +179,15 @@ def test_batches_of_drills_are_of_a_length_and_differ(tokenizer: Any) -> None:
     assert drill_batch(tokenizer, SEED, 2) == drill_batch(tokenizer, SEED, 2)
     assert drill_batch(tokenizer, SEED, 2) != drill_batch(tokenizer, SEED + 1, 2)
     lengths = [[len(drill.tokens) for drill in drill_batch(tokenizer, SEED, at)] for at in range(16)]
-    assert sum(max(row) * len(row) for row in lengths) < 1.25 * sum(map(sum, lengths))
+    assert sum(max(row) * len(row) for row in lengths) < 1.35 * sum(map(sum, lengths))
 
 
 def test_copying_comes_first_then_drills_then_lessons_of_growing_size() -> None:
     kinds = [kind_at(SEED, step) for step in range(4000)]
     assert set(kinds[:350]) == {"copying"}
-    assert kinds[350:750].count("drill") == pytest.approx(320, abs=30)
-    assert kinds[1550:].count("lesson") == pytest.approx(0.78 * 2450, abs=80)
-    assert [teaching.phase_at(step).requests for step in (0, 1149, 1150, 1550, 9000)] == [
+    assert kinds[350:700].count("drill") == pytest.approx(280, abs=30)
+    assert kinds[1500:].count("lesson") == pytest.approx(0.78 * 2500, abs=80)
+    assert [teaching.phase_at(step).requests for step in (0, 1099, 1100, 1500, 9000)] == [
         (1,),
         (1,),
         (1, 2),
@@ -199,9 +198,18 @@ def test_copying_comes_first_then_drills_then_lessons_of_growing_size() -> None:
 
 @pytest.mark.parametrize(
     ("step", "rate"),
-    [(0, 1 / 30), (100, 1.0), (2399, 1.0), (3200, 0.5), (3999, 0.02), (4000, 1.0), (7200, 0.5)],
+    [
+        (0, 1 / 30),
+        (100, 1.0),
+        (2400, 1.0),
+        (3200, 0.5),
+        (3999, 0.02),
+        (4000, 1 / 30),
+        (6000, 0.5),
+        (7999, 0.02),
+    ],
 )
-def test_the_rate_rises_stays_and_falls_in_every_round(step: int, rate: float) -> None:
+def test_the_rate_stays_and_falls_in_the_first_round_and_falls_in_others(step: int, rate: float) -> None:
     assert rate_at(step) == pytest.approx(rate)
 
 
