@@ -25,10 +25,11 @@ from toolkit.errors import IncompleteError
 from toolkit.files import write_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
     from typing import BinaryIO, TextIO
 
+    from anyio import CancelScope
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
     from mcp.server.lowlevel import Server
     from mcp.shared.message import SessionMessage
@@ -53,17 +54,22 @@ def serve(desk: Desk, record: Path | None = None) -> None:
     """
     _check_installed()
     out = sys.stdout
-    with _terminated_as_interrupted():
+    stopped = threading.Event()
+    with _answered((signal.SIGTERM,), _interrupt):
         try:
             # What anything else prints while stdout belongs to the protocol goes to stderr.
             with contextlib.redirect_stdout(sys.stderr):
-                asyncio.run(_serve(desk, out))
+                asyncio.run(_serve(desk, out, stopped))
         except BaseExceptionGroup as failed:
-            # Of stdout: its reader has left, or its disk is full.
-            raise failed.exceptions[0] from None
+            # The library may fail in ways of its own while it is cancelled.
+            if not stopped.is_set():
+                # Of stdout: its reader has left, or its disk is full.
+                raise failed.exceptions[0] from None
         finally:
             if record is not None:
                 _write_record(desk, record)
+    if stopped.is_set():
+        raise KeyboardInterrupt
 
 
 def build_server(desk: Desk) -> Server[Any]:
@@ -137,7 +143,7 @@ def _decimal(text: str) -> float | str:
     return number if math.isfinite(number) else text
 
 
-async def _serve(desk: Desk, out: TextIO) -> None:
+async def _serve(desk: Desk, out: TextIO, stopped: threading.Event) -> None:
     import anyio
     from mcp.shared.message import SessionMessage
 
@@ -147,10 +153,11 @@ async def _serve(desk: Desk, out: TextIO) -> None:
     sent, outgoing = anyio.create_memory_object_stream[SessionMessage]()
     answered = asyncio.Semaphore(0)
     server = build_server(desk)
-    async with anyio.create_task_group() as group:
-        group.start_soon(_receive, lines, incoming, answered, out)
-        group.start_soon(_send, outgoing, answered, out)
-        await server.run(received, sent, server.create_initialization_options())
+    with anyio.CancelScope() as scope, _cancelled_by_signals(scope, stopped):
+        async with anyio.create_task_group() as group:
+            group.start_soon(_receive, lines, incoming, answered, out)
+            group.start_soon(_send, outgoing, answered, out)
+            await server.run(received, sent, server.create_initialization_options())
 
 
 def _pump(loop: asyncio.AbstractEventLoop, lines: asyncio.Queue[bytes]) -> None:
@@ -242,21 +249,40 @@ def _write_record(desk: Desk, record: Path) -> None:
 
 
 @contextlib.contextmanager
-def _terminated_as_interrupted() -> Iterator[None]:
-    """Take a request to terminate as an interrupt, which lets the record be written."""
+def _answered(numbers: Iterable[signal.Signals], answer: Callable[[int, Any], object]) -> Iterator[None]:
+    """Answer signals in the main thread, the only one that may."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    # Not by way of SIGINT: a shell that started this in the background has it ignored.
-    before = signal.signal(signal.SIGTERM, _interrupt)
+    before = {number: signal.signal(number, answer) for number in numbers}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _interrupt(*_: object) -> None:
+    """Take a request to terminate as an interrupt, which lets the record be written."""
+    # Not by way of SIGINT: a shell that started this in the background has it ignored.
     raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def _cancelled_by_signals(scope: CancelScope, stopped: threading.Event) -> Iterator[None]:
+    """Let signals cancel what runs in a scope, at a point where it waits, and say so in `stopped`.
+
+    An exception out of a handler would strike anywhere: amid a call, or in the library.
+    """
+    loop = asyncio.get_running_loop()
+
+    def stop(*_: object) -> None:
+        stopped.set()
+        loop.call_soon_threadsafe(scope.cancel)
+
+    ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    with _answered((signal.SIGTERM,) if ignored else (signal.SIGTERM, signal.SIGINT), stop):
+        yield
 
 
 def _check_installed() -> None:

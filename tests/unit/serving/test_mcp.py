@@ -382,6 +382,29 @@ def test_a_server_in_the_background_of_a_script_can_be_terminated(tmp_path: Path
     assert recorded(path)["ended"] == "stopped"
 
 
+def test_a_server_that_is_terminated_amid_a_call_ends_it_first(tmp_path: Path) -> None:
+    """An exception out of the handler would strike in the desk, and come out as the library's own."""
+    path = tmp_path / "episode.json"
+    program = (
+        "import os, signal, sys\n"
+        "from toolkit.cli.main import main\n"
+        "from toolkit.episodes.desk import Desk\n"
+        "call = Desk.call\n"
+        "Desk.call = lambda *asked: (os.kill(os.getpid(), signal.SIGTERM), call(*asked))[1]\n"
+        "main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, *command(path)[SERVER.index("backoffice") :]],
+        input=said(call({"name": "nothing"})),
+        capture_output=True,
+        cwd=CHECKOUT,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (130, b"stopped\n")
+    assert recorded(path)["calls_charged"] == 1
+
+
 def test_a_client_that_reads_no_answers_leaves_a_graded_record(tmp_path: Path) -> None:
     path = tmp_path / "episode.json"
     with running(path) as process:
