@@ -35,8 +35,8 @@ SEEDS = 2**32 - 1
 def warm_start(*, folder: Path, rounds: int, seed: int, as_json: bool) -> None:
     """Make a small model of Qwen3.5's architecture in FOLDER, and teach it the reference agent's work.
 
-    It knows the back office's words and nothing else. A round is 4,200 batches, and takes about fifty minutes
-    on one core. What was cut off goes on from where it was with the same command; a model that is not good
+    It knows the back office's words and nothing else. A round is 4,000 batches, and takes about fifty minutes
+    on two cores. What was cut off goes on from where it was with the same command; a model that is not good
     enough yet is given more rounds.
 
     \b

@@ -3,7 +3,8 @@
 1. A tokenizer is made from conversations, and an untrained model.
 2. It learns to copy, then to read single arguments, then single requests, then two, then up to three. The
    learning rate falls in every round; further rounds have tasks of all sizes.
-3. Model and tokenizer are written to a folder that transformers loads, the weights rounded to bfloat16.
+3. Model and tokenizer are written to a folder that transformers loads: the weights rounded to bfloat16, which
+   halves the file, and loaded as float32, which processors are quick with.
 
 The state is kept as it goes: what was cut off goes on from there, and more rounds can be added later.
 """
@@ -114,6 +115,8 @@ def warm_start(
             _keep(folder / STATE, model, optimizer, seed, step + 1)
         watch(Taught(step + 1, steps, loss))
     model.to(torch.bfloat16).save_pretrained(folder)  # 3
+    model.config.dtype = torch.float32
+    model.config.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
 
 

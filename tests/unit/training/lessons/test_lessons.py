@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 from toolkit.errors import UsageError
+from toolkit.policies.language_model.loading import load_model
 from toolkit.training.language_model import warm_start as teaching
 from toolkit.training.language_model.lessons import (
     conversation,
@@ -228,6 +229,8 @@ class CutOffError(Exception):
 
 @pytest.mark.usefixtures("quick")
 def test_teaching_that_was_cut_off_goes_on_to_the_same_model(tmp_path: Path) -> None:
+    import torch
+
     def cut(taught: Taught) -> None:
         if taught.step == 3:
             raise CutOffError
@@ -244,3 +247,6 @@ def test_teaching_that_was_cut_off_goes_on_to_the_same_model(tmp_path: Path) -> 
     assert set(names) <= {path.name for path in (tmp_path / "cut").iterdir()}
     for name in names:
         assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    loaded = load_model(str(tmp_path / "whole"))
+    assert {weights.dtype for weights in loaded.parameters()} == {torch.float32}
+    assert all(weights.equal(weights.bfloat16().float()) for weights in loaded.parameters())
