@@ -13,6 +13,7 @@ the one word that says how to ship stands among hundreds, and is asked for once.
 
 from __future__ import annotations
 
+import json
 import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,6 +25,7 @@ from toolkit.policies.language_model.conversation import as_text, tool_call
 from toolkit.seeds import Stream, derive
 from toolkit.tasks.generator import generate
 from toolkit.tasks.pools import POOLS
+from toolkit.tasks.vocabulary import SURNAMES
 from toolkit.training.language_model.small import ASSISTANT, CALL, END, IS
 from toolkit.training.language_model.thoughts import thoughts
 from toolkit.training.rows import POOL
@@ -49,6 +51,11 @@ DRILLS, DRILL_BLOCK = 28, 16
 """Drills in a batch, and batches of them that are made together."""
 DRILLED = 400
 """Conversations that a block of drills is chosen from."""
+ALONE = 2
+"""Messages of a drill that has nothing to read but the task."""
+_CONSONANTS = (*"bcdfghjklmnprstvwz", "br", "ch", "kl", "ll", "nt", "rt", "sch", "st", "th", "tr", "tz")
+_VOWELS = (*"aeiouy", "aa", "ei", "ia", "ou")
+_ENDINGS = (*"adeiklmnorstyz", "ck", "er", "ez", "ini", "lt", "ova", "sen", "son", "sson", "tti")
 
 
 class Lesson(NamedTuple):
@@ -58,7 +65,9 @@ class Lesson(NamedTuple):
     weights: list[float]
 
 
-def lesson_batch(tokenizer: Any, seed: int, number: int, requests: tuple[int, ...]) -> list[Lesson]:
+def lesson_batch(
+    tokenizer: Any, seed: int, number: int, requests: tuple[int, ...], *, strange: bool = False
+) -> list[Lesson]:
     """Return a batch of conversations.
 
     Args:
@@ -66,10 +75,11 @@ def lesson_batch(tokenizer: Any, seed: int, number: int, requests: tuple[int, ..
         seed: of all lessons.
         number: of the batch.
         requests: how many requests its tasks may have; blocks of batches take turns.
+        strange: whether surnames are made up.
     """
     block, at = divmod(number, BLOCK)
     wanted = requests[block % len(requests)]
-    conversations = _block(seed, block, wanted)
+    conversations = _block(seed, block, wanted, strange=strange)
     size = SIZES[wanted]
     lessons = sorted((_lesson(tokenizer, talk) for talk in conversations), key=lambda one: len(one.tokens))
     order = Stream(derive("lessons/v1", seed, block, "order")).shuffled(range(BLOCK))
@@ -91,18 +101,19 @@ def copying_batch(tokenizer: Any, seed: int, number: int) -> list[Lesson]:
     return [_copying(stream, tokens) for _ in range(COPY_ROWS)]
 
 
-def drill_batch(tokenizer: Any, seed: int, number: int) -> list[Lesson]:
+def drill_batch(tokenizer: Any, seed: int, number: int, *, strange: bool = False) -> list[Lesson]:
     """Return a batch of drills, every tool as often as any other.
 
     Args:
         tokenizer: of the small model.
         seed: of all lessons.
         number: of the batch.
+        strange: whether surnames are made up, arguments that the task states come as often as those that
+            are read, and none has to be reckoned out.
     """
     block, at = divmod(number, DRILL_BLOCK)
-    return [
-        _drill(tokenizer, messages) for messages in _drill_block(seed, block)[at * DRILLS : (at + 1) * DRILLS]
-    ]
+    drills = _drill_block(seed, block, strange=strange)[at * DRILLS : (at + 1) * DRILLS]
+    return [_drill(tokenizer, messages) for messages in drills]
 
 
 def drills_of(messages: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
@@ -115,6 +126,23 @@ def drills_of(messages: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
             kept = [message for first in sorted(read) for message in messages[first - 1 : first + 1]]
             drills.append([messages[0], *kept, messages[at]])
     return drills
+
+
+def with_strangers(messages: list[dict[str, Any]], stream: Stream) -> list[dict[str, Any]]:
+    """Return a conversation about people of other names, made up.
+
+    Every pool has surnames of its own: a model that had met those of one would misspell those of another.
+    """
+    text = json.dumps(messages, ensure_ascii=False)
+    for surname in SURNAMES[POOL]:
+        if surname.lower() in text.lower():
+            stranger = "".join(
+                stream.choice(_CONSONANTS) + stream.choice(_VOWELS) for _ in range(stream.between(1, 3))
+            ) + stream.choice(_ENDINGS)
+            text = re.sub(rf"\b{surname}\b", stranger.capitalize(), text)
+            text = re.sub(rf"(?<=\.){surname.lower()}(?=[0-9]*@)", stranger, text)
+    found: list[dict[str, Any]] = json.loads(text)
+    return found
 
 
 def render(tokenizer: Any, messages: list[dict[str, Any]]) -> str:
@@ -164,9 +192,10 @@ def sample_conversations(seed: int, count: int) -> list[list[dict[str, Any]]]:
 
 
 @lru_cache(maxsize=1)
-def _block(seed: int, block: int, wanted: int) -> list[list[dict[str, Any]]]:
+def _block(seed: int, block: int, wanted: int, *, strange: bool) -> list[list[dict[str, Any]]]:
     stream = Stream(derive("lessons/v1", seed, block))
-    return [_conversation(stream, wanted) for _ in range(BLOCK * SIZES[wanted])]
+    talks = [_conversation(stream, wanted) for _ in range(BLOCK * SIZES[wanted])]
+    return [with_strangers(talk, stream) for talk in talks] if strange else talks
 
 
 def _conversation(stream: Stream, wanted: int | None = None) -> list[dict[str, Any]]:
@@ -191,15 +220,18 @@ def _lesson(tokenizer: Any, messages: list[dict[str, Any]]) -> Lesson:
 
 
 @lru_cache(maxsize=1)
-def _drill_block(seed: int, block: int) -> list[list[dict[str, Any]]]:
+def _drill_block(seed: int, block: int, *, strange: bool) -> list[list[dict[str, Any]]]:
     """Return the drills of a block of batches, those of a batch about as long as each other."""
     stream = Stream(derive("drills/v1", seed, block))
-    by_tool: dict[str, list[list[dict[str, Any]]]] = {}
+    by_kind: dict[tuple[str, bool], list[list[dict[str, Any]]]] = {}
     for _ in range(DRILLED):
-        for drill in drills_of(_conversation(stream, 1)):
-            by_tool.setdefault(drill[-1]["tool_calls"][0]["function"]["name"], []).append(drill)
-    tools = sorted(by_tool)
-    chosen = [stream.choice(by_tool[stream.choice(tools)]) for _ in range(DRILL_BLOCK * DRILLS)]
+        talk = _conversation(stream, 1)
+        for drill in drills_of(with_strangers(talk, stream) if strange else talk):
+            kind = (drill[-1]["tool_calls"][0]["function"]["name"], strange and len(drill) == ALONE)
+            if not (strange and _is_reckoned(drill)):
+                by_kind.setdefault(kind, []).append(drill)
+    kinds = sorted(by_kind)
+    chosen = [stream.choice(by_kind[stream.choice(kinds)]) for _ in range(DRILL_BLOCK * DRILLS)]
     chosen.sort(key=lambda drill: sum(len(message["content"]) for message in drill))
     order = stream.shuffled(range(DRILL_BLOCK))
     return [drill for at in order for drill in chosen[at * DRILLS : (at + 1) * DRILLS]]
@@ -212,6 +244,15 @@ def _read_at(messages: list[dict[str, Any]], value: str) -> int:
         return 0
     answers = range(len(messages) - 1, 0, -2)
     return next((at for at in answers if pattern.search(messages[at]["content"])), 0)
+
+
+def _is_reckoned(drill: list[dict[str, Any]]) -> bool:
+    """Return whether an amount stands nowhere as it is: neither in cents nor in dollars."""
+    amount = drill[-1]["tool_calls"][0]["function"]["arguments"].get("amount_cents")
+    if amount is None:
+        return False
+    stated = re.compile(rf"(?<![\w.-])({amount}|{amount // 100}\.{amount % 100:02})(?![\w-])")
+    return not any(stated.search(message["content"]) for message in drill[:-1])
 
 
 def _drill(tokenizer: Any, messages: list[dict[str, Any]]) -> Lesson:

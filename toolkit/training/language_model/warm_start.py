@@ -39,6 +39,7 @@ KEPT_EVERY = 100
 LEARNING_RATE = 2e-3
 WARM_UP = 30
 LEAST_RATE = 0.02
+ROUNDS_AT_FULL_RATE = 2
 LEVEL = 0.6
 """Share of the first round in which the learning rate stays."""
 
@@ -52,12 +53,14 @@ class Phase:
         requests: how many requests the tasks of its lessons may have.
         drills: percent of batches that are drills.
         copying: percent of batches that are copying.
+        strange: whether surnames are made up, and drills are about what is rarely asked as well.
     """
 
     until: int
     requests: tuple[int, ...]
     drills: int
     copying: int
+    strange: bool = False
 
 
 PHASES = (
@@ -65,8 +68,9 @@ PHASES = (
     Phase(until=700, requests=(1,), drills=80, copying=5),
     Phase(until=1100, requests=(1,), drills=50, copying=5),
     Phase(until=1500, requests=(1, 2), drills=30, copying=5),
+    Phase(until=2 * ROUND, requests=(1, 2, 3), drills=20, copying=2),
 )
-ALL_SIZES = Phase(until=0, requests=(1, 2, 3), drills=20, copying=2)
+LAST = Phase(until=0, requests=(1, 2, 3), drills=25, copying=4, strange=True)
 """What every later batch belongs to."""
 
 
@@ -121,16 +125,19 @@ def warm_start(
 
 
 def rate_at(step: int) -> float:
-    """Return the share of the learning rate: it falls late in the first round, and all through later ones."""
+    """Return the share of the learning rate: it falls late in the first round, and all through later ones.
+
+    From the third round on it begins at half: what is left to learn is little.
+    """
     round_, done = divmod(step, ROUND)
     level = LEVEL if round_ == 0 else 0.0
     falling = max(LEAST_RATE, min(1.0, (1 - done / ROUND) / (1 - level)))
-    return falling * min(1.0, (done + 1) / WARM_UP)
+    return falling * min(1.0, (done + 1) / WARM_UP) * (1.0 if round_ < ROUNDS_AT_FULL_RATE else 0.5)
 
 
 def phase_at(step: int) -> Phase:
     """Return the phase that a batch belongs to."""
-    return next((phase for phase in PHASES if step < phase.until), ALL_SIZES)
+    return next((phase for phase in PHASES if step < phase.until), LAST)
 
 
 def kind_at(seed: int, step: int) -> str:
@@ -146,15 +153,15 @@ def _batches(tokenizer: Any, seed: int, start: int, steps: int) -> Iterator[list
     """Yield the batches from `start` on, each kind numbered by itself."""
     numbers = Counter(kind_at(seed, step) for step in range(start))
     for step in range(start, steps):
-        kind = kind_at(seed, step)
+        phase, kind = phase_at(step), kind_at(seed, step)
         number = numbers[kind]
         numbers[kind] += 1
         if kind == "copying":
             yield copying_batch(tokenizer, seed, number)
         elif kind == "drill":
-            yield drill_batch(tokenizer, seed, number)
+            yield drill_batch(tokenizer, seed, number, strange=phase.strange)
         else:
-            yield lesson_batch(tokenizer, seed, number, phase_at(step).requests)
+            yield lesson_batch(tokenizer, seed, number, phase.requests, strange=phase.strange)
 
 
 def _tokenizer(seed: int) -> Any:

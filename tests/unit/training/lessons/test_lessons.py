@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 from toolkit.errors import UsageError
 from toolkit.policies.language_model.loading import load_model
+from toolkit.seeds import Stream
 from toolkit.training.language_model import warm_start as teaching
 from toolkit.training.language_model.lessons import (
     conversation,
@@ -28,6 +30,7 @@ from toolkit.training.language_model.lessons import (
     lesson_batch,
     render,
     sample_conversations,
+    with_strangers,
 )
 from toolkit.training.language_model.small import make_model, make_tokenizer
 from toolkit.training.language_model.warm_start import Phase, Taught, kind_at, rate_at, warm_start
@@ -183,6 +186,48 @@ def test_batches_of_drills_are_of_a_length_and_differ(tokenizer: Any) -> None:
     assert sum(max(row) * len(row) for row in lengths) < 1.35 * sum(map(sum, lengths))
 
 
+def test_strangers_have_one_name_each_wherever_they_are_written() -> None:
+    prompt = "ada.costa15@mail.example about Ada Costa and Bea Falk"
+    answer = '{"name": "Ada Costa", "email": "ada.costa15@mail.example", "other": "bea.falk3@post.example"}'
+    talk = [
+        {"role": "user", "content": prompt},
+        _call("search_customers", query="Ada Costa"),
+        _answer(answer),
+    ]
+    changed = with_strangers(talk, Stream(1))
+    assert changed == with_strangers(talk, Stream(1))
+    assert changed != with_strangers(talk, Stream(2))
+    stranger = changed[1]["tool_calls"][0]["function"]["arguments"]["query"].removeprefix("Ada ")
+    other = changed[0]["content"].partition("Bea ")[2]
+    assert len({stranger, other, "Costa", "Falk"}) == 4
+    text = json.dumps(talk)
+    for old, new in (("Costa", stranger), ("Falk", other)):
+        text = text.replace(old, new).replace(old.lower(), new.lower())
+    assert json.loads(text) == changed
+
+
+def test_who_gives_an_address_alone_is_a_stranger_too() -> None:
+    (changed,) = with_strangers([_answer("kira.abbott58@inbox.example writes:")], Stream(1))
+    assert "abbott" not in changed["content"]
+    assert changed["content"].startswith("kira.")
+    assert changed["content"].endswith("58@inbox.example writes:")
+
+
+def test_strange_drills_ask_for_stated_amounts_and_for_none_to_be_reckoned(tokenizer: Any) -> None:
+    """An amount is written in pairs of digits: 126.50 dollars share them with 12650 cents."""
+    stated = read = 0
+    for number in range(16):
+        for tokens, _ in drill_batch(tokenizer, SEED, number, strange=True):
+            before, call = tokenizer.decode(tokens).rsplit("<assistant>", 1)
+            amount = re.search(r"amount_cents<is> ?(\d+)", call)
+            if amount is not None:
+                cents = int(amount[1])
+                assert str(cents) in before or f"{cents // 100}.{cents % 100:02}" in before
+                stated += str(cents) not in before
+                read += str(cents) in before
+    assert min(stated, read) > 10
+
+
 def test_copying_comes_first_then_drills_then_lessons_of_growing_size() -> None:
     kinds = [kind_at(SEED, step) for step in range(4000)]
     assert set(kinds[:350]) == {"copying"}
@@ -195,6 +240,7 @@ def test_copying_comes_first_then_drills_then_lessons_of_growing_size() -> None:
         (1, 2, 3),
         (1, 2, 3),
     ]
+    assert [teaching.phase_at(step).strange for step in (0, 4000, 7999, 8000)] == [False, False, False, True]
 
 
 @pytest.mark.parametrize(
@@ -208,6 +254,8 @@ def test_copying_comes_first_then_drills_then_lessons_of_growing_size() -> None:
         (4000, 1 / 30),
         (6000, 0.5),
         (7999, 0.02),
+        (8100, 0.4875),
+        (11999, 0.01),
     ],
 )
 def test_the_rate_stays_and_falls_in_the_first_round_and_falls_in_others(step: int, rate: float) -> None:
