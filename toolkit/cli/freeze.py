@@ -118,6 +118,7 @@ def _check_rules(rules: str) -> None:
     from toolkit.decisions.rulebook import load_rulebook
     from toolkit.decisions.vacuity import check_not_vacuous
     from toolkit.prereg.fields import UNFILLED
+    from toolkit.study.matrix import specify
 
     book = load_rulebook(rules)
     if not book.rules:
@@ -126,6 +127,8 @@ def _check_rules(rules: str) -> None:
     if unfilled:
         raise UsageError("the template was not filled in", found=unfilled[0], where="rules.toml")
     check_not_vacuous(book)
+    if any(cell.regime for cell in book.plan.cells):
+        specify(book.plan, ("", ""), {})  # what is fixed twice agrees
 
 
 def _print_dry_run(name: str, files: Sequence[str], commit: str, *, as_json: bool) -> None:

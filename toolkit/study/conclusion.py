@@ -12,7 +12,7 @@ from toolkit.registers.parquet import parquet_bytes
 from toolkit.registers.schema import TABLES
 from toolkit.study.evidence import shortcomings
 from toolkit.study.segments import names_of, rows_of
-from toolkit.study.summaries import evaluations, groups_summary, luck_share_summary, run_row
+from toolkit.study.summaries import evaluations, groups_summary, luck_share_summary, policy_of, run_row
 from toolkit.study.workplace import SUMMARY
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def conclude(specification: Specification, segments: Iterable[bytes]) -> dict[st
         "runs": [run_row(specification, rows, status, specification.study)],
         "evaluations": evaluations(specification, rows["episodes"]),
         "groups_summary": groups_summary(specification, rows["groups"]),
-        "luck_share_summary": luck_share_summary(specification, rows["luck_share"]),
+        "luck_share_summary": luck_share_summary(specification, rows["luck_share"], policy_of(specification)),
     }
     files = {
         f"{name}.parquet": parquet_bytes(name, to_arrow(TABLES[name], listed))

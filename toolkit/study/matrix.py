@@ -151,7 +151,7 @@ def _runs(
                 steps=steps,
                 prompts_per_step=prompts,
                 group_size=group,
-                diagnosed=_diagnosed(cell, seed, steps),
+                diagnosed=_diagnosed(cell, arm, seed, steps),
                 pools=dict(sorted(pools.items())),
             )
             yield _of_policy(plan, cell, specification)
@@ -187,8 +187,13 @@ def _disagreeing(name: str, registered: object, found: object, cell: Cell) -> Ru
     )
 
 
-def _diagnosed(cell: Cell, seed: int, steps: int) -> tuple[int, ...]:
-    """Return the steps at which a run's luck share is diagnosed; in the middle for one run of a cell."""
+def _diagnosed(cell: Cell, arm: str, seed: int, steps: int) -> tuple[int, ...]:
+    """Return the steps at which a run's luck share is diagnosed; in the middle for one run of a cell.
+
+    The small battery diagnoses the start of a line's first run alone: its runs start from one policy.
+    """
+    if cell.battery == "small":
+        return (0,) if (arm, seed) == (cell.arms[0], cell.seeds[0]) else ()
     if cell.battery != "registered":
         return ()
     return (0, steps // 2, steps) if seed == 0 else (0, steps)

@@ -90,6 +90,13 @@ def run_row(specification: Specification, rows: Segment, status: str, registered
     }
 
 
+def policy_of(specification: Specification) -> str:
+    """Return what a run trains, in a word: the name of a language model."""
+    if isinstance(specification, LanguageModelSpecification):
+        return specification.settings.model
+    return POLICY
+
+
 def _of_language_model(specification: Specification) -> Row:
     """Return what a row of `runs` says of a language model's run alone."""
     if not isinstance(specification, LanguageModelSpecification):
@@ -154,7 +161,7 @@ def groups_summary(specification: Specification, groups: Sequence[Row]) -> list[
     ]
 
 
-def luck_share_summary(specification: Placed, rows: Iterable[Row], policy: str = POLICY) -> list[Row]:
+def luck_share_summary(specification: Placed, rows: Iterable[Row], policy: str) -> list[Row]:
     """Return a row a diagnostic and reward; none where the reward never varies: no data is not zero.
 
     Args:

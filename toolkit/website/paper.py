@@ -70,6 +70,7 @@ class Paper:
         title: its title.
         about: which study is its own, and what the others are beside it.
         study: the name of the study that it reports.
+        beside: studies of the same protocol, at the same steps; all where none is named.
         items: its tables and figures, in order.
     """
 
@@ -77,6 +78,11 @@ class Paper:
     about: str
     study: str
     items: tuple[Item, ...]
+    beside: tuple[str, ...] = ()
+
+    def reads(self, study: str) -> bool:
+        """Whether its queries mean what they say in a study."""
+        return not self.beside or study in (self.study, *self.beside)
 
 
 def read_paper(cards: Path) -> Paper | None:
@@ -92,7 +98,9 @@ def read_paper(cards: Path) -> Paper | None:
         document = tomllib.loads(read_text(path))
         shared = {name: str(text).strip() for name, text in document.get("with", {}).items()}
         items = tuple(_item(entry, shared) for entry in document["item"])
-        paper = Paper(document["title"], document["about"], document["study"], items)
+        paper = Paper(
+            document["title"], document["about"], document["study"], items, tuple(document.get("beside", ()))
+        )
     except (tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError, ValueError) as error:
         raise DamagedError(
             "the list of the paper's tables and figures cannot be read",

@@ -192,6 +192,20 @@ def test_what_makes_no_sense_is_wrong_usage(
     assert is_untouched(place)
 
 
+def test_a_line_that_fixes_another_rate_than_its_regime_s_is_refused(
+    toolkit: Callable[..., Result], place: Path
+) -> None:
+    """It would be refused when the first run is launched: after the freeze."""
+    whole = (CHECKOUT / "prereg/embedded/rules.toml").read_text(encoding="utf-8")
+    text = whole.replace('fault_rate = "0.25"', 'fault_rate = "0.20"', 1)
+    assert text != whole
+    (place / "rules.toml").write_text(text.replace('name = "embedded"', 'name = "small"'), encoding="utf-8")
+    result = toolkit("freeze", "small", "--demonstration")
+    assert result.code == 4
+    assert "fault_rate" in result.err
+    assert not (place / "FROZEN.sha256").exists()
+
+
 def test_a_rule_that_cannot_pass_is_refused_with_its_reason(
     toolkit: Callable[..., Result], asking_them: tuple[str, ...], place: Path
 ) -> None:

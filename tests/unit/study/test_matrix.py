@@ -13,6 +13,7 @@ from toolkit.decisions.plan import Plan, read_plan
 from toolkit.errors import IncompleteError, RuleError, UsageError
 from toolkit.evaluation.sets import final_sets, periodic_sets
 from toolkit.study.matrix import Selection, specify
+from toolkit.study.summaries import policy_of
 from toolkit.tasks.task import canonical
 from toolkit.training.language_model.specification import LanguageModelSpecification, read_specification
 from toolkit.training.recipe import load_recipe
@@ -77,6 +78,7 @@ def test_the_parts_of_a_selection_narrow_each_other() -> None:
 
 def test_a_specification_says_what_its_line_says() -> None:
     (run,) = specify(plan(), ("small", "0" * 64), POOLS, Selection(runs=("c0-clean-s0",)))
+    assert policy_of(run) == "log-linear"
     assert (run.regime, run.at_noise, run.role, run.steps) == ("clean", "faults_p025", "reference", 100)
     assert run.pools == POOLS
 
@@ -100,6 +102,16 @@ def test_a_pilot_is_played_only_where_its_tier_is_asked_for() -> None:
 def test_the_middle_of_training_is_diagnosed_for_seed_0_alone() -> None:
     runs = specify(plan(), ("small", "0" * 64), POOLS, Selection(runs=("c2-paired-s?",)))
     assert [run.diagnosed for run in runs] == [(0, 50, 100), (0, 100), (0, 100)]
+
+
+def test_a_small_battery_diagnoses_the_start_of_a_line_s_first_run_alone() -> None:
+    runs = specify(plan(battery="small"), ("small", "0" * 64), POOLS, Selection(runs=("c2-*-s[01]",)))
+    assert {run.run_id: run.diagnosed for run in runs if run.arm in ("paired", "independent")} == {
+        "c2-paired-s0": (0,),
+        "c2-paired-s1": (),
+        "c2-independent-s0": (),
+        "c2-independent-s1": (),
+    }
 
 
 def test_evaluation_at_noise_is_that_of_training_where_none_is_named() -> None:
@@ -178,6 +190,7 @@ def test_a_matrix_with_a_recipe_has_language_models_runs() -> None:
     assert run.settings == recipe
     assert (run.model_commit, run.learning_rate) == (recipe.revision, recipe.optimizer.learning_rate)
     assert read_specification(json.loads(canonical(run.document()))) == run
+    assert policy_of(run) == recipe.model
 
 
 @pytest.mark.parametrize(

@@ -151,8 +151,15 @@ def test_a_query_that_is_refused_stops_the_build(case: Case, paper: Paper, query
         list(pages_of_paper.pages(Material((case,), paper=with_query(paper, query))))
 
 
+def test_a_study_at_other_steps_is_not_asked(case: Case, paper: Paper) -> None:
+    (page,) = pages_of_paper.pages(Material((case,), paper=replace(paper, study="another")))
+    assert page.context["studies"] == []
+
+
 def test_a_study_that_lacks_columns_is_told_apart_from_the_papers_own(case: Case, paper: Paper) -> None:
-    other = replace(with_query(paper, "SELECT nothing FROM evaluations"), study="another")
+    other = replace(
+        with_query(paper, "SELECT nothing FROM evaluations"), study="another", beside=("published",)
+    )
     (page,) = pages_of_paper.pages(Material((case,), paper=other))
     assert "lack columns" in answers(page, "tab:c2")["published"]["lacks"]
 

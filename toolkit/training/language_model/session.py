@@ -145,6 +145,9 @@ def open_session(
     # It says at every start that its environments may change; what is used of them is tested.
     os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
     rows = examples(specification)
+    if cpu:
+        # With more, its sums, and so what is sampled, would depend on how many processors there are.
+        torch.set_num_threads(1)
     with _explained():
         loaded = load_base(model, recipe, cpu=cpu)
         limit = int(loaded.config.get_text_config().max_position_embeddings)

@@ -35,7 +35,10 @@ def pages(material: Material) -> Iterator[Page]:
     paper = material.paper
     if paper is None or not material.cases:
         return
-    cases = sorted(material.cases, key=lambda case: case.study.name != paper.study)  # its own study first
+    cases = sorted(
+        (case for case in material.cases if paper.reads(case.study.name)),
+        key=lambda case: case.study.name != paper.study,  # its own study first
+    )
     with ExitStack() as opened:
         asks = [(case, opened.enter_context(asking(case.study))) for case in cases]
         items = [_item(paper, item, asks) for item in paper.items]
