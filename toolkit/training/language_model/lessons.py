@@ -7,8 +7,6 @@ Copying comes first: to call a tool with an order's number is to find the number
 small model finds out how only where that is all there is to do. A batch of copying is a few short runs of
 tokens in random order, over and over: after a run's first token, the rest of it can be known.
 
-Sums are copying, too, but for the point that stands between dollars and cents.
-
 Drills come next: one call with what its arguments were read from, and nothing else. In a whole conversation
 the one word that says how to ship stands among hundreds, and is asked for once.
 """
@@ -49,8 +47,6 @@ SHORT = {"reason": "asked", "summary": "noted"}
 ELSE_WEIGHT = 0.05
 """Weight of what the model reads, beside 1 for what it says: nobody can foretell most of it."""
 COPY_ROWS, COPY_LENGTH = 48, 56
-SUMS_ROWS, SUMS = 48, 4
-"""Rows of a batch of sums, and sums in each."""
 DRILLS, DRILL_BLOCK = 28, 16
 """Drills in a batch, and batches of them that are made together."""
 DRILLED = 400
@@ -103,18 +99,6 @@ def copying_batch(tokenizer: Any, seed: int, number: int) -> list[Lesson]:
     # All tokens, not those of numbers alone: what is never said loses its embedding to what is.
     tokens = range(len(tokenizer.all_special_ids), len(tokenizer))
     return [_copying(stream, tokens) for _ in range(COPY_ROWS)]
-
-
-def sums_batch(tokenizer: Any, seed: int, number: int) -> list[Lesson]:
-    """Return a batch of sums in dollars that are said in cents: the cents are found past a point.
-
-    Args:
-        tokenizer: of the small model.
-        seed: of all lessons.
-        number: of the batch.
-    """
-    stream = Stream(derive("sums/v1", seed, number))
-    return [_sums(tokenizer, stream) for _ in range(SUMS_ROWS)]
 
 
 def drill_batch(tokenizer: Any, seed: int, number: int, *, strange: bool = False) -> list[Lesson]:
@@ -295,17 +279,3 @@ def _copying(stream: Stream, tokens: range) -> Lesson:
         lesson.tokens.extend(runs[at])
         lesson.weights.extend([0.0, *[known] * (len(runs[at]) - 1)])
     return Lesson(lesson.tokens[:COPY_LENGTH], lesson.weights[:COPY_LENGTH])
-
-
-def _sums(tokenizer: Any, stream: Stream) -> Lesson:
-    """Return a few sums, and each of them in cents: what is weighed are its last two digits."""
-    amounts = [(stream.between(1, 600), stream.below(100)) for _ in range(SUMS)]
-    written = [f"{dollars}.{cents:02}" for dollars, cents in amounts]
-    stated = " or ".join(stream.choice((f"Refund ${sum_}", f"{sum_} dollars")) for sum_ in written)
-    tokens = tokenizer(f"<user> {stated}<end>")["input_ids"]
-    weights = [0.0] * len(tokens)
-    for dollars, cents in stream.shuffled(amounts):
-        said = tokenizer(f"<arg>amount_cents<is> {dollars}{cents:02}")["input_ids"]
-        tokens += said
-        weights += [0.0] * (len(said) - 1) + [1.0]
-    return Lesson(tokens, weights)

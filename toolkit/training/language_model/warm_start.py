@@ -23,7 +23,6 @@ from toolkit.training.language_model.lessons import (
     drill_batch,
     lesson_batch,
     sample_conversations,
-    sums_batch,
 )
 from toolkit.training.language_model.small import CHAT_TEMPLATE, make_model, make_tokenizer
 
@@ -54,7 +53,6 @@ class Phase:
         requests: how many requests the tasks of its lessons may have.
         drills: percent of batches that are drills.
         copying: percent of batches that are copying.
-        sums: percent of batches that are sums.
         strange: whether surnames are made up, and drills are about what is rarely asked as well.
     """
 
@@ -62,7 +60,6 @@ class Phase:
     requests: tuple[int, ...]
     drills: int
     copying: int
-    sums: int = 0
     strange: bool = False
 
 
@@ -72,9 +69,8 @@ PHASES = (
     Phase(until=1100, requests=(1,), drills=50, copying=5),
     Phase(until=1500, requests=(1, 2), drills=30, copying=5),
     Phase(until=2 * ROUND, requests=(1, 2, 3), drills=20, copying=2),
-    Phase(until=3 * ROUND, requests=(1, 2, 3), drills=25, copying=4, strange=True),
 )
-LAST = Phase(until=0, requests=(1, 2, 3), drills=25, copying=2, sums=6, strange=True)
+LAST = Phase(until=0, requests=(1, 2, 3), drills=25, copying=4, strange=True)
 """What every later batch belongs to."""
 
 
@@ -145,15 +141,12 @@ def phase_at(step: int) -> Phase:
 
 
 def kind_at(seed: int, step: int) -> str:
-    """Return what a batch is: `copying`, `drill`, `sums` or `lesson`."""
+    """Return what a batch is: `copying`, `drill` or `lesson`."""
     phase = phase_at(step)
     drawn = Stream(derive("warm-start/v1", seed, step)).below(100)
-    shares = (("copying", phase.copying), ("drill", phase.drills), ("sums", phase.sums))
-    for kind, share in shares:
-        if drawn < share:
-            return kind
-        drawn -= share
-    return "lesson"
+    return (
+        "copying" if drawn < phase.copying else "drill" if drawn < phase.copying + phase.drills else "lesson"
+    )
 
 
 def _batches(tokenizer: Any, seed: int, start: int, steps: int) -> Iterator[list[Lesson]]:
@@ -165,8 +158,6 @@ def _batches(tokenizer: Any, seed: int, start: int, steps: int) -> Iterator[list
         numbers[kind] += 1
         if kind == "copying":
             yield copying_batch(tokenizer, seed, number)
-        elif kind == "sums":
-            yield sums_batch(tokenizer, seed, number)
         elif kind == "drill":
             yield drill_batch(tokenizer, seed, number, strange=phase.strange)
         else:

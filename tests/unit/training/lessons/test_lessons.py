@@ -30,7 +30,6 @@ from toolkit.training.language_model.lessons import (
     lesson_batch,
     render,
     sample_conversations,
-    sums_batch,
     with_strangers,
 )
 from toolkit.training.language_model.small import make_model, make_tokenizer
@@ -229,18 +228,6 @@ def test_strange_drills_ask_for_stated_amounts_and_for_none_to_be_reckoned(token
     assert min(stated, read) > 10
 
 
-def test_sums_in_dollars_are_said_in_cents(tokenizer: Any) -> None:
-    lessons = sums_batch(tokenizer, SEED, 3)
-    assert lessons == sums_batch(tokenizer, SEED, 3) != sums_batch(tokenizer, SEED, 4)
-    for tokens, weights in lessons:
-        stated, *said = tokenizer.decode(tokens).split("<arg>amount_cents<is>")
-        cents = [one.strip() for one in said]
-        assert sorted(cents) == sorted(f"{a}{b}" for a, b in re.findall(r"(\d+)\.(\d\d)", stated))
-        asked = [tokenizer.decode([token]) for token, weight in zip(tokens, weights, strict=True) if weight]
-        assert len(asked) == len(cents)
-        assert all(sum_.endswith(last) for sum_, last in zip(cents, asked, strict=True))
-
-
 def test_copying_comes_first_then_drills_then_lessons_of_growing_size() -> None:
     kinds = [kind_at(SEED, step) for step in range(4000)]
     assert set(kinds[:350]) == {"copying"}
@@ -253,9 +240,6 @@ def test_copying_comes_first_then_drills_then_lessons_of_growing_size() -> None:
         (1, 2, 3),
         (1, 2, 3),
     ]
-    late = [kind_at(SEED, step) for step in range(12_000, 16_000)]
-    assert late.count("sums") == pytest.approx(0.06 * 4000, abs=60)
-    assert "sums" not in {kind_at(SEED, step) for step in range(12_000)}
     assert [teaching.phase_at(step).strange for step in (0, 4000, 7999, 8000)] == [False, False, False, True]
 
 
