@@ -24,7 +24,7 @@ from toolkit.training.language_model.lessons import (
     lesson_batch,
     sample_conversations,
 )
-from toolkit.training.language_model.small import CHAT_TEMPLATE, make_model, make_tokenizer
+from toolkit.training.language_model.small import CHAT_TEMPLATE, make_model, make_tokenizer, read_points
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -54,6 +54,7 @@ class Phase:
         drills: percent of batches that are drills.
         copying: percent of batches that are copying.
         strange: whether surnames are made up, and drills are about what is rarely asked as well.
+        points: whether the point between dollars and cents is read.
     """
 
     until: int
@@ -61,6 +62,7 @@ class Phase:
     drills: int
     copying: int
     strange: bool = False
+    points: bool = True
 
 
 PHASES = (
@@ -69,8 +71,9 @@ PHASES = (
     Phase(until=1100, requests=(1,), drills=50, copying=5),
     Phase(until=1500, requests=(1, 2), drills=30, copying=5),
     Phase(until=2 * ROUND, requests=(1, 2, 3), drills=20, copying=2),
+    Phase(until=3 * ROUND, requests=(1, 2, 3), drills=25, copying=4, strange=True),
 )
-LAST = Phase(until=0, requests=(1, 2, 3), drills=25, copying=4, strange=True)
+LAST = Phase(until=0, requests=(1, 2, 3), drills=25, copying=4, strange=True, points=False)
 """What every later batch belongs to."""
 
 
@@ -154,6 +157,7 @@ def _batches(tokenizer: Any, seed: int, start: int, steps: int) -> Iterator[list
     numbers = Counter(kind_at(seed, step) for step in range(start))
     for step in range(start, steps):
         phase, kind = phase_at(step), kind_at(seed, step)
+        read_points(tokenizer, points=phase.points)
         number = numbers[kind]
         numbers[kind] += 1
         if kind == "copying":
