@@ -22,9 +22,8 @@ if TYPE_CHECKING:
     from toolkit.policies.language_model.conversation import Engine, Player
     from toolkit.registers.arrow import Row
 
-TASKS_A_BLOCK = 8
-DIAGNOSED_A_BLOCK = 1
-"""A task's table has 64 conversations, as a block of a set has at most 32."""
+SIDE_BY_SIDE = 64
+"""Conversations of a block, where a task has no more than that; whole tasks always."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +43,14 @@ class Sampling:
     max_turns: int = TURNS
 
 
-def blocks(tasks: int, size: int = TASKS_A_BLOCK) -> tuple[range, ...]:
-    """Return the first tasks of a pool, by position, in blocks of a size; the last may be smaller."""
+def blocks(tasks: int, conversations: int) -> tuple[range, ...]:
+    """Return the first tasks of a pool, by position, in blocks of a size; the last may be smaller.
+
+    Args:
+        tasks: how many tasks.
+        conversations: how many of them are held about each task.
+    """
+    size = max(1, SIDE_BY_SIDE // conversations)
     return tuple(range(start, min(start + size, tasks)) for start in range(0, tasks, size))
 
 
@@ -57,7 +62,7 @@ def evaluate(engine: Engine | Player, evaluation: EvaluationSet, sampling: Sampl
     """
     return [
         row
-        for block in blocks(evaluation.tasks)
+        for block in blocks(evaluation.tasks, evaluation.schedules)
         for row in evaluate_block(engine, evaluation, block, sampling)
     ]
 
@@ -86,7 +91,7 @@ def diagnose(engine: Engine | Player, regime: str, pool: str, tasks: int, sampli
     """
     return [
         row
-        for block in blocks(tasks, DIAGNOSED_A_BLOCK)
+        for block in blocks(tasks, SCHEDULES * SAMPLES)
         for row in diagnose_block(engine, regime, pool, block, sampling)
     ]
 

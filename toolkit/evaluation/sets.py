@@ -49,7 +49,7 @@ class Sizes(NamedTuple):
 
 
 REGISTERED = Sizes(64, 2, 200, 4)
-_SIZES = {"registered": REGISTERED, "small": Sizes(64, 1, 64, 2)}
+_SIZES = {"registered": REGISTERED, "small": Sizes(64, 1, 64, 1)}
 
 
 def sets_at(battery: str, at_noise: str, *, is_last: bool) -> tuple[EvaluationSet, ...]:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from toolkit.evaluation.diagnostic import SAMPLES, SCHEDULES
 from toolkit.evaluation.language_model import (
-    DIAGNOSED_A_BLOCK,
     Sampling,
     blocks,
     diagnose_block,
@@ -119,7 +118,7 @@ def jobs(opening: Opening, asked: Asked) -> tuple[BlockJob, ...]:
     sets = [
         BlockJob(opening, EPISODES, evaluation, block.start, block.stop, asked.seed)
         for evaluation in map(asked.evaluation, asked.regimes)
-        for block in blocks(evaluation.tasks)
+        for block in blocks(evaluation.tasks, evaluation.schedules)
     ]
     tables = [
         BlockJob(
@@ -131,7 +130,7 @@ def jobs(opening: Opening, asked: Asked) -> tuple[BlockJob, ...]:
             asked.seed,
         )
         for regime in asked.diagnosed
-        for block in blocks(asked.diagnosed_tasks, DIAGNOSED_A_BLOCK)
+        for block in blocks(asked.diagnosed_tasks, SCHEDULES * SAMPLES)
     ]
     return (*sets, *tables)
 

@@ -19,16 +19,14 @@ import json
 import platform
 import shutil
 import time
-from contextlib import contextmanager
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import toolkit
 from toolkit.errors import DamagedError
-from toolkit.evaluation.diagnostic import POOL, regime_diagnosed
+from toolkit.evaluation.diagnostic import POOL, SAMPLES, SCHEDULES, regime_diagnosed
 from toolkit.evaluation.language_model import (
-    DIAGNOSED_A_BLOCK,
-    TASKS_A_BLOCK,
     Sampling,
     blocks,
     diagnose_block,
@@ -46,12 +44,13 @@ from toolkit.study.segments import encode, link
 from toolkit.study.workplace import Launch, Workplace, segment_name
 from toolkit.tasks.pools import POOLS
 from toolkit.tasks.task import canonical
+from toolkit.training.language_model.delta_rule import quick_delta_rule
 from toolkit.training.language_model.session import Moments, open_session
 from toolkit.training.language_model.specification import LanguageModelSpecification
 from toolkit.training.language_model.stack import stack
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from toolkit.registers.arrow import Row
@@ -97,7 +96,8 @@ def train_run(
     """
     workplace = Workplace(folder)
     run = workplace.run(specification)
-    with workplace.held([specification]) if _is_first_process() else _unheld():
+    held = workplace.held([specification]) if _is_first_process() else nullcontext()
+    with held, quick_delta_rule() if cpu else nullcontext():
         check_begun(run)  # 1
         if run.is_complete:
             return False
@@ -217,7 +217,7 @@ class _Course:
         self.rows["luck_share"] += self._shared(
             [
                 lambda block=block: diagnose_block(engine, regime, POOL, block, sampling)  # type: ignore[misc]
-                for block in blocks(POOLS[POOL].size, DIAGNOSED_A_BLOCK)
+                for block in blocks(POOLS[POOL].size, SCHEDULES * SAMPLES)
             ]
         )
 
@@ -256,7 +256,7 @@ class _Course:
             [
                 lambda one=one, block=block: evaluate_block(engine, one, block, sampling)  # type: ignore[misc]
                 for one in sets
-                for block in blocks(one.tasks, TASKS_A_BLOCK)
+                for block in blocks(one.tasks, one.schedules)
             ]
         )
 
@@ -344,9 +344,3 @@ def _is_first_process() -> bool:
     import os
 
     return os.environ.get("RANK", "0") == "0"
-
-
-@contextmanager
-def _unheld() -> Iterator[Any]:
-    """Hold nothing: the main process does."""
-    yield

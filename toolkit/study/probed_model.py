@@ -12,7 +12,7 @@ not depend on how many processes are at work. Its last digits are those of the m
 from __future__ import annotations
 
 import tempfile
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +30,7 @@ from toolkit.study.adapters import fingerprint, read_adapter
 from toolkit.study.probed import Trajectory
 from toolkit.study.training_jobs import check_model
 from toolkit.tasks.task import canonical
+from toolkit.training.language_model.delta_rule import quick_delta_rule
 from toolkit.training.language_model.session import load_base
 from toolkit.training.recipe import read_recipe
 from toolkit.training.settings import lora_arguments
@@ -59,7 +60,7 @@ def probe_model_trajectory(job: ModelProbeJob) -> dict[str, bytes]:
     names: str | None = None
     check_model(job.run, job.run.settings.model)  # 1
     speaker = _opened(job.run)
-    with _one_thread(), tempfile.TemporaryDirectory() as scratch:
+    with _as_in_training(), tempfile.TemporaryDirectory() as scratch:
         for checkpoint in job.checkpoints:
             raw = read_adapter(checkpoint, job.run.run_id)
             put_adapter(speaker.model, raw, f"{job.run.run_id} at step {checkpoint['step']}")  # 2
@@ -164,13 +165,14 @@ def _speaker(model: str, commit: str, document: str) -> Speaker:  # noqa: ARG001
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
-    """Have torch use one thread: how many share a sum decides its last digits."""
+def _as_in_training() -> Iterator[None]:
+    """Have torch compute as in training, with one thread: how many share a sum decides its last digits."""
     import torch
 
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        yield
+        with nullcontext() if torch.cuda.is_available() else quick_delta_rule():
+            yield
     finally:
         torch.set_num_threads(before)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from toolkit.policies.language_model.conversation import Conversation
 
 ENGINE = ScriptedEngine("reference")
-NOISY = EvaluationSet("final", "validation", "faults_p025", 11, 3)
+NOISY = EvaluationSet("final", "validation", "faults_p025", 24, 3)
 SAMPLING = Sampling("r", 0, 5)
 
 
@@ -45,9 +45,9 @@ class Mute:
 
 
 def test_tasks_come_in_blocks_of_one_size() -> None:
-    assert blocks(11) == (range(8), range(8, 11))
-    assert blocks(8) == (range(8),)
-    assert blocks(3, 1) == (range(1), range(1, 2), range(2, 3))
+    assert blocks(11, 8) == (range(8), range(8, 11))
+    assert blocks(65, 1) == (range(64), range(64, 65))
+    assert blocks(3, 64) == blocks(3, 100) == (range(1), range(1, 2), range(2, 3))
 
 
 def test_a_row_says_what_became_of_the_agents_own_episode() -> None:
@@ -61,19 +61,19 @@ def test_a_row_says_what_became_of_the_agents_own_episode() -> None:
 
 def test_a_set_has_a_row_a_task_and_schedule_with_the_registers_columns() -> None:
     rows = evaluate(ENGINE, NOISY, SAMPLING)
-    assert [(row["task"], row["schedule"]) for row in rows] == [(t, k) for t in range(11) for k in range(3)]
+    assert [(row["task"], row["schedule"]) for row in rows] == [(t, k) for t in range(24) for k in range(3)]
     assert {frozenset(row) for row in rows} == {frozenset(EPISODES.column_names)}
 
 
 def test_a_set_is_the_rows_of_its_blocks() -> None:
-    listed = [row for block in blocks(11) for row in evaluate_block(ENGINE, NOISY, block, SAMPLING)]
+    listed = [row for block in blocks(24, 3) for row in evaluate_block(ENGINE, NOISY, block, SAMPLING)]
     assert listed == evaluate(ENGINE, NOISY, SAMPLING)
 
 
 def test_the_conversations_of_a_block_are_held_side_by_side() -> None:
     engine = Mute()
     evaluate(engine, NOISY, SAMPLING)
-    assert [len(seeds) for seeds in engine.seeds] == [24, 9]
+    assert [len(seeds) for seeds in engine.seeds] == [63, 9]
 
 
 def test_what_is_sampled_follows_from_run_step_set_task_and_schedule() -> None:

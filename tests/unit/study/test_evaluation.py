@@ -114,11 +114,11 @@ def test_a_folder_takes_further_sets(tmp_path: Path) -> None:
 
 def test_playing_tells_how_far_it_has_come(tmp_path: Path) -> None:
     told: list[tuple[int, int, str]] = []
-    play(tmp_path, Asked(("clean",), tasks=9, schedules=1), watch=lambda *tick: told.append(tick))
+    play(tmp_path, Asked(("clean",), tasks=65, schedules=1), watch=lambda *tick: told.append(tick))
     assert told == [
-        (0, 9, "what is there was checked"),
-        (8, 9, "clean, test:0 to 7"),
-        (9, 9, "clean, test:8 to 8"),
+        (0, 65, "what is there was checked"),
+        (64, 65, "clean, test:0 to 63"),
+        (65, 65, "clean, test:64 to 64"),
     ]
 
 

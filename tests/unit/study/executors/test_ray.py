@@ -100,7 +100,7 @@ def test_a_probe_has_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_an_evaluation_has_the_same_bytes(toolkit: Callable[..., Result], tmp_path: Path) -> None:
-    few = ("--model", "careless", "--sets", "clean,faults_p025", "--tasks", 10, "--schedules", 1)
+    few = ("--model", "careless", "--sets", "clean,faults_p025", "--tasks", 65, "--schedules", 1)
     for executor in ("local", "ray"):
         where = ("--executor", executor, "--processes", 2, "--out", tmp_path / executor)
         result = toolkit("evaluate", *few, "--no-luck-share", *where, "--json")
