@@ -15,14 +15,18 @@ if TYPE_CHECKING:
     from toolkit.cli.progress import Say, Watch
     from toolkit.training.language_model.warm_start import Taught
 
-ROUNDS = 4
+BATCHES = 4400
 SEEDS = 2**32 - 1
 
 
 @click.command("warm-start")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 @click.option(
-    "--rounds", type=click.IntRange(1, 1000), default=ROUNDS, show_default=True, help="Rounds of lessons."
+    "--batches",
+    type=click.IntRange(1, 1_000_000),
+    default=BATCHES,
+    show_default=True,
+    help="Batches of lessons.",
 )
 @click.option(
     "--seed",
@@ -32,18 +36,18 @@ SEEDS = 2**32 - 1
     help="Of the weights and the lessons.",
 )
 @json_option
-def warm_start(*, folder: Path, rounds: int, seed: int, as_json: bool) -> None:
+def warm_start(*, folder: Path, batches: int, seed: int, as_json: bool) -> None:
     """Make a small model of Qwen3.5's architecture in FOLDER, and teach it the reference agent's work.
 
-    It knows the back office's words and nothing else. A round is 4,000 batches, and takes about fifty minutes
-    on two cores. What was cut off goes on from where it was with the same command; a model that is not good
-    enough yet is given more rounds.
+    It knows the back office's words and nothing else. A hundred batches take about forty seconds on two
+    cores. What was cut off goes on from where it was with the same command; a model that is not good enough
+    yet is given more batches.
 
     \b
     Examples:
       toolkit warm-start my-model
-      toolkit warm-start my-model --rounds 6
-      toolkit warm-start another --rounds 1 --seed 1
+      toolkit warm-start my-model --batches 10000
+      toolkit warm-start another --batches 3000 --seed 1
     """
     from toolkit.policies.language_model.opening import folder_sha256
 
@@ -51,7 +55,7 @@ def warm_start(*, folder: Path, rounds: int, seed: int, as_json: bool) -> None:
         from toolkit.training.language_model.warm_start import warm_start as make
 
         with counted("teaching") as (watch, say):
-            make(folder, rounds=rounds, seed=seed, watch=lambda taught: _tell(taught, watch, say))
+            make(folder, batches=batches, seed=seed, watch=lambda taught: _tell(taught, watch, say))
     except ImportError as error:
         raise IncompleteError(
             "making a model needs packages that are not installed",
@@ -60,7 +64,7 @@ def warm_start(*, folder: Path, rounds: int, seed: int, as_json: bool) -> None:
         ) from None
     sha256 = folder_sha256(folder)
     if as_json:
-        print_json({"folder": str(folder), "rounds": rounds, "seed": seed, "sha256": sha256})
+        print_json({"folder": str(folder), "batches": batches, "seed": seed, "sha256": sha256})
         return
     say_line(f"model with SHA-256 {sha256} in {folder}; measure it: toolkit evaluate --model {folder}")
 

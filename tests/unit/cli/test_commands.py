@@ -80,7 +80,13 @@ def test_a_miss_fails_only_when_asked_to(toolkit: Callable[..., Result]) -> None
 
 def test_every_study_that_has_a_rule_decides_it(toolkit: Callable[..., Result]) -> None:
     found = [(d["rule"], d["study"]) for d in toolkit("decide", "H2a", "H6", "E1", "--json").json()]
-    assert found == [("H2a", "embedded"), ("E1", "embedded"), ("H2a", "published"), ("H6", "published")]
+    assert found == [
+        ("H2a", "embedded"),
+        ("E1", "embedded"),
+        ("H2a", "published"),
+        ("H6", "published"),
+        ("H2a", "tiny-lm"),
+    ]
 
 
 def test_a_rule_that_no_study_has_is_wrong_usage(toolkit: Callable[..., Result]) -> None:
@@ -120,7 +126,7 @@ def test_reproduce_builds_the_site_and_ends_with_the_table(
     assert "gate2" in result.out
     document = toolkit("reproduce", "--site", tmp_path / "site", "--json").json()
     assert document["site"]["changed"] == []
-    assert len(document["decisions"]) == 21 + 23 + 4
+    assert len(document["decisions"]) == 21 + 23 + 4 + 7
     assert document["audits"] == [{"study": "embedded", "verdict": "verified", "sample": 8}]
 
 

@@ -153,7 +153,7 @@ def test_a_repository_of_tasks_is_not_decided(
 def test_where_no_study_has_runs_nothing_is_decided_silently(
     toolkit: Callable[..., Result], copy: Home, command: tuple[str, ...]
 ) -> None:
-    for name in ("embedded", "published"):
+    for name in ("embedded", "published", "tiny-lm"):
         shutil.rmtree(copy.registers / name)
     done = toolkit(*command)
     assert (done.code, done.out) == (3, "")

@@ -5,7 +5,9 @@ conversation. Every batch is a function of its kind, its number and the seed alo
 
 Copying comes first: to call a tool with an order's number is to find the number above and to repeat it, and a
 small model finds out how only where that is all there is to do. A batch of copying is a few short runs of
-tokens in random order, over and over: after a run's first token, the rest of it can be known.
+tokens in random order, over and over: after a run's first token, the rest of it can be known. When that is
+learned, half of the rows have runs with the same tokens between their own, as records have the names of their
+fields: there the last token is not enough to know the next. Last, rows are four times as long.
 
 Drills come next: one call with what its arguments were read from, and nothing else. In a whole conversation
 the one word that says how to ship stands among hundreds, and is asked for once.
@@ -16,6 +18,7 @@ from __future__ import annotations
 import json
 import re
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit.episodes.agents import watched_reference
@@ -46,10 +49,17 @@ SHORT = {"reason": "asked", "summary": "noted"}
 """Free text is graded by nobody: the model says one word."""
 ELSE_WEIGHT = 0.05
 """Weight of what the model reads, beside 1 for what it says: nobody can foretell most of it."""
-COPY_ROWS, COPY_LENGTH = 48, 56
-DRILLS, DRILL_BLOCK = 28, 16
+CHOICE_WEIGHT = 4.0
+"""Weight of the first word of an answer, of a tool's name and of an argument's value: one word that is chosen
+stands beside dozens that are copied."""
+COPY_TOKENS = 2688
+"""Tokens of a batch of copying."""
+SHORT_COPY, LONG_COPY = 56, 224
+PLAIN, NEAR = 350, 600
+"""Batches of copying without fields, and of short rows: begun with more, copying is not found out."""
+DRILLS, DRILL_BLOCK = 18, 20
 """Drills in a batch, and batches of them that are made together."""
-DRILLED = 400
+DRILLED = 200
 """Conversations that a block of drills is chosen from."""
 ALONE = 2
 """Messages of a drill that has nothing to read but the task."""
@@ -98,7 +108,9 @@ def copying_batch(tokenizer: Any, seed: int, number: int) -> list[Lesson]:
     stream = Stream(derive("copying/v1", seed, number))
     # All tokens, not those of numbers alone: what is never said loses its embedding to what is.
     tokens = range(len(tokenizer.all_special_ids), len(tokenizer))
-    return [_copying(stream, tokens) for _ in range(COPY_ROWS)]
+    length = SHORT_COPY if number < NEAR else LONG_COPY
+    rows = range(COPY_TOKENS // length)
+    return [_copying(stream, tokens, length, has_fields=number >= PLAIN) for _ in rows]
 
 
 def drill_batch(tokenizer: Any, seed: int, number: int, *, strange: bool = False) -> list[Lesson]:
@@ -211,11 +223,17 @@ def _conversation(stream: Stream, wanted: int | None = None) -> list[dict[str, A
 
 def _lesson(tokenizer: Any, messages: list[dict[str, Any]]) -> Lesson:
     tokens = tokenizer(render(tokenizer, messages))["input_ids"]
-    start, end = tokenizer.convert_tokens_to_ids([ASSISTANT, END])
-    weights, says = [], False
-    for token in tokens:
-        weights.append(1.0 if says else ELSE_WEIGHT)
-        says = token == start or (says and token != end)
+    start, end, call, given = tokenizer.convert_tokens_to_ids([ASSISTANT, END, CALL, IS])
+    special = set(tokenizer.all_special_ids)
+    weights, weight = [], ELSE_WEIGHT
+    for before, token in pairwise((end, *tokens)):
+        weights.append(weight)
+        if token in (start, call, given):
+            weight = CHOICE_WEIGHT
+        elif token == end:
+            weight = ELSE_WEIGHT
+        elif weight == CHOICE_WEIGHT and (token in special or before == start):
+            weight = 1.0
     return Lesson(tokens, weights)
 
 
@@ -264,18 +282,30 @@ def _drill(tokenizer: Any, messages: list[dict[str, Any]]) -> Lesson:
     says = tokens.index(given, calls) + 1
     return Lesson(
         tokens,
-        [0.0] * begins + [1.0] * (calls - begins) + [0.0] * (says - calls) + [1.0] * (len(tokens) - says),
+        [0.0] * begins
+        + [1.0] * (calls - begins)
+        + [0.0] * (says - calls)
+        + [CHOICE_WEIGHT] * (len(tokens) - says),
     )
 
 
-def _copying(stream: Stream, tokens: range) -> Lesson:
-    runs = [[stream.choice(tokens) for _ in range(stream.between(3, 6))] for _ in range(stream.between(2, 4))]
+def _copying(stream: Stream, tokens: range, length: int, *, has_fields: bool) -> Lesson:
+    has_fields = has_fields and stream.below(2) == 1
+    fields = [stream.choice(tokens) for _ in range(stream.between(1, 3))] if has_fields else []
+    most = 4 * length // SHORT_COPY
+    runs = [_run(stream, tokens, fields) for _ in range(stream.between(most // 2, most))]
     lesson = Lesson([], [])
     seen: set[int] = set()
-    while len(lesson.tokens) < COPY_LENGTH:
+    while len(lesson.tokens) < length:
         at = stream.below(len(runs))
         known = float(at in seen)
         seen.add(at)
         lesson.tokens.extend(runs[at])
         lesson.weights.extend([0.0, *[known] * (len(runs[at]) - 1)])
-    return Lesson(lesson.tokens[:COPY_LENGTH], lesson.weights[:COPY_LENGTH])
+    return Lesson(lesson.tokens[:length], lesson.weights[:length])
+
+
+def _run(stream: Stream, tokens: range, fields: list[int]) -> list[int]:
+    """Return tokens to be copied, with what all runs have in common between them."""
+    own = [stream.choice(tokens) for _ in range(stream.between(2, 3) if fields else stream.between(3, 6))]
+    return [token for one in own for token in (one, *fields)]

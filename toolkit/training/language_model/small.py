@@ -4,9 +4,12 @@ It is there to run the whole protocol, tools, masks, adapters and all, where no 
 a real model: it knows the back office's words and nothing else, and is taught the work by the reference agent
 (`toolkit.training.language_model.warm_start`).
 
-The template writes a conversation without JSON's punctuation, which would be most of the tokens. Numbers are
-cut into pairs of digits from the right, so that 12.50 dollars and 1250 cents share their tokens, and an
-identifier is copied in two or three.
+The template writes a conversation without JSON's punctuation, which would be most of the tokens, and without
+the names of fields that their values tell: what is copied is found by the few tokens before it, and these
+must not be the same in every record. Numbers are cut into pairs of digits from the right, identifiers from
+the left: their first token is one of a hundred, and tells what is copied. Of a date, year and month are one
+token and the day is another. The point between dollars and cents is not read: 12.50 dollars are the tokens
+of 1250 cents, one after the other.
 """
 
 from __future__ import annotations
@@ -33,8 +36,23 @@ EMBEDDING_SPREAD = 0.1
 tokens, draws all others to one place, where a word cannot be told from a word."""
 _PRINTABLE = tuple(map(chr, range(33, 127)))
 
-_UNREAD, _SPACES = '"{}[]', ",:"
-"""JSON's marks: what the model is spared, and what it reads as a space."""
+_TOLD = (
+    "order_id",
+    "customer_id",
+    "product_id",
+    "placed_on",
+    "status",
+    "products",
+    "product",
+    "name",
+    "email",
+    "city",
+    "warehouse",
+)
+"""Names of fields whose values tell what they are."""
+_UNREAD = (*(f'"{name}":' for name in _TOLD), *'"{}[]')
+_SPACES = ",:"
+"""What the model is spared of JSON, and what it reads as a space."""
 CHAT_TEMPLATE = (
     "{%- for message in messages %}"
     "{%- if message.role == 'user' %}{{ '<user> ' + message.content + '<end>' }}"
@@ -43,7 +61,7 @@ CHAT_TEMPLATE = (
     "{%- for name, value in call.function.arguments | items %}"
     "{{ '<arg>' + name + '<is> ' + (value | string) }}{%- endfor %}{%- endfor %}{{ '<end>' }}"
     "{%- elif message.role == 'tool' %}{{ '<tool> ' + (message.content"
-    + "".join(f" | replace('{mark}', '')" for mark in _UNREAD)
+    + "".join(f" | replace('{part}', '')" for part in _UNREAD)
     + "".join(f" | replace('{mark}', ' ')" for mark in _SPACES)
     + ") + '<end>' }}"
     "{%- endif %}{%- endfor %}"
@@ -70,17 +88,25 @@ RESPONSE_TEMPLATE = {
     },
 }
 
-# Pairs of digits from the right of a number: 94250 is 9, 42, 50, and ends as 42.50 does.
-_PAIRS = r"[0-9]{1,2}(?=(?:[0-9]{2})*(?![0-9]))"
-_WORDS = r" ?[A-Z]?[a-z_]+| ?[A-Z]{1,2}-(?=[0-9])| ?[A-Z]| ?[^A-Za-z0-9 ]"
+# The month of a date: one token.
+_MONTH = r"20[0-9]{2}-[0-9]{2}-"
+# Pairs of digits: O-94250 is 94, 25, 0 behind its letter, the number 94250 is 9, 42, 50.
+_PAIRS = (
+    _MONTH + r"|(?<=[A-Z]-)[0-9]{2}|(?<=[A-Z]-[0-9]{2})[0-9]{1,2}|(?<=[A-Z]-[0-9]{4})[0-9]{1,2}"
+    r"|[0-9]{1,2}(?=(?:[0-9]{2})*(?![0-9]))"
+)
+_WORDS = _MONTH + r"|@[a-z.]+| ?[A-Z]?[a-z_]+| ?[A-Z]{1,2}-(?![A-Za-z])| ?[A-Z]| ?[^A-Za-z0-9 ]"
+# A small model copies what follows, and does not learn to go on behind a point.
 _POINT = r"(?<=[0-9])\.(?=[0-9]{2}(?![0-9]))"
 # A number or an identifier is the same tokens with and without a space before it.
-_BEFORE_NUMBERS = r"(?<=[a-z_,>]) (?=[0-9]|[A-Z]{1,2}-[0-9])"
+_BEFORE_NUMBERS = r"(?:^|(?<=[a-z_,>])) (?=[0-9]|[A-Z]{1,2}-[0-9])"
 
 
 def as_read(text: str) -> str:
     """Return JSON text as the chat template writes it."""
-    return text.translate({**dict.fromkeys(map(ord, _UNREAD)), **dict.fromkeys(map(ord, _SPACES), " ")})
+    for part in _UNREAD:
+        text = text.replace(part, "")
+    return text.translate(dict.fromkeys(map(ord, _SPACES), " "))
 
 
 def make_tokenizer(texts: Iterable[str]) -> Any:
@@ -96,7 +122,10 @@ def make_tokenizer(texts: Iterable[str]) -> Any:
     from transformers import PreTrainedTokenizerFast
 
     tokenizer = Tokenizer(models.BPE())
-    tokenizer.normalizer = normalizers.Replace(Regex(_BEFORE_NUMBERS), "")
+    left_out = (_BEFORE_NUMBERS, _POINT)
+    tokenizer.normalizer = normalizers.Sequence(
+        [normalizers.Replace(Regex(pattern), "") for pattern in left_out]
+    )
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
             pre_tokenizers.Split(Regex(_PAIRS), "isolated"),
@@ -122,20 +151,6 @@ def make_tokenizer(texts: Iterable[str]) -> Any:
     fast.chat_template = CHAT_TEMPLATE
     fast.response_template = RESPONSE_TEMPLATE
     return fast
-
-
-def read_points(tokenizer: Any, *, points: bool) -> None:
-    """Let a tokenizer read the point between dollars and cents, or leave it out.
-
-    Without it, 12.50 dollars are the tokens of 1250 cents, one after the other: a small model copies what
-    follows, and does not learn to go on behind a point.
-    """
-    from tokenizers import Regex, normalizers
-
-    left_out = (_BEFORE_NUMBERS,) if points else (_BEFORE_NUMBERS, _POINT)
-    tokenizer.backend_tokenizer.normalizer = normalizers.Sequence(
-        [normalizers.Replace(Regex(pattern), "") for pattern in left_out]
-    )
 
 
 def make_model(tokenizer: Any, seed: int) -> Any:

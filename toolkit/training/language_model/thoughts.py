@@ -1,13 +1,16 @@
 """What a small model says before it calls a tool, so that each step is one that it can learn.
 
-1. When it turns to a request, it says its line again: the words that matter stand near from then on, and the
-   next line is found by going on where the last one ended.
+1. When it turns to a request, it says its line again, and the first words of what comes next in the task: the
+   words that matter stand near from then on, and the next line is begun by repeating what was said last.
 2. Where it has to choose from a list (of customers, orders, warehouses), it reads out record after record, up
-   to the one that is meant: a record's number stands before what describes it.
+   to the one that is meant: a record's number stands before what describes it. Which order is meant it asks
+   first, in the words of the line, and stops as soon as it has read the date or the product that it asked
+   for: whether to go on is then a matter of the last words.
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from toolkit.policies.language_model.conversation import as_text
@@ -19,6 +22,11 @@ if TYPE_CHECKING:
 
     from toolkit.episodes.episode import Episode
 
+_DATED = re.compile(r"order (?:of|placed on) (?:\d{4}-\d\d-\d\d|\d{1,2} [A-Z][a-z]+ \d{4})")
+DONE = "Done."
+"""What comes after a task without closing words."""
+ANNOUNCED = 3
+"""Words of the next line."""
 LISTS = {"search_customers": "customer_id", "list_orders": "order_id", "check_inventory": "warehouse"}
 """Tool that lists records → the argument that names one of them."""
 
@@ -31,16 +39,20 @@ def thoughts(episode: Episode, starts: Sequence[int]) -> list[str]:
         starts: for each request, which call was the first for it.
     """
     first, *lines = episode.task.prompt.split("\n")
+    if lines[-1] not in CLOSINGS:
+        lines.append(DONE)
     said = []
     choices = _Choices(first)
     for at, call in enumerate(episode.trace or ()):
-        begun = [line for line, start in zip(lines, starts, strict=False) if start == at]
+        begun = [number for number, start in enumerate(starts) if start == at]
+        spoken = [lines[number] for number in begun]
         if begun:
-            choices.turn_to(begun[-1])
+            choices.turn_to(spoken[-1])
+            spoken.append(" ".join(lines[begun[-1] + 1].split()[:ANNOUNCED]))
         if call.tool == "finish":
-            begun += [line for line in lines[-1:] if line in CLOSINGS]
+            spoken.append(lines[-1])
         records = [text for name, value in call.arguments.items() for text in choices.read_out(name, value)]
-        said.append("".join(f"\n{line}" for line in begun) + "".join(f" {text}" for text in records))
+        said.append("".join(f"\n{line}" for line in spoken) + "".join(f" {text}" for text in records))
         choices.hear(call.tool, call.arguments, call.answer)
     return said
 
@@ -69,13 +81,29 @@ class _Choices:
         """Yield the listed records up to the one that an argument names, where that was a choice."""
         records = self._listed.get(name, {})
         is_stated = str(value) in f"{self._customer}\n{self._line}"
-        if value not in records or is_stated or self._chosen.get(name) == value:
+        if value not in records or len(records) == 1 or is_stated or self._chosen.get(name) == value:
             return
         self._chosen[name] = value
+        asked, sought = self._asked(records[value])
+        if asked:
+            yield f"{asked}?"
         for identity, record in records.items():
-            yield as_read(as_text(record))
+            text = as_read(as_text(record))
             if identity == value:
+                yield text[: text.index(sought) + len(sought)] if sought else text
                 return
+            yield text
+
+    def _asked(self, record: dict[str, Any]) -> tuple[str, str]:
+        """Return the words of the line that tell an order from others, and what its record has of them."""
+        for item in record.get("products", ()):
+            if (words := f"order with the {item}") in self._line:
+                return words, item
+        dated = _DATED.search(self._line)
+        if dated is None or "placed_on" not in record:
+            return "", ""
+        day = str(record["placed_on"])
+        return dated[0] if dated[0].endswith(day) else f"{dated[0]} {day}", day
 
     def hear(self, tool: str, arguments: dict[str, Any], answer: dict[str, Any]) -> None:
         """Take note of what a tool listed."""

@@ -1,12 +1,12 @@
 """Teaching a small model the work before any of it is rewarded: supervised, from the reference agent.
 
 1. A tokenizer is made from conversations, and an untrained model.
-2. It learns to copy, then to read single arguments, then single requests, then two, then up to three. The
-   learning rate falls in every round; further rounds have tasks of all sizes.
+2. It learns to copy, then to read single arguments, then single requests, then two, then up to three. After
+   the first steps, surnames are made up. The learning rate stays for half of the batches, then falls.
 3. Model and tokenizer are written to a folder that transformers loads: the weights rounded to bfloat16, which
    halves the file, and loaded as float32, which processors are quick with.
 
-The state is kept as it goes: what was cut off goes on from there, and more rounds can be added later.
+The state is kept as it goes: what was cut off goes on from there, and more batches can be added later.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import UsageError
 from toolkit.seeds import Stream, derive
+from toolkit.training.language_model.delta_rule import quick_delta_rule
 from toolkit.training.language_model.lessons import (
     Lesson,
     copying_batch,
@@ -24,7 +25,7 @@ from toolkit.training.language_model.lessons import (
     lesson_batch,
     sample_conversations,
 )
-from toolkit.training.language_model.small import CHAT_TEMPLATE, make_model, make_tokenizer, read_points
+from toolkit.training.language_model.small import CHAT_TEMPLATE, make_model, make_tokenizer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,16 +33,13 @@ if TYPE_CHECKING:
 
 STATE = ".warm-start.pt"
 """Hidden: it is no part of the model."""
-ROUND = 4000
-"""Batches in a round."""
 TEXTS = 3000
 KEPT_EVERY = 100
-LEARNING_RATE = 2e-3
+LEARNING_RATE = 4e-3
 WARM_UP = 30
 LEAST_RATE = 0.02
-ROUNDS_AT_FULL_RATE = 2
-LEVEL = 0.6
-"""Share of the first round in which the learning rate stays."""
+LEVEL = 0.5
+"""Share of the batches in which the learning rate stays."""
 
 
 @dataclass(frozen=True)
@@ -54,26 +52,22 @@ class Phase:
         drills: percent of batches that are drills.
         copying: percent of batches that are copying.
         strange: whether surnames are made up, and drills are about what is rarely asked as well.
-        points: whether the point between dollars and cents is read.
     """
 
     until: int
     requests: tuple[int, ...]
     drills: int
     copying: int
-    strange: bool = False
-    points: bool = True
+    strange: bool = True
 
 
 PHASES = (
-    Phase(until=350, requests=(1,), drills=0, copying=100),
-    Phase(until=700, requests=(1,), drills=80, copying=5),
-    Phase(until=1100, requests=(1,), drills=50, copying=5),
-    Phase(until=1500, requests=(1, 2), drills=30, copying=5),
-    Phase(until=2 * ROUND, requests=(1, 2, 3), drills=20, copying=2),
-    Phase(until=3 * ROUND, requests=(1, 2, 3), drills=25, copying=4, strange=True),
+    Phase(until=900, requests=(1,), drills=0, copying=100),
+    Phase(until=1200, requests=(1,), drills=80, copying=5, strange=False),
+    Phase(until=1500, requests=(1,), drills=50, copying=5),
+    Phase(until=1800, requests=(1, 2), drills=30, copying=5),
 )
-LAST = Phase(until=0, requests=(1, 2, 3), drills=25, copying=4, strange=True, points=False)
+LAST = Phase(until=0, requests=(1, 2, 3), drills=20, copying=3)
 """What every later batch belongs to."""
 
 
@@ -93,18 +87,18 @@ class Taught:
 
 
 def warm_start(
-    folder: Path, *, rounds: int, seed: int = 0, watch: Callable[[Taught], None] = lambda _: None
+    folder: Path, *, batches: int, seed: int = 0, watch: Callable[[Taught], None] = lambda _: None
 ) -> None:
     """Make a small model, teach it, and write it to a folder.
 
     Args:
         folder: where it goes; what was begun there is gone on with.
-        rounds: rounds of lessons, those that it has had included.
+        batches: of lessons, those that it has had included.
         seed: of its weights and lessons.
         watch: told after every batch.
 
     Raises:
-        UsageError: what was begun there has another seed, or has had more rounds.
+        UsageError: what was begun there has another seed, or has had more batches.
     """
     import torch
 
@@ -112,30 +106,25 @@ def warm_start(
     tokenizer = _tokenizer(seed)  # 1
     model = make_model(tokenizer, seed)
     optimizer = torch.optim.AdamW(model.parameters(), lr=LEARNING_RATE, betas=(0.9, 0.98), weight_decay=0.01)
-    steps = rounds * ROUND
-    done = _taken_up(folder / STATE, model, optimizer, seed, steps)
-    for step, batch in enumerate(_batches(tokenizer, seed, done, steps), start=done):  # 2
-        for group in optimizer.param_groups:
-            group["lr"] = LEARNING_RATE * rate_at(step)
-        loss = _learn(model, optimizer, batch, tokenizer.pad_token_id)
-        if (step + 1) % KEPT_EVERY == 0 or step + 1 == steps:
-            _keep(folder / STATE, model, optimizer, seed, step + 1)
-        watch(Taught(step + 1, steps, loss))
+    done = _taken_up(folder / STATE, model, optimizer, seed, batches)
+    with quick_delta_rule():
+        for step, batch in enumerate(_batches(tokenizer, seed, done, batches), start=done):  # 2
+            for group in optimizer.param_groups:
+                group["lr"] = LEARNING_RATE * rate_at(step, batches)
+            loss = _learn(model, optimizer, batch, tokenizer.pad_token_id)
+            if (step + 1) % KEPT_EVERY == 0 or step + 1 == batches:
+                _keep(folder / STATE, model, optimizer, seed, step + 1)
+            watch(Taught(step + 1, batches, loss))
     model.to(torch.bfloat16).save_pretrained(folder)  # 3
     model.config.dtype = torch.float32
     model.config.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
 
 
-def rate_at(step: int) -> float:
-    """Return the share of the learning rate: it falls late in the first round, and all through later ones.
-
-    From the third round on it begins at half: what is left to learn is little.
-    """
-    round_, done = divmod(step, ROUND)
-    level = LEVEL if round_ == 0 else 0.0
-    falling = max(LEAST_RATE, min(1.0, (1 - done / ROUND) / (1 - level)))
-    return falling * min(1.0, (done + 1) / WARM_UP) * (1.0 if round_ < ROUNDS_AT_FULL_RATE else 0.5)
+def rate_at(step: int, batches: int) -> float:
+    """Return the share of the learning rate that a batch has."""
+    falling = max(LEAST_RATE, min(1.0, (1 - step / batches) / (1 - LEVEL)))
+    return falling * min(1.0, (step + 1) / WARM_UP)
 
 
 def phase_at(step: int) -> Phase:
@@ -152,12 +141,11 @@ def kind_at(seed: int, step: int) -> str:
     )
 
 
-def _batches(tokenizer: Any, seed: int, start: int, steps: int) -> Iterator[list[Lesson]]:
+def _batches(tokenizer: Any, seed: int, start: int, stop: int) -> Iterator[list[Lesson]]:
     """Yield the batches from `start` on, each kind numbered by itself."""
     numbers = Counter(kind_at(seed, step) for step in range(start))
-    for step in range(start, steps):
+    for step in range(start, stop):
         phase, kind = phase_at(step), kind_at(seed, step)
-        read_points(tokenizer, points=phase.points)
         number = numbers[kind]
         numbers[kind] += 1
         if kind == "copying":
@@ -178,7 +166,7 @@ def _tokenizer(seed: int) -> Any:
 
 
 def _learn(model: Any, optimizer: Any, batch: list[Lesson], pad: int) -> float:
-    """Take one step down the weighted loss of a batch; return the mean loss where the weight is 1."""
+    """Take one step down the weighted loss of a batch; return the mean loss of what the model said."""
     import torch
 
     length = max(len(lesson.tokens) for lesson in batch)
@@ -194,7 +182,7 @@ def _learn(model: Any, optimizer: Any, batch: list[Lesson], pad: int) -> float:
     loss.backward()
     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     optimizer.step()
-    return float(each.detach()[weights == 1].mean())
+    return float(each.detach()[weights >= 1].mean())
 
 
 def _keep(path: Path, model: Any, optimizer: Any, seed: int, step: int) -> None:
@@ -207,16 +195,16 @@ def _keep(path: Path, model: Any, optimizer: Any, seed: int, step: int) -> None:
     part.replace(path)
 
 
-def _taken_up(path: Path, model: Any, optimizer: Any, seed: int, steps: int) -> int:
+def _taken_up(path: Path, model: Any, optimizer: Any, seed: int, batches: int) -> int:
     import torch
 
     if not path.is_file():
         return 0
     state = torch.load(path, weights_only=True)
-    if state["seed"] != seed or state["step"] > steps:
+    if state["seed"] != seed or state["step"] > batches:
         raise UsageError(
             "another model was begun there",
-            expected=f"seed {seed}, and at most {steps} batches",
+            expected=f"seed {seed}, and at most {batches} batches",
             found=f"seed {state['seed']}, and {state['step']} batches",
             where=path,
             remedy="give another folder, or what it was begun with",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -23,6 +24,8 @@ from toolkit.policies.language_model.loading import load_model
 from toolkit.seeds import Stream
 from toolkit.training.language_model import warm_start as teaching
 from toolkit.training.language_model.lessons import (
+    NEAR,
+    PLAIN,
     conversation,
     copying_batch,
     drill_batch,
@@ -58,12 +61,32 @@ def test_the_small_model_has_fewer_than_six_hundred_thousand_parameters_and_a_li
 
 
 @pytest.mark.parametrize(
-    ("number", "pairs"), [("94250", ["9", "42", "50"]), ("1250", ["12", "50"]), ("7", ["7"])]
+    ("number", "from_right", "from_left"),
+    [
+        ("94250", ["9", "42", "50"], ["94", "25", "0"]),
+        ("1250", ["12", "50"], ["12", "50"]),
+        ("200017", ["20", "00", "17"], ["20", "00", "17"]),
+        ("7", ["7"], ["7"]),
+    ],
 )
-def test_numbers_are_cut_into_pairs_from_the_right(tokenizer: Any, number: str, pairs: list[str]) -> None:
-    for text in (f"amount_cents {number}", f"order O-{number}", f"${number}"):
-        tokens = tokenizer.convert_ids_to_tokens(tokenizer(text)["input_ids"])
-        assert [token for token in tokens if token.isdigit()] == pairs
+def test_numbers_are_cut_into_pairs_from_the_right_and_identifiers_from_the_left(
+    tokenizer: Any, number: str, from_right: list[str], from_left: list[str]
+) -> None:
+    for pairs, texts in (
+        (from_right, (f"amount_cents {number}", f"${number}")),
+        (from_left, (f"order O-{number}", f"pick_list: PL-{number}", f"<is> O-{number}")),
+    ):
+        for text in texts:
+            tokens = tokenizer.convert_ids_to_tokens(tokenizer(text)["input_ids"])
+            assert [token for token in tokens if token.isdigit()] == pairs
+
+
+def test_an_identifier_begins_with_one_token_wherever_it_stands(tokenizer: Any) -> None:
+    begins = {
+        tuple(tokenizer.tokenize(text)[-4:])
+        for text in ("order O-94250", "<is> O-94250", "order_id:O-94250", "(O-94250")
+    }
+    assert begins == {("O-", "94", "25", "0")}
 
 
 def test_a_call_that_was_written_is_read_as_it_was_meant(tokenizer: Any) -> None:
@@ -83,10 +106,10 @@ def test_a_call_that_was_written_is_read_as_it_was_meant(tokenizer: Any) -> None
 
 
 def _said(tokenizer: Any, tokens: list[int], weights: list[float]) -> Iterator[str]:
-    """Yield each text that has full weight."""
+    """Yield each text that has full weight, or more."""
     part: list[int] = []
     for token, weight in zip(tokens, weights, strict=True):
-        if weight == 1:
+        if weight >= 1:
             part.append(token)
         elif part:
             yield tokenizer.decode(part)
@@ -101,7 +124,23 @@ def test_a_lesson_weighs_what_the_model_says_and_hardly_what_it_reads(tokenizer:
         assert turns[-1].endswith("<call>finish<end>")
         text = tokenizer.decode(lesson.tokens)
         assert text.count("<assistant>") == len(turns)
-        assert set(lesson.weights) == {0.05, 1.0}
+        assert set(lesson.weights) == {0.05, 1.0, 4.0}
+
+
+def test_what_is_chosen_weighs_most(tokenizer: Any) -> None:
+    for tokens, weights in lesson_batch(tokenizer, SEED, 0, (1,)):
+        values = "".join(re.findall(r"<is>([^<]*<(?:arg|end)>)", tokenizer.decode(tokens)))
+        tools = "".join(re.findall(r"<call>(\w+<(?:arg|end)>)", tokenizer.decode(tokens)))
+        chosen = [
+            (before, token)
+            for before, token, weight in zip(tokens, tokens[1:], weights[1:], strict=False)
+            if weight == 4.0
+        ]
+        start = tokenizer.convert_tokens_to_ids("<assistant>")
+        firsts = [token for before, token in chosen if before == start]
+        assert len(firsts) == tokens.count(start)
+        others = "".join(tokenizer.decode([token]) for before, token in chosen if before != start)
+        assert sorted(others) == sorted(values + tools)
 
 
 def test_lessons_are_of_tasks_that_no_pool_has() -> None:
@@ -129,11 +168,31 @@ def test_a_batch_is_a_function_of_its_number(tokenizer: Any) -> None:
 
 
 def test_in_a_lesson_of_copying_what_has_weight_can_be_known(tokenizer: Any) -> None:
-    for tokens, weights in copying_batch(tokenizer, SEED, 1):
+    batches = [copying_batch(tokenizer, SEED, number) for number in (1, PLAIN, NEAR)]
+    for tokens, weights in [lesson for batch in batches for lesson in batch]:
         assert any(weights)
         for at, (token, weight) in enumerate(zip(tokens, weights, strict=True)):
             seen = {tokens[i + 1] for i in range(at - 1) if tokens[i] == tokens[at - 1]}
             assert not weight or token in seen
+
+
+def test_later_half_of_the_rows_share_what_stands_between_their_own(tokenizer: Any) -> None:
+    def shared(number: int) -> int:
+        """Count the lessons with a token that more others follow than there are runs."""
+        followed = [
+            Counter(before for before, _ in set(pairwise(tokens)))
+            for tokens, _ in copying_batch(tokenizer, SEED, number)
+        ]
+        return sum(max(followers.values()) > 4 for followers in followed)
+
+    assert shared(PLAIN - 1) == 0
+    assert 10 < shared(PLAIN) < 38
+
+
+def test_rows_of_copying_grow_and_batches_do_not(tokenizer: Any) -> None:
+    near, far = (copying_batch(tokenizer, SEED, number) for number in (NEAR - 1, NEAR))
+    assert [len(lesson.tokens) for lesson in near] == [56] * 48
+    assert [len(lesson.tokens) for lesson in far] == [224] * 12
 
 
 def _call(name: str, **arguments: Any) -> dict[str, Any]:
@@ -214,52 +273,44 @@ def test_who_gives_an_address_alone_is_a_stranger_too() -> None:
 
 
 def test_strange_drills_ask_for_stated_amounts_and_for_none_to_be_reckoned(tokenizer: Any) -> None:
-    """An amount is written in pairs of digits: 126.50 dollars share them with 12650 cents."""
-    stated = read = 0
+    """The point is not read: 126.50 dollars are 12650 cents, and a stated amount can be copied."""
+    seen = 0
     for number in range(16):
         for tokens, _ in drill_batch(tokenizer, SEED, number, strange=True):
             before, call = tokenizer.decode(tokens).rsplit("<assistant>", 1)
             amount = re.search(r"amount_cents<is> ?(\d+)", call)
             if amount is not None:
-                cents = int(amount[1])
-                assert str(cents) in before or f"{cents // 100}.{cents % 100:02}" in before
-                stated += str(cents) not in before
-                read += str(cents) in before
-    assert min(stated, read) > 10
+                assert re.search(rf"(?<!\d){amount[1]}(?!\d)", before)
+                seen += 1
+    assert seen > 10
 
 
 def test_copying_comes_first_then_drills_then_lessons_of_growing_size() -> None:
     kinds = [kind_at(SEED, step) for step in range(4000)]
-    assert set(kinds[:350]) == {"copying"}
-    assert kinds[350:700].count("drill") == pytest.approx(280, abs=30)
-    assert kinds[1500:].count("lesson") == pytest.approx(0.78 * 2500, abs=80)
-    assert [teaching.phase_at(step).requests for step in (0, 1099, 1100, 1500, 9000)] == [
+    assert set(kinds[:900]) == {"copying"}
+    assert kinds[900:1200].count("drill") == pytest.approx(240, abs=30)
+    assert kinds[1800:].count("lesson") == pytest.approx(0.77 * 2200, abs=80)
+    assert [teaching.phase_at(step).requests for step in (0, 1499, 1500, 1800, 9000)] == [
         (1,),
         (1,),
         (1, 2),
         (1, 2, 3),
         (1, 2, 3),
     ]
-    assert [teaching.phase_at(step).strange for step in (0, 4000, 7999, 8000)] == [False, False, False, True]
+    assert [teaching.phase_at(step).strange for step in (900, 1199, 1200, 9000)] == [False, False, True, True]
 
 
 @pytest.mark.parametrize(
-    ("step", "rate"),
-    [
-        (0, 1 / 30),
-        (100, 1.0),
-        (2400, 1.0),
-        (3200, 0.5),
-        (3999, 0.02),
-        (4000, 1 / 30),
-        (6000, 0.5),
-        (7999, 0.02),
-        (8100, 0.4875),
-        (11999, 0.01),
-    ],
+    ("step", "rate"), [(0, 1 / 30), (29, 1.0), (2000, 1.0), (3000, 0.5), (3990, 0.02), (3999, 0.02)]
 )
-def test_the_rate_stays_and_falls_in_the_first_round_and_falls_in_others(step: int, rate: float) -> None:
-    assert rate_at(step) == pytest.approx(rate)
+def test_the_rate_stays_for_half_of_the_batches_and_falls(step: int, rate: float) -> None:
+    assert rate_at(step, 4000) == pytest.approx(rate)
+
+
+def test_the_point_between_dollars_and_cents_is_not_read(tokenizer: Any) -> None:
+    dollars, cents = (tokenizer.tokenize(f"refund {amount}") for amount in ("12.50", "1250"))
+    assert dollars == cents
+    assert tokenizer.decode(tokenizer("write to a.b@c.example. Version 1.5")["input_ids"]).count(".") == 4
 
 
 @pytest.fixture
@@ -267,7 +318,6 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     require_trainer()
     monkeypatch.setattr(teaching, "TEXTS", 60)
     monkeypatch.setattr(teaching, "PHASES", (Phase(2, (1,), 0, 100), Phase(3, (1,), 100, 0)))
-    monkeypatch.setattr(teaching, "ROUND", 5)
     monkeypatch.setattr(teaching, "KEPT_EVERY", 2)
 
 
@@ -284,12 +334,12 @@ def test_teaching_that_was_cut_off_goes_on_to_the_same_model(tmp_path: Path) -> 
             raise CutOffError
 
     with pytest.raises(CutOffError):
-        warm_start(tmp_path / "cut", rounds=1, watch=cut)
+        warm_start(tmp_path / "cut", batches=5, watch=cut)
     with pytest.raises(UsageError, match="another model was begun"):
-        warm_start(tmp_path / "cut", rounds=1, seed=1)
+        warm_start(tmp_path / "cut", batches=5, seed=1)
     steps: list[int] = []
-    warm_start(tmp_path / "cut", rounds=1, watch=lambda taught: steps.append(taught.step))
-    warm_start(tmp_path / "whole", rounds=1)
+    warm_start(tmp_path / "cut", batches=5, watch=lambda taught: steps.append(taught.step))
+    warm_start(tmp_path / "whole", batches=5)
     assert steps == [3, 4, 5]
     names = sorted(path.name for path in (tmp_path / "whole").iterdir() if not path.name.startswith("."))
     assert set(names) <= {path.name for path in (tmp_path / "cut").iterdir()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,26 +20,37 @@ PROMPT = """Letter from Luca Andersen, Porto:
 (b) Pack order O-5 from any warehouse.
 Thank you."""
 TWINS = [{"customer_id": "C-1", "city": "Gdansk"}, {"customer_id": "C-2", "city": "Porto"}]
-ORDERS = [{"order_id": "O-7", "placed_on": "2026-02-21"}, {"order_id": "O-8", "placed_on": "2026-01-23"}]
+ORDERS = [
+    {"order_id": "O-7", "placed_on": "2026-02-21", "products": ["oak desk", "wool rug"]},
+    {"order_id": "O-8", "placed_on": "2026-01-23", "products": ["cork tray", "steel vase", "oak desk"]},
+]
+FIRST = "O-7 2026-02-21 oak desk wool rug"
 STOCK = [{"warehouse": "Riga", "available": 0}, {"warehouse": "Brno", "available": 4}]
 LATE = {"error": {"code": "timeout"}}
 
 
-def _said(*calls: tuple[str, dict[str, Any], dict[str, Any]], starts: tuple[int, ...] = (0,)) -> list[str]:
+def _said(
+    *calls: tuple[str, dict[str, Any], dict[str, Any]], starts: tuple[int, ...] = (0,), prompt: str = PROMPT
+) -> list[str]:
     trace = [SimpleNamespace(tool=tool, arguments=given, answer=answer) for tool, given, answer in calls]
-    episode: Any = SimpleNamespace(task=SimpleNamespace(prompt=PROMPT), trace=trace)
+    episode: Any = SimpleNamespace(task=SimpleNamespace(prompt=prompt), trace=trace)
     return thoughts(episode, starts)
 
 
-def test_the_line_of_a_request_is_said_when_it_is_turned_to_and_the_closing_at_the_end() -> None:
-    said = _said(
+def test_the_line_of_a_request_is_said_when_it_is_turned_to_with_the_next_words() -> None:
+    calls = (
         ("cancel_order", {"order_id": "O-8"}, {}),
         ("get_order", {"order_id": "O-5"}, {}),
         ("finish", {}, {}),
-        starts=(0, 1),
     )
     first, second, closing = PROMPT.split("\n")[1:]
-    assert said == [f"\n{first}", f"\n{second}", f"\n{closing}"]
+    assert _said(*calls, starts=(0, 1)) == [
+        f"\n{first}\n(b) Pack order",
+        f"\n{second}\nThank you.",
+        f"\n{closing}",
+    ]
+    unclosed = PROMPT.removesuffix(f"\n{closing}")
+    assert _said(*calls, starts=(0, 1), prompt=unclosed)[1:] == [f"\n{second}\nDone.", "\nDone."]
 
 
 def test_records_are_read_out_up_to_the_one_that_is_meant() -> None:
@@ -46,17 +58,41 @@ def test_records_are_read_out_up_to_the_one_that_is_meant() -> None:
     listed = ("list_orders", {"customer_id": "C-2"}, {"orders": ORDERS})
     cancel = ("cancel_order", {"order_id": "O-8"}, LATE)
     again = ("cancel_order", {"order_id": "O-8"}, {})
-    twins = " customer_id C-1 city Gdansk customer_id C-2 city Porto"
-    orders = " order_id O-7 placed_on 2026-02-21 order_id O-8 placed_on 2026-01-23"
+    twins = " C-1 Gdansk C-2 Porto"
+    orders = f" order placed on 2026-01-23? {FIRST} O-8 2026-01-23"
     assert _said(search, listed, cancel, again)[1:] == [twins, orders, ""]
+
+
+@pytest.mark.parametrize(
+    ("words", "said", "until"),
+    [
+        ("of 2026-01-23", "order of 2026-01-23", ""),
+        ("placed on 23 January 2026", "order placed on 23 January 2026 2026-01-23", ""),
+        ("with the steel vase", "order with the steel vase", " cork tray steel vase"),
+    ],
+)
+def test_which_order_is_meant_is_said_first_in_the_words_of_the_line(
+    words: str, said: str, until: str
+) -> None:
+    prompt = PROMPT.replace("placed on 2026-01-23", words)
+    listed = ("list_orders", {"customer_id": "C-2"}, {"orders": ORDERS})
+    cancel = ("cancel_order", {"order_id": "O-8"}, {})
+    assert _said(listed, cancel, prompt=prompt)[1:] == [f" {said}? {FIRST} O-8 2026-01-23{until}"]
+
+
+def test_where_there_is_one_record_none_is_read_out() -> None:
+    search = ("search_customers", {"query": "Luca Andersen"}, {"customers": TWINS[:1]})
+    listed = ("list_orders", {"customer_id": "C-1"}, {"orders": ORDERS[1:]})
+    assert _said(search, listed, ("cancel_order", {"order_id": "O-8"}, {}))[1:] == ["", ""]
 
 
 def test_each_request_chooses_its_order_anew() -> None:
     listed = ("list_orders", {"customer_id": "C-2"}, {"orders": ORDERS})
     first = ("cancel_order", {"order_id": "O-7"}, {})
-    record = " order_id O-7 placed_on 2026-02-21"
-    assert _said(listed, first, first, starts=(0,))[1:] == [record, ""]
-    assert _said(listed, first, first, starts=(0, 2))[2].endswith(record)
+    prompt = PROMPT.replace("2026-01-23", "2026-02-21")
+    record = " order placed on 2026-02-21? O-7 2026-02-21"
+    assert _said(listed, first, first, starts=(0,), prompt=prompt)[1:] == [record, ""]
+    assert _said(listed, first, first, starts=(0, 2), prompt=prompt)[2].endswith(f" {FIRST}")
 
 
 def test_a_list_of_two_pages_is_one_and_a_failed_reading_none() -> None:
@@ -64,13 +100,13 @@ def test_a_list_of_two_pages_is_one_and_a_failed_reading_none() -> None:
     failed = ("list_orders", {"customer_id": "C-2", "offset": 1}, LATE)
     second = ("list_orders", {"customer_id": "C-2", "offset": 1}, {"orders": ORDERS[1:]})
     cancel = ("cancel_order", {"order_id": "O-8"}, {})
-    assert _said(first, failed, second, second, cancel)[4].count("order_id") == 2
+    assert _said(first, failed, second, second, cancel)[4].count("O-") == 2
 
 
 def test_a_warehouse_is_chosen_for_each_product() -> None:
     stock = ("check_inventory", {"product_id": "P-1"}, {"product": {"stock": STOCK}})
     reserve = ("reserve_stock", {"order_id": "O-8", "warehouse": "Brno"}, {})
-    records = " warehouse Riga available 0 warehouse Brno available 4"
+    records = " Riga available 0 Brno available 4"
     assert _said(stock, reserve, stock, reserve)[1::2] == [records, records]
 
 
@@ -82,7 +118,8 @@ def test_what_is_read_out_stands_word_for_word_in_an_answer(regime: str) -> None
         for at in range(1, len(talk or ()), 2):
             assert talk is not None
             said = talk[at]["content"].split("\n")[-1]
-            for record in said.split(" customer_id ")[1:]:
+            records = said if said.startswith(" C-") else said.rpartition("?")[2] if "?" in said else ""
+            for record in re.findall(r"[CO]-.*?(?= [CO]-|$)", records):
                 read += 1
                 assert any(record in as_read(answer["content"]) for answer in talk[2:at:2])
     assert read > 10
@@ -93,7 +130,7 @@ def test_text_is_written_as_the_template_writes_it() -> None:
 
     from toolkit.training.language_model.small import CHAT_TEMPLATE
 
-    text = as_text({"orders": ORDERS, "ok": True, "at": "12:30", "none": None})
+    text = as_text({"orders": ORDERS, "customers": TWINS, "ok": True, "at": "12:30", "none": None})
     template = Environment(autoescape=False).from_string(CHAT_TEMPLATE)  # noqa: S701 - no page
     written = template.render(messages=[{"role": "tool", "content": text}])
     assert written == f"<tool> {as_read(text)}<end>"
