@@ -1,4 +1,4 @@
-"""Models that lie with the package, in `models/` beside this file, by name; none does so far."""
+"""Models that lie with the package, in `models/` beside this file, by name."""
 
 from __future__ import annotations
 

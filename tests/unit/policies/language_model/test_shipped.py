@@ -1,0 +1,47 @@
+"""The model that lies with the package: found by its name, as small as it says, and able to do something."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.unit.training.stack import require_trainer
+from toolkit.evaluation.language_model import Sampling, evaluate
+from toolkit.evaluation.sets import EvaluationSet
+from toolkit.policies.language_model.loading import load_chat, load_model
+from toolkit.policies.language_model.local import LocalEngine
+from toolkit.policies.language_model.opening import folder_sha256
+from toolkit.policies.language_model.shipped import MODELS, model_path
+
+SMALL = Path(model_path("small"))
+
+
+def test_it_is_found_by_its_name_and_other_names_are_left_alone() -> None:
+    assert SMALL == MODELS / "small"
+    assert [model_path(name) for name in ("./small", "some/small", "other")] == [
+        "./small",
+        "some/small",
+        "other",
+    ]
+
+
+def test_its_readme_names_its_hash() -> None:
+    assert folder_sha256(SMALL) in (MODELS / "README.md").read_text(encoding="utf-8")
+
+
+def test_it_has_fewer_than_0_6_million_parameters_and_is_loaded_in_single_precision() -> None:
+    require_trainer()
+    import torch
+
+    model = load_model(str(SMALL))
+    assert sum(weights.numel() for weights in model.parameters()) < 600_000
+    assert {weights.dtype for weights in model.parameters()} == {torch.float32}
+
+
+def test_it_solves_tasks() -> None:
+    """A fifth of clean validation tasks; with other libraries other tokens are sampled, but not so many."""
+    require_trainer()
+    engine = LocalEngine(
+        load_model(str(SMALL)), load_chat(str(SMALL)), temperature=1.0, max_tokens=1024, context=4096
+    )
+    rows = evaluate(engine, EvaluationSet("final", "validation", "clean", 32, 1), Sampling("r", 0, 5))
+    assert sum(row["true_success"] for row in rows) >= 2
