@@ -12,7 +12,7 @@ from toolkit.registers.study import Study, open_study
 if TYPE_CHECKING:
     from pathlib import Path
 
-STUDIES = ("published", "embedded", "task-pools")
+STUDIES = ("published", "embedded", "tiny-lm", "task-pools")
 SOURCE = """---
 pretty_name: "Small"
 license: mit

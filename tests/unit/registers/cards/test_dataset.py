@@ -20,7 +20,12 @@ if TYPE_CHECKING:
 
 ALL = [Config(table, (Split("train", f"{name}/*.parquet", 1, 8),), 9) for name, table in TABLES.items()]
 # The Hub's categories, as its filter shows them.
-BOUNDS = {"n<1K": (0, 10**3), "1K<n<10K": (10**3, 10**4), "1M<n<10M": (10**6, 10**7)}
+BOUNDS = {
+    "n<1K": (0, 10**3),
+    "1K<n<10K": (10**3, 10**4),
+    "10K<n<100K": (10**4, 10**5),
+    "1M<n<10M": (10**6, 10**7),
+}
 
 
 def metadata(folder: Path) -> Any:
