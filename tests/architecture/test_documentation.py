@@ -35,6 +35,7 @@ DOCUMENTS = (
     "cards/embedded.md",
     "cards/published.md",
     "cards/task-pools.md",
+    "cards/tiny-lm.md",
     "examples/beyond-one-machine/README.md",
     "toolkit/estimators/README.md",
     "toolkit/prereg/README.md",
@@ -52,10 +53,12 @@ SILENT = ("toolkit backoffice mcp",)  # its stdout belongs to the client, and a 
 # play small ones. Here it is checked that they would be understood.
 SLOW = (
     "toolkit study run embedded",
+    "toolkit study run tiny-lm",
     "toolkit probe run embedded",
     "toolkit registers pull some-group/their-study --into",
     "toolkit new-study",
     "toolkit site serve",
+    "toolkit evaluate --model small",
     "toolkit evaluate --model Qwen",  # of a model whose weights, or whose server, a test does not have
     # The whole site is built and checked without options; what these do is tried on a small one.
     "toolkit site build --",
@@ -260,7 +263,7 @@ def queries() -> list[tuple[str, str]]:
     """Return every SQL block of the cards with its study's name."""
     return [
         (name, block)
-        for name in ("published", "embedded", "task-pools")
+        for name in ("published", "embedded", "task-pools", "tiny-lm")
         for block in re.findall(
             r"^```sql\n(.*?)^```",
             (CHECKOUT / "cards" / f"{name}.md").read_text(encoding="utf-8"),
@@ -281,7 +284,7 @@ def test_a_query_of_a_card_has_an_answer(name: str, query: str) -> None:
 
 
 def test_every_card_loads_in_four_ways() -> None:
-    for name in ("published", "embedded", "task-pools"):
+    for name in ("published", "embedded", "task-pools", "tiny-lm"):
         text = (CHECKOUT / "cards" / f"{name}.md").read_text(encoding="utf-8")
         assert f'load_dataset("OWNER/{name}"' in text
         assert f'_parquet("hf://datasets/OWNER/{name}@v1.0.0/' in text
