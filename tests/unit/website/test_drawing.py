@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from toolkit.website.charts.drawing import Chart, draw, drawings, drawn_once
+from toolkit.website.charts.drawing import STEP, Chart, draw, drawings, drawn_once
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,6 +36,15 @@ def test_a_drawing_has_a_role_a_name_and_a_description() -> None:
     drawn = ET.fromstring(bars(1, 2).svg)  # noqa: S314 - our own drawing
     assert drawn.get("role") == "img"
     assert [drawn.findtext(SVG + name) for name in ("title", "desc")] == ["Bars & <i>", "Two bars."]
+
+
+def test_a_width_is_a_whole_number_of_steps() -> None:
+    """So that text which is measured a pixel longer in another process leaves the drawing as it is."""
+    for value in (1, 11, 111_111):
+        found = re.search(r'<svg [^>]*width="(\d+)" height="\d+" viewBox="0 0 (\d+) ', bars(value).svg)
+        assert found is not None
+        assert found[1] == found[2]
+        assert int(found[1]) % STEP == 0
 
 
 def test_a_drawing_has_no_inline_style_and_no_script() -> None:

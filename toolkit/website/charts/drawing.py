@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import textwrap
 from dataclasses import asdict, dataclass
@@ -24,6 +25,8 @@ LINE = 86
 """Letters of a heading that fit the width."""
 SMALLER = 100
 MOST_LINES = 3
+STEP = 8
+"""What widths are multiples of."""
 P = ParamSpec("P")
 
 
@@ -141,7 +144,17 @@ def _svg(specification: str) -> str:
     import vl_convert
 
     svg: str = vl_convert.vegalite_to_svg(specification, vl_version="6.4")
-    return svg
+    return _widened(svg)
+
+
+def _widened(svg: str) -> str:
+    """Round a drawing's width up: the same text is not measured to the same pixel every time."""
+
+    def whole(found: re.Match[str]) -> str:
+        width = math.ceil(int(found[1]) / STEP) * STEP
+        return f'width="{width}" height="{found[2]}" viewBox="0 0 {width} {found[2]}"'
+
+    return re.sub(r'width="(\d+)" height="(\d+)" viewBox="0 0 \1 \2"', whole, svg, count=1)
 
 
 def _accessible(svg: str, title: str, caption: str) -> str:
