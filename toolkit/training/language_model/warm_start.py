@@ -26,6 +26,7 @@ from toolkit.training.language_model.lessons import (
     sample_conversations,
 )
 from toolkit.training.language_model.small import CHAT_TEMPLATE, make_model, make_tokenizer
+from toolkit.training.language_model.supervised import learn, one_core_each
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -107,11 +108,11 @@ def warm_start(
     model = make_model(tokenizer, seed)
     optimizer = torch.optim.AdamW(model.parameters(), lr=LEARNING_RATE, betas=(0.9, 0.98), weight_decay=0.01)
     done = _taken_up(folder / STATE, model, optimizer, seed, batches)
-    with quick_delta_rule():
+    with quick_delta_rule(), one_core_each() as workers:
         for step, batch in enumerate(_batches(tokenizer, seed, done, batches), start=done):  # 2
             for group in optimizer.param_groups:
                 group["lr"] = LEARNING_RATE * rate_at(step, batches)
-            loss = _learn(model, optimizer, batch, tokenizer.pad_token_id)
+            loss = learn(model, optimizer, batch, tokenizer.pad_token_id, workers)
             if (step + 1) % KEPT_EVERY == 0 or step + 1 == batches:
                 _keep(folder / STATE, model, optimizer, seed, step + 1)
             watch(Taught(step + 1, batches, loss))
@@ -163,26 +164,6 @@ def _tokenizer(seed: int) -> Any:
     template = Environment(autoescape=False).from_string(CHAT_TEMPLATE)  # noqa: S701 - no page
     talks = sample_conversations(seed, TEXTS)
     return make_tokenizer(template.render(messages=messages) for messages in talks)
-
-
-def _learn(model: Any, optimizer: Any, batch: list[Lesson], pad: int) -> float:
-    """Take one step down the weighted loss of a batch; return the mean loss of what the model said."""
-    import torch
-
-    length = max(len(lesson.tokens) for lesson in batch)
-    tokens = torch.tensor([lesson.tokens + [pad] * (length - len(lesson.tokens)) for lesson in batch])
-    padded = [lesson.weights + [0.0] * (length - len(lesson.weights)) for lesson in batch]
-    weights = torch.tensor(padded)[:, 1:]
-    logits = model(input_ids=tokens, use_cache=False).logits[:, :-1]
-    each = torch.nn.functional.cross_entropy(
-        logits.flatten(0, 1), tokens[:, 1:].flatten(), reduction="none"
-    ).view_as(weights)
-    loss = (each * weights).sum() / weights.sum()
-    optimizer.zero_grad()
-    loss.backward()
-    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-    optimizer.step()
-    return float(each.detach()[weights >= 1].mean())
 
 
 def _keep(path: Path, model: Any, optimizer: Any, seed: int, step: int) -> None:
