@@ -29,7 +29,7 @@ from toolkit.seeds import Stream, derive
 from toolkit.tasks.generator import generate
 from toolkit.tasks.pools import POOLS
 from toolkit.tasks.vocabulary import SURNAMES
-from toolkit.training.language_model.small import ASSISTANT, CALL, END, IS
+from toolkit.training.language_model.template import ASSISTANT, CALL, END, IS
 from toolkit.training.language_model.thoughts import thoughts
 from toolkit.training.rows import POOL
 

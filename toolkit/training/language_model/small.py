@@ -1,92 +1,38 @@
-"""A model of Qwen3.5's architecture that a laptop trains: its tokenizer, chat template and untrained weights.
+"""A model of Qwen3.5's architecture that a laptop trains: its tokenizer and untrained weights.
 
 It is there to run the whole protocol, tools, masks, adapters and all, where no GPU is. It is no miniature of
 a real model: it knows the back office's words and nothing else, and is taught the work by the reference agent
 (`toolkit.training.language_model.warm_start`).
 
-The template writes a conversation without JSON's punctuation, which would be most of the tokens, and without
-the names of fields that their values tell: what is copied is found by the few tokens before it, and these
-must not be the same in every record. Numbers are cut into pairs of digits from the right, identifiers from
-the left: their first token is one of a hundred, and tells what is copied. Of a date, year and month are one
-token and the day is another. The point between dollars and cents is not read: 12.50 dollars are the tokens
-of 1250 cents, one after the other.
+Numbers are cut into pairs of digits from the right, identifiers from the left: their first token is one of a
+hundred, and tells what is copied. Of a date, year and month are one token and the day is another. The point
+between dollars and cents is not read: 12.50 dollars are the tokens of 1250 cents, one after the other.
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
+
+from toolkit.training.language_model.template import (
+    CHAT_TEMPLATE,
+    END,
+    LINE_MARKS,
+    ORDER_MARKS,
+    PAD,
+    RESPONSE_TEMPLATE,
+    SPECIAL,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-USER, ASSISTANT, TOOL, CALL, ARGUMENT, IS, END, PAD = SPECIAL = (
-    "<user>",
-    "<assistant>",
-    "<tool>",
-    "<call>",
-    "<arg>",
-    "<is>",
-    "<end>",
-    "<pad>",
-)
 VOCABULARY = 900
 CONTEXT = 4096
 EMBEDDING_SPREAD = 0.1
 """Standard deviation of untrained embeddings: transformers' 0.02 is so little that what is said first, a few
 tokens, draws all others to one place, where a word cannot be told from a word."""
 _PRINTABLE = tuple(map(chr, range(33, 127)))
-
-_TOLD = (
-    "order_id",
-    "customer_id",
-    "product_id",
-    "placed_on",
-    "status",
-    "products",
-    "product",
-    "name",
-    "email",
-    "city",
-    "warehouse",
-)
-"""Names of fields whose values tell what they are."""
-_UNREAD = (*(f'"{name}":' for name in _TOLD), *'"{}[]')
-_SPACES = ",:"
-"""What the model is spared of JSON, and what it reads as a space."""
-CHAT_TEMPLATE = (
-    "{%- for message in messages %}"
-    "{%- if message.role == 'user' %}{{ '<user> ' + message.content + '<end>' }}"
-    "{%- elif message.role == 'assistant' %}{{ '<assistant>' + (message.content or '') }}"
-    "{%- for call in message.tool_calls or [] %}{{ '<call>' + call.function.name }}"
-    "{%- for name, value in call.function.arguments | items %}"
-    "{{ '<arg>' + name + '<is> ' + (value | string) }}{%- endfor %}{%- endfor %}{{ '<end>' }}"
-    "{%- elif message.role == 'tool' %}{{ '<tool> ' + (message.content"
-    + "".join(f" | replace('{part}', '')" for part in _UNREAD)
-    + "".join(f" | replace('{mark}', ' ')" for mark in _SPACES)
-    + ") + '<end>' }}"
-    "{%- endif %}{%- endfor %}"
-    "{%- if add_generation_prompt %}{{ '<assistant>' }}{%- endif %}"
-)
-"""System messages and the list of tools are left out: the model has learned its tools and reads no others."""
-
-RESPONSE_TEMPLATE = {
-    "defaults": {"role": "assistant"},
-    "start_anchor": ASSISTANT,
-    "fields": {
-        "tool_calls": {
-            "open_pattern": r"<call>(?P<name>[^<]*)",
-            "close_pattern": r"(?=<call>|<end>)",
-            "repeats": True,
-            "content": "xml-inline",
-            "content_args": {
-                "tag_pattern": r"<arg>(?P<key>[^<]*)<is> ?(?P<value>[^<]*)",
-                "value_parser": {"name": "json", "args": {"allow_non_json": True}},
-            },
-            "transform": {"type": "function", "function": {"name": "{name}", "arguments": "{content}"}},
-        },
-        "content": {"close_pattern": r"<end>", "content": "text"},
-    },
-}
 
 # The month of a date: one token.
 _MONTH = r"20[0-9]{2}-[0-9]{2}-"
@@ -99,14 +45,7 @@ _WORDS = _MONTH + r"|@[a-z.]+| ?[A-Z]?[a-z_]+| ?[A-Z]{1,2}-(?![A-Za-z])| ?[A-Z]|
 # A small model copies what follows, and does not learn to go on behind a point.
 _POINT = r"(?<=[0-9])\.(?=[0-9]{2}(?![0-9]))"
 # A number or an identifier is the same tokens with and without a space before it.
-_BEFORE_NUMBERS = r"(?:^|(?<=[a-z_,>])) (?=[0-9]|[A-Z]{1,2}-[0-9])"
-
-
-def as_read(text: str) -> str:
-    """Return JSON text as the chat template writes it."""
-    for part in _UNREAD:
-        text = text.replace(part, "")
-    return text.translate(dict.fromkeys(map(ord, _SPACES), " "))
+_BEFORE_NUMBERS = rf"(?:^|(?<=[a-z_,>{re.escape(LINE_MARKS + ORDER_MARKS)}])) (?=[0-9]|[A-Z]{{1,2}}-[0-9])"
 
 
 def make_tokenizer(texts: Iterable[str]) -> Any:

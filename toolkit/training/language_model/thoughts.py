@@ -1,7 +1,8 @@
 """What a small model says before it calls a tool, so that each step is one that it can learn.
 
-1. When it turns to a request, it says its line again, and the first words of what comes next in the task: the
-   words that matter stand near from then on, and the next line is begun by repeating what was said last.
+1. When it turns to a request, it says its line again, as it reads it, and the first words of what comes next
+   in the task: the words that matter stand near from then on, and the next line is begun by repeating what was
+   said last.
 2. Where it has to choose from a list (of customers, orders, warehouses), it reads out record after record, up
    to the one that is meant: a record's number stands before what describes it. Which order is meant it asks
    first, in the words of the line, and stops as soon as it has read the date or the product that it asked
@@ -11,11 +12,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from toolkit.policies.language_model.conversation import as_text
 from toolkit.tasks.templates import CLOSINGS
-from toolkit.training.language_model.small import as_read
+from toolkit.training.language_model.template import as_line, as_listed, as_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 _DATED = re.compile(r"order (?:of|placed on) (?:\d{4}-\d\d-\d\d|\d{1,2} [A-Z][a-z]+ \d{4})")
 DONE = "Done."
 """What comes after a task without closing words."""
-ANNOUNCED = 3
-"""Words of the next line."""
+ANNOUNCED = 4
+"""Words of the next line, its mark included."""
 LISTS = {"search_customers": "customer_id", "list_orders": "order_id", "check_inventory": "warehouse"}
 """Tool that lists records → the argument that names one of them."""
 
@@ -45,16 +45,23 @@ def thoughts(episode: Episode, starts: Sequence[int]) -> list[str]:
     choices = _Choices(first)
     for at, call in enumerate(episode.trace or ()):
         begun = [number for number, start in enumerate(starts) if start == at]
-        spoken = [lines[number] for number in begun]
+        spoken = [as_line(lines[number], number) for number in begun]
         if begun:
-            choices.turn_to(spoken[-1])
-            spoken.append(" ".join(lines[begun[-1] + 1].split()[:ANNOUNCED]))
+            choices.turn_to(lines[begun[-1]], begun[-1])
+            spoken.append(" ".join(as_line(lines[begun[-1] + 1], begun[-1] + 1).split()[:ANNOUNCED]))
         if call.tool == "finish":
-            spoken.append(lines[-1])
+            spoken.append(as_line(lines[-1], len(lines) - 1))
         records = [text for name, value in call.arguments.items() for text in choices.read_out(name, value)]
         said.append("".join(f"\n{line}" for line in spoken) + "".join(f" {text}" for text in records))
         choices.hear(call.tool, call.arguments, call.answer)
     return said
+
+
+class _Listed(NamedTuple):
+    """A record of a list, and how the model reads it."""
+
+    record: dict[str, Any]
+    text: str
 
 
 class _Choices:
@@ -64,17 +71,17 @@ class _Choices:
         stated: the line that says who asks.
     """
 
-    __slots__ = ("_chosen", "_customer", "_line", "_listed")
+    __slots__ = ("_chosen", "_customer", "_line", "_listed", "_number")
 
     def __init__(self, stated: str) -> None:
         self._customer = stated
-        self._line = ""
-        self._listed: dict[str, dict[str, dict[str, Any]]] = {}
+        self._line, self._number = "", 0
+        self._listed: dict[str, dict[str, _Listed]] = {}
         self._chosen: dict[str, Any] = {}
 
-    def turn_to(self, line: str) -> None:
+    def turn_to(self, line: str, number: int) -> None:
         """Begin with a request: another order is meant."""
-        self._line = line
+        self._line, self._number = line, number
         self._chosen.pop("order_id", None)
 
     def read_out(self, name: str, value: Any) -> Iterator[str]:
@@ -84,11 +91,10 @@ class _Choices:
         if value not in records or len(records) == 1 or is_stated or self._chosen.get(name) == value:
             return
         self._chosen[name] = value
-        asked, sought = self._asked(records[value])
+        asked, sought = self._asked(records[value].record)
         if asked:
-            yield f"{asked}?"
-        for identity, record in records.items():
-            text = as_read(as_text(record))
+            yield f"{as_words(asked, self._number)}?"
+        for identity, (_, text) in records.items():
             if identity == value:
                 yield text[: text.index(sought) + len(sought)] if sought else text
                 return
@@ -114,5 +120,9 @@ class _Choices:
             answer.get("customers") or answer.get("orders") or answer.get("product", {}).get("stock") or []
         )
         before = self._listed.get(name, {}) if arguments.get("offset") else {}
-        self._listed[name] = before | {record[name]: record for record in listed if name in record}
+        self._listed[name] = before | {
+            record[name]: _Listed(record, as_listed(record, number))
+            for number, record in enumerate(listed)
+            if name in record
+        }
         self._chosen.pop(name, None)

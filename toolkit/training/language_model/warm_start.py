@@ -25,8 +25,9 @@ from toolkit.training.language_model.lessons import (
     lesson_batch,
     sample_conversations,
 )
-from toolkit.training.language_model.small import CHAT_TEMPLATE, make_model, make_tokenizer
+from toolkit.training.language_model.small import make_model, make_tokenizer
 from toolkit.training.language_model.supervised import learn, one_core_each
+from toolkit.training.language_model.template import CHAT_TEMPLATE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

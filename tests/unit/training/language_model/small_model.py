@@ -10,8 +10,9 @@ from toolkit.episodes.episode import play
 from toolkit.noise.regimes import REGIMES
 from toolkit.policies.language_model.conversation import as_text, opening, tool_call
 from toolkit.tasks.pools import load_task
-from toolkit.training.language_model.small import ASSISTANT, CONTEXT, make_tokenizer
+from toolkit.training.language_model.small import CONTEXT, make_tokenizer
 from toolkit.training.language_model.specification import specify_language_model
+from toolkit.training.language_model.template import ASSISTANT
 from toolkit.training.recipe import load_recipe
 from toolkit.training.specification import Specification
 

@@ -46,7 +46,7 @@ def tokenizer() -> Any:
     require_trainer()
     from jinja2 import Environment
 
-    from toolkit.training.language_model.small import CHAT_TEMPLATE
+    from toolkit.training.language_model.template import CHAT_TEMPLATE
 
     template = Environment(autoescape=False).from_string(CHAT_TEMPLATE)  # noqa: S701 - no page
     return make_tokenizer(template.render(messages=m) for m in sample_conversations(SEED, 60))
