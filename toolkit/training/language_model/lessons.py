@@ -1,4 +1,4 @@
-"""What a small model is taught: conversations of the reference agent, drills, and copying.
+"""What a small model is taught: conversations of the reference agent, drills, sums, and copying.
 
 A lesson is a task that no pool has, played by the reference agent and written as the model's own
 conversation. Every batch is a function of its kind, its number and the seed alone.
@@ -10,7 +10,7 @@ learned, half of the rows have runs with the same tokens between their own, as r
 fields: there the last token is not enough to know the next. Last, rows are four times as long.
 
 Drills come next: one call with what its arguments were read from, and nothing else. In a whole conversation
-the one word that says how to ship stands among hundreds, and is asked for once.
+the one word that says how to ship stands among hundreds, and is asked for once. Sums are drills of their own.
 """
 
 from __future__ import annotations
@@ -27,8 +27,10 @@ from toolkit.noise.regimes import REGIMES
 from toolkit.policies.language_model.conversation import as_text, tool_call
 from toolkit.seeds import Stream, derive
 from toolkit.tasks.generator import generate
+from toolkit.tasks.orders import PENCE, PRICE
 from toolkit.tasks.pools import POOLS
 from toolkit.tasks.vocabulary import SURNAMES
+from toolkit.training.language_model.sums import said_of
 from toolkit.training.language_model.template import ASSISTANT, CALL, END, IS
 from toolkit.training.language_model.thoughts import thoughts
 from toolkit.training.rows import POOL
@@ -57,6 +59,8 @@ COPY_TOKENS = 2688
 SHORT_COPY, LONG_COPY = 56, 224
 PLAIN, NEAR = 350, 600
 """Batches of copying without fields, and of short rows: begun with more, copying is not found out."""
+SUMS = 64
+"""Sums in a batch."""
 DRILLS, DRILL_BLOCK = 18, 20
 """Drills in a batch, and batches of them that are made together."""
 DRILLED = 200
@@ -121,11 +125,23 @@ def drill_batch(tokenizer: Any, seed: int, number: int, *, strange: bool = False
         seed: of all lessons.
         number: of the batch.
         strange: whether surnames are made up, arguments that the task states come as often as those that
-            are read, and none has to be reckoned out.
+            are read, and no amount is asked for that stands nowhere and was not worked out.
     """
     block, at = divmod(number, DRILL_BLOCK)
     drills = _drill_block(seed, block, strange=strange)[at * DRILLS : (at + 1) * DRILLS]
     return [_drill(tokenizer, messages) for messages in drills]
+
+
+def sums_batch(tokenizer: Any, seed: int, number: int) -> list[Lesson]:
+    """Return a batch of sums: what all pieces of a product cost, worked out aloud, and the call that says it.
+
+    Args:
+        tokenizer: of the small model.
+        seed: of all lessons.
+        number: of the batch.
+    """
+    stream = Stream(derive("sums/v1", seed, number))
+    return [_sum(tokenizer, stream) for _ in range(SUMS)]
 
 
 def drills_of(messages: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
@@ -255,6 +271,16 @@ def _drill_block(seed: int, block: int, *, strange: bool) -> list[list[dict[str,
     return [drill for at in order for drill in chosen[at * DRILLS : (at + 1) * DRILLS]]
 
 
+def _sum(tokenizer: Any, stream: Stream) -> Lesson:
+    """Weigh what has to be reckoned: not the price, and not the tool."""
+    quantity, cents = stream.between(2, 4), 100 * stream.between(*PRICE) + stream.choice(PENCE)
+    call = tool_call("0", "issue_refund", {"amount_cents": quantity * cents})
+    said = {"role": "assistant", "content": f" {said_of(quantity, cents)}", "tool_calls": [call]}
+    tokens = tokenizer(render(tokenizer, [said]))["input_ids"]
+    given = tokens.index(tokenizer.convert_tokens_to_ids(":")) + 1
+    return Lesson(tokens, [0.0] * given + [1.0] * (len(tokens) - given))
+
+
 def _read_at(messages: list[dict[str, Any]], value: str) -> int:
     """Return which message a value was read from: the first, or the newest answer that has it."""
     pattern = re.compile(rf"(?<![\w-]){re.escape(value)}(?![\w-])")
@@ -265,9 +291,9 @@ def _read_at(messages: list[dict[str, Any]], value: str) -> int:
 
 
 def _is_reckoned(drill: list[dict[str, Any]]) -> bool:
-    """Return whether an amount stands nowhere as it is: neither in cents nor in dollars."""
+    """Return whether an amount stands nowhere as it is, in cents or in dollars, and was not worked out."""
     amount = drill[-1]["tool_calls"][0]["function"]["arguments"].get("amount_cents")
-    if amount is None:
+    if amount is None or "unit_price_cents" in drill[-1]["content"]:
         return False
     stated = re.compile(rf"(?<![\w.-])({amount}|{amount // 100}\.{amount % 100:02})(?![\w-])")
     return not any(stated.search(message["content"]) for message in drill[:-1])

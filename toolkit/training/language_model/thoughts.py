@@ -1,12 +1,13 @@
 """What a small model says before it calls a tool, so that each step is one that it can learn.
 
 1. When it turns to a request, it says its line again, as it reads it, and the first words of what comes next
-   in the task: the words that matter stand near from then on, and the next line is begun by repeating what was
-   said last.
+   in the task: the words that matter stand near from then on, and the next line is begun by repeating what
+   was said last.
 2. Where it has to choose from a list (of customers, orders, warehouses), it reads out record after record, up
    to the one that is meant: a record's number stands before what describes it. Which order is meant it asks
    first, in the words of the line, and stops as soon as it has read the date or the product that it asked
    for: whether to go on is then a matter of the last words.
+3. Where every piece of a product is paid back, it works the amount out aloud.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit.tasks.templates import CLOSINGS
+from toolkit.training.language_model.sums import said_of
 from toolkit.training.language_model.template import as_line, as_listed, as_words
 
 if TYPE_CHECKING:
@@ -52,6 +54,7 @@ def thoughts(episode: Episode, starts: Sequence[int]) -> list[str]:
         if call.tool == "finish":
             spoken.append(as_line(lines[-1], len(lines) - 1))
         records = [text for name, value in call.arguments.items() for text in choices.read_out(name, value)]
+        records += choices.reckon(call.arguments.get("amount_cents"))
         said.append("".join(f"\n{line}" for line in spoken) + "".join(f" {text}" for text in records))
         choices.hear(call.tool, call.arguments, call.answer)
     return said
@@ -71,13 +74,14 @@ class _Choices:
         stated: the line that says who asks.
     """
 
-    __slots__ = ("_chosen", "_customer", "_line", "_listed", "_number")
+    __slots__ = ("_chosen", "_customer", "_line", "_listed", "_number", "_order")
 
     def __init__(self, stated: str) -> None:
         self._customer = stated
         self._line, self._number = "", 0
         self._listed: dict[str, dict[str, _Listed]] = {}
         self._chosen: dict[str, Any] = {}
+        self._order: dict[str, Any] = {}
 
     def turn_to(self, line: str, number: int) -> None:
         """Begin with a request: another order is meant."""
@@ -111,8 +115,19 @@ class _Choices:
         day = str(record["placed_on"])
         return dated[0] if dated[0].endswith(day) else f"{dated[0]} {day}", day
 
+    def reckon(self, amount: int | None) -> Iterator[str]:
+        """Yield how the price of all pieces of a product is found, where that is what is paid back."""
+        if self._order.get("status") == "cancelled":
+            return
+        for line in self._order.get("lines", ()):
+            quantity, cents = line["quantity"], line["unit_price_cents"]
+            if quantity > 1 and quantity * cents == amount and line["product"] in self._line:
+                yield f"{line['product']} {said_of(quantity, cents)}"
+
     def hear(self, tool: str, arguments: dict[str, Any], answer: dict[str, Any]) -> None:
-        """Take note of what a tool listed."""
+        """Take note of what a tool listed, and of the order that was read."""
+        if tool == "get_order":
+            self._order = answer.get("order", self._order)
         name = LISTS.get(tool)
         if name is None or "error" in answer:
             return

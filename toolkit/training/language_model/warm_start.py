@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import UsageError
@@ -24,6 +25,7 @@ from toolkit.training.language_model.lessons import (
     drill_batch,
     lesson_batch,
     sample_conversations,
+    sums_batch,
 )
 from toolkit.training.language_model.small import make_model, make_tokenizer
 from toolkit.training.language_model.supervised import learn, one_core_each
@@ -53,6 +55,7 @@ class Phase:
         requests: how many requests the tasks of its lessons may have.
         drills: percent of batches that are drills.
         copying: percent of batches that are copying.
+        sums: percent of batches that are sums.
         strange: whether surnames are made up, and drills are about what is rarely asked as well.
     """
 
@@ -60,6 +63,7 @@ class Phase:
     requests: tuple[int, ...]
     drills: int
     copying: int
+    sums: int = 0
     strange: bool = True
 
 
@@ -69,7 +73,7 @@ PHASES = (
     Phase(until=1500, requests=(1,), drills=50, copying=5),
     Phase(until=1800, requests=(1, 2), drills=30, copying=5),
 )
-LAST = Phase(until=0, requests=(1, 2, 3), drills=20, copying=3)
+LAST = Phase(until=0, requests=(1, 2, 3), drills=16, copying=3, sums=4)
 """What every later batch belongs to."""
 
 
@@ -135,12 +139,12 @@ def phase_at(step: int) -> Phase:
 
 
 def kind_at(seed: int, step: int) -> str:
-    """Return what a batch is: `copying`, `drill` or `lesson`."""
+    """Return what a batch is: `copying`, `drill`, `sums` or `lesson`."""
     phase = phase_at(step)
     drawn = Stream(derive("warm-start/v1", seed, step)).below(100)
-    return (
-        "copying" if drawn < phase.copying else "drill" if drawn < phase.copying + phase.drills else "lesson"
-    )
+    shares = {"copying": phase.copying, "drill": phase.drills, "sums": phase.sums}
+    below = accumulate(shares.values())
+    return next((kind for kind, end in zip(shares, below, strict=True) if drawn < end), "lesson")
 
 
 def _batches(tokenizer: Any, seed: int, start: int, stop: int) -> Iterator[list[Lesson]]:
@@ -152,6 +156,8 @@ def _batches(tokenizer: Any, seed: int, start: int, stop: int) -> Iterator[list[
         numbers[kind] += 1
         if kind == "copying":
             yield copying_batch(tokenizer, seed, number)
+        elif kind == "sums":
+            yield sums_batch(tokenizer, seed, number)
         elif kind == "drill":
             yield drill_batch(tokenizer, seed, number, strange=phase.strange)
         else:

@@ -33,6 +33,7 @@ from toolkit.training.language_model.lessons import (
     lesson_batch,
     render,
     sample_conversations,
+    sums_batch,
     with_strangers,
 )
 from toolkit.training.language_model.small import make_model, make_tokenizer
@@ -272,17 +273,28 @@ def test_who_gives_an_address_alone_is_a_stranger_too() -> None:
     assert changed["content"].endswith("58@inbox.example writes:")
 
 
-def test_strange_drills_ask_for_stated_amounts_and_for_none_to_be_reckoned(tokenizer: Any) -> None:
+def test_strange_drills_ask_for_amounts_that_are_stated_or_worked_out(tokenizer: Any) -> None:
     """The point is not read: 126.50 dollars are 12650 cents, and a stated amount can be copied."""
     seen = 0
     for number in range(16):
         for tokens, _ in drill_batch(tokenizer, SEED, number, strange=True):
             before, call = tokenizer.decode(tokens).rsplit("<assistant>", 1)
             amount = re.search(r"amount_cents<is> ?(\d+)", call)
-            if amount is not None:
+            if amount is not None and "unit_price_cents" not in call:
                 assert re.search(rf"(?<!\d){amount[1]}(?!\d)", before)
                 seen += 1
     assert seen > 10
+
+
+def test_a_sum_weighs_what_has_to_be_reckoned(tokenizer: Any) -> None:
+    lessons = sums_batch(tokenizer, SEED, 0)
+    assert lessons == sums_batch(tokenizer, SEED, 0) != sums_batch(tokenizer, SEED, 1)
+    for tokens, weights in lessons:
+        given = tokenizer.decode([t for t, weight in zip(tokens, weights, strict=True) if weight == 0])
+        said = tokenizer.decode([t for t, weight in zip(tokens, weights, strict=True) if weight == 1])
+        quantity, cents = map(int, re.findall(r"\d+", given))
+        assert given.endswith(":")
+        assert said.endswith(f"<call>issue_refund<arg>amount_cents<is>{quantity * cents}<end>")
 
 
 def test_copying_comes_first_then_drills_then_lessons_of_growing_size() -> None:
@@ -290,6 +302,8 @@ def test_copying_comes_first_then_drills_then_lessons_of_growing_size() -> None:
     assert set(kinds[:900]) == {"copying"}
     assert kinds[900:1200].count("drill") == pytest.approx(240, abs=30)
     assert kinds[1800:].count("lesson") == pytest.approx(0.77 * 2200, abs=80)
+    assert kinds[1800:].count("sums") == pytest.approx(0.04 * 2200, abs=30)
+    assert "sums" not in kinds[:1800]
     assert [teaching.phase_at(step).requests for step in (0, 1499, 1500, 1800, 9000)] == [
         (1,),
         (1,),

@@ -122,6 +122,25 @@ def test_a_warehouse_is_chosen_for_each_product() -> None:
     assert _said(stock, reserve, stock, reserve)[1::2] == [records, records]
 
 
+@pytest.mark.parametrize(
+    ("cents", "status", "said"),
+    [
+        (8100, "delivered", " oak desk quantity 2 unit_price_cents 4050: 50,100,40,081"),
+        (4050, "delivered", ""),
+        (8100, "cancelled", ""),
+    ],
+)
+def test_what_all_pieces_of_a_product_cost_is_worked_out(cents: int, status: str, said: str) -> None:
+    lines = [
+        {"product": "wool rug", "quantity": 2, "unit_price_cents": 4050},
+        {"product": "oak desk", "quantity": 2, "unit_price_cents": 4050},
+    ]
+    read = ("get_order", {"order_id": "O-5"}, {"order": {"status": status, "lines": lines}})
+    refund = ("issue_refund", {"order_id": "O-5", "amount_cents": cents}, {})
+    prompt = PROMPT.replace("Cancel the order placed on 2026-01-23", "Refund every oak desk on order O-5")
+    assert _said(read, refund, prompt=prompt)[1] == said
+
+
 @pytest.mark.parametrize("regime", ["clean", "faults_p025"])
 def test_what_is_read_out_stands_word_for_word_in_an_answer(regime: str) -> None:
     read = 0
