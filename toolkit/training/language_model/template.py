@@ -32,8 +32,10 @@ USER, ASSISTANT, TOOL, CALL, ARGUMENT, IS, END, PAD = SPECIAL = (
 LINE_MARKS = "#%^~"
 ORDER_MARKS = "$&*+=|!`"
 """One for each, in turns."""
-MARKED = ("the", "order", "with", "placed", "on", "of", "for", "from")
-MARKED += ("in", "at", "and", "then", "it", "to", "is", "under")
+MARKED = (
+    *("the", "order", "with", "placed", "on", "of", "for", "from"),
+    *("in", "at", "and", "then", "it", "to", "is", "under"),
+)
 """Words that the mark of their line follows."""
 
 _TOLD = (
