@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from toolkit.cli.progress import Say, Watch
     from toolkit.training.language_model.warm_start import Taught
 
-BATCHES = 4400
+BATCHES = 20_000
 SEEDS = 2**32 - 1
 
 
@@ -39,14 +39,14 @@ SEEDS = 2**32 - 1
 def warm_start(*, folder: Path, batches: int, seed: int, as_json: bool) -> None:
     """Make a small model of Qwen3.5's architecture in FOLDER, and teach it the reference agent's work.
 
-    It knows the back office's words and nothing else. A hundred batches take about forty seconds on two
-    cores. What was cut off goes on from where it was with the same command; a model that is not good enough
-    yet is given more batches.
+    It knows the back office's words and nothing else. A hundred batches take about half a minute on
+    two cores. What was cut off goes on from where it was with the same command; a model that is not good
+    enough yet is given more batches.
 
     \b
     Examples:
       toolkit warm-start my-model
-      toolkit warm-start my-model --batches 10000
+      toolkit warm-start my-model --batches 30000
       toolkit warm-start another --batches 3000 --seed 1
     """
     from toolkit.policies.language_model.opening import folder_sha256

@@ -18,7 +18,7 @@ from __future__ import annotations
 import json
 import re
 from functools import lru_cache
-from itertools import pairwise
+from itertools import cycle, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit.episodes.agents import watched_reference
@@ -63,7 +63,9 @@ SUMS = 64
 """Sums in a batch."""
 DRILLS, DRILL_BLOCK = 18, 20
 """Drills in a batch, and batches of them that are made together."""
-DRILLED = 200
+SLOW = "schedule_shipment"
+"""Tool that half of the drills are about: which of three words says how to ship is the last thing learned."""
+DRILLED = 600
 """Conversations that a block of drills is chosen from."""
 ALONE = 2
 """Messages of a drill that has nothing to read but the task."""
@@ -118,7 +120,7 @@ def copying_batch(tokenizer: Any, seed: int, number: int) -> list[Lesson]:
 
 
 def drill_batch(tokenizer: Any, seed: int, number: int, *, strange: bool = False) -> list[Lesson]:
-    """Return a batch of drills, every tool as often as any other.
+    """Return a batch of drills: half about `schedule_shipment`, the others about each tool alike.
 
     Args:
         tokenizer: of the small model.
@@ -265,7 +267,10 @@ def _drill_block(seed: int, block: int, *, strange: bool) -> list[list[dict[str,
             if not (strange and _is_reckoned(drill)):
                 by_kind.setdefault(kind, []).append(drill)
     kinds = sorted(by_kind)
-    chosen = [stream.choice(by_kind[stream.choice(kinds)]) for _ in range(DRILL_BLOCK * DRILLS)]
+    kinds += [kind for kind in kinds if kind[0] == SLOW] * (len(kinds) // 2)
+    # In turns: what comes again soon is learned by heart.
+    turns = {kind: cycle(stream.shuffled(drills)) for kind, drills in by_kind.items()}
+    chosen = [next(turns[stream.choice(kinds)]) for _ in range(DRILL_BLOCK * DRILLS)]
     chosen.sort(key=lambda drill: sum(len(message["content"]) for message in drill))
     order = stream.shuffled(range(DRILL_BLOCK))
     return [drill for at in order for drill in chosen[at * DRILLS : (at + 1) * DRILLS]]

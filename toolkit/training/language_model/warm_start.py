@@ -73,7 +73,7 @@ PHASES = (
     Phase(until=1500, requests=(1,), drills=50, copying=5),
     Phase(until=1800, requests=(1, 2), drills=30, copying=5),
 )
-LAST = Phase(until=0, requests=(1, 2, 3), drills=16, copying=3, sums=4)
+LAST = Phase(until=0, requests=(1, 2, 3), drills=26, copying=3, sums=4)
 """What every later batch belongs to."""
 
 

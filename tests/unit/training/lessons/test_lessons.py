@@ -225,7 +225,7 @@ def test_a_drill_is_a_call_with_what_its_arguments_were_read_from() -> None:
     ]
 
 
-def test_a_drill_tells_no_tool_and_asks_for_each_alike(tokenizer: Any) -> None:
+def test_a_drill_tells_no_tool_and_half_of_them_are_about_shipping(tokenizer: Any) -> None:
     drills = [drill for number in range(16) for drill in drill_batch(tokenizer, SEED, number)]
     tools: Counter[str] = Counter()
     for tokens, weights in drills:
@@ -236,7 +236,8 @@ def test_a_drill_tells_no_tool_and_asks_for_each_alike(tokenizer: Any) -> None:
         assert "".join(said[1].split()) == "".join(arguments.split())
         tools[tool.split("<arg>")[0]] += 1
     assert len(tools) >= 10
-    assert max(tools.values()) < 3 * len(drills) / len(tools)
+    assert tools.pop("schedule_shipment") == pytest.approx(len(drills) / 2, rel=0.25)
+    assert max(tools.values()) < 3 * tools.total() / len(tools)
 
 
 def test_batches_of_drills_are_of_a_length_and_differ(tokenizer: Any) -> None:
@@ -301,7 +302,7 @@ def test_copying_comes_first_then_drills_then_lessons_of_growing_size() -> None:
     kinds = [kind_at(SEED, step) for step in range(4000)]
     assert set(kinds[:900]) == {"copying"}
     assert kinds[900:1200].count("drill") == pytest.approx(240, abs=30)
-    assert kinds[1800:].count("lesson") == pytest.approx(0.77 * 2200, abs=80)
+    assert kinds[1800:].count("lesson") == pytest.approx(0.67 * 2200, abs=80)
     assert kinds[1800:].count("sums") == pytest.approx(0.04 * 2200, abs=30)
     assert "sums" not in kinds[:1800]
     assert [teaching.phase_at(step).requests for step in (0, 1499, 1500, 1800, 9000)] == [
