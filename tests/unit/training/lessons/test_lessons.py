@@ -284,7 +284,7 @@ def test_strange_drills_ask_for_amounts_that_are_stated_or_worked_out(tokenizer:
             if amount is not None and "unit_price_cents" not in call:
                 assert re.search(rf"(?<!\d){amount[1]}(?!\d)", before)
                 seen += 1
-    assert seen > 10
+    assert seen > 5
 
 
 def test_a_sum_weighs_what_has_to_be_reckoned(tokenizer: Any) -> None:
