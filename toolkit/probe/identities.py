@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from toolkit.probe.summary import Estimate
 
 TOLERANCE = 1e-9
+SMALLEST = 1e-6
+"""Part of the largest product of two scores: where all that is summed cancels, rounding is left."""
 
 
 class Identity(NamedTuple):
@@ -34,7 +36,7 @@ class Identity(NamedTuple):
 
     Args:
         name: the identity.
-        residual: |left - right| over the larger side; 0 where both are zero.
+        residual: |left - right| over the larger side, or over `SMALLEST` of the evidence if that is larger.
     """
 
     name: str
@@ -85,14 +87,15 @@ def _of_outcome(evidence: Evidence, found: Estimate, q: float) -> Iterator[Ident
     paired, independent = found.trace(PAIRED), found.trace(INDEPENDENT)
     # Both designs' mean gradients are (1 - q) times the clean one.
     clean = found.products[PAIRED, PAIRED].sum() / len(both.left) ** 2 / (1 - q) ** 2
-    yield _tied("trace_P = (1-q) L - (1-q)² M", paired.total, (1 - q) * left - (1 - q) ** 2 * clean)
+    yield _tied(evidence, "trace_P = (1-q) L - (1-q)² M", paired.total, (1 - q) * left - (1 - q) ** 2 * clean)
     removed = q * (1 - q) * (right - left)
-    yield _tied("trace_I = trace_P + q(1-q)(R - L)", independent.total, paired.total + removed)
-    yield _tied("within_P = q(1-q) L", paired.within, q * (1 - q) * left)
-    yield _tied("within_I = q(1-q) R", independent.within, q * (1 - q) * right)
-    yield _tied("between_P = between_I", paired.between, independent.between)
+    yield _tied(evidence, "trace_I = trace_P + q(1-q)(R - L)", independent.total, paired.total + removed)
+    yield _tied(evidence, "within_P = q(1-q) L", paired.within, q * (1 - q) * left)
+    yield _tied(evidence, "within_I = q(1-q) R", independent.within, q * (1 - q) * right)
+    yield _tied(evidence, "between_P = between_I", paired.between, independent.between)
     for name in ((PAIRED, INDEPENDENT), (INDEPENDENT, INDEPENDENT)):
         yield _tied(
+            evidence,
             "mean gradients agree across designs",
             found.products[name].sum(),
             found.products[PAIRED, PAIRED].sum(),
@@ -112,7 +115,9 @@ def _of_masks(
         )
         for name, other in ((PAIRED, listed.paired), (INDEPENDENT, listed.independent)):
             one = closed[name].second
-            yield _tied(f"closed form = all masks, {estimator} {name}", one.mean(), other.second.mean())
+            yield _tied(
+                evidence, f"closed form = all masks, {estimator} {name}", one.mean(), other.second.mean()
+            )
 
 
 def _of_means(evidence: Evidence, by_design: Mapping[str, Mapping[str, Moments]]) -> Iterator[Identity]:
@@ -122,13 +127,13 @@ def _of_means(evidence: Evidence, by_design: Mapping[str, Mapping[str, Moments]]
             c = designs[design].coefficients
             own = (c[:, :, None] * evidence.gram * c[:, None, :]).sum(axis=(1, 2))
             stored = np.diagonal(evidence.products[estimator][at, :, at, :])
-            yield _tied(f"‖E g_t‖² = c'Kc, {estimator} {design}", own.sum(), stored.sum())
+            yield _tied(evidence, f"‖E g_t‖² = c'Kc, {estimator} {design}", own.sum(), stored.sum())
             scale = max(float(np.abs(own).max()), float(np.abs(stored).max()))
             worst = float(np.abs(own - stored).max())
             yield Identity(f"‖E g_t‖² = c'Kc task by task, {estimator} {design}", worst and worst / scale)
 
 
-def _tied(name: str, left: object, right: object) -> Identity:
+def _tied(evidence: Evidence, name: str, left: object, right: object) -> Identity:
     one, other = float(left), float(right)  # type: ignore[arg-type]
-    largest = max(abs(one), abs(other))
+    largest = max(abs(one), abs(other), SMALLEST * float(np.abs(evidence.gram).max()))
     return Identity(name, abs(one - other) / largest if largest else 0.0)
