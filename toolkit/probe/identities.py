@@ -128,12 +128,17 @@ def _of_means(evidence: Evidence, by_design: Mapping[str, Mapping[str, Moments]]
             own = (c[:, :, None] * evidence.gram * c[:, None, :]).sum(axis=(1, 2))
             stored = np.diagonal(evidence.products[estimator][at, :, at, :])
             yield _tied(evidence, f"‖E g_t‖² = c'Kc, {estimator} {design}", own.sum(), stored.sum())
-            scale = max(float(np.abs(own).max()), float(np.abs(stored).max()))
+            scale = max(float(np.abs(own).max()), float(np.abs(stored).max()), _rounding(evidence))
             worst = float(np.abs(own - stored).max())
             yield Identity(f"‖E g_t‖² = c'Kc task by task, {estimator} {design}", worst and worst / scale)
 
 
 def _tied(evidence: Evidence, name: str, left: object, right: object) -> Identity:
     one, other = float(left), float(right)  # type: ignore[arg-type]
-    largest = max(abs(one), abs(other), SMALLEST * float(np.abs(evidence.gram).max()))
+    largest = max(abs(one), abs(other), _rounding(evidence))
     return Identity(name, abs(one - other) / largest if largest else 0.0)
+
+
+def _rounding(evidence: Evidence) -> float:
+    """Return the least size that a difference is held to."""
+    return SMALLEST * float(np.abs(evidence.gram).max())

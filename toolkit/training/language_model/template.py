@@ -52,7 +52,6 @@ _TOLD = (
     "warehouse",
 )
 """Names of fields whose values tell what they are."""
-"""Names of fields whose values tell what they are."""
 _UNREAD = (*(f'"{name}":' for name in _TOLD), *'"{}[]')
 _SPACES = ",:"
 """What the model is spared of JSON, and what it reads as a space."""
