@@ -44,6 +44,7 @@ def test_it_has_fewer_than_0_6_million_parameters_and_is_loaded_in_single_precis
 def test_it_solves_tasks() -> None:
     """Of 32 clean validation tasks; with other libraries other tokens are sampled, but not so many."""
     require_trainer()
-    engine = LocalEngine(load_model(str(SMALL)), load_chat(str(SMALL)), temperature=1.0, max_tokens=1024, context=4096)
+    model, chat = load_model(str(SMALL)), load_chat(str(SMALL))
+    engine = LocalEngine(model, chat, temperature=1.0, max_tokens=1024, context=4096)
     rows = evaluate(engine, EvaluationSet("final", "validation", "clean", 32, 1), Sampling("r", 0, 5))
     assert sum(row["true_success"] for row in rows) >= 10
