@@ -11,6 +11,7 @@ from toolkit.policies.language_model.loading import load_chat, load_model
 from toolkit.policies.language_model.local import LocalEngine
 from toolkit.policies.language_model.opening import folder_sha256
 from toolkit.policies.language_model.shipped import MODELS, model_path
+from toolkit.training.language_model.template import CHAT_TEMPLATE
 
 SMALL = Path(model_path("small"))
 
@@ -26,6 +27,10 @@ def test_it_is_found_by_its_name_and_other_names_are_left_alone() -> None:
 
 def test_the_readme_names_the_hash() -> None:
     assert folder_sha256(SMALL) in (MODELS / "README.md").read_text(encoding="utf-8")
+
+
+def test_it_writes_conversations_as_lessons_are_written_now() -> None:
+    assert (SMALL / "chat_template.jinja").read_text(encoding="utf-8") == CHAT_TEMPLATE
 
 
 def test_no_other_model_is_shipped() -> None:
