@@ -91,7 +91,10 @@ class Workers(Executor[J, A]):
         """End the processes; what they were at is played again another time."""
         for end in self._ends:
             end.close()
-        for process in self._processes:
+        for place, process in enumerate(self._processes):
+            if place not in self._jobs:
+                # Without work it ends by itself, and takes what its libraries had opened with it.
+                process.join(GRACE_S)
             process.terminate()
         for process in self._processes:
             process.join(GRACE_S)

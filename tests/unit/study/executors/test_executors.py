@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from multiprocessing import active_children
 from typing import TYPE_CHECKING
 
 import pytest
@@ -38,6 +39,15 @@ def test_a_defect_is_told_with_its_job(where: Where) -> None:
     with pytest.raises(DamagedError, match="set 0 could not be played") as error:
         list(each_done(sums.TWICE, where, sums.fail))
     assert error.value.found == "ZeroDivisionError: nothing to divide"
+
+
+def test_processes_without_work_end_by_themselves() -> None:
+    before = set(active_children())
+    found = each_done(sums.JOBS, TWO, sums.add)
+    next(found)
+    workers = set(active_children()) - before
+    assert dict(found)
+    assert [worker.exitcode for worker in workers] == [0, 0]
 
 
 def test_no_job_starts_nothing() -> None:
