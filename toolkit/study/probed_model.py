@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError
-from toolkit.policies.language_model.loading import explained, load_chat
+from toolkit.policies.language_model.loading import load_chat, loading
 from toolkit.policies.language_model.shipped import model_path
 from toolkit.probe.checkpoint import ScoredPolicy
 from toolkit.probe.design import ALL
@@ -152,7 +152,7 @@ def _speaker(model: str, commit: str, document: str) -> Speaker:  # noqa: ARG001
 
     recipe = read_recipe(json.loads(document), model)
     chat = load_chat(model, recipe.revision or None, (("enable_thinking", recipe.engine.thinking),))
-    with explained(model):
+    with loading(model):
         import torch
         from peft import LoraConfig, get_peft_model
 

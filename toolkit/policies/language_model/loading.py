@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +29,7 @@ def load_chat(model: str, revision: str | None = None, options: tuple[tuple[str,
         IncompleteError: transformers is not installed, or there is no such tokenizer.
         UsageError: its template cannot write tools, or what it answers cannot be read.
     """
-    with explained(model):
+    with loading(model):
         from transformers import AutoTokenizer
 
         tokenizer: Any = AutoTokenizer.from_pretrained(model, revision=revision)
@@ -48,7 +50,7 @@ def load_model(model: str, revision: str | None = None, adapter: str | None = No
     Raises:
         IncompleteError: a package is not installed, there are no such weights, or too little memory for them.
     """
-    with explained(model):
+    with loading(model):
         import torch
         from transformers import AutoModelForCausalLM
 
@@ -69,8 +71,8 @@ def load_model(model: str, revision: str | None = None, adapter: str | None = No
 
 
 @contextmanager
-def explained(model: str) -> Iterator[None]:
-    """Say in a line what is missing.
+def loading(model: str) -> Iterator[None]:
+    """Say in a line what is missing, and draw progress bars on a terminal alone.
 
     Args:
         model: what is being loaded.
@@ -79,7 +81,8 @@ def explained(model: str) -> Iterator[None]:
         IncompleteError: a package, or the model, cannot be had.
     """
     try:
-        yield
+        with _bars():
+            yield
     except ImportError as error:
         raise IncompleteError("this engine needs transformers", found=error, remedy=INSTALL) from None
     except (OSError, ValueError, KeyError) as error:
@@ -89,6 +92,22 @@ def explained(model: str) -> Iterator[None]:
             where=model,
             remedy="give the folder of a model and its tokenizer, or owner/name of one on the Hub",
         ) from None
+
+
+@contextmanager
+def _bars() -> Iterator[None]:
+    """Have transformers draw its bars on a terminal: not in a log, and not where another process draws."""
+    from transformers.utils import logging
+
+    seen = sys.stderr.isatty() and multiprocessing.parent_process() is None
+    if seen or not logging.is_progress_bar_enabled():
+        yield
+        return
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.enable_progress_bar()
 
 
 def _read_answers(tokenizer: Any) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import IncompleteError, UsageError
-from toolkit.policies.language_model.loading import explained, load_chat
+from toolkit.policies.language_model.loading import load_chat, loading
 from toolkit.policies.language_model.local import LocalEngine
 from toolkit.seeds import derive, run_seed, sampling_seed
 from toolkit.training.language_model.batches import examples
@@ -231,7 +231,7 @@ def load_base(model: str, recipe: Recipe, *, cpu: bool) -> Any:
 
     dtype = torch.float32 if cpu or recipe.dtype == "float32" else torch.bfloat16
     revision = recipe.revision or None
-    with explained(model):
+    with loading(model):
         config = transformers.AutoConfig.from_pretrained(model, revision=revision)
         architecture = getattr(transformers, (config.architectures or ["AutoModelForCausalLM"])[0])
         loaded = architecture.from_pretrained(model, revision=revision, dtype=dtype)

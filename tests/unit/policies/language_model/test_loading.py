@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,6 +12,8 @@ import pytest
 from tests.unit.probe.stack import require_stack
 
 require_stack()
+
+from transformers.utils import logging  # noqa: E402
 
 from toolkit.errors import IncompleteError, UsageError  # noqa: E402
 from toolkit.policies.language_model.loading import load_chat, load_model  # noqa: E402
@@ -97,6 +100,16 @@ def without(model: Path, tmp_path: Path, *names: str) -> Any:
     folder = tmp_path / "damaged"
     shutil.copytree(model, folder, ignore=lambda *_: names)
     return folder
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_a_bar_is_drawn_on_a_terminal_alone(
+    model: Path, is_terminal: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
+    load_model(str(model))
+    assert ("Loading weights" in capsys.readouterr().err) is is_terminal
+    assert logging.is_progress_bar_enabled()
 
 
 def test_a_model_without_a_chat_template_is_refused(model: Path, tmp_path: Path) -> None:
