@@ -234,7 +234,8 @@ def _show(study: Study, found: Report) -> None:
     say_line("P paired, I independent, strat. stratified; norm²/floor: over its own sampling variance")
     level = next(one["level"] for figures in found.figures.values() for one in figures)
     say_line(
-        f"L/R, flips MC and faults MC with {level:.0%} intervals, tasks resampled"
+        f"L/R, flips MC and faults MC with {level:.0%} intervals, tasks resampled; "
+        "without one where some resample does not define the figure"
         if found.has_evidence
         else f"L/R with {level:.0%} intervals, tasks resampled; what was published allows no others"
     )

@@ -7,6 +7,7 @@ gradient. Each such figure stands beside what pure noise would give, and beside 
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from toolkit.estimators.pooled import debiased_between_share, noise_within_share, norm_over_floor
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from toolkit.estimators.pooled import PooledTrace
+    from toolkit.estimators.taskwise import Figures
     from toolkit.probe.summary import Estimate, Sides
     from toolkit.registers.arrow import Row
 
@@ -86,10 +88,14 @@ def interval_rows(
     return [common | row for row in rows]
 
 
-def resampled_rows(figures: object, tasks: int, how: Resampling) -> list[Row]:
-    """Return a row a figure, resampled; a figure that some resample does not define has no numbers."""
+def resampled_rows(figures: Figures, tasks: int, how: Resampling) -> list[Row]:
+    """Return a row a figure, resampled; one that some resample does not define has its value alone."""
+    import numpy as np
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        plain = {name: float(value[0]) for name, value in figures(np.ones((1, tasks))).items()}
     found = task_uncertainties(
-        figures,  # type: ignore[arg-type]
+        figures,
         tasks,
         level=how.level,
         resamples=how.resamples,
@@ -98,7 +104,8 @@ def resampled_rows(figures: object, tasks: int, how: Resampling) -> list[Row]:
     return [
         {
             "figure": name,
-            **{part: None if one is None else _rounded(getattr(one, part)) for part in ("value", *RESAMPLED)},
+            "value": _rounded(plain[name]) if math.isfinite(plain[name]) else None,
+            **{part: None if one is None else _rounded(getattr(one, part)) for part in RESAMPLED},
             "pure_noise": None,
             "debiased": None,
         }

@@ -251,7 +251,7 @@ PROBE_INTERVALS = Table(
             "value",
             "The plain figure. Ratios are paired over comparator; shares within tasks over total; a norm is "
             "squared, over the spread of the tasks' mean gradients divided by their number. Null where it is "
-            "not defined on every resample.",
+            "not defined; its uncertainty is null where some resample does not define it.",
             nullable=True,
         ),
         real("low", "Lower end of the task-bootstrap interval.", nullable=True, at_most=("high",)),

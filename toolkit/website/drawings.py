@@ -185,6 +185,8 @@ def probe_words(case: Case, rows: Sequence[Row]) -> str:
         return f"bars: {100 * with_ends[0]['level']:g}% intervals {origin}, {TASKS}"
     if case.study.is_summary:
         return "no intervals: what they need, products of different tasks' gradients, was never published"
+    if any(row["value"] is not None for row in rows):
+        return "no intervals: some resample of these tasks does not define the figure"
     return "no intervals: the study holds none for these figures"
 
 

@@ -12,10 +12,10 @@ import pytest
 from tests.unit.probe import small
 from tests.unit.probe.small import CLEAN, DESIGN, FAULTY
 from toolkit.probe.checkpoint import reference_tokens
-from toolkit.probe.design import DESIGNS, OUTCOME, TRANSITION
+from toolkit.probe.design import DESIGNS, INDEPENDENT, OUTCOME, PAIRED, TRANSITION
 from toolkit.probe.moments import moments
 from toolkit.probe.summary import estimates, probe_row, sides
-from toolkit.probe.uncertainty import Resampling, interval_rows
+from toolkit.probe.uncertainty import Resampling, interval_rows, resampled_rows
 from toolkit.registers.probe_tables import FIGURES
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def test_both_sides_of_the_condition_are_never_negative() -> None:
     assert found.successes.tolist() == evidence.rewards.sum(axis=1).tolist()
 
 
-def test_a_ratio_that_a_resample_does_not_define_has_no_numbers() -> None:
+def test_a_figure_that_a_resample_does_not_define_has_its_value_alone() -> None:
     """One mixed group among groups without a success: some resample meets none but these."""
     both = small.measured()
     clean = both[OUTCOME]
@@ -184,7 +184,19 @@ def test_a_ratio_that_a_resample_does_not_define_has_no_numbers() -> None:
     found = estimates(clean, by_design, 1.0)["MC"]
     how = Resampling(0.95, 200, 13, 1)
     rows = interval_rows(OUTCOME, "MC", found, sides(clean), how)
-    resampled = [row for row in rows if not row["figure"].startswith("norm_over_floor")]
+    resampled = {row["figure"]: row for row in rows if not row["figure"].startswith("norm_over_floor")}
     assert len(resampled) == 5
-    for row in resampled:
-        assert [row[name] for name in ("value", "low", "high", "standard_error", "corrected")] == [None] * 5
+    paired, independent = (found.trace(design) for design in (PAIRED, INDEPENDENT))
+    for figure, value in (
+        ("trace_ratio", paired.total / independent.total),
+        ("within_ratio", paired.within / independent.within),
+        ("within_share_paired", paired.within / paired.total),
+    ):
+        assert resampled[figure]["value"] == pytest.approx(float(value), rel=1e-5)
+    for row in resampled.values():
+        assert [row[name] for name in ("low", "high", "standard_error", "corrected")] == [None] * 4
+
+
+def test_a_figure_that_the_tasks_themselves_do_not_define_has_no_value() -> None:
+    row = resampled_rows(lambda counts: {"ratio": 0 * counts[:, 0] / 0}, 4, Resampling(0.95, 20, 13, 1))[0]
+    assert row["value"] is None

@@ -43,6 +43,17 @@ def test_a_probe_ratio_has_the_interval_that_the_study_holds(embedded: Case) -> 
     assert all("95% intervals computed from the probe's evidence, tasks resampled" in c for c in captions)
 
 
+def test_a_probe_ratio_that_some_resample_does_not_define_says_why_it_has_no_interval(embedded: Case) -> None:
+    figures = [
+        row | dict.fromkeys(("low", "high"))
+        for rows in report(embedded.study).figures.values()
+        for row in rows
+    ]
+    captions = [chart.caption for chart in rule_charts(embedded, embedded.engine.decide("H1b"), figures)]
+    assert any("c2-paired-s2@100 0.603" in caption for caption in captions)
+    assert all("some resample of these tasks does not define the figure" in caption for caption in captions)
+
+
 def test_coordinates_are_not_mixed(embedded: Case) -> None:
     ((low, high),) = ask(
         embedded.study,
