@@ -1,4 +1,4 @@
-"""Where a model's sizes come from: a list of known ones, a folder, or the Hub's `config.json`."""
+"""Where a model's sizes come from: a list, a folder, the package, or the `config.json` of the Hub."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit.errors import IncompleteError, ToolkitError
 from toolkit.files import read_text
+from toolkit.policies.language_model.shipped import model_path
 from toolkit.registers.hub.client import client
 from toolkit.registers.hub.failures import telling
 from toolkit.training.architecture import architecture_of
@@ -37,7 +38,8 @@ def find_model(name: str, revision: str = "") -> Model:
     """Return a model by the name that a recipe gives it.
 
     Args:
-        name: of a listed model, of a folder, or of a repository on the Hub.
+        name: of a listed model, of one that lies with the package, of a folder, or of a repository on the
+            Hub.
         revision: commit of the repository; empty for the newest.
 
     Raises:
@@ -46,7 +48,7 @@ def find_model(name: str, revision: str = "") -> Model:
     known = _known()
     if name in known:
         return Model(name, architecture_of(known[name], KNOWN), known[name]["source"].strip())
-    folder = Path(name)
+    folder = Path(model_path(name))
     path = _in_folder(folder) if folder.is_dir() else _fetched(name, revision)
     try:
         config = json.loads(read_text(path))

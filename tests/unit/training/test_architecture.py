@@ -90,6 +90,12 @@ def test_one_layer_in_four_of_the_hybrid_keeps_keys_and_values() -> None:
     assert model.cache_bytes_per_token(2) == 6 * 2 * 2 * 256 * 2
 
 
+def test_the_sizes_of_the_model_that_lies_with_the_package_are_known_without_the_hub() -> None:
+    found = find_model("small").architecture
+    assert found.parameters == 583_024  # as its README and the registration of its study say
+    assert found.adapter_parameters(4) == 30_784
+
+
 def test_an_architecture_is_read_from_a_folder(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "qwen3_5", "text_config": HYBRID}))
     assert find_model(str(tmp_path)).architecture == architecture_of(HYBRID, "here")
