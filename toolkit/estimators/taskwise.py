@@ -19,26 +19,26 @@ SMALLEST_SAMPLE = 2
 
 @dataclass(frozen=True)
 class TaskUncertainty:
-    """A figure over tasks and its uncertainty.
+    """A figure over tasks and its uncertainty, which is whole or not there: no data is not zero.
 
     Args:
-        value: the figure, each task counting once.
+        value: the figure, each task counting once; None where the tasks do not define it.
         low: lower end of the percentile interval.
         high: its upper end.
         standard_error: the jackknife's.
         corrected: the figure, its bias of order 1/T taken off by the jackknife.
     """
 
-    value: float
-    low: float
-    high: float
-    standard_error: float
-    corrected: float
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    standard_error: float | None = None
+    corrected: float | None = None
 
 
 def task_uncertainties(
     figures: Figures, tasks: int, *, level: float, resamples: int, rng_seed: int
-) -> dict[str, TaskUncertainty | None]:
+) -> dict[str, TaskUncertainty]:
     """Resample tasks, all their groups together, and leave them out one by one.
 
     Args:
@@ -49,7 +49,7 @@ def task_uncertainties(
         rng_seed: explicit seed, >= 0.
 
     Returns:
-        Each figure by name; None for one that is not finite on every resample: no data is not zero.
+        Each figure by name; its value alone where it is not finite on every resample.
 
     Raises:
         ValueError: fewer than two tasks, no resample, or a level outside (0, 1).
@@ -70,11 +70,13 @@ def task_uncertainties(
 
 def _judged(
     value: float, left_out: NDArray[np.float64], drawn: NDArray[np.float64], level: float
-) -> TaskUncertainty | None:
+) -> TaskUncertainty:
     import numpy as np
 
-    if not (np.isfinite(drawn).all() and np.isfinite(left_out).all() and np.isfinite(value)):
-        return None
+    if not np.isfinite(value):
+        return TaskUncertainty(None)
+    if not (np.isfinite(drawn).all() and np.isfinite(left_out).all()):
+        return TaskUncertainty(value)
     tasks, mean = len(left_out), float(left_out.mean())
     low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
     spread = float(((left_out - mean) ** 2).sum()) * (tasks - 1) / tasks

@@ -7,7 +7,6 @@ gradient. Each such figure stands beside what pure noise would give, and beside 
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from toolkit.estimators.pooled import debiased_between_share, noise_within_share, norm_over_floor
@@ -90,10 +89,6 @@ def interval_rows(
 
 def resampled_rows(figures: Figures, tasks: int, how: Resampling) -> list[Row]:
     """Return a row a figure, resampled; one that some resample does not define has its value alone."""
-    import numpy as np
-
-    with np.errstate(divide="ignore", invalid="ignore"):
-        plain = {name: float(value[0]) for name, value in figures(np.ones((1, tasks))).items()}
     found = task_uncertainties(
         figures,
         tasks,
@@ -104,8 +99,10 @@ def resampled_rows(figures: Figures, tasks: int, how: Resampling) -> list[Row]:
     return [
         {
             "figure": name,
-            "value": _rounded(plain[name]) if math.isfinite(plain[name]) else None,
-            **{part: None if one is None else _rounded(getattr(one, part)) for part in RESAMPLED},
+            **{
+                part: None if (number := getattr(one, part)) is None else _rounded(number)
+                for part in ("value", *RESAMPLED)
+            },
             "pure_noise": None,
             "debiased": None,
         }

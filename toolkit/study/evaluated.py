@@ -228,10 +228,7 @@ def _measured(rows: Sequence[Row]) -> dict[str, Any]:
     if len(numbers) < SMALLEST_SAMPLE:
         return {name: _figure(value, None, None) for name, value in plain.items()}
     found = task_uncertainties(means, len(numbers), level=LEVEL, resamples=RESAMPLES, rng_seed=RNG_SEED)
-    return {
-        name: _figure(value, made.low, made.high) if (made := found[name]) else _figure(value, None, None)
-        for name, value in plain.items()
-    }
+    return {name: _figure(value, found[name].low, found[name].high) for name, value in plain.items()}
 
 
 def _plain(value: Decimal | None) -> float | None:

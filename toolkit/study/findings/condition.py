@@ -95,7 +95,7 @@ def ratio_interval(
         resamples=resamples,
         rng_seed=rng_seed,
     )[RATIO]
-    if found is None:
+    if found.value is None or found.low is None or found.high is None:
         raise Unavailable("a resample has no score spread")
     return found.value, found.low, found.high
 
