@@ -15,8 +15,8 @@ import time
 
 from toolkit.cli.load import load_study
 from toolkit.places import find_home
-from toolkit.study.rows import specification_of
-from toolkit.study.run import ends, play_segment
+from toolkit.study.play.rows import specification_of
+from toolkit.study.play.run import ends, play_segment
 
 RUN = "c2-independent-s0"
 TIER_1 = [sys.executable, "-m", "toolkit", "study", "run", "embedded", "--tier", "1"]

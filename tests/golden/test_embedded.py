@@ -13,7 +13,7 @@ from toolkit.decisions.case import Case, open_case
 from toolkit.estimators.luck import mean_luck_share
 from toolkit.prereg.registration import load_registration
 from toolkit.registers.study import Study, open_study
-from toolkit.study.rows import rows_of_run
+from toolkit.study.play.rows import rows_of_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,7 +14,7 @@ from toolkit.policies.language_model.opening import folder_sha256
 from toolkit.policies.language_model.shipped import model_path
 from toolkit.prereg.registration import load_registration
 from toolkit.registers.study import Study, open_study
-from toolkit.study.rows import rows_of_run
+from toolkit.study.play.rows import rows_of_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable

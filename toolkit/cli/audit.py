@@ -43,8 +43,8 @@ def audit(*, study: str | None, sample: int, seed: int, as_json: bool) -> None:
       toolkit registers audit --study embedded --sample 4
       toolkit registers audit --study embedded --sample 2 --seed 7 --json
     """
-    from toolkit.study.audit import audit as audit_study
-    from toolkit.study.audit import check_playable
+    from toolkit.study.check.audit import audit as audit_study
+    from toolkit.study.check.audit import check_playable
 
     opened = load_study(study or _with_rows())
     check_playable(opened)
@@ -77,7 +77,7 @@ def audit(*, study: str | None, sample: int, seed: int, as_json: bool) -> None:
 
 
 def _with_rows() -> str:
-    from toolkit.study.audit import PLAYED_WITH
+    from toolkit.study.check.audit import PLAYED_WITH
 
     home = find_home()
     found = [name for name in home.studies() if load_study(name, home).has(PLAYED_WITH)]

@@ -59,7 +59,7 @@ def home_costs(home: Home, gpus: tuple[int, ...] = ()) -> Costs:
     from dataclasses import replace
 
     from toolkit.prereg.registration import load_registration
-    from toolkit.study.costing import FILE, count_costs, read_cost_list
+    from toolkit.study.plan.costing import FILE, count_costs, read_cost_list
 
     listed = read_cost_list(home.cards)
     if listed is None:

@@ -132,7 +132,7 @@ TRAINING = ("position", "slot")
 def _registered(study: str, place: dict[str, Any]) -> Episode:
     """Play a row of a study's registers again."""
     from toolkit.cli.load import load_study
-    from toolkit.study.replay import Replayer
+    from toolkit.study.check.replay import Replayer
 
     if place["run_id"] is None or place["step"] is None:
         raise UsageError("a row of a study is named by its run and its step", expected="--run and --step")

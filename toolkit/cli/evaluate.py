@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from toolkit.policies.language_model.opening import Opening
-    from toolkit.study.evaluation_folder import EvaluationFolder, Played
-    from toolkit.study.evaluation_jobs import Asked
+    from toolkit.study.evaluating.folder import EvaluationFolder, Played
+    from toolkit.study.evaluating.jobs import Asked
     from toolkit.study.executors.where import Where
 
 REGISTERED = "clean,faults_p010,faults_p025,held_out_types,challenge"
@@ -169,8 +169,8 @@ def evaluate(
       toolkit evaluate --model Qwen3.5-2B --endpoint http://host:8000/v1 --executor ray --address auto
     """
     from toolkit.policies.language_model.opening import Opening
-    from toolkit.study.evaluated import figures, luck_shares
-    from toolkit.study.evaluation_jobs import Asked
+    from toolkit.study.evaluating.evaluated import figures, luck_shares
+    from toolkit.study.evaluating.jobs import Asked
 
     opening = Opening(
         _engine(engine, model, url),
@@ -283,8 +283,8 @@ def _check_reachable(opening: Opening) -> dict[str, Any] | None:
 def _folder(opening: Opening, asked: Asked, out: Path | None) -> Iterator[EvaluationFolder]:
     """Give the folder of the evaluation, held: the user's, or one that is gone afterwards."""
     from toolkit.policies.language_model.opening import identify
-    from toolkit.study.evaluation_folder import EvaluationFolder, identity
-    from toolkit.study.evaluation_jobs import DIAGNOSTIC
+    from toolkit.study.evaluating.folder import EvaluationFolder, identity
+    from toolkit.study.evaluating.jobs import DIAGNOSTIC
     from toolkit.tasks.pools import pool_sha256, tasks
 
     pools = {name: pool_sha256(tasks(name)) for name in (asked.pool, DIAGNOSTIC)}
@@ -301,7 +301,7 @@ def _folder(opening: Opening, asked: Asked, out: Path | None) -> Iterator[Evalua
 
 
 def _play(folder: EvaluationFolder, opening: Opening, asked: Asked, where: Where, *, is_kept: bool) -> Played:
-    from toolkit.study.evaluation_jobs import perform
+    from toolkit.study.evaluating.jobs import perform
     from toolkit.study.executors.where import each_done
 
     try:
@@ -315,7 +315,7 @@ def _play(folder: EvaluationFolder, opening: Opening, asked: Asked, where: Where
 
 
 def _seal(folder: EvaluationFolder, model: str, played: Played) -> dict[str, str]:
-    from toolkit.study.evaluated import study_name, write_registers
+    from toolkit.study.evaluating.evaluated import study_name, write_registers
 
     study = study_name(model)
     manifest = write_registers(folder.registers, study, folder.identity, played.rows)

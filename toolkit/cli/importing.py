@@ -13,7 +13,7 @@ from toolkit.errors import IncompleteError, UsageError
 from toolkit.places import Home, find_home
 
 if TYPE_CHECKING:
-    from toolkit.study.importing import Import, Imported
+    from toolkit.study.new.importing import Import, Imported
 
 SHOWN = 5
 
@@ -42,7 +42,7 @@ def import_registers(*, study: str, table: Path, mapping: Path | None, check: bo
       toolkit registers import my-study episodes.csv --check
     """
     from toolkit.files import hold
-    from toolkit.study.importing import check_import, import_study
+    from toolkit.study.new.importing import check_import, import_study
 
     home = find_home()
     if home.is_shipped:
@@ -71,7 +71,7 @@ def _wanted(home: Home, study: str, table: Path, mapping: Path) -> Import:
     from toolkit.files import read_text
     from toolkit.prereg.registration import load_registration
     from toolkit.registers.imported.mapping import read_mapping
-    from toolkit.study.importing import Import
+    from toolkit.study.new.importing import Import
 
     if not mapping.is_file():
         raise IncompleteError(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from toolkit.prereg.verification import Verification
     from toolkit.registers.manifest import RegistrationRef
     from toolkit.registers.study import Study
-    from toolkit.study.probe_design import RegisteredProbe
+    from toolkit.study.probing.design import RegisteredProbe
     from toolkit.training.specification import Specification
 
 PUBLISHED = "published"
@@ -153,8 +153,8 @@ def registered_runs(study: Study, home: Home | None = None) -> dict[str, Specifi
     Raises:
         IncompleteError: the registration or one of its tokens is not here.
     """
-    from toolkit.study.matrix import specify_registered
-    from toolkit.study.task_pools import digests
+    from toolkit.study.new.task_pools import digests
+    from toolkit.study.play.matrix import specify_registered
 
     case = case_of(study, home)
     pools = digests(STUDY_POOLS, study, lambda _: None)
@@ -171,7 +171,7 @@ def registered_probe_of(study: Study, runs: dict[str, Specification]) -> Registe
     Raises:
         IncompleteError: the registration or one of its tokens is not here.
     """
-    from toolkit.study.probe_design import registered_probe
+    from toolkit.study.probing.design import registered_probe
 
     case = case_of(study)
     return registered_probe(case.registration, runs.values())
@@ -179,8 +179,8 @@ def registered_probe_of(study: Study, runs: dict[str, Specification]) -> Registe
 
 def _anchored(registration: Registration, study: Study) -> tuple[frozenset[str], bool]:
     """Return the amendments that concern only their own data, and whether these hold their tokens."""
-    from toolkit.study.matrix import specify_registered
-    from toolkit.study.probe_design import is_measured_by, own_data_amendments, required_probe
+    from toolkit.study.play.matrix import specify_registered
+    from toolkit.study.probing.design import is_measured_by, own_data_amendments, required_probe
 
     own = own_data_amendments(registration)
     if not own:

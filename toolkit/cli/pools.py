@@ -30,7 +30,7 @@ def list_pools(*, as_json: bool) -> None:
       toolkit pools list
       toolkit pools list --json
     """
-    from toolkit.study.task_pools import summarize
+    from toolkit.study.new.task_pools import summarize
     from toolkit.tasks.pools import POOLS
 
     with steps("pools") as progress:
@@ -108,7 +108,7 @@ def build(*, out: Path | None, check: bool, as_json: bool) -> None:
       toolkit pools build --check
     """
     from toolkit.files import read_text
-    from toolkit.study import task_pools
+    from toolkit.study.new import task_pools
 
     home = find_home()
     if home.is_shipped and out is None and not check:
@@ -140,7 +140,7 @@ def verify(*, study: str, as_json: bool) -> None:
       toolkit pools verify
       toolkit pools verify --json
     """
-    from toolkit.study import task_pools
+    from toolkit.study.new import task_pools
 
     home = find_home()
     if study == NAME and not (home.registers / NAME).is_dir():

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolkit.decisions.rules import Rule
-    from toolkit.study.power import Components, Power
+    from toolkit.study.power.power import Components, Power
 
 MORE_SEEDS = (5, 10, 20)
 MOST_SEEDS = 50
@@ -104,8 +104,8 @@ def power(
       toolkit power H2a --effect 0.03 --seeds 3 --simulations 200 --json
       toolkit power H5 --effect 0 --seeds 3 --simulations 100
     """
-    from toolkit.study.power import fit, simulate
-    from toolkit.study.simulation import Design
+    from toolkit.study.power.power import fit, simulate
+    from toolkit.study.power.simulation import Design
 
     study = study or usual_study()
     (case,) = load_cases((study,))

@@ -17,8 +17,8 @@ from toolkit.places import find_home
 if TYPE_CHECKING:
     from toolkit.prereg.registration import Registration
     from toolkit.registers.study import Study
-    from toolkit.study.probe_design import RegisteredProbe
-    from toolkit.study.probe_report import Report
+    from toolkit.study.probing.design import RegisteredProbe
+    from toolkit.study.probing.report import Report
 
 CONDITION = ("outcome", "MC", "condition_ratio")
 RATIOS = {
@@ -79,7 +79,7 @@ def run_probe(
       toolkit probe run embedded --executor ray --into elsewhere
       toolkit probe run embedded --check --json
     """
-    from toolkit.study.probe_run import measure_study, sealed_with_probe
+    from toolkit.study.probing.run import measure_study, sealed_with_probe
 
     where = chosen(executor, processes, address)
     home = find_home()
@@ -149,7 +149,7 @@ def report_probe(*, name: str, trajectory: str, scored: str | None, check: bool,
       toolkit probe report --study published
       toolkit probe report --study embedded --trajectory base --check --json
     """
-    from toolkit.study.probe_report import report
+    from toolkit.study.probing.report import report
 
     study = load_study(name)
     found = report(study, trajectory, scored)
@@ -178,7 +178,7 @@ def report_probe(*, name: str, trajectory: str, scored: str | None, check: bool,
 
 def _opened(study: Study) -> tuple[Study, Registration, RegisteredProbe]:
     from toolkit.cli.load import case_of
-    from toolkit.study.probe_design import registers_probe, required_probe
+    from toolkit.study.probing.design import registers_probe, required_probe
 
     case = case_of(study)
     # A study without its tasks cannot specify runs, and need not where there is nothing to be probed.
@@ -187,7 +187,7 @@ def _opened(study: Study) -> tuple[Study, Registration, RegisteredProbe]:
 
 
 def _recomputed(study: Study, found: Report) -> dict[str, Any]:
-    from toolkit.study.probe_report import check_evidence, recompute
+    from toolkit.study.probing.report import check_evidence, recompute
 
     check_evidence(study)
     _, _, probe = _opened(study)

@@ -35,7 +35,7 @@ def reproduce(*, folder: Path | None, as_json: bool) -> None:
     """
     from toolkit.cli.site_material import content
     from toolkit.registers.validation import verify_study
-    from toolkit.study.audit import PLAYED_WITH, audit
+    from toolkit.study.check.audit import PLAYED_WITH, audit
     from toolkit.website.build import check_place, write_site
 
     home = find_home()

@@ -82,7 +82,7 @@ def material(home: Home, folder: Path, verifications: Sequence[Verification] | N
 
 def _costs(home: Home, studies: Sequence[Study], registrations: Sequence[Registration]) -> Costs | None:
     """Return what the registered study costs; None where the home lists no measurements, or has it not."""
-    from toolkit.study.costing import count_costs, read_cost_list
+    from toolkit.study.plan.costing import count_costs, read_cost_list
 
     listed = read_cost_list(home.cards)
     named = {registration.name: registration for registration in registrations}
@@ -93,7 +93,7 @@ def _costs(home: Home, studies: Sequence[Study], registrations: Sequence[Registr
 
 def _probe_figures(cases: Sequence[Case]) -> dict[str, list[Row]]:
     """Return how certain every study's probe figures are, as far as the study allows."""
-    from toolkit.study.probe_report import SUMMARY, report
+    from toolkit.study.probing.report import SUMMARY, report
 
     probed = [case.study for case in cases if case.study.has(SUMMARY)]
     return {study.name: [row for rows in report(study).figures.values() for row in rows] for study in probed}
@@ -114,7 +114,7 @@ def recorded_episodes(studies: Sequence[Study]) -> tuple[tuple[Recorded, ...], s
     Raises:
         VerificationError: one comes out otherwise than recorded.
     """
-    from toolkit.study.recorded import CHOSEN, choose_pairs
+    from toolkit.study.check.recorded import CHOSEN, choose_pairs
     from toolkit.website.material import Recorded
 
     for study in studies:

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from toolkit.prereg.registration import Registration
     from toolkit.registers.study import Study
     from toolkit.study.executors.where import Where
-    from toolkit.study.matrix import Selection
-    from toolkit.study.probe_design import RegisteredProbe
-    from toolkit.study.probe_run import MeasuredProbe
-    from toolkit.study.runner import Played
-    from toolkit.study.workplace import Workplace
+    from toolkit.study.play.matrix import Selection
+    from toolkit.study.play.runner import Played
+    from toolkit.study.play.workplace import Workplace
+    from toolkit.study.probing.design import RegisteredProbe
+    from toolkit.study.probing.run import MeasuredProbe
     from toolkit.training.specification import Specification
 
 """Pools whose tasks a run may meet."""
@@ -96,7 +96,7 @@ def run_study(
       toolkit study run embedded --executor ray --address auto
       toolkit study run embedded --check --json
     """
-    from toolkit.study.matrix import Selection
+    from toolkit.study.play.matrix import Selection
 
     selection = Selection(tiers, rules, runs)
     where = chosen(executor, processes, address)
@@ -144,8 +144,8 @@ def status(*, name: str, folder: Path | None, as_json: bool) -> None:
     """
     from dataclasses import asdict
 
-    from toolkit.study.matrix import EVERYTHING
-    from toolkit.study.status import COMPLETE, statuses
+    from toolkit.study.play.matrix import EVERYTHING
+    from toolkit.study.play.status import COMPLETE, statuses
 
     home = find_home()
     registration = _registration(name, home)
@@ -183,13 +183,13 @@ def status(*, name: str, folder: Path | None, as_json: bool) -> None:
 def _registered_probe(
     registration: Registration, specifications: tuple[Specification, ...]
 ) -> RegisteredProbe | None:
-    from toolkit.study.probe_design import registered_probe
+    from toolkit.study.probing.design import registered_probe
 
     return registered_probe(registration, specifications)
 
 
 def _probe(workplace: Workplace, probe: RegisteredProbe, where: Where) -> MeasuredProbe:
-    from toolkit.study.probe_run import measure_runs
+    from toolkit.study.probing.run import measure_runs
 
     with counted("probing") as (watch, say):
         return measure_runs(
@@ -210,13 +210,13 @@ def _registration(name: str, home: Home) -> Registration:
 def _specify(
     registration: Registration, selection: Selection, pools: dict[str, str]
 ) -> tuple[Specification, ...]:
-    from toolkit.study.matrix import specify_registered
+    from toolkit.study.play.matrix import specify_registered
 
     return specify_registered(registration, pools, selection)
 
 
 def _pool_digests(home: Home) -> dict[str, str]:
-    from toolkit.study.task_pools import digests
+    from toolkit.study.new.task_pools import digests
 
     registered = load_study(TASK_POOLS, home) if (home.registers / TASK_POOLS).is_dir() else None
     with steps("pools") as progress:
@@ -247,7 +247,7 @@ def _check_asked(
 
 
 def _workplace(home: Home, name: str, folder: Path | None) -> Workplace:
-    from toolkit.study.workplace import Workplace
+    from toolkit.study.play.workplace import Workplace
 
     root = Path.cwd() if home.is_shipped else home.root
     return Workplace((folder or root / "runs" / name).absolute())
@@ -269,7 +269,7 @@ def _refuse_complete(
 
 
 def _play(workplace: Workplace, specifications: tuple[Specification, ...], where: Where) -> Played:
-    from toolkit.study.runner import play_runs
+    from toolkit.study.play.runner import play_runs
 
     try:
         with counted("playing") as (watch, say):
@@ -286,7 +286,7 @@ def _play(workplace: Workplace, specifications: tuple[Specification, ...], where
 
 
 def _lacking(workplace: Workplace, specifications: tuple[Specification, ...]) -> dict[str, list[str]]:
-    from toolkit.study.status import shortcomings_of
+    from toolkit.study.play.status import shortcomings_of
 
     found = {run.run_id: list(shortcomings_of(workplace.run(run))) for run in specifications}
     return {run: reasons for run, reasons in found.items() if reasons}
@@ -312,8 +312,8 @@ def _seal(
     measured: MeasuredProbe | None,
 ) -> dict[str, str]:
     from toolkit.files import hold, make_folder, read_text
-    from toolkit.study.assemble import assemble
-    from toolkit.study.decided import seal_decided
+    from toolkit.study.play.assemble import assemble
+    from toolkit.study.play.decided import seal_decided
 
     card = home.cards / f"{registration.name}.md"
     with steps("registers") as progress:
@@ -336,7 +336,7 @@ def _play_again(
     *,
     is_all: bool,
 ) -> tuple[str, ...]:
-    from toolkit.study.comparison import play_again
+    from toolkit.study.check.comparison import play_again
 
     probe = _registered_probe(registration, specifications) if is_all else None
     with counted("playing again") as (watch, say):

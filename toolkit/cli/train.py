@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
     from toolkit.places import Home
     from toolkit.prereg.registration import Registration
-    from toolkit.study.costing import CostList
     from toolkit.study.executors.where import Where
-    from toolkit.study.matrix import Selection
-    from toolkit.study.runner import Played
-    from toolkit.study.training_plan import Basis
-    from toolkit.study.workplace import Workplace
+    from toolkit.study.plan.costing import CostList
+    from toolkit.study.plan.training_plan import Basis
+    from toolkit.study.play.matrix import Selection
+    from toolkit.study.play.runner import Played
+    from toolkit.study.play.workplace import Workplace
     from toolkit.training.language_model.specification import LanguageModelSpecification
     from toolkit.training.recipe import Recipe
     from toolkit.training.specification import Specification
@@ -107,9 +107,9 @@ def train(
       toolkit train --recipe qwen3.5-2b --study my-study --run c2-paired-s0
       toolkit train --study my-study --run 'c2-*-s0' --folder shared
     """
-    from toolkit.study.costing import read_cost_list
-    from toolkit.study.matrix import Selection
-    from toolkit.study.training_plan import Basis, plan_training
+    from toolkit.study.plan.costing import read_cost_list
+    from toolkit.study.plan.training_plan import Basis, plan_training
+    from toolkit.study.play.matrix import Selection
     from toolkit.training.recipe import load_recipe
 
     if seconds_per_step is not None and tokens_per_second is not None:
@@ -156,7 +156,7 @@ def _fixed(registration: Registration, selection: Selection) -> Recipe:
     Raises:
         UsageError: it fixes none.
     """
-    from toolkit.study.training_jobs import language_models
+    from toolkit.study.play.training_jobs import language_models
 
     runs = language_models(_planned(registration, selection))
     if not runs:
@@ -188,7 +188,7 @@ def _registration(name: str | None, listed: CostList | None, home: Home) -> Regi
 
 def _planned(registration: Registration, selection: Selection) -> tuple[Specification, ...]:
     """Return the runs that are meant: where none is selected, those of the first tier."""
-    from toolkit.study.counting import runs_of
+    from toolkit.study.play.counting import runs_of
 
     found = runs_of(registration, selection)
     if not selection.is_everything:
@@ -199,8 +199,8 @@ def _planned(registration: Registration, selection: Selection) -> tuple[Specific
 
 def _measured(listed: CostList | None, home: Home) -> Basis:
     """Return what was measured here, as far as the study that holds it is here."""
-    from toolkit.study.costing import measured_runs, rate_from
-    from toolkit.study.training_plan import Basis
+    from toolkit.study.plan.costing import measured_runs, rate_from
+    from toolkit.study.plan.training_plan import Basis
 
     if listed is None:
         return Basis()
@@ -221,9 +221,9 @@ def _train(
 ) -> None:
     """Train the selected runs, one after the other; each goes on from where it was."""
     from toolkit.study.executors.where import HERE
-    from toolkit.study.matrix import specify_registered
-    from toolkit.study.task_pools import digests
-    from toolkit.study.training_jobs import TrainJob, train_runs
+    from toolkit.study.new.task_pools import digests
+    from toolkit.study.play.matrix import specify_registered
+    from toolkit.study.play.training_jobs import TrainJob, train_runs
 
     planned = {run.run_id for run in _planned(registration, selection)}
     check_stack(recipe, cpu=cpu)
@@ -253,7 +253,7 @@ def _specified(recipe: Recipe, run: Specification, study: str) -> LanguageModelS
     """
     from toolkit.policies.language_model.opening import model_commit
     from toolkit.policies.language_model.shipped import model_path
-    from toolkit.study.counting import check_agreement
+    from toolkit.study.play.counting import check_agreement
     from toolkit.training.language_model.specification import (
         LanguageModelSpecification,
         specify_language_model,
@@ -282,7 +282,7 @@ def train_models(
     Returns:
         What came of it; None where no run is a language model's.
     """
-    from toolkit.study.training_jobs import TrainJob, language_models, train_runs
+    from toolkit.study.play.training_jobs import TrainJob, language_models, train_runs
 
     runs = language_models(specifications)
     if not runs:
@@ -302,7 +302,7 @@ def check_repeatable(specifications: tuple[Specification, ...], *, check: bool) 
     Raises:
         UsageError: it was asked for.
     """
-    from toolkit.study.training_jobs import language_models
+    from toolkit.study.play.training_jobs import language_models
 
     if check and language_models(specifications):
         raise UsageError(

@@ -11,7 +11,7 @@ from toolkit.training.plan import most_operations, most_tokens, run_hours
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from toolkit.study.training_plan import TrainingPlan
+    from toolkit.study.plan.training_plan import TrainingPlan
     from toolkit.training.plan import Range, RunCounts
 
 NOT_EVALUABLE = "not_evaluable"

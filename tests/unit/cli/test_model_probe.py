@@ -24,12 +24,12 @@ from toolkit.places import HOME_VARIABLE  # noqa: E402
 from toolkit.policies.language_model.opening import model_commit  # noqa: E402
 from toolkit.prereg.registration import load_registration  # noqa: E402
 from toolkit.registers.study import open_study  # noqa: E402
-from toolkit.study.conclusion import conclude, files_of  # noqa: E402
-from toolkit.study.matrix import specify_registered  # noqa: E402
-from toolkit.study.run import ends  # noqa: E402
-from toolkit.study.segments import encode, link  # noqa: E402
-from toolkit.study.task_pools import summarize  # noqa: E402
-from toolkit.study.workplace import Launch, Workplace, segment_name  # noqa: E402
+from toolkit.study.new.task_pools import summarize  # noqa: E402
+from toolkit.study.play.conclusion import conclude, files_of  # noqa: E402
+from toolkit.study.play.matrix import specify_registered  # noqa: E402
+from toolkit.study.play.run import ends  # noqa: E402
+from toolkit.study.play.segments import encode, link  # noqa: E402
+from toolkit.study.play.workplace import Launch, Workplace, segment_name  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -207,7 +207,7 @@ def test_a_model_that_is_not_the_registered_one_probes_nothing(
     sealed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = str(save_base(tmp_path / "other", seed=2))
-    monkeypatch.setattr("toolkit.study.training_jobs.model_path", lambda _: other)
+    monkeypatch.setattr("toolkit.study.play.training_jobs.model_path", lambda _: other)
     done = toolkit(
         "probe", "run", "small", "--processes", "1", "--folder", tmp_path / "p", "--into", tmp_path
     )

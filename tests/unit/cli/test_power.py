@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 from toolkit.cli.power import harder, needed, spread_range
-from toolkit.study.power import Power
-from toolkit.study.simulation import Design
+from toolkit.study.power.power import Power
+from toolkit.study.power.simulation import Design
 
 if TYPE_CHECKING:
     from collections.abc import Callable

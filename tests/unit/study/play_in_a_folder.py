@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tests.unit.study import fake_play
 from toolkit.study.executors.where import Where
-from toolkit.study.runner import play_runs
-from toolkit.study.workplace import Workplace
+from toolkit.study.play.runner import play_runs
+from toolkit.study.play.workplace import Workplace
 
 
 def main(folder: str, runs: str, processes: str, executor: str = "local") -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tests.unit.probe.designs import design
 from tests.unit.probe.tiny import draw
 from toolkit.policies.language_model.opening import model_commit
-from toolkit.study.task_pools import summarize
+from toolkit.study.new.task_pools import summarize
 from toolkit.tasks.pools import load_task
 from toolkit.training.language_model.small import make_tokenizer
 from toolkit.training.language_model.specification import LanguageModelSpecification

@@ -15,13 +15,13 @@ from toolkit.errors import DamagedError, IncompleteError, VerificationError
 from toolkit.registers.manifest import RegistrationRef
 from toolkit.registers.study import Study, open_study
 from toolkit.registers.validation import verify_study
-from toolkit.study.assemble import Assembly, assemble, schedules, seal
-from toolkit.study.comparison import compare
-from toolkit.study.evidence import shortcomings
-from toolkit.study.run import ends
-from toolkit.study.runner import play_runs
-from toolkit.study.task_pools import summarize
-from toolkit.study.workplace import Workplace
+from toolkit.study.check.comparison import compare
+from toolkit.study.check.evidence import shortcomings
+from toolkit.study.new.task_pools import summarize
+from toolkit.study.play.assemble import Assembly, assemble, schedules, seal
+from toolkit.study.play.run import ends
+from toolkit.study.play.runner import play_runs
+from toolkit.study.play.workplace import Workplace
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,9 +13,9 @@ from toolkit.errors import DamagedError, UsageError
 from toolkit.prereg.registration import Registration, load_registration
 from toolkit.registers.query import ask
 from toolkit.registers.study import open_study
-from toolkit.study.costing import CostList, count_costs, read_cost_list
-from toolkit.study.counting import check_agreement, count_run, runs_of
-from toolkit.study.matrix import EVERYTHING, Selection
+from toolkit.study.plan.costing import CostList, count_costs, read_cost_list
+from toolkit.study.play.counting import check_agreement, count_run, runs_of
+from toolkit.study.play.matrix import EVERYTHING, Selection
 from toolkit.training.recipe import load_recipe
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from toolkit.policies.language_model.opening import Opening, identify
 from toolkit.registers.query import ask
 from toolkit.registers.study import Study, open_study
 from toolkit.registers.validation import verify_study
-from toolkit.study.evaluated import figures, luck_shares, study_name, write_registers
-from toolkit.study.evaluation_folder import EvaluationFolder, Played, identity
-from toolkit.study.evaluation_jobs import Asked, BlockJob, jobs, perform, perform_here
+from toolkit.study.evaluating.evaluated import figures, luck_shares, study_name, write_registers
+from toolkit.study.evaluating.folder import EvaluationFolder, Played, identity
+from toolkit.study.evaluating.jobs import Asked, BlockJob, jobs, perform, perform_here
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -14,7 +14,7 @@ import pytest
 from tests.conftest import CHECKOUT
 from tests.unit.training.stack import require_trainer
 from toolkit.errors import DamagedError, IncompleteError, UsageError
-from toolkit.study.segments import rows_of
+from toolkit.study.play.segments import rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -238,7 +238,7 @@ def test_a_dead_engine_is_told_of(cut: Path, model: str, failing: list[Exception
 
 def test_a_folder_that_another_command_holds_is_refused(cut: Path, model: str) -> None:
     from tests.unit.study import train_in_a_folder
-    from toolkit.study.workplace import Workplace
+    from toolkit.study.play.workplace import Workplace
 
     with (
         Workplace(cut).held([train_in_a_folder.specification(model)]),

@@ -12,8 +12,8 @@ import pytest
 from toolkit.decisions.plan import Plan, read_plan
 from toolkit.errors import IncompleteError, RuleError, UsageError
 from toolkit.evaluation.sets import final_sets, periodic_sets
-from toolkit.study.matrix import Selection, specify
-from toolkit.study.summaries import policy_of
+from toolkit.study.play.matrix import Selection, specify
+from toolkit.study.play.summaries import policy_of
 from toolkit.tasks.task import canonical
 from toolkit.training.language_model.specification import LanguageModelSpecification, read_specification
 from toolkit.training.recipe import load_recipe

@@ -11,9 +11,9 @@ import pytest
 
 from toolkit.errors import UsageError
 from toolkit.estimators import crossed_bootstrap, draw_weights
-from toolkit.study import power, simulation
-from toolkit.study.power import Components, Power, fit, simulate
-from toolkit.study.simulation import Design
+from toolkit.study.power import power, simulation
+from toolkit.study.power.power import Components, Power, fit, simulate
+from toolkit.study.power.simulation import Design
 
 if TYPE_CHECKING:
     from toolkit.decisions.case import Case

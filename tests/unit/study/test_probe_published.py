@@ -11,7 +11,7 @@ from scipy import stats
 from tests.unit.study.test_findings import Changed
 from toolkit.estimators import debiased_between_share
 from toolkit.study.findings import findings
-from toolkit.study.probe_published import published_figures
+from toolkit.study.probing.published import published_figures
 
 if TYPE_CHECKING:
     from toolkit.registers.study import Study

@@ -17,19 +17,19 @@ from toolkit.prereg.anchor import amendment_anchor, anchor
 from toolkit.prereg.registration import Registration, load_registration
 from toolkit.registers.schema import TABLES
 from toolkit.registers.study import Study, open_study
-from toolkit.study.audit import audit
-from toolkit.study.probe_design import (
+from toolkit.study.check.audit import audit
+from toolkit.study.play.rows import rows_of_run
+from toolkit.study.probing.design import (
     RegisteredProbe,
     is_measured_by,
     own_data_amendments,
     registered_probe,
     required_probe,
 )
-from toolkit.study.probe_replay import ProbeReplayer
-from toolkit.study.probe_report import recompute, report
-from toolkit.study.probed import TABULATED, probe_trajectory
-from toolkit.study.probing import probe_jobs
-from toolkit.study.rows import rows_of_run
+from toolkit.study.probing.probed import TABULATED, probe_trajectory
+from toolkit.study.probing.probing import probe_jobs
+from toolkit.study.probing.replay import ProbeReplayer
+from toolkit.study.probing.report import recompute, report
 
 if TYPE_CHECKING:
     from collections.abc import Callable

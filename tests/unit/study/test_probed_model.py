@@ -36,10 +36,10 @@ from toolkit.registers.arrow import to_arrow  # noqa: E402
 from toolkit.registers.schema import TABLES  # noqa: E402
 from toolkit.registers.validation import check_table  # noqa: E402
 from toolkit.seeds import evaluation_seed, sample_seed, sampling_seed, units  # noqa: E402
-from toolkit.study.assemble import Assembly  # noqa: E402
 from toolkit.study.executors.where import Where  # noqa: E402
-from toolkit.study.probed import read_probed  # noqa: E402
-from toolkit.study.probing import TABLES_OF_PROBE, probe_all, probe_jobs, with_probe  # noqa: E402
+from toolkit.study.play.assemble import Assembly  # noqa: E402
+from toolkit.study.probing.probed import read_probed  # noqa: E402
+from toolkit.study.probing.probing import TABLES_OF_PROBE, probe_all, probe_jobs, with_probe  # noqa: E402
 from toolkit.tasks.pools import load_task  # noqa: E402
 from toolkit.training.language_model.delta_rule import quick_delta_rule  # noqa: E402
 
@@ -49,8 +49,8 @@ if TYPE_CHECKING:
 
     from toolkit.probe.recorded import Recorded
     from toolkit.registers.arrow import Row
-    from toolkit.study.jobs import ModelProbeJob
-    from toolkit.study.probing import Probed
+    from toolkit.study.play.jobs import ModelProbeJob
+    from toolkit.study.probing.probing import Probed
 
 SINGLE = 1e-4
 GRADED = spoken.Recorded

@@ -20,10 +20,10 @@ from toolkit.policies.loglinear import untrained
 from toolkit.registers.arrow import to_arrow
 from toolkit.registers.schema import TABLES
 from toolkit.registers.validation import check_table
-from toolkit.study.assemble import Assembly
 from toolkit.study.executors.where import Where
-from toolkit.study.probing import TABLES_OF_PROBE, probe_all, probe_jobs, with_probe
-from toolkit.study.task_pools import summarize
+from toolkit.study.new.task_pools import summarize
+from toolkit.study.play.assemble import Assembly
+from toolkit.study.probing.probing import TABLES_OF_PROBE, probe_all, probe_jobs, with_probe
 from toolkit.training.adam import Weights
 from toolkit.training.checkpoint import checkpoint_row
 from toolkit.training.specification import Specification
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from toolkit.registers.arrow import Row
-    from toolkit.study.jobs import ProbeJob
+    from toolkit.study.play.jobs import ProbeJob
 
 STEPS = (0, 20, 40)
 RUNS = ("x-paired-s0", "x-paired-s1")

@@ -11,10 +11,10 @@ from tests.conftest import CHECKOUT
 from toolkit.errors import VerificationError
 from toolkit.registers.row_tables import FAULTS
 from toolkit.registers.study import Study, open_study
-from toolkit.study import recorded
-from toolkit.study.recorded import Played, choose_pairs
-from toolkit.study.replay import Replayer
-from toolkit.study.rows import rows_of_run
+from toolkit.study.check import recorded
+from toolkit.study.check.recorded import Played, choose_pairs
+from toolkit.study.check.replay import Replayer
+from toolkit.study.play.rows import rows_of_run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -19,9 +19,9 @@ from toolkit.registers.manifest import FileEntry, Manifest
 from toolkit.registers.parquet import parquet_bytes
 from toolkit.registers.schema import TABLES
 from toolkit.registers.study import Study, open_study
-from toolkit.study.audit import audit
-from toolkit.study.replay import Replayer
-from toolkit.study.rows import rows_of_run
+from toolkit.study.check.audit import audit
+from toolkit.study.check.replay import Replayer
+from toolkit.study.play.rows import rows_of_run
 from toolkit.training.checkpoint import checkpoint_row, read_checkpoint
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from tests.unit.study import fake_play
 from tests.unit.study.fake_play import sparsely, specification
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.study.executors.where import Where
-from toolkit.study.runner import Played, Tick, play_runs
-from toolkit.study.workplace import RunFolder, Workplace
+from toolkit.study.play.runner import Played, Tick, play_runs
+from toolkit.study.play.workplace import RunFolder, Workplace
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -20,8 +20,8 @@ from tests.unit.training.language_model.small_model import specified
 from toolkit.evaluation import sets
 from toolkit.policies.language_model.local import LocalEngine
 from toolkit.policies.language_model.lockstep import speak
-from toolkit.study import language_model_run
-from toolkit.study.language_model_run import train_run
+from toolkit.study.play import language_model_run
+from toolkit.study.play.language_model_run import train_run
 from toolkit.training.language_model import session
 
 if TYPE_CHECKING:

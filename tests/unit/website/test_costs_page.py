@@ -11,7 +11,7 @@ import pytest
 from tests.unit.website.made import rendered, words
 from toolkit.cli.costs import home_costs
 from toolkit.prereg.registration import load_registration
-from toolkit.study.costing import count_costs, read_cost_list
+from toolkit.study.plan.costing import count_costs, read_cost_list
 from toolkit.training.plan import Range
 from toolkit.website.charts.cost import Span, hours_by_gpus, measured_hours
 from toolkit.website.material import Material

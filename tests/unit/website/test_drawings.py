@@ -11,7 +11,7 @@ import pytest
 from toolkit.cli.load import load_cases
 from toolkit.decisions.expressions import Binary, Call, Name, Number
 from toolkit.registers.query import ask
-from toolkit.study.probe_report import report
+from toolkit.study.probing.report import report
 from toolkit.website.compared import limits
 from toolkit.website.drawings import forest_row, measure, rule_charts
 

@@ -10,7 +10,7 @@ import pytest
 from tests.unit.website.made import rendered, words
 from toolkit.cli.load import load_cases
 from toolkit.registers.query import ask
-from toolkit.study.probe_report import report
+from toolkit.study.probing.report import report
 from toolkit.website.material import Material
 from toolkit.website.pages import probe
 

@@ -13,7 +13,7 @@ from tests.unit.website.reading import Read, pages_of
 from toolkit.backoffice.tools import TOOLS
 from toolkit.noise.draws import Schedule
 from toolkit.registers.study import Study, open_study
-from toolkit.study.recorded import choose_pairs
+from toolkit.study.check.recorded import choose_pairs
 from toolkit.website.material import Material, Recorded
 from toolkit.website.pages import world
 from toolkit.website.transcripts import pairs

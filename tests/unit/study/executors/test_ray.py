@@ -24,9 +24,9 @@ from tests.unit.study.executors.ray_stack import require_ray
 from toolkit.errors import DamagedError, IncompleteError, UsageError, VerificationError
 from toolkit.study.executors.ray_connection import connected
 from toolkit.study.executors.where import HERE, Where, each_done
-from toolkit.study.probing import probe_all, probe_jobs
-from toolkit.study.runner import play_runs
-from toolkit.study.workplace import Workplace
+from toolkit.study.play.runner import play_runs
+from toolkit.study.play.workplace import Workplace
+from toolkit.study.probing.probing import probe_all, probe_jobs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -1,0 +1,1 @@
+"""Checking a study: its rows played again, its evidence compared with somebody else's."""

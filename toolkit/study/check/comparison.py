@@ -1,0 +1,144 @@
+"""Is a re-run the study that is registered? Table by table, run by run, however Parquet holds the rows."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from toolkit.errors import VerificationError
+from toolkit.registers.row_tables import OF_LAUNCHES
+from toolkit.registers.rowhash import row_sha256
+from toolkit.registers.schema import TABLES
+from toolkit.registers.study import open_study
+from toolkit.study.play.assemble import assemble, seal
+from toolkit.study.play.runner import play_runs
+from toolkit.study.play.segments import NAMES
+from toolkit.study.play.workplace import Workplace
+from toolkit.study.probing.run import measure_runs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+
+    from toolkit.registers.manifest import RegistrationRef
+    from toolkit.registers.study import Study
+    from toolkit.study.executors.where import Where
+    from toolkit.study.play.runner import Tick
+    from toolkit.study.probing.design import RegisteredProbe
+    from toolkit.training.specification import Specification
+
+OF_RUNS = ("checkpoints", *(name for name in NAMES if name != "checkpoints"))
+"""Tables in which a difference begins: what others say follows from them."""
+
+
+def compare(registered: Study, played: Study, runs: Collection[str] | None = None) -> tuple[str, ...]:
+    """Check that what was played again is what is registered.
+
+    Args:
+        registered: the study.
+        played: the same runs, played anew.
+        runs: the runs to compare; None for all of both, and for the tables that say nothing of one run.
+
+    Returns:
+        The tables that were compared. Those that no run leaves, and the launches, are not.
+
+    Raises:
+        VerificationError: a table differs; the first one is named, with the first run in it.
+    """
+    others = [name for name in TABLES if played.has(name) and name not in {*OF_RUNS, *OF_LAUNCHES}]
+    compared = []
+    for name in (*OF_RUNS, *others):
+        whole = TABLES[name].column("run_id") is None
+        if not played.has(name) or (whole and runs is not None):
+            continue
+        if runs is None and registered.has(name) and registered.sha256(name) == played.sha256(name):
+            compared.append(name)
+            continue
+        _compare_table(
+            registered, played, name, None if whole else _concerned(registered, played, name, runs)
+        )
+        compared.append(name)
+    return tuple(compared)
+
+
+def play_again(
+    registered: Study,
+    specifications: Sequence[Specification],
+    reference: RegistrationRef,
+    *,
+    is_everything: bool,
+    probe: RegisteredProbe | None = None,
+    where: Where,
+    watch: Callable[[Tick], None],
+    say: Callable[[str], None] = lambda _: None,
+) -> tuple[str, ...]:
+    """Play runs again in a folder of their own, and compare what they leave with what is registered.
+
+    Args:
+        registered: the study.
+        specifications: the runs.
+        reference: the registration.
+        is_everything: whether they are all of the study.
+        probe: the registered probe, measured again with all of them.
+        where: where to play.
+        watch: told how far the playing has come.
+        say: told what was lost and played again.
+
+    Returns:
+        The tables that were compared.
+
+    Raises:
+        VerificationError: what was played differs.
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        workplace = Workplace(Path(scratch) / "runs")
+        with workplace.held(specifications):
+            play_runs(workplace, specifications, where=where, watch=watch, say=say)
+            measured = measure_runs(workplace, probe, where=where, watch=watch, say=say) if probe else None
+        assembly = assemble(workplace, specifications, lambda _: None)
+        if measured is not None:
+            assembly = measured.added_to(assembly)
+        seal(Path(scratch) / registered.name, registered.name, reference, assembly)
+        played = open_study(Path(scratch) / registered.name)
+        names = None if is_everything else [run.run_id for run in specifications]
+        return compare(registered, played, names)
+
+
+def _concerned(registered: Study, played: Study, name: str, runs: Collection[str] | None) -> list[str]:
+    if runs is not None:
+        return sorted(runs)
+    found = {run for study in (registered, played) if study.has(name) for run in _runs_of(study.arrow(name))}
+    return sorted(found)
+
+
+def _compare_table(registered: Study, played: Study, name: str, runs: Sequence[str] | None) -> None:
+    """Raise where a table differs: in one of the runs, or as a whole where it says nothing of runs."""
+    sides = [study.arrow(name) if study.has(name) else None for study in (registered, played)]
+    for run in [None] if runs is None else runs:
+        expected, found = (_digest(side, run) for side in sides)
+        if expected != found:
+            place = f"run {run}" if run else "all of it"
+            raise VerificationError(
+                f"what was played again differs from study {registered.name!r} in {name}, {place}",
+                expected=f"rows with SHA-256 {expected}",
+                found=f"rows with SHA-256 {found}",
+                where=registered.folder,
+                remedy="compare the versions in `launches` and the specifications in `runs`",
+            )
+
+
+def _digest(table: Any, run: str | None) -> str:
+    if table is None:
+        return "of no row"
+    if run is None:
+        return row_sha256(table)
+    import pyarrow.compute as pc
+
+    of_run = table.filter(pc.equal(table["run_id"], run))
+    return row_sha256(of_run) if of_run.num_rows else "of no row"
+
+
+def _runs_of(table: Any) -> list[str]:
+    import pyarrow.compute as pc
+
+    return pc.unique(table["run_id"]).to_pylist()  # type: ignore[no-any-return]

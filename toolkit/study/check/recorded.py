@@ -1,0 +1,150 @@
+"""A handful of recorded episodes of both designs under the same schedules, chosen by a rule and played again.
+
+The rule, whose numbers the code repeats:
+
+1. The pair: of the runs that can be played again here, those of the highest fault rate under which both
+   designs trained with advantages scaled alike; of several, the first condition and seed in the register.
+2. The episodes: those of the last step, of the periodic evaluation at training noise. Both runs met the same
+   tasks under the same schedules.
+3. Tasks and schedules are sorted by what came of them: both succeeded, only paired, only independent,
+   neither. Of each sort, the two on which most faults landed, in both together; ties go to the first.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from toolkit.errors import DamagedError
+from toolkit.noise.regimes import REGIMES
+from toolkit.noise.schedules import DESIGNS
+from toolkit.registers.row_tables import FAULTS
+from toolkit.study.check.replay import Replayer
+from toolkit.training.specification import Specification
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolkit.episodes.episode import Episode
+    from toolkit.registers.arrow import Row
+    from toolkit.registers.study import Study
+
+OF_EACH = 2
+NEEDED = ("runs", "episodes", "checkpoints")
+PHASE = "periodic"
+CHOSEN = (
+    "Chosen by a rule, not by hand: of the highest fault rate under which both designs trained, the first "
+    "condition and seed; of these two runs, the episodes of the last step on the periodic evaluation at "
+    "training noise; of each sort of outcome (both succeeded, only paired, only independent, neither), the "
+    f"{OF_EACH} tasks and schedules on which most faults landed."
+)
+
+
+@dataclass(frozen=True)
+class Played:
+    """A recorded episode, played again: it came out as its row says.
+
+    Args:
+        run: the run's row of `runs`.
+        row: its row of `episodes`.
+        episode: the episode with every call kept.
+    """
+
+    run: Row
+    row: Row
+    episode: Episode
+
+
+def choose_pairs(study: Study) -> tuple[Played, ...]:
+    """Return recorded episodes in pairs, paired design first; nothing where the study cannot be played here.
+
+    Raises:
+        VerificationError: one comes out otherwise than recorded.
+        IncompleteError, DamagedError: a file of the study is missing or damaged.
+    """
+    runs = _pair(study)
+    if runs is None:
+        return ()
+    replayers = [Replayer(study, run["run_id"]) for run in runs]
+    tables = [_last_rows(replayer) for replayer in replayers]
+    played = []
+    for place in _most_exposed(*tables):
+        for run, replayer, table in zip(runs, replayers, tables, strict=True):
+            row = table[place]
+            replayer.check("episodes", row)
+            played.append(Played(run, row, replayer.episode(row, traced=True)))
+    return tuple(played)
+
+
+def _pair(study: Study) -> tuple[Row, ...] | None:
+    """Return the runs of both designs of the first condition and seed that has them."""  # 1
+    if not all(study.has(table) for table in NEEDED):
+        return None
+    cells: dict[tuple[Any, ...], dict[str, Row]] = {}
+    for run in study.rows("runs"):
+        specification = playable(run)
+        if specification is None or run["arm"] not in DESIGNS:
+            continue
+        if REGIMES[specification.regime].mixture is None:
+            continue
+        place = (run["condition"], specification.scale_rewards, specification.battery, run["seed"])
+        cells.setdefault(place, {})[run["arm"]] = run
+    whole = [arms for arms in cells.values() if set(arms) == set(DESIGNS)]
+    if not whole:
+        return None
+    arms = max(whole, key=lambda arms: _fault_rate(arms[DESIGNS[0]]))  # of several, the first
+    return tuple(arms[design] for design in DESIGNS)
+
+
+def _fault_rate(run: Row) -> float:
+    specification = playable(run)
+    return REGIMES[specification.regime].fault_rate if specification else 0.0
+
+
+def playable(run: Row) -> Specification | None:
+    """Return the specification of a run that can be played here; None where other code made it."""
+    try:
+        document = json.loads(run.get("specification") or "")
+        found = Specification(**{**document, "diagnosed": tuple(document["diagnosed"])})
+    except (ValueError, TypeError, KeyError):
+        return None
+    return found if found.code == Specification.code and found.regime in REGIMES else None
+
+
+def _last_rows(replayer: Replayer) -> dict[tuple[int, int], Row]:
+    """Return the rows of the last step at training noise, by task and schedule."""  # 2
+    specification = replayer.specification
+    wanted = {"phase": PHASE, "regime": specification.at_noise, "step": specification.steps}
+    rows = [
+        row for row in replayer.rows("episodes") if all(row[name] == value for name, value in wanted.items())
+    ]
+    if not rows:
+        raise DamagedError(
+            f"{replayer.run_id} has no periodic episodes at training noise at its last step",
+            expected=", ".join(f"{name} {value}" for name, value in wanted.items()),
+            found="none",
+            where="episodes",
+        )
+    return {(row["task"], row["schedule"]): row for row in rows}
+
+
+def _most_exposed(
+    paired: dict[tuple[int, int], Row], independent: dict[tuple[int, int], Row]
+) -> Sequence[tuple[int, int]]:
+    """Return the tasks and schedules chosen, by sort of outcome."""  # 3
+    sorts: dict[tuple[bool, bool], list[tuple[int, int]]] = {
+        (True, True): [],
+        (True, False): [],
+        (False, True): [],
+        (False, False): [],
+    }
+    for place in sorted(paired.keys() & independent.keys()):
+        sorts[paired[place]["true_success"], independent[place]["true_success"]].append(place)
+
+    def faults(place: tuple[int, int]) -> int:
+        return sum(row[place][fault] for row in (paired, independent) for fault in FAULTS)
+
+    return [
+        place for places in sorts.values() for place in sorted(places, key=faults, reverse=True)[:OF_EACH]
+    ]

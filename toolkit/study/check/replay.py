@@ -1,0 +1,238 @@
+"""Playing a registered row again, from the run's checkpoint before it.
+
+Steps, whose numbers the code repeats:
+
+1. Read the run's specification and the newest checkpoint before the row.
+2. An episode of an evaluation is played by the checkpoint itself, a training group by the weights of
+   its step: training goes on from the checkpoint up to there, and every group on the way has to come out as
+   registered.
+3. What comes out has to be what the register says, column by column.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from toolkit.errors import DamagedError, UsageError, VerificationError
+from toolkit.evaluation.diagnostic import POOL as DIAGNOSTIC
+from toolkit.evaluation.diagnostic import diagnosed_row, regime_diagnosed
+from toolkit.evaluation.play import episode_row, play_episode
+from toolkit.evaluation.sets import sets_at
+from toolkit.policies.loglinear import Policy, layout, untrained
+from toolkit.seeds import sampling_seed
+from toolkit.study.play.rows import rows_of_run, specification_of
+from toolkit.training.adam import start
+from toolkit.training.checkpoint import checkpoint_row, read_checkpoint
+from toolkit.training.grpo import play_rollout, train_step
+from toolkit.training.rows import groups_at
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from toolkit.episodes.episode import Episode
+    from toolkit.evaluation.sets import EvaluationSet
+    from toolkit.registers.arrow import Row
+    from toolkit.registers.study import Study
+    from toolkit.training.adam import Weights
+    from toolkit.training.specification import Specification
+
+SHOWN = 200
+
+
+class Replayer:
+    """Plays the rows of one run again.
+
+    Args:
+        study: the study.
+        run_id: the run.
+
+    Raises:
+        IncompleteError, UsageError, DamagedError: the run's rows are not here, or are damaged.
+    """
+
+    def __init__(self, study: Study, run_id: str) -> None:
+        self._study = study
+        self.run_id = run_id
+        self._checkpoints = {row["step"]: row for row in rows_of_run(study, "checkpoints", run_id)}  # 1
+        self.specification: Specification = specification_of(study, run_id)
+        self._sampling = sampling_seed(self.specification.root, run_id, self.specification.seed)
+        self._weights_before = lru_cache(maxsize=2)(self._trained_to)
+        self._groups: dict[int, list[Row]] | None = None
+
+    def rows(self, table: str) -> list[Row]:
+        """Return the run's rows of a table."""
+        return rows_of_run(self._study, table, self.run_id)
+
+    def check(self, table: str, row: Row) -> None:
+        """Play a row again and compare.
+
+        Args:
+            table: `episodes`, `groups`, `luck_share` or `checkpoints`.
+            row: the row.
+
+        Raises:
+            VerificationError: it comes out otherwise.
+        """
+        match table:
+            case "episodes":
+                found = episode_row(
+                    self.run_id, self._set(row), row["step"], row["schedule"], self.episode(row)
+                )
+                same(f"{table} of {self.run_id}", row, found)
+            case "luck_share":
+                policy = self._policy(self._weights_before(row["step"]))
+                place = {
+                    "run_id": self.run_id,
+                    "pool": DIAGNOSTIC,
+                    "regime": regime_diagnosed(self.specification.regime),
+                    **{name: row[name] for name in ("step", "task", "schedule")},
+                }
+                if row["step"] not in self.specification.diagnosed:
+                    raise VerificationError(
+                        f"{self.run_id} has a luck-share table that is not registered",
+                        expected=f"steps {', '.join(map(str, self.specification.diagnosed))}",
+                        found=row["step"],
+                    )
+                found = diagnosed_row(policy, place, self._sampling)
+                same(f"{table} of {self.run_id}", row, found)
+            case "checkpoints":
+                self._check_checkpoint(self._played_to(row["step"]))
+            case _:
+                self._trained(self._weights_before(row["step"] - 1))
+
+    def evaluated(self, phase: str, regime: str, step: int, task: int, schedule: int) -> Episode:
+        """Play one episode of an evaluation, every call kept.
+
+        Raises:
+            UsageError: the run has no such episode.
+            VerificationError: it comes out otherwise than registered.
+        """
+        place = {"phase": phase, "regime": regime, "step": step, "task": task, "schedule": schedule}
+        self._set(place)
+        row = next(
+            (row for row in self.rows("episodes") if all(row[name] == place[name] for name in place)), None
+        )
+        if row is None:
+            known = ", ".join(map(str, sorted(self._checkpoints)))
+            raise UsageError("the run has no such evaluation", expected=f"steps {known}", found=step)
+        self.check("episodes", row)
+        return self.episode(row, traced=True)
+
+    def episode(self, row: Row, *, traced: bool = False) -> Episode:
+        """Play the episode of an evaluation row."""
+        policy = self._policy(self._at_checkpoint(row["step"]))  # 2
+        place = (row["task"], row["schedule"])
+        return play_episode(policy, self._set(row), row["step"], self._sampling, place, traced=traced)
+
+    def rollout(self, step: int, position: int, slot: int) -> Episode:
+        """Play one rollout of a training group, every call kept.
+
+        Raises:
+            UsageError: the run has no such rollout.
+            VerificationError: the rollout, or a group on the way to it, comes out otherwise than registered.
+        """
+        specification = self.specification
+        if not 1 <= step <= specification.steps:
+            raise UsageError(
+                "there is no such training step", expected=f"1 to {specification.steps}", found=step
+            )
+        weights = self._weights_before(step - 1)
+        groups = groups_at(specification, step)
+        if position >= len(groups) or slot >= specification.group_size:
+            raise UsageError(
+                "there is no such rollout",
+                expected=f"position below {len(groups)}, slot below {specification.group_size}",
+                found=f"position {position}, slot {slot}",
+            )
+        policy = self._policy(weights)
+        _, episode = play_rollout(specification, policy, step, groups[position], slot, traced=True)
+        row = self._registered(step)[position]
+        outcome = {"true_success": episode.true_success, "observed_reward": bool(episode.observed_reward)}
+        expected = {
+            "true_success": row["true_successes"][slot],
+            "observed_reward": row["observed_rewards"][slot],
+        }
+        same(f"rollout {slot} of group {position} at step {step} of {self.run_id}", expected, outcome)  # 3
+        return episode
+
+    def _set(self, row: Row) -> EvaluationSet:
+        is_last = row["step"] == self.specification.steps
+        sets = sets_at(self.specification.battery, self.specification.at_noise, is_last=is_last)
+        wanted = (row["phase"], row["regime"])
+        found = next((one for one in sets if (one.phase, one.regime) == wanted), None)
+        if found is None or row["task"] >= found.tasks or row["schedule"] >= found.schedules:
+            raise UsageError(
+                "the run has no such episode",
+                expected=", ".join(f"{one.name} ({one.tasks} tasks × {one.schedules})" for one in sets),
+                found=f"{row['phase']}/{row['regime']}, task {row['task']}, schedule {row['schedule']}",
+            )
+        return found
+
+    def _policy(self, weights: Weights) -> Policy:
+        return Policy(weights.parameters, self.specification.surface_tokens)
+
+    def _at_checkpoint(self, step: int) -> Weights:
+        if step not in self._checkpoints:
+            known = ", ".join(map(str, sorted(self._checkpoints)))
+            raise UsageError("the run has no checkpoint at that step", expected=known, found=step)
+        size = layout(self.specification.surface_tokens).size
+        return read_checkpoint(self._checkpoints[step], self.run_id, size)
+
+    def _played_to(self, step: int) -> Weights:
+        """Return the weights that training gives at a step, from the checkpoint before it."""
+        return self._trained(self._weights_before(step - 1)) if step else self._weights_before(0)
+
+    def _trained_to(self, step: int) -> Weights:
+        """Return the weights after a step: training goes on from the newest checkpoint up to it."""
+        weights = self._at_checkpoint(max(known for known in self._checkpoints if known <= step))  # 2
+        if not weights.step:
+            self._check_checkpoint(start(untrained(self.specification.surface_tokens)))
+        while weights.step < step:
+            weights = self._trained(weights)
+        return weights
+
+    def _trained(self, weights: Weights) -> Weights:
+        after, rows = train_step(self.specification, weights)
+        registered = self._registered(after.step)
+        if len(registered) != len(rows):
+            raise DamagedError(
+                f"step {after.step} of {self.run_id} has another number of groups",
+                expected=len(rows),
+                found=len(registered),
+            )
+        for row, found in zip(registered, rows, strict=True):
+            same(f"group {row['position']} at step {row['step']} of {self.run_id}", row, found)  # 3
+        self._check_checkpoint(after)
+        return after
+
+    def _check_checkpoint(self, weights: Weights) -> None:
+        """Compare weights with the checkpoint of their step, where there is one."""
+        row = self._checkpoints.get(weights.step)
+        if row is not None:
+            place = f"the checkpoint at step {weights.step} of {self.run_id}"
+            same(place, row, checkpoint_row(self.run_id, weights))
+
+    def _registered(self, step: int) -> list[Row]:
+        if self._groups is None:
+            self._groups = {}
+            for row in self.rows("groups"):
+                self._groups.setdefault(row["step"], []).append(row)
+        return self._groups.get(step, [])
+
+
+def same(what: str, registered: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+    """Compare a row with what came out.
+
+    Raises:
+        VerificationError: a column differs.
+    """
+    for name, value in registered.items():
+        if found.get(name) != value:
+            raise VerificationError(
+                f"{what} came out otherwise",
+                expected=str(value)[:SHOWN],
+                found=str(found.get(name))[:SHOWN],
+                where=name,
+                remedy="the register was changed, or the code that made it: see toolkit study run --check",
+            )

@@ -1,0 +1,1 @@
+"""Evaluating a model or an agent without training it."""

@@ -1,0 +1,239 @@
+"""What an evaluation found: its registers, and its figures.
+
+Every regime is a run of its own, in the registers' words: its condition is the noise that the policy met.
+Nothing of it was registered, and the manifest says so: it names the digest of the evaluation's identity in
+place of a registration's, so that no rule can be decided on it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from toolkit.estimators.taskwise import SMALLEST_SAMPLE, task_uncertainties
+from toolkit.files import replacing, write_all
+from toolkit.noise.regimes import REGIMES
+from toolkit.registers.arrow import to_arrow
+from toolkit.registers.manifest import RegistrationRef
+from toolkit.registers.parquet import parquet_bytes
+from toolkit.registers.row_tables import FAULTS
+from toolkit.registers.schema import TABLES
+from toolkit.registers.writer import check_place, parquet_name, seal_study
+from toolkit.study.evaluating.jobs import EPISODES, LUCK_SHARE
+from toolkit.study.play.assemble import schedules
+from toolkit.study.play.summaries import LEVEL, RESAMPLES, RNG_SEED, evaluations, luck_share_summary
+from toolkit.tasks.task import canonical
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from toolkit.registers.arrow import Row
+    from toolkit.registers.manifest import Manifest
+
+ARM = "evaluated"
+WORDS = {"arm": (ARM,)}
+UNREGISTERED = "unregistered"
+DOCUMENT = "evaluation.json"
+LONGEST_NAME = 64
+MEASURES = ("success", "observed", "calls", "exposed")
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """One regime of an evaluation, as a run of its study.
+
+    Args:
+        condition: the regime.
+        seed: number of the sampling.
+        arm: that it is one.
+    """
+
+    condition: str
+    seed: int
+    arm: str = ARM
+
+    @property
+    def run_id(self) -> str:
+        """Name of the run."""
+        return self.condition
+
+
+def study_name(model: str) -> str:
+    """Return the name of a model's study: that of the model, in the characters that a study's may have."""
+    name = re.sub(r"[^A-Za-z0-9_-]+", "-", model.rstrip("/").rpartition("/")[2]).strip("-_")
+    return (name or "model")[:LONGEST_NAME]
+
+
+def write_registers(
+    folder: Path, study: str, identity: Mapping[str, Any], rows: Mapping[str, Sequence[Row]]
+) -> Manifest:
+    """Write an evaluation's study; the same rows give the same bytes.
+
+    Args:
+        folder: where to; what an earlier evaluation of the same policy left is replaced.
+        study: its name.
+        identity: what all rows have in common.
+        rows: of `episodes`, and of `luck_share` where there are any.
+
+    Raises:
+        IncompleteError: something else is in the folder, or it cannot be written.
+        DamagedError: a row contradicts the schema.
+    """
+    check_place(folder, study, ())
+    document = (json.dumps(identity, indent=2, sort_keys=True, ensure_ascii=False) + "\n").encode()
+    files = _files(identity, rows)
+    with replacing(folder) as new:
+        for contents in files.values():
+            write_all(new, contents)
+        return seal_study(
+            new,
+            study=study,
+            evidence="rows",
+            registration=RegistrationRef(UNREGISTERED, hashlib.sha256(document).hexdigest(), {}),
+            files={table: list(contents) for table, contents in files.items()},
+            documents={DOCUMENT: document},
+            words=WORDS,
+        )
+
+
+def figures(rows: Mapping[str, Sequence[Row]]) -> list[dict[str, Any]]:
+    """Return what was found under each regime: rates, calls and exposure, with intervals over tasks.
+
+    Args:
+        rows: of `episodes`.
+    """
+    return [
+        {
+            "regime": regime,
+            "pool": listed[0]["pool"],
+            "tasks": len({row["task"] for row in listed}),
+            "episodes": len(listed),
+            **_measured(listed),
+            "ended": {end: sum(row["ended"] == end for row in listed) for end in _ends(listed)},
+        }
+        for regime, listed in _by_regime(rows[EPISODES]).items()
+    ]
+
+
+def luck_shares(rows: Mapping[str, Sequence[Row]]) -> list[dict[str, Any]]:
+    """Return the luck share of each regime and reward; a share is None where the reward never varied."""
+    found = []
+    for regime, listed in _by_regime(rows.get(LUCK_SHARE, ())).items():
+        measured = {row["target"]: row for row in _summary(Evaluated(regime, 0), listed, "model")}
+        for target in ("true_success", "observed_reward"):
+            row = measured.get(target, {})
+            found.append(
+                {
+                    "regime": regime,
+                    "target": target,
+                    "luck_share": row.get("luck_share"),
+                    "pooled": row.get("luck_share_pooled"),
+                    "low": _plain(row.get("interval_low")),
+                    "high": _plain(row.get("interval_high")),
+                    "level": LEVEL,
+                    "tasks": len({row["task"] for row in listed}),
+                    "tasks_defined": row.get("tasks_defined", 0),
+                }
+            )
+    return found
+
+
+def _files(identity: Mapping[str, Any], rows: Mapping[str, Sequence[Row]]) -> dict[str, dict[str, bytes]]:
+    """Return Parquet files by table and name: one a regime for what was played, one for what follows."""
+    seed, model = int(identity["seed"]), str(identity["model"])
+    played = {
+        table: {
+            f"{table}/{regime}.parquet": _parquet(table, listed)
+            for regime, listed in sorted(_by_regime(rows.get(table, ())).items())
+        }
+        for table in (EPISODES, LUCK_SHARE)
+    }
+    tables = _by_regime(rows.get(LUCK_SHARE, ()))
+    derived: dict[str, list[Row]] = {"runs": [], "evaluations": [], "luck_share_summary": []}
+    for regime, listed in _by_regime(rows[EPISODES]).items():
+        run, diagnosed = Evaluated(regime, seed), tables.get(regime, [])
+        derived["runs"].append(_run_row(run, identity, listed, diagnosed))
+        derived["evaluations"] += evaluations(run, listed)
+        derived["luck_share_summary"] += _summary(run, diagnosed, model)
+    derived["schedules"] = schedules(content for files in played.values() for content in files.values())
+    shared = {
+        table: {parquet_name(table): _parquet(table, listed)} for table, listed in derived.items() if listed
+    }
+    return {table: files for table, files in (played | shared).items() if files}
+
+
+def _run_row(
+    run: Evaluated, identity: Mapping[str, Any], episodes: Sequence[Row], diagnosed: Sequence[Row]
+) -> Row:
+    regime = REGIMES[run.condition]
+    samples = sum(len(row["true_successes"]) for row in diagnosed)
+    return {
+        "run_id": run.run_id,
+        "condition": run.condition,
+        "arm": run.arm,
+        "seed": run.seed,
+        # It enters no decision: of the words for a role, the one that says so.
+        "role": "replication",
+        "fault_rate": Decimal(str(regime.fault_rate)),
+        "flip_rate": Decimal(str(regime.flip_rate)),
+        "episodes": len(episodes) + samples,
+        "status": "COMPLETE",
+        "specification": canonical(dict(identity)),
+    }
+
+
+def _summary(run: Evaluated, rows: Sequence[Row], policy: str) -> list[Row]:
+    return luck_share_summary(run, rows, policy)
+
+
+def _parquet(table: str, rows: Sequence[Row]) -> bytes:
+    return parquet_bytes(table, to_arrow(TABLES[table], rows))
+
+
+def _by_regime(rows: Iterable[Row]) -> dict[str, list[Row]]:
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row["regime"], []).append(row)
+    return found
+
+
+def _ends(rows: Sequence[Row]) -> list[str]:
+    return sorted({row["ended"] for row in rows})
+
+
+def _measured(rows: Sequence[Row]) -> dict[str, Any]:
+    """Return each measure's mean over episodes, and its interval where there are two tasks at least."""
+    import numpy as np
+
+    numbers = sorted({row["task"] for row in rows})
+    at = {task: place for place, task in enumerate(numbers)}
+    sums = np.zeros((len(MEASURES) + 1, len(numbers)))
+    for row in rows:
+        exposed = any(row[fault] for fault in FAULTS)
+        sums[:, at[row["task"]]] += (row["true_success"], row["observed_reward"], row["calls"], exposed, 1)
+
+    def means(counts: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+        totals = counts @ sums.T
+        return {name: totals[:, place] / totals[:, -1] for place, name in enumerate(MEASURES)}
+
+    plain = {name: float(value[0]) for name, value in means(np.ones((1, len(numbers)))).items()}
+    if len(numbers) < SMALLEST_SAMPLE:
+        return {name: _figure(value, None, None) for name, value in plain.items()}
+    found = task_uncertainties(means, len(numbers), level=LEVEL, resamples=RESAMPLES, rng_seed=RNG_SEED)
+    return {name: _figure(value, found[name].low, found[name].high) for name, value in plain.items()}
+
+
+def _plain(value: Decimal | None) -> float | None:
+    return None if value is None else float(value)
+
+
+def _figure(value: float, low: float | None, high: float | None) -> dict[str, float | None]:
+    return {"estimate": value, "low": low, "high": high, "level": LEVEL}

@@ -1,0 +1,1 @@
+"""A new study: its scaffold, its task pools, an imported table."""

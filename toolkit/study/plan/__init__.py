@@ -1,0 +1,1 @@
+"""What a training would cost, before it begins."""

@@ -1,0 +1,258 @@
+"""From complete runs to a study's registers.
+
+1. Every run is complete, and consists of the files that it was complete with.
+2. The files that runs left are taken as they are: one a run and table.
+3. What all runs share is gathered: runs, launches, schedules, summaries, the tasks of their pools.
+4. Everything is written, checked against the schema, and named by the manifest, which is written last.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from toolkit.errors import DamagedError
+from toolkit.files import read_bytes, write_all
+from toolkit.registers.arrow import to_arrow, to_rows
+from toolkit.registers.cards.config import config_of
+from toolkit.registers.cards.documents import repository_documents
+from toolkit.registers.manifest import MANIFEST_NAME
+from toolkit.registers.parquet import parquet_bytes
+from toolkit.registers.schema import TABLES
+from toolkit.registers.writer import check_place, seal_study, split_table
+from toolkit.study.new.task_pools import TABLE, check_specified, task_row
+from toolkit.study.play.conclusion import DERIVED, derived_rows
+from toolkit.study.play.segments import names_of
+from toolkit.study.play.workplace import SUMMARY
+from toolkit.tasks.pools import digests_sha256, tasks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from toolkit.registers.arrow import Row
+    from toolkit.registers.manifest import Manifest, RegistrationRef
+    from toolkit.study.play.workplace import RunFolder, Workplace
+    from toolkit.training.specification import Specification
+
+_MOMENTS = ("launched_at", "ended_at")
+_OF_LANGUAGE_MODELS = ("stack", "accelerator", "processes")
+_SCHEDULE = ("pool", "task", "schedule", "schedule_seed")
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """The registers of a study, not yet written.
+
+    Args:
+        contents: Parquet files by name.
+        tables: table → its files, in the order of their rows.
+        rows: table → number of its rows.
+        shortcomings: run → what its evidence lacks; only runs that do not count.
+    """
+
+    contents: Mapping[str, bytes]
+    tables: Mapping[str, tuple[str, ...]]
+    rows: Mapping[str, int]
+    shortcomings: Mapping[str, tuple[str, ...]]
+
+
+def assemble(
+    workplace: Workplace, specifications: Sequence[Specification], progress: Callable[[str], None]
+) -> Assembly:
+    """Gather the registers of runs.
+
+    Args:
+        workplace: the folder in which they were played.
+        specifications: the runs.
+        progress: told what is being gathered.
+
+    Raises:
+        IncompleteError: a run is not complete, or a file is missing.
+        UsageError: a run was launched with another specification.
+        DamagedError: a file was changed, or two runs contradict each other about a schedule.
+        VerificationError: a pool is not the one that the runs were specified for.
+    """
+    runs = sorted(map(workplace.run, specifications), key=lambda run: run.specification.run_id)
+    progress("checking the runs' files")
+    for run in runs:  # 1
+        run.check_launched()
+        run.check_complete()
+    by_run: dict[str, dict[str, bytes]] = {}
+    for run in runs:  # 2
+        for name in names_of(run.specification):
+            by_run.setdefault(name, {})[f"{name}/{run.specification.run_id}.parquet"] = _content(run, name)
+    lacking = {run.specification.run_id: _shortcomings(run) for run in runs}
+    shared = _derived(runs, lacking) | {  # 3
+        "launches": [row for run in runs for row in _launches(run)],
+        "schedules": schedules([*by_run["episodes"].values(), *by_run["luck_share"].values()]),
+    }
+    progress("generating the tasks")
+    shared[TABLE] = pool_rows(specifications)
+    counts = {
+        name: {file: _rows(content) for file, content in files.items()} for name, files in by_run.items()
+    }
+    # A table without a row, and a file without one, say nothing: they are left out.
+    contents = {
+        file: content
+        for name, files in by_run.items()
+        for file, content in files.items()
+        if counts[name][file]
+    }
+    tables = {name: tuple(file for file, rows in files.items() if rows) for name, files in counts.items()}
+    for name, rows in shared.items():
+        parts = split_table(name, to_arrow(TABLES[name], rows)) if rows else {}
+        contents |= {file: parquet_bytes(name, part) for file, part in parts.items()}
+        tables[name] = tuple(parts)
+    numbers = {name: sum(files.values()) for name, files in counts.items()} | {
+        name: len(rows) for name, rows in shared.items()
+    }
+    return Assembly(
+        contents,
+        {name: files for name, files in tables.items() if files},
+        {name: number for name, number in numbers.items() if number},
+        {name: reasons for name, reasons in lacking.items() if reasons},
+    )
+
+
+def seal(
+    folder: Path,
+    study: str,
+    registration: RegistrationRef,
+    assembly: Assembly,
+    card: str | None = None,
+    *,
+    decisions: Sequence[Row] = (),
+) -> Manifest:
+    """Write a study's registers; the same runs give the same rows.
+
+    Args:
+        folder: the repository to write.
+        study: name of the study.
+        registration: the registration that it belongs to.
+        assembly: its registers.
+        card: source of the dataset card; none is written where there is none.
+        decisions: what the card says was decided, as `outcomes_text` takes it.
+
+    Raises:
+        IncompleteError: something else than the study is in the folder, or it cannot be written.
+        DamagedError: a row contradicts the schema; there is no manifest then.
+    """
+    documents = {} if card is None else _documents(card, registration, assembly, decisions)
+    check_place(folder, study, [*assembly.contents, *documents])
+    write_all(folder, assembly.contents, first=folder / MANIFEST_NAME)  # 4
+    return seal_study(
+        folder,
+        study=study,
+        evidence="rows",
+        registration=registration,
+        files=assembly.tables,
+        documents=documents,
+    )
+
+
+def _documents(
+    card: str, registration: RegistrationRef, assembly: Assembly, decisions: Sequence[Row]
+) -> dict[str, bytes]:
+    files = {
+        name: {file: assembly.contents[file] for file in assembly.tables[name]} for name in assembly.tables
+    }
+    rows = {"runs": _table_rows(files["runs"].values()), "decisions": decisions}
+    configs = [config_of(table, files[name]) for name, table in TABLES.items() if name in files]
+    return repository_documents(card, configs, registration=registration, rows=rows)
+
+
+def schedules(files: Iterable[bytes]) -> list[Row]:
+    """Return the schedules that episodes and diagnostics met, each once.
+
+    Args:
+        files: Parquet files with the columns of `schedules`.
+
+    Raises:
+        DamagedError: one task and index stand for two seeds.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    parts = [pq.ParquetFile(io.BytesIO(content)).read(list(_SCHEDULE)) for content in files]
+    met = pa.concat_tables(parts).group_by(list(_SCHEDULE)).aggregate([]).to_pylist()
+    seeds: dict[tuple[str, int, int], int] = {}
+    for row in met:
+        place = (row["pool"], row["task"], row["schedule"])
+        if seeds.setdefault(place, row["schedule_seed"]) != row["schedule_seed"]:
+            raise DamagedError(
+                "two runs met different schedules in one place of an evaluation",
+                expected=f"seed {seeds[place]}",
+                found=f"seed {row['schedule_seed']}",
+                where=f"{place[0]}:{place[1]}, schedule {place[2]}",
+            )
+    return met  # type: ignore[no-any-return]
+
+
+def pool_rows(specifications: Iterable[Specification]) -> list[Row]:
+    """Return the tasks of the pools that runs were specified for.
+
+    Raises:
+        VerificationError: what is generated is not what they were specified for.
+    """
+    named = {item for specification in specifications for item in specification.pools.items()}
+    rows: list[Row] = []
+    for name, sha256 in sorted(named):
+        listed = [task_row(task) for task in tasks(name)]
+        check_specified(name, digests_sha256([row["sha256"] for row in listed]), sha256)
+        rows += listed
+    return rows
+
+
+def _content(run: RunFolder, name: str) -> bytes:
+    return read_bytes(run.folder / f"{name}.parquet")
+
+
+def _table_rows(files: Iterable[bytes]) -> list[Row]:
+    import pyarrow.parquet as pq
+
+    return [row for content in files for row in to_rows(pq.ParquetFile(io.BytesIO(content)).read())]
+
+
+def _rows(content: bytes) -> int:
+    import pyarrow.parquet as pq
+
+    return int(pq.read_metadata(io.BytesIO(content)).num_rows)
+
+
+def _shortcomings(run: RunFolder) -> tuple[str, ...]:
+    """Return why a run does not count: what its rows lack, and what its attempts do."""
+    versions = {launch.code_version for launch in run.launches()}
+    mixed = (f"its attempts have versions {', '.join(sorted(versions))}",) if len(versions) > 1 else ()
+    return (*_summary(run)["shortcomings"], *mixed)
+
+
+def _derived(runs: Sequence[RunFolder], lacking: Mapping[str, tuple[str, ...]]) -> dict[str, list[Row]]:
+    found: dict[str, list[Row]] = {name: [] for name in DERIVED}
+    for run in runs:
+        summary = _summary(run)
+        for name in DERIVED:
+            found[name] += derived_rows(summary, name)
+    for row in found["runs"]:
+        row["status"] = "INCOMPLETE" if lacking[row["run_id"]] else "COMPLETE"
+    return found
+
+
+def _summary(run: RunFolder) -> dict[str, Any]:
+    # Its bytes are those that the run was complete with.
+    return json.loads(read_bytes(run.folder / SUMMARY))  # type: ignore[no-any-return]
+
+
+def _launches(run: RunFolder) -> Iterable[Row]:
+    for launch in run.launches():
+        row = {"run_id": run.specification.run_id, **asdict(launch)}
+        if launch.stack is None:
+            row = {name: value for name, value in row.items() if name not in _OF_LANGUAGE_MODELS}
+        yield row | {name: _moment(row[name]) for name in _MOMENTS}
+
+
+def _moment(said: str | None) -> datetime | None:
+    return None if said is None else datetime.fromisoformat(said)

@@ -1,0 +1,346 @@
+"""A language model's run, from its recipe to the files that every run leaves.
+
+1. What lies there already is checked; a run that was cut off goes on from its newest checkpoint whose segment
+   was written.
+2. The untrained policy is evaluated: the first segment.
+3. The trainer trains. At each checkpoint, once the trainer has saved it, the policy is evaluated, and the
+   segment is written: it names the digests of everything that going on from there needs.
+4. The run's rows are concluded, and it is complete.
+
+A run trains in the process that asks for it, or in one process a GPU (`accelerate launch`), of which the main
+one writes.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import platform
+import shutil
+import time
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import toolkit
+from toolkit.errors import DamagedError
+from toolkit.evaluation.diagnostic import POOL, SAMPLES, SCHEDULES, regime_diagnosed
+from toolkit.evaluation.language_model import (
+    Sampling,
+    blocks,
+    diagnose_block,
+    evaluate_block,
+)
+from toolkit.evaluation.sets import sets_at
+from toolkit.files import file_sha256, read_bytes
+from toolkit.seeds import sampling_seed
+from toolkit.study.play.adapters import ADAPTER
+from toolkit.study.play.conclusion import conclude, files_of
+from toolkit.study.play.jobs import peak_memory_mb
+from toolkit.study.play.run import ends, make_tasks
+from toolkit.study.play.runner import check_begun, now
+from toolkit.study.play.segments import encode, link
+from toolkit.study.play.workplace import Launch, Workplace, segment_name
+from toolkit.tasks.pools import POOLS
+from toolkit.tasks.task import canonical
+from toolkit.training.language_model.delta_rule import quick_delta_rule
+from toolkit.training.language_model.session import Moments, open_session
+from toolkit.training.language_model.specification import LanguageModelSpecification
+from toolkit.training.language_model.stack import stack
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from toolkit.registers.arrow import Row
+    from toolkit.study.play.run import Segment
+    from toolkit.study.play.workplace import RunFolder
+    from toolkit.training.language_model.session import Session
+
+    Say = Callable[[str], None]
+
+CARRIED = 4_000_000
+"""Largest adapter, in bytes, that a row of `adapters` holds."""
+UNTRAINED = "checkpoint-0"
+TRAINER_STATE = "trainer_state.json"
+STATE_ENDINGS = (".safetensors", ".pt", ".pth")
+"""Adapter; optimizer and scheduler; generators. What else the trainer saves are copies, and its arguments."""
+
+
+def train_run(
+    specification: LanguageModelSpecification,
+    model: str,
+    folder: Path,
+    *,
+    cpu: bool = False,
+    say: Say = lambda _: None,
+) -> bool:
+    """Train a run to its end, from wherever it was left.
+
+    Args:
+        specification: the run.
+        model: folder or name of the model that it starts from.
+        folder: the study's folder.
+        cpu: whether to train without a GPU.
+        say: told what happens.
+
+    Returns:
+        Whether anything was left to do.
+
+    Raises:
+        UsageError: the run was launched with another specification or by another version, or another command
+            is at work on it.
+        IncompleteError: memory, disk or the engine failed; the same call goes on from there.
+        DamagedError: what lies there is not what was written.
+    """
+    workplace = Workplace(folder)
+    run = workplace.run(specification)
+    held = workplace.held([specification]) if _is_first_process() else nullcontext()
+    with held, quick_delta_rule() if cpu else nullcontext():
+        check_begun(run)  # 1
+        if run.is_complete:
+            return False
+        make_tasks(tuple(sorted(specification.pools.items())))
+        course = _Course(run, say)
+        course.begin()
+        session = open_session(
+            specification,
+            model,
+            run.folder,
+            record=course.record,
+            moments=Moments(course.saved, course.stepped),
+            cpu=cpu,
+        )
+        course.session = session
+        if not course.digests:
+            session.save(run.folder / UNTRAINED)
+            course.stepped(0)
+            course.saved(0)  # 2
+        if course.at < specification.steps:
+            session.train(course.checkpoint())  # 3
+        if session.is_main:
+            course.conclude()  # 4
+    return True
+
+
+@dataclass
+class _Course:
+    """A run on its way."""
+
+    run: RunFolder
+    say: Say
+    digests: list[str] = field(default_factory=list)
+    rows: Segment = field(default_factory=dict)
+    launch: Launch | None = None
+    begun: float = 0.0
+    session: Session | None = None
+
+    @property
+    def specification(self) -> LanguageModelSpecification:
+        """The run."""
+        found = self.run.specification
+        if not isinstance(found, LanguageModelSpecification):
+            raise TypeError("a language model's run has a recipe")
+        return found
+
+    @property
+    def at(self) -> int:
+        """Step of the newest checkpoint."""
+        return ends(self.specification)[len(self.digests) - 1] if self.digests else 0
+
+    def begin(self) -> None:
+        """Take up what was written, clear away what was not, and record an attempt."""
+        standing = self.run.resume(self.say)
+        self.digests = list(standing.digests)
+        if standing.checkpoint is not None:
+            _check_state(self.run.folder / f"checkpoint-{self.at}", standing.checkpoint["state_sha256"])
+        for left in self.run.folder.glob("checkpoint-*"):
+            number = left.name.partition("-")[2]
+            stale = number.isdigit() and (int(number) > self.at or not self.digests)
+            if stale and _is_first_process():
+                shutil.rmtree(left)
+        self._clear()
+        self.begun = time.monotonic()
+        if _is_first_process():
+            self.launch = self.run.launch(
+                Launch(
+                    attempt=0,
+                    launched_at=now(),
+                    from_step=self.at,
+                    python=platform.python_version(),
+                    platform=f"{platform.system()} {platform.machine()}",
+                    code_version=toolkit.__version__,
+                    specification_sha256=self.specification.sha256(),
+                    **stack(),
+                )
+            )
+
+    def checkpoint(self) -> Path | None:
+        """Return the folder that training goes on from; None for the start."""
+        return self.run.folder / f"checkpoint-{self.at}" if self.at else None
+
+    def record(self, groups: list[Row]) -> None:
+        """Keep the rows of a step's groups."""
+        self.rows["groups"] += [{"run_id": self.specification.run_id, **row} for row in groups]
+        successes = sum(sum(row["true_successes"]) for row in groups)
+        total = sum(len(row["true_successes"]) for row in groups)
+        self.say(f"step {groups[0]['step']} of {self.specification.steps}: success {successes / total:.3f}")
+
+    def stepped(self, step: int) -> None:
+        """Diagnose the luck share where that is registered."""
+        if step in self.specification.diagnosed:
+            self.diagnose(step)
+
+    def saved(self, step: int) -> None:
+        """Evaluate a checkpoint that was saved, and write its segment."""
+        if step not in ends(self.specification):
+            return
+        self.rows["episodes"] = self._evaluated(step)
+        if not self._session.is_main:
+            self._clear()
+            return
+        folder = self.run.folder / f"checkpoint-{step}"
+        self.rows["adapters"] = [adapter_row(self.specification.run_id, step, folder)]
+        number = len(self.digests)
+        place = link(self.specification, number, step, self.digests[-1] if self.digests else "")
+        raw = encode(place, self.rows)
+        self.run.keep({segment_name(number): raw})
+        self.digests.append(hashlib.sha256(raw).hexdigest())
+        self.say(f"checkpoint at step {step} recorded")
+        self._clear()
+
+    def diagnose(self, step: int) -> None:
+        """Play the luck-share tables."""
+        regime = regime_diagnosed(self.specification.regime)
+        engine, sampling = self._session.engine(), self._sampling(step)
+        self.rows["luck_share"] += self._shared(
+            [
+                lambda block=block: diagnose_block(engine, regime, POOL, block, sampling)  # type: ignore[misc]
+                for block in blocks(POOLS[POOL].size, SCHEDULES * SAMPLES)
+            ]
+        )
+
+    def conclude(self) -> None:
+        """Write the run's rows, and that it is complete."""
+        self.run.keep(conclude(self.specification, map(read_bytes, self.run.segments)))
+        self.run.complete(files_of(self.specification))
+        if self.launch is not None:
+            ended = replace(
+                self.launch,
+                ended_at=now(),
+                wall_time_s=round(time.monotonic() - self.begun, 3),
+                peak_memory_mb=peak_memory_mb(),
+            )
+            self.run.record(ended)
+
+    @property
+    def _session(self) -> Session:
+        if self.session is None:
+            raise RuntimeError("the session is opened before anything is played")
+        return self.session
+
+    def _clear(self) -> None:
+        self.rows = {"groups": [], "episodes": [], "luck_share": [], "adapters": []}
+
+    def _sampling(self, step: int) -> Sampling:
+        run = self.specification
+        seed = sampling_seed(run.root, run.run_id, run.seed)
+        return Sampling(run.run_id, step, seed, self._session.recipe.sampling.max_turns)
+
+    def _evaluated(self, step: int) -> list[Row]:
+        run = self.specification
+        engine, sampling = self._session.engine(), self._sampling(step)
+        sets = sets_at(run.battery, run.at_noise, is_last=step == run.steps)
+        return self._shared(
+            [
+                lambda one=one, block=block: evaluate_block(engine, one, block, sampling)  # type: ignore[misc]
+                for one in sets
+                for block in blocks(one.tasks, one.schedules)
+            ]
+        )
+
+    def _shared(self, parts: list[Callable[[], list[Row]]]) -> list[Row]:
+        """Play parts, each in one of the processes, and return the rows of all, in order."""
+        from accelerate.utils import gather_object
+
+        accelerator = self._session.trainer.accelerator
+        trainer = self._session.trainer
+        trainer.model.eval()
+        first, processes = accelerator.process_index, accelerator.num_processes
+        mine = [(number, parts[number]()) for number in range(first, len(parts), processes)]
+        trainer.model.train()
+        return [row for _, rows in sorted(gather_object(mine), key=lambda part: part[0]) for row in rows]
+
+
+def adapter_row(run_id: str, step: int, folder: Path) -> Row:
+    """Return a checkpoint that was saved as a row of `adapters`.
+
+    Args:
+        run_id: the run.
+        step: its step.
+        folder: what the trainer saved.
+    """
+    from safetensors import safe_open
+
+    with safe_open(folder / ADAPTER, framework="numpy") as tensors:
+        shapes = [tensors.get_slice(name).get_shape() for name in tensors.keys()]  # noqa: SIM118 - no mapping
+    raw = read_bytes(folder / ADAPTER)
+    coordinates = 0
+    for shape in shapes:
+        size = 1
+        for length in shape:
+            size *= length
+        coordinates += size
+    return {
+        "run_id": run_id,
+        "step": step,
+        "sha256": hashlib.sha256(raw).hexdigest(),
+        "coordinates": coordinates,
+        "state_sha256": _state_sha256(folder),
+        "adapter": base64.b64encode(raw).decode() if len(raw) <= CARRIED else None,
+    }
+
+
+def _state_sha256(folder: Path) -> str:
+    """Return the digest of what training goes on from, as `adapters` says: it follows from the run's seeds.
+
+    Places and times do not: the trainer's own state is taken without its log, which has each step's seconds.
+    """
+    digests = {
+        path.relative_to(folder).as_posix(): _trainer_sha256(path)
+        if path.name == TRAINER_STATE
+        else file_sha256(path)
+        for path in folder.rglob("*")
+        if path.name == TRAINER_STATE or path.suffix in STATE_ENDINGS
+    }
+    lines = "".join(f"{digest}  {name}\n" for name, digest in sorted(digests.items()))
+    return hashlib.sha256(lines.encode()).hexdigest()
+
+
+def _trainer_sha256(path: Path) -> str:
+    raw = read_bytes(path)
+    try:
+        state = json.loads(raw)
+        state.pop("log_history")
+    except (ValueError, AttributeError, KeyError):
+        return hashlib.sha256(raw).hexdigest()  # not what any checkpoint was recorded with
+    return hashlib.sha256(canonical(state).encode()).hexdigest()
+
+
+def _check_state(folder: Path, expected: str) -> None:
+    found = _state_sha256(folder) if folder.is_dir() else "no folder"
+    if found != expected:
+        raise DamagedError(
+            "a checkpoint is not as it was saved",
+            expected=f"files with SHA-256 {expected}",
+            found=found,
+            where=folder,
+            remedy="restore it; or move the run's newest segment away: the run goes on from the one before",
+        )
+
+
+def _is_first_process() -> bool:
+    import os
+
+    return os.environ.get("RANK", "0") == "0"

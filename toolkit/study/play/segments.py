@@ -1,0 +1,201 @@
+"""A segment as a file: whose it is, what it follows, the checkpoint that it ends with, its rows.
+
+    SHA-256 of everything below, in hexadecimal
+    JSON: the run, its specification's SHA-256, the segment's number, its last step, the SHA-256 of the file
+        of the segment before
+    JSON: the row of `checkpoints`
+    zlib: JSON: table → its columns, and its rows as lists
+
+JSON prints a double by the shortest text that reads as the same double, so that a checkpoint that was read
+is the one that was written, bit for bit. To go on from a segment nobody need read its rows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zlib
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from toolkit.errors import DamagedError
+from toolkit.registers.schema import TABLES
+from toolkit.tasks.task import canonical
+from toolkit.training.checkpoint import adapter_sha256, checkpoint_sha256
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolkit.registers.arrow import Row
+    from toolkit.study.play.run import Segment
+    from toolkit.training.specification import Specification
+
+PLAYED = ("groups", "episodes", "luck_share")
+STATES = ("checkpoints", "adapters")
+"""Tables of checkpoints: of a policy whose parameters a row holds, and of a language model's adapter."""
+NAMES = (*PLAYED, "checkpoints")
+"""Tables that a segment of the log-linear policy has rows of."""
+
+_QUICK = 1
+"""Level of compression: a fifth of the size, and no wait."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """A segment's place in its run's chain.
+
+    Args:
+        run_id: the run.
+        specification_sha256: of what was launched.
+        number: position of the segment in the run, from 0.
+        end: step at which it ends.
+        before: SHA-256 of the file of the segment before; empty for the first.
+    """
+
+    run_id: str
+    specification_sha256: str
+    number: int
+    end: int
+    before: str
+
+
+class BrokenSegmentError(DamagedError):
+    """A segment's file is not as it was written: cut short, or changed."""
+
+
+def names_of(specification: Specification) -> tuple[str, ...]:
+    """Return the tables that a run's segments have rows of."""
+    return (*PLAYED, specification.checkpoint_table)
+
+
+def link(specification: Specification, number: int, end: int, before: str) -> Link:
+    """Return the place of a run's segment."""
+    return Link(specification.run_id, specification.sha256(), number, end, before)
+
+
+def encode(place: Link, segment: Segment) -> bytes:
+    """Return a segment's file.
+
+    Raises:
+        DamagedError: the segment has other tables, columns or values than segments have, or not one
+            checkpoint.
+    """
+    states = [name for name in STATES if name in segment]
+    if set(segment) != {*PLAYED, *states} or len(states) != 1 or len(segment[states[0]]) != 1:
+        raise DamagedError(
+            "a segment is not rows of the tables that a run leaves, with one checkpoint",
+            expected=f"{', '.join(PLAYED)}, and {' or '.join(STATES)}",
+            found=", ".join(f"{name}: {len(rows)}" for name, rows in segment.items()),
+            where=place.run_id,
+        )
+    (checkpoint,) = segment[states[0]]
+    _check_checkpoint(place, checkpoint, place.run_id)
+    try:
+        rows = canonical({name: _columnar(name, segment[name]) for name in (*PLAYED, *states)})
+        parts = (canonical(asdict(place)), canonical(checkpoint))
+    except (TypeError, ValueError) as error:
+        raise DamagedError("a value of a segment has no JSON form", found=error, where=place.run_id) from None
+    payload = "\n".join(parts).encode() + b"\n" + zlib.compress(rows.encode(), _QUICK)
+    return hashlib.sha256(payload).hexdigest().encode() + b"\n" + payload
+
+
+def check_segment(raw: bytes, place: Link, where: object) -> Row:
+    """Check that a file is the segment that belongs in a place.
+
+    Returns:
+        The checkpoint that the segment ends with.
+
+    Raises:
+        BrokenSegmentError: the file is not as it was written.
+        DamagedError: it is whole, and belongs elsewhere.
+    """
+    header, checkpoint, _ = _parts(raw, where)
+    found = Link(**header)
+    if found != place:
+        name = next(name for name, value in asdict(place).items() if value != header[name])
+        raise DamagedError(
+            f"a segment belongs to another {_IN_WORDS[name]}",
+            expected=f"{name} {asdict(place)[name]}",
+            found=f"{name} {header[name]}",
+            where=where,
+            remedy="put back the file that belongs here, or move this one away: it will be played again",
+        )
+    _check_checkpoint(place, checkpoint, where)
+    return checkpoint
+
+
+def checkpoint_of(raw: bytes) -> Row:
+    """Return the checkpoint that a segment's file ends with."""
+    return _parts(raw, "segment")[1]
+
+
+def rows_of(raw: bytes, where: object) -> Segment:
+    """Return a segment's rows.
+
+    Raises:
+        BrokenSegmentError: the file is not as it was written.
+    """
+    *_, compressed = _parts(raw, where)
+    tables = json.loads(zlib.decompress(compressed))
+    return {
+        name: [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
+        for name, table in tables.items()
+    }
+
+
+_IN_WORDS = {
+    "run_id": "run",
+    "specification_sha256": "specification",
+    "number": "place in its run",
+    "end": "checkpoint",
+    "before": "chain of segments",
+}
+
+
+def _columnar(name: str, rows: Sequence[Row]) -> dict[str, object]:
+    table = TABLES[name]
+    mentioned = {column for row in rows for column in row}
+    columns = [c.name for c in table.columns if not c.optional or c.name in mentioned]
+    for row in rows:
+        if set(row) != set(columns):
+            raise DamagedError(
+                f"a row of {name} does not have the schema's columns",
+                expected=sorted(set(columns) - set(row)) or "nothing more",
+                found=sorted(set(row) - set(columns)) or "columns missing",
+                where=name,
+            )
+    return {"columns": columns, "rows": [[row[column] for column in columns] for row in rows]}
+
+
+def _parts(raw: bytes, where: object) -> tuple[dict[str, Any], Row, bytes]:
+    digest, _, payload = raw.partition(b"\n")
+    found = hashlib.sha256(payload).hexdigest()
+    if digest != found.encode():
+        raise BrokenSegmentError(
+            "a segment is not as it was written: cut short, or changed",
+            expected=f"SHA-256 {digest[:64].decode(errors='replace')}",
+            found=f"SHA-256 {found}",
+            where=where,
+        )
+    header, checkpoint, compressed = payload.split(b"\n", 2)
+    return json.loads(header), json.loads(checkpoint), compressed
+
+
+def _check_checkpoint(place: Link, row: Row, where: object) -> None:
+    """Check that a checkpoint is the run's own, at the segment's end, and holds the state that it names."""
+    found = (row.get("run_id"), row.get("step"))
+    if found != (place.run_id, place.end):
+        raise DamagedError(
+            "a checkpoint belongs to another run or step",
+            expected=f"{place.run_id} at step {place.end}",
+            found=f"{found[0]} at step {found[1]}",
+            where=where,
+        )
+    digest = checkpoint_sha256(row) if "parameters" in row else adapter_sha256(row)
+    if digest != row["sha256"]:
+        raise DamagedError(
+            "a checkpoint's state is not the one that it names",
+            expected=f"SHA-256 {row['sha256']}",
+            found=f"SHA-256 {digest}",
+            where=where,
+        )

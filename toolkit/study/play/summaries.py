@@ -1,0 +1,242 @@
+"""What follows from a run's rows: evaluations, counts over groups, luck shares. Nothing here is drawn anew.
+
+Counts are exact. The luck share's interval resamples the tasks with a fixed seed, as registered.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from math import fsum
+from typing import TYPE_CHECKING
+
+from toolkit.estimators.luck import luck_share, luck_share_interval, mean_luck_share
+from toolkit.noise.regimes import REGIMES
+from toolkit.registers.row_tables import FAULTS
+from toolkit.study.play.matrix import LOSS
+from toolkit.tasks.task import canonical
+from toolkit.training.language_model.specification import LanguageModelSpecification
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any, Protocol
+
+    from toolkit.registers.arrow import Row
+    from toolkit.study.play.run import Segment
+    from toolkit.training.specification import Specification
+
+    class Placed(Protocol):
+        """What has a place among the runs of a study."""
+
+        @property
+        def run_id(self) -> str:
+            """Name of the run."""
+
+        @property
+        def condition(self) -> str:
+            """Its condition."""
+
+        @property
+        def arm(self) -> str:
+            """Its arm."""
+
+        @property
+        def seed(self) -> int:
+            """Its seed."""
+
+
+ENVIRONMENT = "toolkit-1"
+POLICY = "log-linear"
+TARGETS = {"true_success": "true_successes", "observed_reward": "observed_rewards"}
+"""Reward that is diagnosed → the column of `luck_share` that holds it."""
+
+RESAMPLES = 10_000
+RNG_SEED = 0
+LEVEL = 0.95
+_MICRO = Decimal("0.000001")
+
+
+def run_row(specification: Specification, rows: Segment, status: str, registered: str) -> Row:
+    """Return the run's row of `runs`; what differs from launch to launch is null there.
+
+    Args:
+        specification: the run.
+        rows: all its rows.
+        status: COMPLETE or INCOMPLETE.
+        registered: name of the registration.
+    """
+    regime = REGIMES[specification.regime]
+    rollouts = sum(len(row["observed_rewards"]) for row in rows["groups"])
+    diagnosed = sum(len(row["observed_rewards"]) for row in rows["luck_share"])
+    return {
+        "run_id": specification.run_id,
+        **_cell(specification),
+        "role": specification.role,
+        "fault_rate": Decimal(str(regime.fault_rate)),
+        "flip_rate": Decimal(str(regime.flip_rate)),
+        "scale_rewards": specification.scale_rewards,
+        "loss_type": LOSS,
+        "steps": specification.steps,
+        "group_size": specification.group_size,
+        "prompts_per_step": specification.prompts_per_step,
+        "episodes": rollouts + len(rows["episodes"]) + diagnosed,
+        "training_groups": len(rows["groups"]),
+        "training_rollouts": rollouts,
+        "status": status,
+        "registered": registered,
+        "provider": "local",
+        "specification": canonical(specification.document()),
+        **dict.fromkeys(_OF_ANOTHER_STACK),
+        **_of_language_model(specification),
+    }
+
+
+def policy_of(specification: Specification) -> str:
+    """Return what a run trains, in a word: the name of a language model."""
+    if isinstance(specification, LanguageModelSpecification):
+        return specification.settings.model
+    return POLICY
+
+
+def _of_language_model(specification: Specification) -> Row:
+    """Return what a row of `runs` says of a language model's run alone."""
+    if not isinstance(specification, LanguageModelSpecification):
+        return {}
+    return {
+        "model_commit": specification.model_commit,
+        "recipe_sha256": specification.settings.sha256(),
+    }
+
+
+_OF_ANOTHER_STACK = (
+    "attempts",
+    "launched_at",
+    "accelerator",
+    "torch_version",
+    "vllm_version",
+    "code_commit",
+    "model_commit",
+    "register_commit",
+    "wall_time_s",
+    "peak_memory_gb",
+    "estimated_cost_usd",
+)
+"""Columns of `runs` that say nothing here: `launches` does, or there is no such thing."""
+
+
+def evaluations(specification: Placed, episodes: Iterable[Row]) -> list[Row]:
+    """Return a row an evaluation: counts over its episodes."""
+    places: dict[tuple[str, str, str, int], list[Row]] = {}
+    for row in episodes:
+        places.setdefault((row["phase"], row["pool"], row["regime"], row["step"]), []).append(row)
+    names = ("phase", "pool", "regime", "step")
+    return [
+        {
+            "run_id": specification.run_id,
+            **_cell(specification),
+            **dict(zip(names, place, strict=True)),
+            **_counts(rows),
+        }
+        for place, rows in sorted(places.items())
+    ]
+
+
+def groups_summary(specification: Specification, groups: Sequence[Row]) -> list[Row]:
+    """Return counts over a run's training groups: one row, or none where it has no group."""
+    if not groups:
+        return []
+    sharing = sum(len(set(row["schedule_seeds"])) == 1 for row in groups)
+    largest = [max(map(abs, row["advantages"])) for row in groups]
+    return [
+        {
+            "run_id": specification.run_id,
+            **_cell(specification),
+            "groups": len(groups),
+            "all_correct": sum(all(row["true_successes"]) for row in groups),
+            "spurious": sum(row["spurious"] for row in groups),
+            "zero_variance": sum(row["zero_variance"] for row in groups),
+            "mean_max_abs_advantage": fsum(largest) / len(groups),
+            "sharing_one_seed": sharing,
+            "several_seeds": len(groups) - sharing,
+        }
+    ]
+
+
+def luck_share_summary(specification: Placed, rows: Iterable[Row], policy: str) -> list[Row]:
+    """Return a row a diagnostic and reward; none where the reward never varies: no data is not zero.
+
+    Args:
+        specification: the run.
+        rows: its rows of `luck_share`.
+        policy: what was diagnosed, in a word.
+    """
+    places: dict[tuple[int, str, str], list[Row]] = {}
+    for row in rows:
+        places.setdefault((row["step"], row["pool"], row["regime"]), []).append(row)
+    return [
+        {
+            "run_id": specification.run_id,
+            **_cell(specification),
+            "environment": ENVIRONMENT,
+            "policy": policy,
+            "regime": regime,
+            "step": step,
+            "pool": pool,
+            "target": target,
+            **shares,
+        }
+        for (step, pool, regime), listed in sorted(places.items())
+        for target, column in TARGETS.items()
+        for shares in _shares(list(_tables(listed, column)))
+    ]
+
+
+def _tables(rows: Iterable[Row], column: str) -> Iterator[list[list[bool]]]:
+    """Yield each task's table: a row a schedule, a column a rollout."""
+    tasks: dict[int, list[Row]] = {}
+    for row in rows:
+        tasks.setdefault(row["task"], []).append(row)
+    for _, listed in sorted(tasks.items()):
+        yield [row[column] for row in sorted(listed, key=lambda row: int(row["schedule"]))]
+
+
+def _shares(tables: list[list[list[bool]]]) -> Iterator[dict[str, Any]]:
+    over_tasks = mean_luck_share(tables)
+    if over_tasks.mean is None:
+        return
+    interval = luck_share_interval(tables, RESAMPLES, RNG_SEED, LEVEL)
+    split = [luck_share(table) for table in tables]
+    yield {
+        "luck_share": over_tasks.mean,
+        "luck_share_pooled": over_tasks.pooled,
+        "interval_low": None if interval is None else _rounded(interval.low),
+        "interval_high": None if interval is None else _rounded(interval.high),
+        "variance_between": fsum(part.between for part in split) / len(split),
+        "variance_within": fsum(part.within for part in split) / len(split),
+        "tasks": over_tasks.tasks,
+        "tasks_defined": over_tasks.defined,
+    }
+
+
+def _rounded(value: float) -> Decimal:
+    return Decimal(repr(value)).quantize(_MICRO)
+
+
+def _counts(rows: list[Row]) -> dict[str, int | None]:
+    exposed = [row for row in rows if any(row[fault] for fault in FAULTS)]
+    successes = sum(row["true_success"] for row in rows)
+    observed = sum(row["observed_reward"] for row in rows)
+    return {
+        "episodes": len(rows),
+        "successes": successes,
+        "observed_successes": observed,
+        "flipped": successes - observed,
+        "exposed": len(exposed),
+        "recovered": sum(row["true_success"] for row in exposed) if exposed else None,
+        "finished": sum(row["ended"] == "finished" for row in rows),
+        "budget_exceeded": sum(row["ended"] == "budget_exceeded" for row in rows),
+        "calls": sum(row["calls"] for row in rows),
+    }
+
+
+def _cell(specification: Placed) -> dict[str, Any]:
+    return {"condition": specification.condition, "arm": specification.arm, "seed": specification.seed}

@@ -1,0 +1,1 @@
+"""How often a registered rule would pass."""

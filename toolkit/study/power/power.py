@@ -1,0 +1,324 @@
+"""What a registered rule could have seen: the rule itself, on simulated studies.
+
+Steps, whose numbers the code repeats:
+
+1. Fit a study's components: success by step of the second arm, and the spread of the seeds' differences
+   beyond what the episodes alone would give.
+2. Simulate episodes: a task's success rate varies around the step's; the first arm adds a gap from the first
+   trained step on, the same for every task, which varies from seed to seed around the assumed effect. Before
+   training both arms are one policy on one set of schedules: they share their episodes.
+3. Measure the rule's endpoints on the simulated counts, exactly, and evaluate its registered tests.
+
+Source:
+    Registered analysis plan for the endpoints and the interval; the model of the differences is this
+    project's.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from statistics import variance
+from typing import TYPE_CHECKING, Any
+
+from toolkit.decisions.evaluation import evaluate
+from toolkit.decisions.measure import measure, success_at
+from toolkit.decisions.values import Missing, Series
+from toolkit.errors import IncompleteError, UsageError
+from toolkit.study.power.simulation import (
+    Design,
+    by_seed,
+    by_task,
+    draw_counts,
+    steps_of,
+    task_spread,
+    trained_share,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from toolkit.decisions.case import Case
+    from toolkit.decisions.endpoints import Endpoint
+    from toolkit.decisions.rulebook import RuleBook
+    from toolkit.decisions.rules import Rule
+
+ARMS = 2
+CELLS = 4_000_000  # drawn at once, to bound the memory
+FEWEST_SEEDS = 2
+
+
+@dataclass(frozen=True)
+class Components:
+    """What of a study enters a simulation.
+
+    Args:
+        success: endpoint → success of the second arm at each step that the endpoint reads.
+        observed: the seeds' differences on the rule's estimate.
+        sampling_variance: variance that the episodes alone would give a seed's difference.
+        seed_sd: standard deviation of the seeds' effects beyond that, at least zero.
+    """
+
+    success: dict[str, tuple[float, ...]]
+    observed: tuple[float, ...]
+    sampling_variance: float
+    seed_sd: float
+
+
+@dataclass(frozen=True)
+class Power:
+    """What became of the simulated studies.
+
+    Args:
+        design: what was assumed.
+        passed: studies that the rule passed.
+        covered: studies whose registered interval held the true effect; None where the rule has none.
+        excluded_zero: studies whose interval excluded zero.
+        wrong_sign: those of them whose estimate had the wrong sign; None where the effect is zero.
+        mean_estimate_passed: mean estimate of the studies that passed; None where none did.
+        task_sd: endpoint → standard deviation of the tasks' success rates that was simulated.
+    """
+
+    design: Design
+    passed: int
+    covered: int | None
+    excluded_zero: int | None
+    wrong_sign: int | None
+    mean_estimate_passed: float | None
+    task_sd: dict[str, float]
+
+    @property
+    def pass_probability(self) -> float:
+        """Share of the simulated studies that passed."""
+        return self.passed / self.design.simulations
+
+    @property
+    def monte_carlo_error(self) -> float:
+        """Standard error of the pass probability."""
+        p = self.pass_probability
+        return float((p * (1 - p) / self.design.simulations) ** 0.5)
+
+
+def fit(case: Case, rule_id: str, task_sd: float, rng_seed: int) -> Components:
+    """Fit the components of a study for a rule.
+
+    Args:
+        case: the study and its registration.
+        rule_id: the rule.
+        task_sd: assumed spread of the tasks' success rates.
+        rng_seed: seed of the simulation that gives the sampling variance.
+
+    Raises:
+        UsageError: the rule cannot be simulated, or has fewer than two seeds.
+        IncompleteError: the study lacks a run that the rule reads.
+    """
+    rule = case.book.rule(rule_id)
+    endpoints = simulated_endpoints(case.book, rule)
+    success = {endpoint.id: _second_arm(case, endpoint) for endpoint in endpoints}  # 1
+    estimate = measure(case.book.endpoints[rule.estimate], case.study, case.book.plan)
+    present = estimate.present() if isinstance(estimate, Series) else Missing(not_run=False, reasons=())
+    if isinstance(present, Missing):
+        raise IncompleteError(
+            f"{rule_id} has no estimate in study {case.study.name!r}", found="; ".join(present.reasons)
+        )
+    observed = tuple(map(float, present))
+    if len(observed) < FEWEST_SEEDS:
+        raise UsageError(f"the spread between seeds cannot be fitted to {len(observed)} of them")
+    design = Design(0.0, 0.0, task_sd, len(observed), None, 400, rng_seed)
+    alone = Components(success, observed, 0.0, 0.0)
+    values = [study.differences for study in studies(case.book, rule, alone, design)]
+    sampling = float(sum(variance([float(v) for v in by_seed]) for by_seed in values) / len(values))
+    extra = max(0.0, variance(observed) - sampling)
+    return Components(success, observed, sampling, extra**0.5)
+
+
+def simulate(book: RuleBook, rule_id: str, components: Components, design: Design) -> Power:
+    """Simulate studies and decide each by the registered rule.
+
+    Args:
+        book: the registration's rules, amendments applied.
+        rule_id: the rule.
+        components: of a study, as `fit` returns them.
+        design: what to assume.
+
+    Raises:
+        UsageError: the rule cannot be simulated, or a design that makes no sense.
+    """
+    spreads = (design.seed_sd, design.task_sd)
+    if design.seeds < FEWEST_SEEDS or design.simulations < 1 or not all(0 <= s <= 1 for s in spreads):
+        raise UsageError("expected two seeds, a simulation, and spreads in [0, 1]", found=design)
+    if not math.isfinite(design.effect):
+        raise UsageError("an effect is a number", found=design.effect)
+    rule = book.rule(rule_id)
+    passed = covered = excluded = wrong = 0
+    estimates: list[float] = []
+    for study in studies(book, rule, components, design):  # 2
+        if study.passes(rule):  # 3
+            passed += 1
+            estimates.append(study.estimate)
+        if study.interval is not None:
+            low, high = study.interval
+            covered += low <= design.effect <= high
+            if low > 0 or high < 0:
+                excluded += 1
+                wrong += study.estimate * design.effect < 0
+    has_interval = bool(rule.interval)
+    return Power(
+        design,
+        passed,
+        covered if has_interval else None,
+        excluded if has_interval else None,
+        wrong if has_interval and design.effect else None,
+        sum(estimates) / len(estimates) if estimates else None,
+        _task_spreads(book, rule, components, design),
+    )
+
+
+def simulated_endpoints(book: RuleBook, rule: Rule) -> list[Endpoint]:
+    """Return the endpoints that a rule reads, if all can be simulated.
+
+    Raises:
+        UsageError: one of them is no difference of two arms by seed on evaluations of a registered size, or
+            they compare different arms or conditions.
+    """
+    named = {name for name in book.names_of(rule) if name in book.endpoints} | {rule.estimate}
+    named |= {book.intervals[name].endpoint for name in book.names_of(rule) if name in book.intervals}
+    if not rule.estimate:
+        raise UsageError(f"rule {rule.id} has no estimate, and its power is not defined")
+    endpoints = [endpoint for name, endpoint in book.endpoints.items() if name in named]
+    contrasts = {(endpoint.condition, endpoint.arms, endpoint.scale_rewards) for endpoint in endpoints}
+    if len(contrasts) > 1:
+        raise UsageError(
+            f"the power of {rule.id} cannot be simulated: one effect cannot speak for several contrasts",
+            found="; ".join(f"{c} {' minus '.join(arms)} ({scale})" for c, arms, scale in contrasts),
+        )
+    for endpoint in endpoints:
+        simple = endpoint.by == "seed" and endpoint.register == "evaluations"
+        if not simple or len(endpoint.arms) != ARMS or not endpoint.tasks or endpoint.threshold is not None:
+            raise UsageError(
+                f"the power of {rule.id} cannot be simulated",
+                expected="endpoints that are differences of two arms by seed, on evaluation sets",
+                found=f"{endpoint.id}: {endpoint.title}",
+            )
+    return endpoints
+
+
+@dataclass(frozen=True)
+class _Simulated:
+    """One simulated study: values of the endpoints by seed, and task tables for intervals."""
+
+    book: RuleBook
+    series: dict[str, tuple[Fraction, ...]]
+    tables: dict[str, NDArray[np.float64]]
+    primary: str
+    design: Design
+    weights: dict[int, Any]
+    interval_level: float | None
+    resamples: int
+
+    @property
+    def differences(self) -> tuple[Fraction, ...]:
+        """The seeds' differences on the rule's estimate."""
+        return self.series[self.primary]
+
+    @property
+    def estimate(self) -> float:
+        """The mean difference."""
+        return float(sum(self.differences, Fraction(0)) / len(self.differences))
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The rule's registered interval; None where it has none."""
+        if self.interval_level is None:
+            return None
+        return self._bootstrapped(self.primary, self.interval_level)
+
+    def passes(self, rule: Rule) -> bool:
+        """Whether the binding tests of a rule hold."""
+        binding = [c for c in rule.criteria if c.reading in (None, rule.binding or None)]
+        return all(evaluate(criterion.expression, self._resolve) is True for criterion in binding)
+
+    def _resolve(self, role: str, name: str) -> Any:
+        if role == "passes":
+            return self.passes(self.book.rules[name])
+        if role == "value":
+            return Series("seed", tuple((str(s), value) for s, value in enumerate(self.series[name])))
+        spec = self.book.intervals[name]
+        low, high = self._bootstrapped(spec.endpoint, float(spec.level))
+        return Fraction(low if role == "lower" else high)
+
+    def _bootstrapped(self, endpoint: str, level: float) -> tuple[float, float]:
+        from toolkit.estimators.bootstrap import crossed_bootstrap, draw_weights
+
+        table = self.tables[endpoint]
+        tasks = table.shape[1]
+        if tasks not in self.weights:
+            resamples = self.design.resamples or self.resamples
+            self.weights[tasks] = draw_weights(len(table), tasks, resamples, self.design.rng_seed)
+        found = crossed_bootstrap(table, self.weights[tasks], level)
+        return found.low, found.high
+
+
+def studies(book: RuleBook, rule: Rule, components: Components, design: Design) -> Iterator[_Simulated]:
+    """Yield the simulated studies of a design."""
+    import numpy as np
+
+    rng = np.random.default_rng(design.rng_seed)
+    endpoints = simulated_endpoints(book, rule)
+    share = trained_share(book.endpoints[rule.estimate])
+    level = float(book.intervals[rule.interval].level) if rule.interval else None
+    specs = [book.intervals[n] for n in (*book.names_of(rule), rule.interval) if n in book.intervals]
+    spread = _task_spreads(book, rule, components, design)
+    cells = max(ARMS * design.seeds * len(steps_of(e)) * (design.tasks or e.tasks) for e in endpoints)
+    weights: dict[int, Any] = {}
+    left = design.simulations
+    while left:
+        size = min(left, max(1, CELLS // cells))
+        left -= size
+        gaps = (design.effect + design.seed_sd * rng.standard_normal((size, design.seeds))) / share
+        tables = {
+            e.id: draw_counts(
+                rng, e, components.success[e.id], gaps, tasks=design.tasks or e.tasks, task_sd=spread[e.id]
+            )
+            for e in endpoints
+        }
+        for one in range(size):
+            yield _Simulated(
+                book,
+                {e.id: by_seed(e, tables[e.id][one], design) for e in endpoints},
+                {e.id: by_task(e, tables[e.id][one]) for e in endpoints},
+                rule.estimate,
+                design,
+                weights,
+                level,
+                max((spec.resamples for spec in specs), default=1),
+            )
+
+
+def _task_spreads(book: RuleBook, rule: Rule, components: Components, design: Design) -> dict[str, float]:
+    share = trained_share(book.endpoints[rule.estimate])
+    return {
+        e.id: task_spread(components.success[e.id], design, share) for e in simulated_endpoints(book, rule)
+    }
+
+
+def _second_arm(case: Case, endpoint: Endpoint) -> tuple[float, ...]:
+    """Return the mean success of the second arm over seeds at each step."""
+    runs = case.book.plan.deciding_runs(endpoint, case.study.rows("runs"))
+    rows = case.study.rows(endpoint.register)
+    named = [run for (arm, _), run in runs.items() if arm == endpoint.arms[1]]
+    means = []
+    for step in steps_of(endpoint):
+        values = [run if isinstance(run, Missing) else success_at(endpoint, rows, run, step) for run in named]
+        absent = [value for value in values if isinstance(value, Missing)]
+        if absent:
+            raise IncompleteError(
+                f"{endpoint.id} cannot be fitted in study {case.study.name!r}", found=absent[0].reasons[0]
+            )
+        present = [float(value) for value in values if not isinstance(value, Missing)]
+        means.append(sum(present) / len(present))
+    return tuple(means)

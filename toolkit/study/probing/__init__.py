@@ -1,0 +1,1 @@
+"""The registered probe: jobs, evidence, report."""

@@ -1,0 +1,181 @@
+"""The registered probe as a design, its seeds anchored in what registered it."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from toolkit.decisions.rulebook import load_rulebook
+from toolkit.errors import IncompleteError
+from toolkit.prereg.anchor import amendment_anchor, anchor
+from toolkit.probe.design import OUTCOME, TRANSITION, Design, RolloutSet
+from toolkit.registers.schema import TABLES
+from toolkit.study.play.run import ends
+from toolkit.training.language_model.specification import LanguageModelSpecification
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from toolkit.prereg.registration import Registration
+    from toolkit.registers.study import Study
+    from toolkit.training.specification import Specification
+
+SECTION = "probe"
+CHECKPOINTS = "probe_checkpoints"
+TABLES_OF_PROBE = tuple(name for name in TABLES if name.startswith(SECTION))
+
+
+@dataclass(frozen=True)
+class RegisteredProbe:
+    """The registered probe of a study.
+
+    Args:
+        design: what it measures.
+        runs: the runs whose checkpoints it scores.
+        steps: the checkpoints that it scores besides the untrained policy; all where there are none.
+    """
+
+    design: Design
+    runs: tuple[Specification, ...]
+    steps: tuple[int, ...] = ()
+
+
+def registers_probe(registration: Registration) -> bool:
+    """Whether a registration, amendments included, registers a probe."""
+    return any(SECTION in tomllib.loads(text) for text in (registration.rules, *_amendments(registration)))
+
+
+def registered_probe(
+    registration: Registration, specifications: Iterable[Specification]
+) -> RegisteredProbe | None:
+    """Return the registered probe; None where there is none.
+
+    Every seed of it derives from the study's name and from the tokens over what registered the probe: no
+    registered rollout of it can have been played before.
+
+    Args:
+        registration: the registration, amendments included.
+        specifications: its runs; those of the probe's tiers share the size of a training step.
+
+    Raises:
+        IncompleteError: a token is missing, no run can be probed, or a run has no such checkpoint.
+    """
+    plan = load_rulebook(registration.rules, _amendments(registration)).probe
+    if plan is None:
+        return None
+    runs = tuple(run for run in specifications if run.tier in plan.tiers)
+    per_step = {run.prompts_per_step * run.group_size for run in runs}
+    if len(per_step) != 1:
+        raise IncompleteError(
+            "the runs to be probed do not share the size of a training step",
+            expected="one number of rollouts a step",
+            found=", ".join(map(str, sorted(per_step))) or "no run",
+            where=registration.folder,
+        )
+    _check_probed(runs, plan.steps, registration)
+    amendment = next(
+        (change.id for change in registration.amendments if SECTION in tomllib.loads(change.rules)), None
+    )
+    anchored = anchor(registration) if amendment is None else amendment_anchor(registration, amendment)
+    outcome, transition, size = plan.outcome, plan.transition, plan.group_size
+    design = Design(
+        root=f"{registration.name} {anchored}",
+        scored=plan.scored,
+        outcome=RolloutSet(OUTCOME, outcome.pool, outcome.regime, outcome.tasks, 1, outcome.rollouts or size),
+        transition=RolloutSet(
+            TRANSITION, transition.pool, transition.regime, transition.tasks, transition.schedules, size
+        ),
+        flip_rate=float(plan.flip_rate),
+        groups=transition.groups,
+        rollouts_per_step=per_step.pop(),
+        level=float(plan.level),
+        resamples=plan.resamples,
+        rng_seed=plan.rng_seed,
+    )
+    return RegisteredProbe(design, runs, plan.steps)
+
+
+def own_data_amendments(registration: Registration) -> frozenset[str]:
+    """Return the amendments that concern nothing but the probe that they register themselves.
+
+    Such an amendment adds rules and changes none, and its rules read nothing but its own endpoints on the
+    probe.
+    """
+    book = load_rulebook(registration.rules, _amendments(registration))
+    found = set()
+    for amendment in registration.amendments:
+        document = tomllib.loads(amendment.rules)
+        if amendment.replaces or amendment.restates or SECTION not in document:
+            continue
+        rules = [book.rules[name] for name in amendment.adds]
+        named = {name for rule in rules for name in (*book.names_of(rule), *rule.secondary, rule.estimate)}
+        read = {name for name in named if name and name not in amendment.adds}
+        own = {
+            name for name in document.get("endpoints", {}) if book.endpoints[name].register in TABLES_OF_PROBE
+        }
+        if read <= own:
+            found.add(amendment.id)
+    return frozenset(found)
+
+
+def is_measured_by(probe: RegisteredProbe, study: Study) -> bool:
+    """Whether what a study holds of a probe says that the registered design measured it, all of it.
+
+    That its rows are what this design gives, `toolkit probe run --check` and `toolkit registers audit` show.
+    """
+    if not any(study.has(name) for name in TABLES_OF_PROBE):
+        return True
+    if not (study.has(CHECKPOINTS) and study.has(SECTION)):
+        return False
+    place = ["trajectory", "step", "scored"]
+    designs = study.columns(CHECKPOINTS, [*place, "spec_sha256"]).to_pylist()
+    probed = {tuple(row[name] for name in place) for row in designs}
+    summarized = {tuple(row[name] for name in place) for row in study.columns(SECTION, place).to_pylist()}
+    return {row["spec_sha256"] for row in designs} == {probe.design.sha256()} and summarized <= probed
+
+
+def _check_probed(runs: Sequence[Specification], steps: Sequence[int], registration: Registration) -> None:
+    """Check that runs have the steps that are probed, and that one untrained policy stands for all."""
+    for run in runs:
+        lacking = sorted(set(steps) - {step for step in ends(run) if step})
+        if lacking:
+            raise IncompleteError(
+                f"the probe is registered at steps at which {run.run_id} has no checkpoint",
+                expected=", ".join(str(step) for step in ends(run) if step),
+                found=", ".join(map(str, lacking)),
+                where=registration.folder,
+            )
+    policies = {
+        (run.settings.sha256(), run.model_commit) if isinstance(run, LanguageModelSpecification) else None
+        for run in runs
+    }
+    if len(policies) > 1:
+        raise IncompleteError(
+            "the runs to be probed do not start from one untrained policy",
+            expected="one recipe and one model",
+            found=f"{len(policies)} of them",
+            where=registration.folder,
+            remedy="register the probe for tiers that share them",
+        )
+
+
+def _amendments(registration: Registration) -> list[str]:
+    return [change.rules for change in registration.amendments]
+
+
+def required_probe(registration: Registration, specifications: Iterable[Specification]) -> RegisteredProbe:
+    """Return the registered probe.
+
+    Raises:
+        IncompleteError: as `registered_probe`, or none is registered.
+    """
+    probe = registered_probe(registration, specifications)
+    if probe is None:
+        raise IncompleteError(
+            f"registration {registration.name!r} registers no probe",
+            expected="a table [probe] in its rules or in an amendment",
+            where=registration.folder,
+            remedy="register one before it is measured: toolkit amend --template",
+        )
+    return probe

@@ -1,0 +1,180 @@
+"""Probing one trajectory, and the two files that it leaves: its evidence as Parquet, all else as JSON.
+
+c2-paired-s0.parquet     rows of `probe_gram`, as they go into the register
+c2-paired-s0.json        written last: what was probed, the SHA-256 of the evidence, the derived rows
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import toolkit
+from toolkit.errors import ToolkitError
+from toolkit.files import read_bytes
+from toolkit.policies.loglinear import Policy, layout
+from toolkit.probe.checkpoint import (
+    DERIVED,
+    EVIDENCE,
+    ScoredPolicy,
+    checkpoint_row,
+    derive,
+    evidence_rows,
+    measure,
+)
+from toolkit.probe.design import ALL
+from toolkit.probe.identities import check_identities
+from toolkit.probe.regroups import index_rows, read_groups
+from toolkit.probe.rollouts import coordinate_names
+from toolkit.probe.rows import Place
+from toolkit.registers.arrow import to_arrow
+from toolkit.registers.parquet import parquet_bytes
+from toolkit.registers.schema import SCHEMA_VERSION, TABLES
+from toolkit.seeds import sampling_seed
+from toolkit.study.play.jobs import ModelProbeJob
+from toolkit.study.play.run import make_tasks
+from toolkit.tasks.task import canonical
+from toolkit.training.checkpoint import read_checkpoint
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from toolkit.probe.checkpoint import Listed
+    from toolkit.probe.design import Design
+    from toolkit.probe.evidence import Evidence
+    from toolkit.registers.arrow import Row
+    from toolkit.study.play.jobs import AnyProbeJob, ProbeJob
+
+CHECKPOINTS = "probe_checkpoints"
+TABULATED = (CHECKPOINTS, *DERIVED)
+"""Tables of which a trajectory's JSON holds the rows."""
+
+
+@dataclass
+class Trajectory:
+    """What is probed of a trajectory, checkpoint by checkpoint.
+
+    Args:
+        job: what is asked for.
+    """
+
+    job: AnyProbeJob
+    groups: Listed = field(init=False)
+    _gram: list[Row] = field(default_factory=list)
+    _rows: dict[str, list[Row]] = field(default_factory=lambda: {name: [] for name in TABULATED})
+    _worst: float = 0.0
+
+    def __post_init__(self) -> None:
+        make_tasks(self.job.pools)
+        self.groups = read_groups(index_rows(self.job.design), self.job.design.transition)
+
+    @property
+    def sampling(self) -> int:
+        """Sampling seed of its rollouts."""
+        return trajectory_sampling(self.job.design, self.job.trajectory)
+
+    def add(self, at: Place, evidence: Mapping[str, Evidence], policy: ScoredPolicy) -> None:
+        """Add one checkpoint and what was scored.
+
+        Raises:
+            VerificationError: its figures are not tied.
+        """
+        design = self.job.design
+        derived, tied = derive(at, evidence, design, self.groups)
+        self._worst = max(self._worst, check_identities(tied, str(at)))
+        self._gram += evidence_rows(at, evidence, design)
+        self._rows[CHECKPOINTS].append(checkpoint_row(at, evidence, design, policy))
+        for name, listed in derived.items():
+            self._rows[name] += listed
+
+    def files(self) -> dict[str, bytes]:
+        """Return its two files."""
+        name = self.job.trajectory
+        arrow = to_arrow(TABLES[EVIDENCE], self._gram)
+        content = parquet_bytes(EVIDENCE, arrow)
+        document = {
+            **header(self.job),
+            "evidence_sha256": hashlib.sha256(content).hexdigest(),
+            "largest_residual": self._worst,
+            "rows": {EVIDENCE: arrow.num_rows},
+            "tables": self._rows,
+        }
+        text = canonical(document).encode()
+        digest = hashlib.sha256(text).hexdigest().encode()
+        return {f"{name}.parquet": content, f"{name}.json": digest + b"\n" + text}
+
+
+def probe_trajectory(job: ProbeJob) -> dict[str, bytes]:
+    """Probe every checkpoint of a trajectory and return its two files.
+
+    Raises:
+        VerificationError: a pool is not the one that the runs met, or figures are not tied.
+        DamagedError: a checkpoint's parameters are not those that were written, or a score is not finite.
+    """
+    trajectory = Trajectory(job)
+    for checkpoint in job.checkpoints:
+        weights = read_checkpoint(checkpoint, checkpoint["run_id"], layout(job.surface_tokens).size)
+        policy = Policy(weights.parameters, job.surface_tokens)
+        place = (job.trajectory, checkpoint["step"])
+        found = measure(policy, place, trajectory.sampling, job.design, trajectory.groups)
+        for scored, evidence in found.items():
+            trajectory.add(Place(*place, scored), evidence, scored_policy(job, checkpoint, scored))
+    return trajectory.files()
+
+
+def header(job: AnyProbeJob) -> dict[str, Any]:
+    """Return what decides the files of a trajectory."""
+    of_model = {}
+    if isinstance(job, ModelProbeJob):
+        of_model = {"model_commit": job.run.model_commit, "recipe_sha256": job.run.settings.sha256()}
+    return {
+        **of_model,
+        "trajectory": job.trajectory,
+        "design_sha256": job.design.sha256(),
+        "checkpoints": [[row["step"], row["sha256"]] for row in job.checkpoints],
+        "pools": dict(job.pools),
+        "code_version": toolkit.__version__,
+        "schema_version": SCHEMA_VERSION,
+    }
+
+
+def read_probed(folder: Path, job: AnyProbeJob) -> tuple[dict[str, Any], bytes] | None:
+    """Return what a trajectory's files hold, figures and evidence.
+
+    None where they are not there, not whole, or of another job.
+    """
+    try:
+        digest, _, text = read_bytes(folder / f"{job.trajectory}.json").partition(b"\n")
+        content = read_bytes(folder / f"{job.trajectory}.parquet")
+    except ToolkitError:
+        return None
+    if hashlib.sha256(text).hexdigest().encode() != digest:
+        return None
+    document: dict[str, Any] = json.loads(text)
+    wanted = header(job)
+    if {name: document.get(name) for name in wanted} != wanted:
+        return None
+    is_whole = hashlib.sha256(content).hexdigest() == document["evidence_sha256"]
+    return (document, content) if is_whole else None
+
+
+def trajectory_sampling(design: Design, trajectory: str) -> int:
+    """Return the sampling seed of a trajectory's probe."""
+    return sampling_seed(design.root, trajectory, 0)
+
+
+def scored_policy(job: ProbeJob, checkpoint: Row, scored: str) -> ScoredPolicy:
+    """Return what was scored of a checkpoint, a row of `checkpoints`."""
+    whole = layout(job.surface_tokens)
+    names = coordinate_names(whole, scored)
+    parameters = checkpoint["parameters"][: whole.size if scored == ALL else len(whole.actions)]
+    return ScoredPolicy(
+        checkpoint["sha256"],
+        hashlib.sha256(struct.pack(f"<{len(parameters)}d", *parameters)).hexdigest(),
+        hashlib.sha256("\n".join(names).encode()).hexdigest(),
+        len(names),
+    )

@@ -1,0 +1,178 @@
+"""Probing a trajectory of a language model: its rollouts sampled, and scored in its adapter's coordinates.
+
+1. The base model is found by the name that the recipe gives it, and has to be the registered one.
+2. Checkpoint by checkpoint, the adapter takes the place of the one before, and is compared with its row.
+3. The rollouts of both sets are sampled and scored by the same engine: importance weights are 1.
+4. All checkpoints have the same coordinates.
+
+On a processor the whole of it takes one thread, and blocks and batches have fixed sizes: what comes out does
+not depend on how many processes are at work. Its last digits are those of the machine and its libraries.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import contextmanager, nullcontext
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from toolkit.errors import DamagedError
+from toolkit.policies.language_model.loading import load_chat, loading
+from toolkit.policies.language_model.shipped import model_path
+from toolkit.probe.checkpoint import ScoredPolicy
+from toolkit.probe.design import ALL
+from toolkit.probe.language_model import probe_language_model
+from toolkit.probe.lora import Scorer
+from toolkit.probe.rows import Place
+from toolkit.probe.spoken import Speaker, record_tasks
+from toolkit.study.play.adapters import fingerprint, read_adapter
+from toolkit.study.play.training_jobs import check_model
+from toolkit.study.probing.probed import Trajectory
+from toolkit.tasks.task import canonical
+from toolkit.training.language_model.delta_rule import quick_delta_rule
+from toolkit.training.language_model.session import load_base
+from toolkit.training.recipe import read_recipe
+from toolkit.training.settings import lora_arguments
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from toolkit.registers.arrow import Row
+    from toolkit.study.play.jobs import ModelProbeJob
+    from toolkit.training.language_model.specification import LanguageModelSpecification
+
+BATCH = 8
+"""Transcripts that share a pass when they are scored."""
+
+
+def probe_model_trajectory(job: ModelProbeJob) -> dict[str, bytes]:
+    """Probe every checkpoint of a trajectory and return its two files.
+
+    Raises:
+        UsageError: the base model is not the one that the run was specified to start from.
+        IncompleteError: a package, the model, an adapter or memory is missing.
+        VerificationError: a pool is not the one that the runs met, or figures are not tied.
+        DamagedError: an adapter is not its row's or not of this model, or a score is not finite.
+    """
+    trajectory = Trajectory(job)
+    outcome, transition = job.design.sets
+    names: str | None = None
+    check_model(job.run, job.run.settings.model)  # 1
+    speaker = _opened(job.run)
+    with _as_in_training(), tempfile.TemporaryDirectory() as scratch:
+        for checkpoint in job.checkpoints:
+            raw = read_adapter(checkpoint, job.run.run_id)
+            put_adapter(speaker.model, raw, f"{job.run.run_id} at step {checkpoint['step']}")  # 2
+            scorer = Scorer(speaker.model, speaker.temperature)
+            evidence = probe_language_model(  # 3
+                scorer,
+                job.design,
+                record_tasks(speaker, outcome, trajectory.sampling, checkpoint["step"]),
+                record_tasks(speaker, transition, trajectory.sampling, checkpoint["step"]),
+                trajectory.groups,
+                folder=Path(scratch),
+                batch=BATCH,
+                names_sha256=names,  # 4
+            )
+            names, size = scorer.coordinates.names_sha256, scorer.coordinates.size
+            policy = ScoredPolicy(checkpoint["sha256"], fingerprint(raw), names, size)
+            trajectory.add(Place(job.trajectory, checkpoint["step"], ALL), evidence, policy)
+    return trajectory.files()
+
+
+def scored_model(checkpoint: Row, run_id: str, stored: Row) -> ScoredPolicy:
+    """Return what was scored of a checkpoint of `adapters`, as far as that can be said without the model.
+
+    Args:
+        checkpoint: the row.
+        run_id: the run that it should belong to.
+        stored: the row of `probe_checkpoints`, which alone says what the coordinates are called.
+
+    Raises:
+        DamagedError: the adapter is not its row's.
+    """
+    if checkpoint["adapter"] is None:
+        said = stored["adapter_fingerprint"]
+    else:
+        said = fingerprint(read_adapter(checkpoint, run_id))
+    return ScoredPolicy(checkpoint["sha256"], said, stored["coordinate_names_sha256"], stored["coordinates"])
+
+
+def put_adapter(model: Any, raw: bytes, where: str) -> None:
+    """Give a model's adapter the values of another one, and check that it has them.
+
+    Args:
+        model: a model with an adapter.
+        raw: the other one's safetensors file.
+        where: whose it is, for messages.
+
+    Raises:
+        DamagedError: the file is none, or its tensors are not those of this model's adapter.
+    """
+    import torch
+    from peft import get_peft_model_state_dict, set_peft_model_state_dict
+    from safetensors import SafetensorError
+    from safetensors.torch import load
+
+    try:
+        wanted = load(raw)
+    except SafetensorError as error:
+        raise DamagedError("the adapter is no safetensors file", found=error, where=where) from None
+    own = {name: tuple(tensor.shape) for name, tensor in get_peft_model_state_dict(model).items()}
+    given = {name: tuple(tensor.shape) for name, tensor in wanted.items()}
+    if own != given:
+        first = min(name for name in {*own, *given} if own.get(name) != given.get(name))
+        raise DamagedError(
+            "the adapter is not one of this model and recipe",
+            expected=f"{first} {_said(own, first)}",
+            found=f"{first} {_said(given, first)}",
+            where=where,
+            remedy="probe the study's own adapters; the recipe's [lora] and the model decide their shapes",
+        )
+    set_peft_model_state_dict(model, wanted)
+    for name, tensor in get_peft_model_state_dict(model).items():
+        if not torch.equal(tensor.cpu(), wanted[name].to(tensor.dtype)):
+            raise DamagedError("the adapter was not taken over", found=name, where=where)
+
+
+def _said(shapes: Mapping[str, tuple[int, ...]], name: str) -> str:
+    return " × ".join(map(str, shapes[name])) if name in shapes else "missing"
+
+
+def _opened(run: LanguageModelSpecification) -> Speaker:
+    model, recipe = run.settings.model, canonical(run.settings.document())
+    return _speaker(model_path(model), run.model_commit, recipe)
+
+
+@lru_cache(maxsize=1)
+def _speaker(model: str, commit: str, document: str) -> Speaker:  # noqa: ARG001 - another commit, another model
+    """Return a base model with a fresh adapter, loaded once a process."""
+    import json
+
+    recipe = read_recipe(json.loads(document), model)
+    chat = load_chat(model, recipe.revision or None, (("enable_thinking", recipe.engine.thinking),))
+    with loading(model):
+        import torch
+        from peft import LoraConfig, get_peft_model
+
+        has_gpu = torch.cuda.is_available()
+        base = load_base(model, recipe, cpu=not has_gpu)
+        adapted: Any = get_peft_model(base, LoraConfig(**lora_arguments(recipe)))
+        adapted = adapted.to("cuda" if has_gpu else "cpu").eval()
+    sampling = recipe.sampling
+    return Speaker(adapted, chat, sampling.temperature, sampling.max_completion_tokens, sampling.max_turns)
+
+
+@contextmanager
+def _as_in_training() -> Iterator[None]:
+    """Have torch compute as in training, with one thread: how many share a sum decides its last digits."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with nullcontext() if torch.cuda.is_available() else quick_delta_rule():
+            yield
+    finally:
+        torch.set_num_threads(before)
