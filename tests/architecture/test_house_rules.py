@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import statistics
 import subprocess
 import sys
 import tomllib
@@ -23,7 +22,6 @@ HEAVY = {"torch", "trl", "vllm", "transformers", "peft", "datasets"}
 def test_files_are_short() -> None:
     lines = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES}
     assert {path.name: n for path, n in lines.items() if n > 400} == {}
-    assert statistics.median(lines.values()) < 150
 
 
 def test_the_core_pulls_nothing_heavy() -> None:
@@ -99,13 +97,6 @@ def test_reproduce_imports_neither_torch_nor_datasets(tmp_path: Path) -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=CHECKOUT
     )
     assert not set(done.stderr.split()) & HEAVY
-
-
-def test_every_public_function_of_the_estimators_names_its_source() -> None:
-    from toolkit import estimators
-
-    for name in estimators.__all__:
-        assert "Source:" in (getattr(estimators, name).__doc__ or ""), name
 
 
 def test_no_threshold_of_the_registration_lives_in_the_engine() -> None:

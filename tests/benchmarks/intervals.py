@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import stats
 
-from toolkit.estimators import draw_weights
-from toolkit.estimators.bootstrap import crossed_bootstrap, crossed_bootstraps
+from toolkit.estimators import crossed_bootstrap, crossed_bootstraps, draw_weights
 
 if TYPE_CHECKING:
     from collections.abc import Callable

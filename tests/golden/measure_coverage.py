@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from toolkit.estimators import bca_interval, draw_weights, t_quantile
-from toolkit.estimators.bootstrap import BootstrapWeights, crossed_bootstraps
+from toolkit.estimators import bca_interval, crossed_bootstraps, draw_weights, t_quantile
+from toolkit.estimators.bootstrap import BootstrapWeights
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -152,7 +152,7 @@ def test_verdicts_are_those_of_the_original_decision_registers(decisions: dict[s
 
 def test_areas_and_ratios_are_those_of_the_original_registers(case: Case) -> None:
     """AUC and probe ratios are not stored here; recomputed, they are the ones the authors printed."""
-    from toolkit.estimators.area import auc
+    from toolkit.estimators import auc
 
     success = {
         (r["run_id"], r["regime"], r["step"]): Fraction(r["successes"], r["episodes"])

@@ -10,7 +10,7 @@ import pytest
 from tests.conftest import CHECKOUT, Result
 from tests.golden import measure_levels
 from toolkit.decisions.case import Case, open_case
-from toolkit.estimators.luck import mean_luck_share
+from toolkit.estimators import mean_luck_share
 from toolkit.prereg.registration import load_registration
 from toolkit.registers.study import Study, open_study
 from toolkit.study.play.rows import rows_of_run

@@ -13,7 +13,7 @@ from toolkit.cli.output import json_option, print_json
 from toolkit.errors import DamagedError, UsageError
 
 if TYPE_CHECKING:
-    from toolkit.estimators.bernoulli import ByDesign
+    from toolkit.estimators.theory import ByDesign
 
 
 class Rational(click.ParamType[Fraction]):
@@ -64,7 +64,7 @@ def spurious(*, flip_rate: Fraction, group_size: int, as_json: bool) -> None:
       toolkit theory spurious --flip-rate 0.1
       toolkit theory spurious --flip-rate 0.05 --group-size 16 --json
     """
-    from toolkit.estimators.spurious import spurious_rate
+    from toolkit.estimators import spurious_rate
 
     rate = _checked(spurious_rate, flip_rate, group_size)
     _show({"independent": float(rate), "paired": 0.0}, as_json=as_json)
@@ -85,8 +85,8 @@ def bandit(*, logit: float, flip_rate: Fraction, group_size: int, as_json: bool)
       toolkit theory bandit --logit 0.0 --group-size 8 --flip-rate 0.1
       toolkit theory bandit --logit -1.5 --flip-rate 0.05 --json
     """
-    from toolkit.estimators.bernoulli import bandit as enumerate_bandit
-    from toolkit.estimators.bernoulli import success_probability
+    from toolkit.estimators import bandit as enumerate_bandit
+    from toolkit.estimators import success_probability
 
     result = _checked(enumerate_bandit, _checked(success_probability, logit), group_size, flip_rate)
     document = {
@@ -120,7 +120,7 @@ def condition(*, successes: int | None, group_size: int, scores: Path | None, as
       toolkit theory condition --successes 5
       toolkit theory condition --successes 1 --group-size 8 --json
     """
-    from toolkit.estimators.condition import exact_condition, orthogonal_condition
+    from toolkit.estimators import exact_condition, orthogonal_condition
 
     if (successes is None) == (scores is None):
         raise UsageError("give --successes, or --scores with a file")

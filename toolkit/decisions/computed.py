@@ -11,9 +11,8 @@ from toolkit.decisions.interval import Interval, unavailable
 from toolkit.decisions.measure import counted_at
 from toolkit.decisions.values import Missing, together
 from toolkit.errors import DamagedError
-from toolkit.estimators.area import auc_weights
-from toolkit.estimators.bootstrap import SMALLEST_SAMPLE, draw_weights, nested_bootstrap
-from toolkit.estimators.counted import counted_bootstrap
+from toolkit.estimators import auc_weights, counted_bootstrap, draw_weights, nested_bootstrap
+from toolkit.estimators.bootstrap import SMALLEST_SAMPLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

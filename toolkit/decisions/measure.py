@@ -12,8 +12,7 @@ from toolkit.decisions.lookup import rows_with
 from toolkit.decisions.plan import described
 from toolkit.decisions.values import Missing, Scalar, Series, exact, together
 from toolkit.errors import DamagedError, RuleError
-from toolkit.estimators.area import auc
-from toolkit.estimators.threshold import steps_to_threshold
+from toolkit.estimators import auc, steps_to_threshold
 from toolkit.registers.schema import TABLES
 
 if TYPE_CHECKING:

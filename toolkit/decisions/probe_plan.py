@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from toolkit.decisions.section import Section
 from toolkit.errors import RuleError
-from toolkit.estimators.outcome import LARGEST_GROUP
+from toolkit.estimators.moments import LARGEST_GROUP
 from toolkit.registers.probe_tables import SCORED
 from toolkit.registers.vocabulary import POOLS, REGIMES
 

@@ -1,61 +1,84 @@
-"""Numbers in, numbers out. Names are loaded when they are used: a verdict needs no numpy."""
+"""Numbers in, numbers out: plain arrays, plain numbers, and a source for every formula."""
 
-from __future__ import annotations
+from toolkit.estimators.advantages import group_gradient, leave_one_out, mean_centred, standardized
+from toolkit.estimators.bootstrap import (
+    bootstrap_variance,
+    counted_bootstrap,
+    crossed_bootstrap,
+    crossed_bootstraps,
+    draw_weights,
+    nested_bootstrap,
+    seed_enumerated_bootstrap,
+)
+from toolkit.estimators.curves import auc, auc_weights, steps_to_threshold, task_differences
+from toolkit.estimators.luck import luck_share, luck_share_interval, luck_share_null_bias, mean_luck_share
+from toolkit.estimators.moments import enumerated_outcome_moments, outcome_moments, regrouped_moments
+from toolkit.estimators.secondary import (
+    bca_interval,
+    leave_one_out_means,
+    minimal_detectable_effect,
+    sign_flip,
+    t_interval,
+    t_quantile,
+)
+from toolkit.estimators.taskwise import (
+    debiased_between_share,
+    noise_within_share,
+    norm_over_floor,
+    pooled_trace,
+    task_uncertainties,
+)
+from toolkit.estimators.theory import (
+    bandit,
+    contrast_variance,
+    exact_condition,
+    exact_conditions,
+    orthogonal_condition,
+    reward_contrast,
+    spurious_rate,
+    success_probability,
+)
 
-from importlib import import_module
-from typing import Any
-
-_HOMES = {
-    "auc": "area",
-    "auc_weights": "area",
-    "bandit": "bernoulli",
-    "bca_interval": "bca",
-    "bootstrap_variance": "bootstrap",
-    "contrast_variance": "contrast",
-    "counted_bootstrap": "counted",
-    "crossed_bootstrap": "bootstrap",
-    "crossed_bootstraps": "bootstrap",
-    "debiased_between_share": "pooled",
-    "draw_weights": "bootstrap",
-    "enumerated_outcome_moments": "outcome",
-    "exact_condition": "condition",
-    "exact_conditions": "condition",
-    "group_gradient": "advantages",
-    "leave_one_out": "advantages",
-    "leave_one_out_means": "secondary",
-    "luck_share": "luck",
-    "luck_share_interval": "luck",
-    "luck_share_null_bias": "luck",
-    "mean_centred": "advantages",
-    "mean_luck_share": "luck",
-    "minimal_detectable_effect": "secondary",
-    "nested_bootstrap": "bootstrap",
-    "noise_within_share": "pooled",
-    "norm_over_floor": "pooled",
-    "orthogonal_condition": "condition",
-    "outcome_moments": "outcome",
-    "pooled_trace": "pooled",
-    "regrouped_moments": "regrouping",
-    "reward_contrast": "contrast",
-    "seed_enumerated_bootstrap": "bootstrap",
-    "sign_flip": "secondary",
-    "spurious_rate": "spurious",
-    "standardized": "advantages",
-    "steps_to_threshold": "threshold",
-    "success_probability": "bernoulli",
-    "t_interval": "secondary",
-    "t_quantile": "secondary",
-    "task_differences": "differences",
-    "task_uncertainties": "taskwise",
-}
-
-__all__ = [  # noqa: PLE0604 - the names are the keys above
-    *_HOMES,
+__all__ = [
+    "auc",
+    "auc_weights",
+    "bandit",
+    "bca_interval",
+    "bootstrap_variance",
+    "contrast_variance",
+    "counted_bootstrap",
+    "crossed_bootstrap",
+    "crossed_bootstraps",
+    "debiased_between_share",
+    "draw_weights",
+    "enumerated_outcome_moments",
+    "exact_condition",
+    "exact_conditions",
+    "group_gradient",
+    "leave_one_out",
+    "leave_one_out_means",
+    "luck_share",
+    "luck_share_interval",
+    "luck_share_null_bias",
+    "mean_centred",
+    "mean_luck_share",
+    "minimal_detectable_effect",
+    "nested_bootstrap",
+    "noise_within_share",
+    "norm_over_floor",
+    "orthogonal_condition",
+    "outcome_moments",
+    "pooled_trace",
+    "regrouped_moments",
+    "reward_contrast",
+    "seed_enumerated_bootstrap",
+    "sign_flip",
+    "spurious_rate",
+    "standardized",
+    "steps_to_threshold",
+    "success_probability",
+    "t_interval",
+    "t_quantile",
+    "task_differences",
+    "task_uncertainties",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    """Return an estimator, imported now."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

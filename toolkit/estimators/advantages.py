@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import ArrayLike, NDArray
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 # Added to a group's sample standard deviation, as the trainer does; only this reproduces app:bandit.
 EPSILON = 1e-4
@@ -70,8 +67,6 @@ def standardized(rewards: ArrayLike, epsilon: float = EPSILON) -> NDArray[np.flo
     Source:
         Paper eq:advantages, right; sample deviation (ddof 1) and ε = 1e-4, as in sec:spurious.
     """
-    import numpy as np
-
     if not epsilon > 0:
         raise ValueError(f"epsilon is positive, found {epsilon}")
     r = _groups(rewards)
@@ -98,8 +93,6 @@ def group_gradient(advantages: ArrayLike, scores: ArrayLike) -> NDArray[np.float
     Source:
         Paper eq:g.
     """
-    import numpy as np
-
     a, s = np.asarray(advantages, dtype=float), np.asarray(scores, dtype=float)
     if a.ndim != 1 or s.ndim != 2 or len(a) != len(s) or not len(a):  # noqa: PLR2004 - a matrix
         raise ValueError(f"expected advantages (G,) and scores (G, P), found {a.shape} and {s.shape}")
@@ -108,8 +101,6 @@ def group_gradient(advantages: ArrayLike, scores: ArrayLike) -> NDArray[np.float
 
 
 def _groups(rewards: ArrayLike) -> NDArray[np.float64]:
-    import numpy as np
-
     r = np.asarray(rewards, dtype=float)
     if r.ndim < 1 or r.shape[-1] < SMALLEST_GROUP:
         raise ValueError(f"a group has at least two rollouts, found shape {r.shape}")

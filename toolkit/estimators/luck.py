@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import fsum
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import ArrayLike, NDArray
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 SMALLEST_SIDE = 2
 
@@ -63,8 +61,6 @@ def luck_share(rewards: ArrayLike) -> LuckShare:
         any schedule effect upwards, by about 0.03 for 8 × 8; it is reported (`luck_share_null_bias`), not
         corrected.
     """
-    import numpy as np
-
     r = np.asarray(rewards, dtype=float)
     if r.ndim != SMALLEST_SIDE or min(r.shape) < SMALLEST_SIDE:
         raise ValueError(f"expected schedules × rollouts, two of each at least, found shape {r.shape}")
@@ -88,8 +84,6 @@ def mean_luck_share(tables: ArrayLike) -> MeanLuckShare:
         Registered analysis plan: λ = mean of per-task ratios where defined; pooled = ratio of averaged
         components.
     """
-    import numpy as np
-
     r = np.asarray(tables, dtype=float)
     if r.ndim != SMALLEST_SIDE + 1 or not len(r):
         raise ValueError(f"expected tasks × schedules × rollouts, found shape {r.shape}")
@@ -146,8 +140,6 @@ def luck_share_interval(
         Registered analysis plan: zero-shot luck share with its 95% task bootstrap; tasks without a share take
         no part.
     """
-    import numpy as np
-
     if resamples < 1 or not 0 < level < 1:
         raise ValueError(f"expected a resample and a level between 0 and 1, found {resamples}, {level}")
     mean_luck_share(tables)
@@ -181,8 +173,6 @@ def luck_share_null_bias(
     Source:
         Paper sec:protocol, "Under the null the estimator has a clipping bias of about 0.03".
     """
-    import numpy as np
-
     if min(schedules, rollouts) < SMALLEST_SIDE or not 0 < success < 1 or tables < 1:
         raise ValueError("expected two schedules and rollouts at least, 0 < success < 1, and a table")
     rng = np.random.default_rng(rng_seed)
@@ -194,8 +184,6 @@ def luck_share_null_bias(
 
 def _components(r: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return σ²_env and σ²_pol of tables (..., K, M)."""
-    import numpy as np
-
     rollouts = r.shape[-1]
     within = r.var(axis=-1, ddof=1).mean(axis=-1)
     between = rollouts * r.mean(axis=-1).var(axis=-1, ddof=1)

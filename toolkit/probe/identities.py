@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from toolkit.errors import VerificationError
-from toolkit.estimators.outcome import LARGEST_ENUMERATION, enumerated_outcome_moments
+from toolkit.estimators import enumerated_outcome_moments
+from toolkit.estimators.moments import LARGEST_ENUMERATION
 from toolkit.probe.design import DESIGNS, INDEPENDENT, OUTCOME, PAIRED
 from toolkit.probe.moments import MC, SW
 from toolkit.probe.summary import sides

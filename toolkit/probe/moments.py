@@ -12,8 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from toolkit.estimators.outcome import outcome_moments
-from toolkit.estimators.regrouping import regrouped_moments
+from toolkit.estimators import outcome_moments, regrouped_moments
 from toolkit.probe.design import INDEPENDENT, OUTCOME, PAIRED
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from toolkit.estimators.condition import exact_conditions
-from toolkit.estimators.pooled import PooledTrace, pooled_trace
+from toolkit.estimators import exact_conditions, pooled_trace
 from toolkit.probe.design import DESIGNS, INDEPENDENT, OUTCOME, PAIRED, STRATIFIED
 from toolkit.probe.moments import ESTIMATORS, MC, SW
 
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from toolkit.estimators.taskwise import PooledTrace
     from toolkit.probe.evidence import Evidence
     from toolkit.probe.moments import Moments
     from toolkit.registers.arrow import Row

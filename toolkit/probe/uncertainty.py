@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from toolkit.estimators.pooled import debiased_between_share, noise_within_share, norm_over_floor
-from toolkit.estimators.taskwise import task_uncertainties
+from toolkit.estimators import debiased_between_share, noise_within_share, norm_over_floor, task_uncertainties
 from toolkit.probe.design import DESIGNS, INDEPENDENT, OUTCOME, PAIRED, STRATIFIED
 
 if TYPE_CHECKING:
@@ -19,8 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from toolkit.estimators.pooled import PooledTrace
-    from toolkit.estimators.taskwise import Figures
+    from toolkit.estimators.taskwise import Figures, PooledTrace
     from toolkit.probe.summary import Estimate, Sides
     from toolkit.registers.arrow import Row
 

@@ -6,7 +6,7 @@ from math import lcm
 from typing import TYPE_CHECKING
 
 from toolkit.decisions.endpoints import Rate
-from toolkit.estimators.area import auc_weights
+from toolkit.estimators import auc_weights
 from toolkit.website.registers import carried
 
 if TYPE_CHECKING:

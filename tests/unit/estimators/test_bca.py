@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from toolkit.estimators import bca, bca_interval, crossed_bootstrap, draw_weights
+from toolkit.estimators import bca_interval, crossed_bootstrap, draw_weights, secondary
 
 
 def skewed(seeds: int = 5, tasks: int = 40) -> np.ndarray:
@@ -51,7 +51,7 @@ def test_on_symmetric_differences_it_is_the_registered_interval() -> None:
 
 
 def test_differences_too_skewed_for_the_level_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bca, "_acceleration", lambda _: 1.0)
+    monkeypatch.setattr(secondary, "_acceleration", lambda _: 1.0)
     with pytest.raises(ValueError, match="too skewed"):
         bca_interval(skewed(), draw_weights(5, 40, 500, 1), 0.95)
 

@@ -12,7 +12,7 @@ import pytest
 from toolkit.estimators import bandit, standardized, success_probability
 
 if TYPE_CHECKING:
-    from toolkit.estimators.bernoulli import ByDesign
+    from toolkit.estimators.theory import ByDesign
 
 HALF, TENTH = Fraction(1, 2), Fraction(1, 10)
 

@@ -11,11 +11,11 @@ from scipy import stats
 from toolkit.estimators import (
     bootstrap_variance,
     crossed_bootstrap,
+    crossed_bootstraps,
     draw_weights,
     nested_bootstrap,
     seed_enumerated_bootstrap,
 )
-from toolkit.estimators.bootstrap import crossed_bootstraps
 
 
 def differences(seeds: int = 3, tasks: int = 64, rng_seed: int = 5) -> np.ndarray:

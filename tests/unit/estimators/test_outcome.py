@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolkit.estimators import enumerated_outcome_moments, outcome_moments
-from toolkit.estimators.outcome import LARGEST_ENUMERATION, LARGEST_GROUP
+from toolkit.estimators.moments import LARGEST_ENUMERATION, LARGEST_GROUP
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from toolkit.estimators.outcome import GroupMoments, OutcomeMoments
+    from toolkit.estimators.moments import GroupMoments, OutcomeMoments
     from toolkit.registers.study import Study
 
 DESIGNS = ("paired", "independent")

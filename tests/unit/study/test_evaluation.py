@@ -11,7 +11,7 @@ import pytest
 
 from tests.conftest import snapshot
 from toolkit.errors import DamagedError, IncompleteError, UsageError
-from toolkit.estimators.luck import luck_share_interval
+from toolkit.estimators import luck_share_interval
 from toolkit.policies.language_model.opening import Opening, identify
 from toolkit.registers.query import ask
 from toolkit.registers.study import Study, open_study

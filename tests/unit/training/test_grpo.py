@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.errors import DamagedError
-from toolkit.estimators.advantages import mean_centred, standardized
+from toolkit.estimators import mean_centred, standardized
 from toolkit.policies.loglinear import Policy, layout, untrained
 from toolkit.policies.score import score
 from toolkit.training.adam import Weights, ascend, start

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from toolkit.estimators.taskwise import SMALLEST_SAMPLE, task_uncertainties
+from toolkit.estimators import task_uncertainties
+from toolkit.estimators.taskwise import SMALLEST_SAMPLE
 from toolkit.files import replacing, write_all
 from toolkit.noise.regimes import REGIMES
 from toolkit.registers.arrow import to_arrow

@@ -6,7 +6,7 @@ import math
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from toolkit.estimators.taskwise import task_uncertainties
+from toolkit.estimators import task_uncertainties
 from toolkit.study.findings.checkpoints import SCORED, named, order
 from toolkit.study.findings.finding import Analysis, Unavailable, span
 

@@ -7,7 +7,7 @@ from collections import Counter
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from toolkit.estimators.area import auc
+from toolkit.estimators import auc
 from toolkit.study.findings.evidence import matches
 from toolkit.study.findings.finding import Analysis, Unavailable
 

@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from toolkit.estimators.spurious import spurious_rate
+from toolkit.estimators import spurious_rate
 from toolkit.study.findings.chi_square import chi_square_tail
 from toolkit.study.findings.evidence import INDEPENDENT
 from toolkit.study.findings.finding import Analysis, Unavailable

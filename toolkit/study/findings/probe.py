@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from toolkit.estimators.pooled import debiased_between_share, noise_within_share, norm_over_floor
+from toolkit.estimators import debiased_between_share, noise_within_share, norm_over_floor
 from toolkit.study.findings.checkpoints import ProbeSize, named, probe_size, traces
 from toolkit.study.findings.finding import Analysis, Unavailable, span
 

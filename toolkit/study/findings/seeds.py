@@ -6,13 +6,8 @@ from fractions import Fraction
 from statistics import stdev
 from typing import TYPE_CHECKING
 
-from toolkit.estimators.area import auc
-from toolkit.estimators.secondary import (
-    LARGEST_SAMPLE,
-    minimal_detectable_effect,
-    sign_flip,
-    t_interval,
-)
+from toolkit.estimators import auc, minimal_detectable_effect, sign_flip, t_interval
+from toolkit.estimators.secondary import LARGEST_SAMPLE
 from toolkit.study.findings.finding import Analysis, Unavailable
 
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from toolkit.estimators.area import auc, auc_weights
-from toolkit.estimators.secondary import leave_one_out_means
+from toolkit.estimators import auc, auc_weights, leave_one_out_means
 from toolkit.study.findings.evidence import INDEPENDENT, PAIRED
 from toolkit.study.findings.finding import Analysis, Unavailable
 

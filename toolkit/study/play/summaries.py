@@ -9,7 +9,7 @@ from decimal import Decimal
 from math import fsum
 from typing import TYPE_CHECKING
 
-from toolkit.estimators.luck import luck_share, luck_share_interval, mean_luck_share
+from toolkit.estimators import luck_share, luck_share_interval, mean_luck_share
 from toolkit.noise.regimes import REGIMES
 from toolkit.registers.row_tables import FAULTS
 from toolkit.study.play.matrix import LOSS

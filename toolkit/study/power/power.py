@@ -252,7 +252,7 @@ class _Simulated:
         return Fraction(low if role == "lower" else high)
 
     def _bootstrapped(self, endpoint: str, level: float) -> tuple[float, float]:
-        from toolkit.estimators.bootstrap import crossed_bootstrap, draw_weights
+        from toolkit.estimators import crossed_bootstrap, draw_weights
 
         table = self.tables[endpoint]
         tasks = table.shape[1]

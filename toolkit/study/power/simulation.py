@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from toolkit.errors import UsageError
-from toolkit.estimators.area import auc_weights
+from toolkit.estimators import auc_weights
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from toolkit.estimators.pooled import debiased_between_share, noise_within_share
+from toolkit.estimators import debiased_between_share, noise_within_share
 from toolkit.probe.design import DESIGNS, OUTCOME
 from toolkit.probe.moments import MC
 from toolkit.probe.rows import Place

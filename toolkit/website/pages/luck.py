@@ -6,8 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from toolkit.decisions.values import exact
-from toolkit.estimators.luck import luck_share
-from toolkit.estimators.spurious import spurious_rate
+from toolkit.estimators import luck_share, spurious_rate
 from toolkit.website.charts.luck import Luck, luck_shares, reward_table
 from toolkit.website.page import Page, luck_page, run_page
 from toolkit.website.siblings import of_study

@@ -5,9 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from toolkit.estimators.bernoulli import bandit, success_probability
-from toolkit.estimators.condition import orthogonal_condition
-from toolkit.estimators.spurious import spurious_rate
+from toolkit.estimators import bandit, orthogonal_condition, spurious_rate, success_probability
 from toolkit.registers.vocabulary import ARMS
 from toolkit.website.charts.theory import condition_by_success, orthogonal_sides, over_flips, spurious_rates
 from toolkit.website.page import Page

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from toolkit.estimators.advantages import mean_centred, standardized
+from toolkit.estimators import mean_centred, standardized
 
 if TYPE_CHECKING:
     from tests.unit.training.language_model.trained import Trained

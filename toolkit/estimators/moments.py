@@ -1,4 +1,4 @@
-"""Moments of a group's gradient under one-sided outcome noise, exactly over every mask of the grader.
+"""Moments of a group's gradient: over every mask of the grader, exactly, and over groups drawn from a pool.
 
 A clean group's rollouts are fixed. A mask keeps or flips each true success: each on its own under the
 independent design, all of them at once under the paired one. Advantages are made anew for every mask.
@@ -10,14 +10,13 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
-from toolkit.estimators.advantages import EPSILON, SMALLEST_GROUP
-from toolkit.estimators.spurious import check_rate
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import ArrayLike, NDArray
+from toolkit.estimators.advantages import EPSILON, SMALLEST_GROUP, mean_centred
+from toolkit.estimators.advantages import standardized as standard
+from toolkit.estimators.theory import check_rate
 
 LARGEST_GROUP = 64
 """Beyond it the binomial weights of masks come near the rounding of a double."""
@@ -26,12 +25,13 @@ LARGEST_ENUMERATION = 16
 
 @dataclass(frozen=True)
 class GroupMoments:
-    """First and second moment of each group's gradient g.
+    """First and second moment of a group's gradient g, over the masks of one group or the groups of one pool.
 
     Args:
         second: E‖g‖², shape (T,), in score² times squared weight.
-        coefficients: c with E[g] = Σ_i c_i S_i, shape (T, G), in the unit of the weights.
-        contrast: variance of a reward contrast within the group, shape (T,), in reward².
+        coefficients: c with E[g] = Σ_i c_i S_i over the N rollouts of the group or pool, shape (T, N), in the
+            unit of the weights.
+        contrast: variance of a reward contrast within a group, shape (T,), in reward².
     """
 
     second: NDArray[np.float64]
@@ -99,8 +99,6 @@ def outcome_moments(
         E‖g‖² = Σ_m P(m) [P1 tr W_ss + P2 (Σ W_ss - tr W_ss) - 2 (m/G) P1 Σ W_s. + (m/G)² Σ W] / den_m²,
         P1 = m/k, P2 = m(m - 1)/(k(k - 1)).
     """
-    import numpy as np
-
     r, k, w = _checked(outcomes, gram, weights)
     check_rate(flip_rate)
     successes = r.sum(axis=1).astype(int)
@@ -145,34 +143,30 @@ def enumerated_outcome_moments(
         Paper app:probe: independent masks have probability (1 - q)^kept q^flipped, paired ones keep or flip
         all successes.
     """
-    import numpy as np
-
-    from toolkit.estimators import advantages
-
     r, k, w = _checked(outcomes, gram, weights)
     check_rate(flip_rate)
     size = r.shape[1]
     if size > LARGEST_ENUMERATION:
         raise ValueError(f"2^{size} masks are too many: at most {LARGEST_ENUMERATION} rollouts a group")
-    advantage = advantages.standardized if standardized else advantages.mean_centred
+    advantage = standard if standardized else mean_centred
     masks = (np.arange(2**size)[:, None] >> np.arange(size)) & 1
     seconds: list[list[float]] = [[], []]
     means: list[list[NDArray[np.float64]]] = [[], []]
     contrasts: list[list[float]] = [[], []]
     for outcome, products, weight in zip(r, k, w, strict=True):
         # A mask over failures does nothing: each set of kept successes is listed once.
-        listed = masks[(masks <= outcome).all(axis=1)]
-        kept, successes = listed.sum(axis=1), int(outcome.sum())
+        subsets = masks[(masks <= outcome).all(axis=1)]
+        kept, successes = subsets.sum(axis=1), int(outcome.sum())
         alone = (1 - flip_rate) ** kept * flip_rate ** (successes - kept)
         together = np.where(kept == successes, 1 - flip_rate, 0.0) + np.where(kept == 0, flip_rate, 0.0)
         if not successes:
             together = np.ones(1)
-        coefficients = advantage(listed) * weight
+        coefficients = advantage(subsets) * weight
         squares = ((coefficients @ products) * coefficients).sum(axis=1)
         for at, chances in enumerate((together, alone)):
             seconds[at].append(float(chances @ squares))
             means[at].append(chances @ coefficients)
-            contrasts[at].append(float(chances @ (2 * listed.var(axis=1, ddof=1))))
+            contrasts[at].append(float(chances @ (2 * subsets.var(axis=1, ddof=1))))
     paired, independent = (
         GroupMoments(np.array(second), np.array(mean), np.array(contrast))
         for second, mean, contrast in zip(seconds, means, contrasts, strict=True)
@@ -183,8 +177,6 @@ def enumerated_outcome_moments(
 @lru_cache(maxsize=64)
 def _table(size: int, flip_rate: float, standardized: bool, paired: bool) -> _Table:  # noqa: FBT001
     """Sum over the numbers of kept successes, once for a group size and rate."""
-    import numpy as np
-
     columns = np.zeros((7, size + 1))
     for k in range(1, size + 1):
         for m, chance in _kept(k, flip_rate, paired=paired):
@@ -217,8 +209,6 @@ def _kept(successes: int, flip_rate: float, *, paired: bool) -> list[tuple[int, 
 def _checked(
     outcomes: ArrayLike, gram: ArrayLike, weights: ArrayLike | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    import numpy as np
-
     r, k = np.asarray(outcomes, dtype=float), np.asarray(gram, dtype=float)
     if r.ndim != 2 or not len(r) or not SMALLEST_GROUP <= r.shape[1] <= LARGEST_GROUP:  # noqa: PLR2004
         raise ValueError(f"expected outcomes (T, G) with 2 <= G <= {LARGEST_GROUP}, found shape {r.shape}")
@@ -230,3 +220,61 @@ def _checked(
     if not (np.isfinite(k).all() and np.isfinite(w).all()):
         raise ValueError("an inner product or a weight is not finite")
     return r, k, w
+
+
+def regrouped_moments(
+    rewards: ArrayLike,
+    gram: ArrayLike,
+    groups: ArrayLike,
+    *,
+    weights: ArrayLike | None = None,
+    standardized: bool = False,
+) -> GroupMoments:
+    """Moments of the group gradients g = Σ_i A_i w_i S_i of groups drawn from a task's pool.
+
+    Args:
+        rewards: reward of each rollout, shape (T, N): task, rollout of its pool.
+        gram: inner products of the scores, shape (T, N, N), in score².
+        groups: positions in the pool, shape (T, J, G), G >= 2; no rollout twice in a group.
+        weights: w of each rollout, shape (T, N); 1/G where they are left out (paper eq:g).
+        standardized: whether advantages are divided by the group's standard deviation plus ε.
+
+    Raises:
+        ValueError: shapes that do not fit, fewer rollouts than a group has, a position outside the pool or
+            twice in a group, or a value that is not finite.
+
+    Source:
+        Paper app:probe, "Transition noise": ‖g_j‖² = a'Ka; contrasts are twice the mean sample variance.
+    """
+    r, k, members, w = _checked_pool(rewards, gram, groups, weights)
+    tasks, number, _ = members.shape
+    at = np.arange(tasks)[:, None, None]
+    observed = r[at, members]
+    advantages = (standard(observed) if standardized else mean_centred(observed)) * w[at, members]
+    products = k[at[..., None], members[..., :, None], members[..., None, :]]
+    squares = (products * advantages[..., :, None] * advantages[..., None, :]).reshape(tasks, number, -1)
+    positions = (members + at * r.shape[1]).ravel()
+    summed = np.bincount(positions, weights=advantages.ravel(), minlength=r.size).reshape(r.shape)
+    contrast = 2 * observed.var(axis=2, ddof=1).mean(axis=1)
+    return GroupMoments(squares.sum(axis=2).mean(axis=1), summed / number, contrast)
+
+
+def _checked_pool(
+    rewards: ArrayLike, gram: ArrayLike, groups: ArrayLike, weights: ArrayLike | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:
+    r, k = np.asarray(rewards, dtype=float), np.asarray(gram, dtype=float)
+    members = np.asarray(groups)
+    if r.ndim != 2 or k.shape != (*r.shape, r.shape[1]):  # noqa: PLR2004 - a table
+        raise ValueError(f"expected rewards (T, N) and a Gram matrix a task, found {r.shape}, {k.shape}")
+    if members.ndim != 3 or len(members) != len(r) or not np.issubdtype(members.dtype, np.integer):  # noqa: PLR2004
+        raise ValueError(f"expected groups ({len(r)}, J, G) of positions, found {members.shape}")
+    number, size = members.shape[1:]
+    if not number or not SMALLEST_GROUP <= size <= r.shape[1]:
+        raise ValueError(f"{number} groups of {size} cannot be drawn from {r.shape[1]} rollouts")
+    w = np.full(r.shape, 1 / size) if weights is None else np.asarray(weights, dtype=float)
+    if w.shape != r.shape or not all(np.isfinite(part).all() for part in (r, k, w)):
+        raise ValueError(f"expected a finite weight, reward and inner product a rollout, found {w.shape}")
+    inside = members.min() >= 0 and members.max() < r.shape[1]
+    if not inside or (np.diff(np.sort(members, axis=2)) == 0).any():
+        raise ValueError("a group names a rollout that the pool does not have, or one twice")
+    return r, k, members, w
