@@ -12,7 +12,7 @@ from toolkit.cli.load import load_cases, usual_study
 from toolkit.cli.output import STUDY, console, json_option, print_json
 from toolkit.cli.progress import steps
 from toolkit.errors import UsageError
-from toolkit.study.findings.chi_square import chi_square_quantile
+from toolkit.estimators import chi_square_quantile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

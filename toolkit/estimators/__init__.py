@@ -15,6 +15,8 @@ from toolkit.estimators.luck import luck_share, luck_share_interval, luck_share_
 from toolkit.estimators.moments import enumerated_outcome_moments, outcome_moments, regrouped_moments
 from toolkit.estimators.secondary import (
     bca_interval,
+    chi_square_quantile,
+    chi_square_tail,
     leave_one_out_means,
     minimal_detectable_effect,
     sign_flip,
@@ -45,6 +47,8 @@ __all__ = [
     "bandit",
     "bca_interval",
     "bootstrap_variance",
+    "chi_square_quantile",
+    "chi_square_tail",
     "contrast_variance",
     "counted_bootstrap",
     "crossed_bootstrap",

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.unit.study.test_findings import Changed
+from findings import findings
+from tests.examples.test_findings import Changed
 from toolkit.estimators import debiased_between_share
-from toolkit.study.findings import findings
 from toolkit.study.probing.published import published_figures
 
 if TYPE_CHECKING:

@@ -6,12 +6,13 @@ different tasks' gradients to be resampled, which nobody published: it stands wi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from toolkit.estimators import debiased_between_share, noise_within_share
-from toolkit.probe.design import DESIGNS, OUTCOME
+from toolkit.probe.design import ALL, DESIGNS, OUTCOME
 from toolkit.probe.moments import MC
 from toolkit.probe.rows import Place
 from toolkit.probe.uncertainty import (
@@ -25,19 +26,31 @@ from toolkit.probe.uncertainty import (
     floor_row,
     resampled_rows,
 )
-from toolkit.study.findings.checkpoints import probe_size
-from toolkit.study.findings.condition import LEVEL, RESAMPLES, RNG_SEED
-from toolkit.study.findings.evidence import Evidence
-from toolkit.study.findings.finding import Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from toolkit.decisions.measure import Registers
     from toolkit.registers.arrow import Row
     from toolkit.registers.study import Study
-    from toolkit.study.findings.checkpoints import ProbeSize
 
 CLEAN = "probe_clean_tasks"
+SIZED = ("probe_diagnostic_tasks", "runs", "probe_checkpoints")
+LEVEL = 0.95
+RESAMPLES = 10_000
+RNG_SEED = 13
+
+
+class ProbeSize(NamedTuple):
+    """How much was scored for transition noise at every checkpoint: tasks T, and paired groups a task N."""
+
+    tasks: int
+    groups: int
+
+    @property
+    def all_groups(self) -> int:
+        """Paired groups over all tasks."""
+        return self.tasks * self.groups
 
 
 def published_figures(study: Study) -> list[Row]:
@@ -46,10 +59,7 @@ def published_figures(study: Study) -> list[Row]:
     clean: dict[Place, list[Row]] = {}
     for row in study.rows(CLEAN) if study.has(CLEAN) else ():
         clean.setdefault(_place(row), []).append(row)
-    try:
-        size: ProbeSize | None = probe_size(Evidence(study))
-    except Unavailable:
-        size = None
+    size = probe_size(study)
     for row in study.rows("probe"):
         place, tasks = _place(row), clean.get(_place(row), [])
         figures = list(_plain(row, size, len(tasks)))
@@ -60,6 +70,24 @@ def published_figures(study: Study) -> list[Row]:
         common = {"noise": row["noise"], "estimator": row["estimator"], "tasks": number, "level": LEVEL}
         rows += [place._asdict() | common | figure for figure in figures]
     return rows
+
+
+def probe_size(study: Registers) -> ProbeSize | None:
+    """Return the sizes that all checkpoints share.
+
+    None where checkpoints or runs differ in them, or where there are fewer than two tasks or groups a task.
+    """
+    if not all(study.has(table) for table in SIZED):
+        return None
+    diagnosed, runs, checkpoints = map(study.rows, SIZED)
+    tasks = Counter((row["trajectory"], row["step"]) for row in diagnosed if row["scored"] == ALL)
+    group_sizes = {row["group_size"] for row in runs}
+    rollouts = {row["diagnostic_rollouts"] for row in checkpoints}
+    if 0 in group_sizes or not len(set(tasks.values())) == len(group_sizes) == len(rollouts) == 1:
+        return None
+    size = next(iter(tasks.values()))
+    groups, rest = divmod(rollouts.pop(), size * group_sizes.pop())
+    return None if rest or min(size, groups) < 2 else ProbeSize(size, groups)  # noqa: PLR2004 - a variance needs two
 
 
 def _place(row: Row) -> Place:

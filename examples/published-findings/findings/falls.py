@@ -5,13 +5,13 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from toolkit.study.findings.checkpoints import BASE, named, traces
-from toolkit.study.findings.finding import Analysis, Unavailable
+from findings.checkpoints import BASE, named, traces
+from findings.evidence import Analysis, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from toolkit.study.findings.evidence import Evidence
+    from findings.evidence import Evidence
 
 READINGS: dict[str, Callable[[Sequence[float]], bool]] = {
     "endpoint": lambda ratios: ratios[-1] < ratios[0],

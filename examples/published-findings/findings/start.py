@@ -5,12 +5,12 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from toolkit.estimators import auc, auc_weights, leave_one_out_means
-from toolkit.study.findings.evidence import INDEPENDENT, PAIRED
-from toolkit.study.findings.finding import Analysis, Unavailable
+from findings.evidence import INDEPENDENT, PAIRED, Analysis, Unavailable
+from toolkit.estimators import auc, auc_weights
+from toolkit.estimators.secondary import leave_one_out_means
 
 if TYPE_CHECKING:
-    from toolkit.study.findings.evidence import Curve, Evidence
+    from findings.evidence import Curve, Evidence
 
 CONDITION, REGIME = "C2", "faults_p025"
 # H2a as registered: the smallest mean AUC difference that passes.
@@ -24,7 +24,7 @@ def start(evidence: Evidence) -> Analysis:
     are scaled to one. Later: the trapezoidal mean over the remaining steps.
     """
     curves = evidence.differences(CONDITION, REGIME)
-    if any(min(curve) != 0 or len(curve) < 3 for curve in curves.values()):  # noqa: PLR2004 - two remain
+    if any(min(curve) != 0 or len(curve) < 3 for curve in curves.values()):
         raise Unavailable("a learning curve does not begin at step 0, or has no two steps after it")
     registered = [_area(curve) for curve in curves.values()]
     weights = [auc_weights(list(curve))[0] for curve in curves.values()]

@@ -6,14 +6,12 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from toolkit.estimators import spurious_rate
-from toolkit.study.findings.chi_square import chi_square_tail
-from toolkit.study.findings.evidence import INDEPENDENT
-from toolkit.study.findings.finding import Analysis, Unavailable
+from findings.evidence import INDEPENDENT, Analysis, Unavailable
+from toolkit.estimators import chi_square_tail, spurious_rate
 
 if TYPE_CHECKING:
+    from findings.evidence import Evidence
     from toolkit.decisions.measure import Row
-    from toolkit.study.findings.evidence import Evidence
 
 CONDITION = "C4"
 SIGNIFICANT = 0.05

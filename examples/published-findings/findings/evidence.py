@@ -1,23 +1,74 @@
-"""What the findings read of a study: its rows, its counted runs, its learning curves."""
+"""What a finding is, and what it reads of a study: rows, counted runs, learning curves."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
-
-from toolkit.study.findings.finding import Unavailable
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from toolkit.decisions.measure import Registers, Row
 
+LABEL = "secondary: changes no verdict"
 DECIDING_ROLES = ("pilot", "primary", "reference")
 PAIRED, INDEPENDENT = "paired", "independent"
 
 # A learning curve: training step → share of successes, exactly.
 Curve = dict[int, Fraction]
+Numbers: TypeAlias = dict[str, float | int | str | list[Any]]
+
+
+class Unavailable(Exception):  # noqa: N818 - no error: the study has other rows
+    """The study lacks what a finding needs; the message says what."""
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What the computation of a finding gives; arguments as those of `Finding`."""
+
+    numbers: Numbers
+    sentence: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One secondary analysis.
+
+    Args:
+        id: short name.
+        title: what it is about.
+        numbers: name → number, text, or a list of them; empty where it is not evaluable.
+        sentence: what the numbers mean, or why there are none.
+        source: tables it was computed from, and the method.
+        status: whether it was computed.
+    """
+
+    id: str
+    title: str
+    numbers: Numbers
+    sentence: str
+    source: str
+    status: Literal["computed", "not_evaluable"] = "computed"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the finding as a JSON object."""
+        return {
+            "id": self.id,
+            "title": self.title,
+            "label": LABEL,
+            "status": self.status,
+            "numbers": self.numbers,
+            "sentence": self.sentence,
+            "source": self.source,
+        }
+
+
+def span(values: list[float], digits: int = 3) -> str:
+    """Return the range of some numbers as text."""
+    return f"{min(values):.{digits}f} to {max(values):.{digits}f}"
 
 
 @dataclass(frozen=True)
@@ -74,7 +125,7 @@ class Evidence:
             for row in self.rows("evaluations")
             if matches(row, where)
         }
-        if len(points) < 2:  # noqa: PLR2004 - a curve has two ends
+        if len(points) < 2:
             raise Unavailable(f"run {run!r} has no learning curve under {regime!r}")
         return dict(sorted(points.items()))
 
@@ -85,7 +136,7 @@ class Evidence:
             Unavailable: fewer than two seeds, or seeds or steps that the arms do not share.
         """
         paired, independent = self.runs(condition, PAIRED), self.runs(condition, INDEPENDENT)
-        if set(paired) != set(independent) or len(paired) < 2:  # noqa: PLR2004 - a spread needs two
+        if set(paired) != set(independent) or len(paired) < 2:
             raise Unavailable(f"the arms of {condition} do not share two seeds")
         found = {}
         for seed in paired:

@@ -6,17 +6,15 @@ import math
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from findings.checkpoints import SCORED, named, order
+from findings.evidence import Analysis, Unavailable, span
 from toolkit.estimators import task_uncertainties
-from toolkit.study.findings.checkpoints import SCORED, named, order
-from toolkit.study.findings.finding import Analysis, Unavailable, span
+from toolkit.study.probing.published import LEVEL, RESAMPLES, RNG_SEED
 
 if TYPE_CHECKING:
+    from findings.evidence import Evidence
     from toolkit.decisions.measure import Row
-    from toolkit.study.findings.evidence import Evidence
 
-LEVEL = 0.95
-RESAMPLES = 10_000
-RNG_SEED = 13
 RATIO = "left_over_right"
 # Relative rounding of sums of squared norms: sides this close are one number.
 ROUNDING = 1e-9
@@ -85,7 +83,7 @@ def ratio_interval(
     """
     import numpy as np
 
-    if len(sides) < 2:  # noqa: PLR2004 - one task cannot vary
+    if len(sides) < 2:
         raise Unavailable("a checkpoint has fewer than two tasks")
     left, right = np.asarray(sides, dtype=float).T
     found = task_uncertainties(

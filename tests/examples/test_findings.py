@@ -14,15 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from findings import FINDINGS, Evidence, Finding, findings
+from findings.condition import ratio_interval
+from findings.evidence import Unavailable
+from findings.probe import debiased_share
+from findings.seeds import few_seeds
+from findings.start import THRESHOLD
 from tests.conftest import CHECKOUT
-from toolkit.study.findings import FINDINGS, Evidence, Finding, findings
-from toolkit.study.findings.checkpoints import ProbeSize
-from toolkit.study.findings.chi_square import chi_square_tail
-from toolkit.study.findings.condition import ratio_interval
-from toolkit.study.findings.finding import Unavailable
-from toolkit.study.findings.probe import debiased_share
-from toolkit.study.findings.seeds import few_seeds
-from toolkit.study.findings.start import THRESHOLD
+from toolkit.estimators import chi_square_tail
+from toolkit.study.probing.published import ProbeSize
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,13 +7,12 @@ from collections import Counter
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from findings.evidence import Analysis, Unavailable, matches
 from toolkit.estimators import auc
-from toolkit.study.findings.evidence import matches
-from toolkit.study.findings.finding import Analysis, Unavailable
 
 if TYPE_CHECKING:
+    from findings.evidence import Curve, Evidence
     from toolkit.decisions.measure import Row
-    from toolkit.study.findings.evidence import Curve, Evidence
 
 REFERENCE, ARM, SEED, REGIME = "C0", "clean", 0, "clean"
 # One decimal of a percentage.

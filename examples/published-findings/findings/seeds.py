@@ -6,12 +6,17 @@ from fractions import Fraction
 from statistics import stdev
 from typing import TYPE_CHECKING
 
-from toolkit.estimators import auc, minimal_detectable_effect, sign_flip, t_interval
-from toolkit.estimators.secondary import LARGEST_SAMPLE
-from toolkit.study.findings.finding import Analysis, Unavailable
+from findings.evidence import Analysis, Unavailable
+from toolkit.estimators import auc
+from toolkit.estimators.secondary import (
+    LARGEST_SAMPLE,
+    minimal_detectable_effect,
+    sign_flip,
+    t_interval,
+)
 
 if TYPE_CHECKING:
-    from toolkit.study.findings.evidence import Curve, Evidence
+    from findings.evidence import Curve, Evidence
 
 CONDITION, NOISY, CHALLENGE = "C2", "faults_p025", "challenge"
 CHALLENGE_STEPS = (40, 60, 80)

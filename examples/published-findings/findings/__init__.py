@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkit.study.findings.condition import condition_intervals
-from toolkit.study.findings.counts import counts
-from toolkit.study.findings.evidence import Evidence
-from toolkit.study.findings.falls import falls_with_training
-from toolkit.study.findings.finding import LABEL, Analysis, Finding, Unavailable
-from toolkit.study.findings.flips import spurious_by_seed
-from toolkit.study.findings.probe import comparator, noise_floor, task_share
-from toolkit.study.findings.seeds import few_seeds
-from toolkit.study.findings.start import start
+from findings.condition import condition_intervals
+from findings.counts import counts
+from findings.evidence import LABEL, Analysis, Evidence, Finding, Unavailable
+from findings.falls import falls_with_training
+from findings.flips import spurious_by_seed
+from findings.probe import comparator, noise_floor, task_share
+from findings.seeds import few_seeds
+from findings.start import start
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,13 +5,14 @@ from __future__ import annotations
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+from findings.checkpoints import named, probe_size, traces
+from findings.evidence import Analysis, Unavailable, span
 from toolkit.estimators import debiased_between_share, noise_within_share, norm_over_floor
-from toolkit.study.findings.checkpoints import ProbeSize, named, probe_size, traces
-from toolkit.study.findings.finding import Analysis, Unavailable, span
 
 if TYPE_CHECKING:
+    from findings.evidence import Evidence
     from toolkit.decisions.measure import Row
-    from toolkit.study.findings.evidence import Evidence
+    from toolkit.study.probing.published import ProbeSize
 
 DESIGNS = ("paired", "independent", "stratified")
 HALF = 0.5

@@ -1,0 +1,59 @@
+"""The probe's checkpoints: their order, their rows, and how many tasks and groups stand behind them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from findings.evidence import Unavailable, matches
+from toolkit.study.probing import published
+
+if TYPE_CHECKING:
+    from findings.evidence import Evidence
+    from toolkit.decisions.measure import Row
+    from toolkit.study.probing.published import ProbeSize
+
+BASE = "base"
+SCORED = "all"
+"""Findings are on every coordinate that was scored, as the published probe is."""
+
+
+def traces(evidence: Evidence, noise: str) -> list[Row]:
+    """Return the probe's mean-centred rows under one noise, the untrained policy first.
+
+    Raises:
+        Unavailable: there is none, or a trace is not positive.
+    """
+    where = {"noise": noise, "estimator": "MC", "scored": SCORED}
+    rows = [row for row in evidence.rows("probe") if matches(row, where)]
+    if not rows:
+        raise Unavailable(f"the probe has no mean-centred row under {noise} noise")
+    if not all(row["trace_paired"] > 0 and row["trace_independent"] > 0 for row in rows):
+        raise Unavailable("a covariance trace is zero")
+    return sorted(rows, key=order)
+
+
+def order(row: Row) -> tuple[bool, str, int]:
+    """Sort key: the untrained policy, then trajectory by trajectory."""
+    return (row["trajectory"] != BASE, row["trajectory"], row["step"])
+
+
+def named(row: Row) -> str:
+    """Return a checkpoint's name."""
+    return f"{row['trajectory']}@{row['step']}"
+
+
+def probe_size(evidence: Evidence) -> ProbeSize:
+    """Return the sizes that all checkpoints share.
+
+    Raises:
+        Unavailable: they share none, or there are fewer than two tasks or groups.
+    """
+    for table in published.SIZED:
+        evidence.rows(table)
+    size = published.probe_size(evidence.study)
+    if size is None:
+        raise Unavailable(
+            "checkpoints differ in tasks or rollouts, or runs in group size, or there are fewer than two "
+            "tasks, or groups for each"
+        )
+    return size
