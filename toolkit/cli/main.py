@@ -47,8 +47,6 @@ COMMANDS = {
     "power": "power",
     "warm-start": "warm_start",
     "train": "train",
-    "costs": "costs",
-    "findings": "findings",
     "study": "study",
     "probe": "probe",
     "site": "site",

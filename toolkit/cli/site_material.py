@@ -13,11 +13,9 @@ if TYPE_CHECKING:
 
     from toolkit.decisions.case import Case
     from toolkit.places import Home
-    from toolkit.prereg.registration import Registration
     from toolkit.prereg.verification import Verification
     from toolkit.registers.arrow import Row
     from toolkit.registers.study import Study
-    from toolkit.training.costs import Costs
     from toolkit.website.frozen import Version
     from toolkit.website.material import Material, Recorded
 
@@ -64,31 +62,18 @@ def material(home: Home, folder: Path, verifications: Sequence[Verification] | N
     if front:
         cases = tuple(sorted(cases, key=lambda case: front.place(case.study.name)))
     recorded, how = recorded_episodes(studies)
-    registrations = tuple(frozen_registrations(home))
     return Material(
         cases,
         studies,
         verified,
         recorded,
         front,
-        registrations=registrations,
+        registrations=tuple(frozen_registrations(home)),
         recorded_how=how,
         probe_figures=_probe_figures(cases),
         paper=read_paper(home.cards),
         versions=read_versions(folder),
-        costs=_costs(home, studies, registrations),
     )
-
-
-def _costs(home: Home, studies: Sequence[Study], registrations: Sequence[Registration]) -> Costs | None:
-    """Return what the registered study costs; None where the home lists no measurements, or has it not."""
-    from toolkit.study.plan.costing import count_costs, read_cost_list
-
-    listed = read_cost_list(home.cards)
-    named = {registration.name: registration for registration in registrations}
-    if listed is None or listed.registration not in named:
-        return None
-    return count_costs(listed, named[listed.registration], {study.name: study for study in studies})
 
 
 def _probe_figures(cases: Sequence[Case]) -> dict[str, list[Row]]:

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from toolkit.places import Home
     from toolkit.prereg.registration import Registration
     from toolkit.study.executors.where import Where
-    from toolkit.study.plan.costing import CostList
-    from toolkit.study.plan.training_plan import Basis
+    from toolkit.study.plan.measured import Basis, Measurements
     from toolkit.study.play.matrix import Selection
     from toolkit.study.play.runner import Played
     from toolkit.study.play.workplace import Workplace
@@ -107,16 +106,16 @@ def train(
       toolkit train --recipe qwen3.5-2b --study my-study --run c2-paired-s0
       toolkit train --study my-study --run 'c2-*-s0' --folder shared
     """
-    from toolkit.study.plan.costing import read_cost_list
-    from toolkit.study.plan.training_plan import Basis, plan_training
+    from toolkit.study.plan.measured import Basis, read_measurements
+    from toolkit.study.plan.training_plan import plan_training
     from toolkit.study.play.matrix import Selection
     from toolkit.training.recipe import load_recipe
 
     if seconds_per_step is not None and tokens_per_second is not None:
         raise UsageError("give seconds a step or tokens a second, not both")
     home = find_home()
-    listed = read_cost_list(home.cards)
-    registration = _registration(study, listed if dry_run else None, home)
+    measured = read_measurements(home.cards)
+    registration = _registration(study, measured if dry_run else None, home)
     selection = Selection(tiers, rules, runs)
     recipe = load_recipe(name, model=model, changes=changes) if name else _fixed(registration, selection)
     if name is None and (model or changes):
@@ -128,9 +127,9 @@ def train(
     basis = (
         Basis(seconds_per_step=seconds_per_step, tokens_per_second=tokens_per_second)
         if given
-        else _measured(listed, home)
+        else _measured(measured, home)
     )
-    accelerator = memory * GIGA if memory else listed.accelerator.memory if listed else USUAL_MEMORY_GB * GIGA
+    accelerator = memory * GIGA if memory else measured.accelerator if measured else USUAL_MEMORY_GB * GIGA
     plan = plan_training(
         recipe,
         _planned(registration, selection),
@@ -174,21 +173,21 @@ def _sources(name: str, recipe: Recipe, model: str | None, changes: Sequence[str
     return setting_sources(name, recipe, model=model, changes=changes)
 
 
-def _registration(name: str | None, listed: CostList | None, home: Home) -> Registration:
+def _registration(name: str | None, measured: Measurements | None, home: Home) -> Registration:
     from toolkit.prereg.registration import load_registration
 
-    if name is None and listed is None:
+    if name is None and measured is None:
         raise UsageError(
             "say whose runs are meant",
             expected=f"--study {' or '.join(home.registration_names())}",
             remedy="a study of your own begins with `toolkit new-study`",
         )
-    return load_registration(home.registration_folder(name or (listed.registration if listed else "")))
+    return load_registration(home.registration_folder(name or (measured.registration if measured else "")))
 
 
 def _planned(registration: Registration, selection: Selection) -> tuple[Specification, ...]:
     """Return the runs that are meant: where none is selected, those of the first tier."""
-    from toolkit.study.play.counting import runs_of
+    from toolkit.study.plan.counting import runs_of
 
     found = runs_of(registration, selection)
     if not selection.is_everything:
@@ -197,16 +196,13 @@ def _planned(registration: Registration, selection: Selection) -> tuple[Specific
     return tuple(run for run in found if run.tier == first)
 
 
-def _measured(listed: CostList | None, home: Home) -> Basis:
+def _measured(measured: Measurements | None, home: Home) -> Basis:
     """Return what was measured here, as far as the study that holds it is here."""
-    from toolkit.study.plan.costing import measured_runs, rate_from
-    from toolkit.study.plan.training_plan import Basis
+    from toolkit.study.plan.measured import Basis
 
-    if listed is None:
+    if measured is None:
         return Basis()
-    names = {entry["study"] for entry in listed.measured if entry["id"] == listed.rate} & set(home.studies())
-    studies = {name: load_study(name, home) for name in names}
-    return Basis(rate_from(measured_runs(listed, listed.rate, studies)), listed.recipe)
+    return measured.basis(load_study(measured.study, home) if measured.study in home.studies() else None)
 
 
 def _train(
@@ -253,7 +249,7 @@ def _specified(recipe: Recipe, run: Specification, study: str) -> LanguageModelS
     """
     from toolkit.policies.language_model.opening import model_commit
     from toolkit.policies.language_model.shipped import model_path
-    from toolkit.study.play.counting import check_agreement
+    from toolkit.study.plan.counting import check_agreement
     from toolkit.training.language_model.specification import (
         LanguageModelSpecification,
         specify_language_model,

@@ -1,4 +1,4 @@
-"""`toolkit train` and `toolkit costs`: the plan, what it says of its grounds, and what is refused."""
+"""`toolkit train`: the plan, what it says of its grounds, and what is refused."""
 
 from __future__ import annotations
 
@@ -180,23 +180,3 @@ def test_other_versions_than_the_recipe_s_are_remarked(
     monkeypatch.setattr(train, "has_gpu", lambda: True)
     train.check_stack(load_recipe("qwen3.5-2b"), cpu=False)
     assert capsys.readouterr().err == "trl 1.16.0 is installed; the recipe was written for 1.12.0\n"
-
-
-def test_costs_are_priced_only_by_the_reader_s_price(toolkit: Callable[..., Result]) -> None:
-    bare = toolkit("costs", "--json").json()["policies"][0]["schedules"][0]
-    priced = toolkit("costs", "--json", "--price", 2).json()["policies"][0]["schedules"][0]
-    assert bare["cost"] is None
-    assert priced["cost"]["mean"] == pytest.approx(2 * bare["gpu_hours"]["mean"], rel=1e-5)
-
-
-def test_costs_are_said_for_people(toolkit: Callable[..., Result]) -> None:
-    said = toolkit("costs", "--price", 2).out
-    for text in ("184.55", "216.8 (190.4 to 241.4)", "a run does not fit", "8 GPUs a run", "434"):
-        assert text in said
-
-
-def test_costs_without_a_list_are_incomplete(copy: Home, toolkit: Callable[..., Result]) -> None:
-    (copy.cards / "costs.toml").unlink()
-    result = toolkit("costs")
-    assert result.code == 3
-    assert "costs.toml" in result.err

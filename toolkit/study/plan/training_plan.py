@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from toolkit.errors import IncompleteError
-from toolkit.study.play.counting import check_agreement, count_run
+from toolkit.study.plan.counting import check_agreement, count_run
 from toolkit.training.memory import estimate_memory, gpus_needed
 from toolkit.training.models import find_model
 from toolkit.training.plan import rate_of_step, rate_of_tokens, rescaled, schedule
@@ -15,6 +15,7 @@ from toolkit.training.recipe import load_recipe
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from toolkit.study.plan.measured import Basis
     from toolkit.training.memory import Memory
     from toolkit.training.models import Model
     from toolkit.training.plan import Rate, RunCounts, Schedule
@@ -30,23 +31,6 @@ HOW_TO_MEASURE = (
     "play some steps as a pilot, and give the seconds that a step took, --seconds-per-step, or the tokens "
     "that were generated in a second, --tokens-per-second"
 )
-
-
-@dataclass(frozen=True)
-class Basis:
-    """What durations are estimated from.
-
-    Args:
-        rate: measured; None where no measurement is here.
-        recipe: name of the recipe that it was measured with.
-        seconds_per_step: given by the reader.
-        tokens_per_second: given by the reader.
-    """
-
-    rate: Rate | None = None
-    recipe: str = ""
-    seconds_per_step: float | None = None
-    tokens_per_second: float | None = None
 
 
 @dataclass(frozen=True)
