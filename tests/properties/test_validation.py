@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -154,6 +155,32 @@ def test_sound_rows_are_sound() -> None:
     """The properties above would hold for a table that is never sound."""
     rows = [{**GOOD, "word": word, "seed": 2**63, "at": TIMES[0]} for word in (None, "", "a")]
     assert both(table_of(rows)) == ("sound", "sound")
+
+
+# The properties above meet the rarer ones by chance alone.
+SPOILT: dict[str, dict[str, Any]] = {
+    "a truth beyond its bound": {"right": True, "possible": False},
+    "a share beyond its bound": {"share": SHARES[1], "limit": SHARES[0]},
+    "a share below zero": {"share": SHARES[4]},
+    "a share above one": {"share": SHARES[3], "limit": SHARES[3]},
+    "a part beyond the whole": {"part": 3, "rest": None},
+    "parts that are not the whole": {"part": 0},
+    "a double above its bound": {"real": REALS[3]},
+    "a double that is no number": {"real": REALS[4]},
+    "a choice that there is not": {"choice": "c"},
+    "null where none may be": {"whole": None},
+    "null in a list": {"seeds": [None]},
+    "a list that is not finite": {"reals": [float("-inf")]},
+    "the same key again": {"word": "a"},
+    "a key that falls": {"word": None},
+}
+
+
+@pytest.mark.parametrize("spoilt", SPOILT.values(), ids=SPOILT)
+def test_every_kind_of_defect_is_found(spoilt: dict[str, Any]) -> None:
+    rows = [{**GOOD, "word": word, "seed": 0, "at": TIMES[0]} for word in ("a", "b")]
+    whole, single = both(table_of([rows[0], {**rows[1], **spoilt}]))
+    assert whole == single != "sound"
 
 
 PARENT = Parent("others", ("word", "seed"), same=("choice",), where_present="real")

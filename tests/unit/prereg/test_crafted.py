@@ -13,8 +13,10 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
+from tests.forge.case import verified
 from tests.forge.defects import CASES, CHECKS, Case
-from tests.forge.token import Recipe
+from tests.forge.defects_time import ISSUED, SECOND, crl
+from tests.forge.token import NOW, STAMPED, Recipe
 from toolkit.prereg.token.verify import STEPS, Material, verify_token
 
 if TYPE_CHECKING:
@@ -154,6 +156,21 @@ REVOCATION = {
 @pytest.mark.parametrize("name", REVOCATION)
 def test_only_a_list_that_can_vouch_vouches(name: str) -> None:
     assert REVOCATION[name] in judged(built(name)).revocation
+
+
+@pytest.mark.parametrize(
+    ("issued", "at", "known"),
+    [
+        (STAMPED, NOW, "not checked"),
+        (STAMPED + SECOND, NOW, "not revoked"),
+        (ISSUED, ISSUED, "not revoked"),
+        (ISSUED, ISSUED - SECOND, "not checked"),
+    ],
+)
+def test_a_list_vouches_only_for_older_tokens_and_not_before_its_time(
+    issued: datetime, at: datetime, known: str
+) -> None:
+    assert known in judged(verified(Recipe(), crls=(crl(issued=issued),), at=at)).revocation
 
 
 def test_no_byte_of_a_token_can_be_changed() -> None:

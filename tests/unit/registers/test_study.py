@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -120,6 +122,17 @@ def test_a_file_that_was_written_since_it_was_hashed_is_hashed_again(copy: Home)
     study = opened(copy)
     study.columns("evaluations", ["run_id"])
     damage_bytes(copy)
+    with pytest.raises(DamagedError, match="is not the file that the manifest names"):
+        study.columns("evaluations", ["run_id"])
+
+
+def test_a_file_that_was_given_its_old_time_is_hashed_again(published: Study, tmp_path: Path) -> None:
+    shutil.copytree(published.folder, tmp_path / "published")
+    study, path = open_study(tmp_path / "published"), tmp_path / "published" / EVALUATIONS
+    study.columns("evaluations", ["run_id"])
+    before = path.stat()
+    path.write_bytes(path.read_bytes()[::-1])
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     with pytest.raises(DamagedError, match="is not the file that the manifest names"):
         study.columns("evaluations", ["run_id"])
 

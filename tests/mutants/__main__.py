@@ -1,0 +1,124 @@
+"""Make every defect of the list, one at a time, and run the tests that guard it: `python -m tests.mutants`.
+
+A defect is killed where a test fails, and survives where all pass. One that no longer fits the checkout, or
+stops its tests from being collected or from
+ending, is stale; so is one whose tests fail without it. Exit status 1: some
+defect is stale, survives without a reason, or is killed although a reason is given.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import queue
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tests.mutants.bench import Bench
+from tests.mutants.defects import ROOT, Defect, load
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+PASSED, FAILED, LATE = 0, 1, -1
+
+
+def judged(bench: Bench, defect: Defect) -> tuple[str, str]:
+    """Return what becomes of a defect, and more where that is stale."""
+    if defect.stale:
+        return "stale", defect.stale
+    text = (ROOT / defect.file).read_text("utf-8")
+    bench.replace(defect.file, text.replace(defect.old, defect.new))
+    status, output = bench.run(defect.tests)
+    bench.replace(defect.file, text)
+    if status in {PASSED, FAILED}:
+        return "survived" if status == PASSED else "killed", ""
+    return "stale", "its tests " + ("take too long" if status == LATE else f"did not run:\n{output}")
+
+
+def is_as_listed(defect: Defect, fate: str) -> bool:
+    """Return whether a defect fared as the list says."""
+    return fate == ("survived" if defect.survives else "killed")
+
+
+def judge_all(defects: Sequence[Defect], jobs: int) -> list[dict[str, Any]]:
+    """Judge defects, after their tests were seen passing without them."""
+    guards = sorted({guard for defect in defects if not defect.stale for guard in defect.tests})
+    waiting: queue.SimpleQueue[Defect | str] = queue.SimpleQueue()
+    failing: dict[str, str] = {}
+    fates: dict[Defect, tuple[str, str]] = {}
+
+    def work(folder: Path) -> None:
+        bench = Bench(folder)
+        while True:
+            try:
+                task = waiting.get_nowait()
+            except queue.Empty:
+                return bench.close()
+            started = time.monotonic()
+            if isinstance(task, str):
+                status, output = bench.run([task])
+                if status != PASSED:
+                    failing[task] = output
+                    print(f"{task} does not pass:\n{output}", file=sys.stderr)
+                continue
+            broken = [guard for guard in task.tests if guard in failing]
+            fate, why = ("stale", f"{broken[0]} fails without it") if broken else judged(bench, task)
+            fates[task] = fate, why
+            mark = "" if is_as_listed(task, fate) else " <<<"
+            took = time.monotonic() - started
+            line = f"{len(fates)}/{len(defects)} {task.room}: {task.name}: {fate} ({took:.1f} s){mark}"
+            print(line, why, file=sys.stderr, flush=True)
+
+    for batch in (guards, defects):
+        for task in batch:
+            waiting.put(task)
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+            threads = [threading.Thread(target=work, args=(Path(folder) / str(i),)) for i in range(jobs)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+    return [
+        {"room": defect.room, "file": defect.file, "name": defect.name, "survives": defect.survives}
+        | {"fate": fates[defect][0], "why": fates[defect][1], "ok": is_as_listed(defect, fates[defect][0])}
+        for defect in defects
+    ]
+
+
+def main() -> int:
+    """Judge what was asked for and say how it fared."""
+    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
+    parser.add_argument("--jobs", type=int, default=1, help="how many at a time")
+    parser.add_argument("--room", help="one room's only")
+    parser.add_argument("--only", help="those with this in their name or file only")
+    parser.add_argument("--check", action="store_true", help="whether each fits the checkout; run nothing")
+    parser.add_argument("--json", action="store_true", help="a list of all, for programs")
+    asked = parser.parse_args()
+    defects = [
+        defect
+        for defect in load()
+        if asked.room in {None, defect.room} and (asked.only or "") in f"{defect.file} {defect.name}"
+    ]
+    if asked.check:
+        stale = [f"{defect.room}: {defect.name}: {defect.stale}" for defect in defects if defect.stale]
+        print(*stale, f"{len(defects)} defects, {len(stale)} stale", sep="\n")
+        return bool(stale)
+    outcomes = judge_all(defects, asked.jobs)
+    if asked.json:
+        print(json.dumps(outcomes, indent=1))
+    else:
+        wrong = [row for row in outcomes if not row["ok"]]
+        print(*(f"{row['room']}: {row['name']} ({row['file']}): {row['fate']}" for row in wrong), sep="\n")
+        count = Counter(row["fate"] for row in outcomes)
+        print(", ".join(f"{number} {fate}" for fate, number in count.items()) or "no such defect")
+    return not defects or not all(row["ok"] for row in outcomes)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
