@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolkit.cli.drawing_ahead import drawing_ahead
 from toolkit.cli.output import json_option, print_json, say_line
 from toolkit.cli.progress import steps
 from toolkit.cli.site_material import content_of, material, material_with
@@ -72,7 +71,7 @@ def build(*, out: Path | None, freeze: str | None, zipped: Path | None, as_json:
     if zipped is not None:
         check_outside(zipped, folder)
         check_target(zipped)
-    with steps("site") as progress, drawing_ahead(home):
+    with steps("site") as progress:
         everything = material(home, folder)
         version = None
         if frozen_as is not None:
@@ -118,7 +117,7 @@ def check(context: click.Context, *, folder: Path | None, as_json: bool) -> None
     home = find_home()
     place = folder or home.site
     check_is_site(place)
-    with steps("site") as progress, drawing_ahead(home):
+    with steps("site") as progress:
         everything = material(home, place)
         expected = content_of(everything, progress)
         findings = check_site(place, expected, everything.versions)

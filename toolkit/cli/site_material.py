@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkit.cli.drawing_ahead import drawing_ahead
 from toolkit.cli.load import case_of, frozen_registrations, load_cases, load_study, verify_frozen
 
 if TYPE_CHECKING:
@@ -34,8 +33,7 @@ def content(
         folder: of the site, with the versions that were frozen there.
         verifications: what can be said of the registrations; found out where it is not given.
     """
-    with drawing_ahead(home):
-        return content_of(material(home, folder, verifications), progress)
+    return content_of(material(home, folder, verifications), progress)
 
 
 def content_of(everything: Material, progress: Callable[[str], None]) -> dict[str, bytes]:

@@ -5,15 +5,11 @@ from __future__ import annotations
 import base64
 import io
 from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import toolkit
-from toolkit.decisions.computed import EPISODES, episode_counts
+from toolkit.decisions.computed import episode_counts
 from toolkit.registers.columns import Type
 from toolkit.registers.schema import TABLES
-from toolkit.website.shelf import Shelf, code_digest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,8 +23,6 @@ Row = dict[str, Any]
 _TYPE = "application/vnd.apache.parquet"
 # Built once and read by everybody; 72,000 rows take a tenth of a second at this level.
 _LEVEL = 19
-# Of a kept file: how many rows it has stands before it.
-_COUNT = 8
 # What a complete evaluation says of its tasks, beside the columns that an endpoint names.
 _OF_SETS = ("tasks", "episodes_per_task", "task_set")
 
@@ -142,23 +136,8 @@ def _column(study: Study, register: str, name: str, values: Sequence[Any]) -> An
 
 
 def _counted(study: Study, endpoint: Endpoint, runs: tuple[str, ...]) -> tuple[bytes, int]:
-    """Count, or take what was counted of the same bytes: the files are proven to be those that are named."""
-    study.paths(EPISODES)
-    said = repr((endpoint, runs, study.files(EPISODES), study.manifest.schema_version))
-    kept = counted_episodes().take(said)
-    if kept is None:
-        table = _as_table(episode_counts(endpoint, runs, study), runs, endpoint.steps)
-        kept = table.num_rows.to_bytes(_COUNT) + parquet(table)
-        counted_episodes().put(said, kept)
-    return kept[_COUNT:], int.from_bytes(kept[:_COUNT])
-
-
-@lru_cache(maxsize=1)
-def counted_episodes() -> Shelf:
-    """Return where counts are kept: by the code that counts and writes them."""
-    package = Path(toolkit.__file__).parent
-    counting = [package / name for name in ("decisions/computed.py", "registers/episode_counts.py")]
-    return Shelf("evidence", code_digest([Path(__file__), *counting], ("pyarrow",)))
+    table = _as_table(episode_counts(endpoint, runs, study), runs, endpoint.steps)
+    return parquet(table), table.num_rows
 
 
 def _as_table(counts: Counts, runs: Sequence[str], steps: Sequence[int]) -> Any:

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from toolkit.prereg.verification import Verification
     from toolkit.registers.arrow import Row
     from toolkit.registers.study import Study
-    from toolkit.training.costs import Costs
     from toolkit.website.front import Front
     from toolkit.website.frozen import Version
     from toolkit.website.paper import Paper
@@ -52,7 +51,6 @@ class Material:
         paper: the tables and figures of the paper that the studies come from.
         versions: frozen versions that lie beside the current site.
         registrations: every frozen registration, those without a study included.
-        costs: what the registered study costs; None where the project lists no measurements.
         recorded_how: by which rule the recorded episodes were chosen, in words.
     """
 
@@ -66,7 +64,6 @@ class Material:
     versions: tuple[Version, ...] = ()
     registrations: tuple[Registration, ...] = ()
     recorded_how: str = ""
-    costs: Costs | None = None
 
     def verifications_of(self, case: Case) -> Sequence[Verification]:
         """Return what can be said of a study's registration."""

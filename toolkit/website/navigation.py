@@ -39,4 +39,3 @@ def _entries(material: Material) -> Iterator[Entry]:
     yield Entry("world", "World", "world.html")
     yield Entry("paper", "Paper", "paper.html")
     yield Entry("data", "Data", "data.html")
-    yield Entry("costs", "Costs", "costs.html")

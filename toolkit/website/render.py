@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import toolkit
 from toolkit.errors import UsageError
+from toolkit.website.charts.drawing import Chart, draw_all
 from toolkit.website.environment import environment
 from toolkit.website.navigation import navigation
 from toolkit.website.pages import (
-    costs,
     data,
     home,
     luck,
@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from toolkit.website.material import Material
     from toolkit.website.page import Page
 
-# The last has most charts: a second process can draw them ahead.
-MAKERS = (home, rule, registration, study, probe, luck, theory, world, paper, data, costs, run)
+MAKERS = (home, rule, registration, study, probe, luck, theory, world, paper, data, run)
 
 
 def render(material: Material, progress: Callable[[str], None], frozen: str = "") -> dict[str, str]:
@@ -46,18 +45,22 @@ def render(material: Material, progress: Callable[[str], None], frozen: str = ""
     Raises:
         UsageError: two pages have one name: a study, a rule or a registration has to have another.
     """
+    from altair.utils import schemapi
+
     templates = environment()
-    listed = list(all_pages(material))
+    with schemapi.debug_mode(arg=False):  # to hold charts to their schema takes longer than to draw them
+        pages = list(all_pages(material))
+    draw_all(chart for page in pages for chart in _charts(page.context))
     shared: dict[str, Any] = {
         "version": toolkit.__version__,
         "policy": POLICY,
         "frozen": frozen,
-        "menu": navigation(material, {page.name for page in listed}),
+        "menu": navigation(material, {page.name for page in pages}),
         "site_title": material.front.title if material.front else "Registered outcomes",
-        "names": {page.name for page in listed},
+        "names": {page.name for page in pages},
     }
     texts: dict[str, str] = {}
-    for page in listed:
+    for page in pages:
         progress(page.name)
         if page.name in texts:
             raise UsageError("two pages of the site have one name", found=page.name)
@@ -74,3 +77,14 @@ def all_pages(material: Material) -> Iterator[Page]:
             names.add(page.name)
             yield page
     yield from versions.pages(material, names)
+
+
+def _charts(shown: object) -> Iterator[Chart]:
+    """Yield the charts in what a page shows, however deep they stand."""
+    if isinstance(shown, Chart):
+        yield shown
+    elif isinstance(shown, dict):
+        yield from _charts(tuple(shown.values()))
+    elif isinstance(shown, list | tuple):
+        for part in shown:
+            yield from _charts(part)

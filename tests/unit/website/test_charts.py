@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.decisions.curves import CurvePoint
-from toolkit.website.charts import differences, theme
-from toolkit.website.charts.cost import Span, hours_by_gpus, measured_hours
+from toolkit.website.charts import theme
 from toolkit.website.charts.curves import learning_curves
 from toolkit.website.charts.differences import Spread, seed_differences
 from toolkit.website.charts.forest import ForestRow, forest
@@ -35,11 +34,6 @@ COLOURS = {
     *theme.OTHERS,
     *(theme.INK, theme.FAINT, theme.GRID, theme.PAPER, theme.ACCENT, theme.LIMIT),
 }
-
-
-@pytest.fixture(autouse=True)
-def kept_nowhere_else(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "charts"))
 
 
 def spread(*values: int, arms: tuple[str, ...] = ("paired", "independent"), absent: int = 0) -> Spread:
@@ -72,8 +66,6 @@ def every_chart() -> list[Chart]:
         condition_by_task("a@20", "score²", (("t:0", 0.1, 0.2), ("t:1", 0.3, 0.2))),
         luck_shares("C2", (Luck("r", "paired", 0, 0.4, 0.3, 0.5),), "bars: 95%"),
         success_by_step((("clean", 0, 1, 2), ("clean", 20, 2, 2), ("final", 20, 1, 2)), "r"),
-        measured_hours((("H100", (("a", 15.0), ("b", 16.5))), ("MI300X", (("c", 23.0),)))),
-        hours_by_gpus((Span("m", 1, 190.0, 217.0, 241.0), Span("n", 8, 27.0, None, 160.0)), 14),
         reward_table("r, step 0", "Luck share 0.5", ((True, False), (True, True)), (0, 1)),
     )
     return [drawn(chart) for chart in found]
@@ -389,12 +381,6 @@ def test_hostile_names_stay_text() -> None:
     assert "<script" not in chart.svg
     assert chart.svg.count("</svg>") == 1
     assert "&lt;script&gt;" in chart.svg
-
-
-def test_a_drawing_is_kept_while_its_values_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    first = seed_differences(spread(4, -2, 6))
-    monkeypatch.setattr(differences, "draw", lambda *_, **__: pytest.fail("drawn anew"))
-    assert seed_differences(spread(4, -2, 6)) == first
 
 
 def test_a_huge_name_leaves_a_drawing_its_size() -> None:

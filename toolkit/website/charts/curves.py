@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from toolkit.decisions.values import rounded
-from toolkit.website.charts.drawing import HALF, WIDTH, Chart, draw, drawn_once
+from toolkit.website.charts.drawing import HALF, WIDTH, Chart, draw
 from toolkit.website.charts.marks import apart, capital, listed
 from toolkit.website.charts.theme import colours
 
@@ -21,7 +21,6 @@ CROWD = 6  # more lines than these an arm are drawn fainter
 MEAN, REPLICATION = "mean", "replication"
 
 
-@drawn_once
 def learning_curves(
     points: tuple[CurvePoint, ...],
     what: str,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from toolkit.decisions.values import rounded
-from toolkit.website.charts.drawing import WIDTH, Chart, draw, drawn_once
+from toolkit.website.charts.drawing import WIDTH, Chart, draw
 from toolkit.website.charts.marks import Bar, Limits, capital, listed, plain, signed, signs, swarm, vertical
 from toolkit.website.charts.theme import ACCENT, FAINT, INK, LIMIT
 
@@ -56,7 +56,6 @@ class Spread:
         return tuple(place for place in dict.fromkeys((*threshold, *bounds)) if place)
 
 
-@drawn_once
 def seed_differences(spread: Spread) -> Chart | None:
     """Draw an estimate: a dot a member, the mean, its interval, zero and the registered threshold."""
     import altair as alt

@@ -1,22 +1,22 @@
-"""From an Altair chart to an inline drawing with its words, drawn once for the same input."""
+"""From an Altair chart to an inline drawing with its words."""
 
 from __future__ import annotations
 
 import json
 import math
+import multiprocessing
+import os
 import re
 import textwrap
-from dataclasses import asdict, dataclass
-from functools import lru_cache, wraps
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from html import escape
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec
+from typing import TYPE_CHECKING, Any
 
 from toolkit.website.charts.theme import config
-from toolkit.website.shelf import Shelf, code_digest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterable
 
 WIDTH = 640
 HALF = 400
@@ -27,7 +27,10 @@ SMALLER = 100
 MOST_LINES = 3
 STEP = 8
 """What widths are multiples of."""
-P = ParamSpec("P")
+MANY = 40
+"""Charts that are drawn sooner by several processes, although these have to be started."""
+_drawings: dict[str, str] = {}
+"""What this process has drawn, by specification: pages share charts, and so do versions of the site."""
 
 
 @dataclass(frozen=True)
@@ -37,14 +40,20 @@ class Chart:
     Args:
         title: states the finding.
         caption: what it shows, in words: every mark, and the unit of resampling of every interval.
-        svg: the drawing, which needs no script.
         specification: the Vega-Lite specification as JSON, for readers whose browser runs scripts.
     """
 
     title: str
     caption: str
-    svg: str
     specification: str
+
+    @property
+    def svg(self) -> str:
+        """The drawing, which needs no script; it has a role, a name and a description."""
+        draw_all([self])
+        names = f"<title>{escape(self.title)}</title><desc>{escape(self.caption)}</desc>"
+        body = _drawings[self.specification].replace("<svg ", '<svg role="img" ', 1)
+        return re.sub(r"(<svg [^>]*>)", lambda match: match[1] + names, body, count=1)
 
     @property
     def document(self) -> Any:
@@ -96,8 +105,17 @@ def heading(title: str, subtitle: str = "", width: int = WIDTH) -> dict[str, Any
 
 def drawn(specification: dict[str, Any], title: str, caption: str) -> Chart:
     """Draw a finished specification: for charts of one form, which Altair made once."""
-    text = json.dumps(specification, sort_keys=True, separators=(",", ":"))
-    return Chart(title, caption, _accessible(_svg(text), title, caption), text)
+    return Chart(title, caption, json.dumps(specification, sort_keys=True, separators=(",", ":")))
+
+
+def draw_all(charts: Iterable[Chart]) -> None:
+    """Draw charts that were not drawn yet, many of them by a process for each processor."""
+    waiting = sorted({chart.specification for chart in charts} - _drawings.keys())
+    if len(waiting) < MANY or os.cpu_count() == 1:
+        _drawings.update(zip(waiting, map(_drawing, waiting), strict=True))
+        return
+    with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as processes:
+        _drawings.update(zip(waiting, processes.map(_drawing, waiting, chunksize=8), strict=True))
 
 
 def lines(text: str, wide: int = LINE) -> list[str]:
@@ -105,42 +123,7 @@ def lines(text: str, wide: int = LINE) -> list[str]:
     return textwrap.wrap(text, wide, max_lines=MOST_LINES, placeholder=" …") or [""]
 
 
-def drawn_once(make: Callable[P, Chart | None]) -> Callable[P, Chart | None]:
-    """Keep what a function draws, on disk, by its arguments and the code of all charts.
-
-    The arguments need a `repr` that says everything that they are: numbers, texts, tuples, frozen values.
-    """
-
-    @wraps(make)
-    def made(*args: P.args, **kwargs: P.kwargs) -> Chart | None:
-        said = repr((make.__module__, make.__qualname__, args, sorted(kwargs.items())))
-        kept = drawings().take(said)
-        if kept is not None:
-            document = json.loads(kept)
-            return None if document is None else Chart(**document)
-        chart = _unchecked(make, *args, **kwargs)
-        drawings().put(said, json.dumps(asdict(chart) if chart else None).encode())
-        return chart
-
-    return made
-
-
-@lru_cache(maxsize=1)
-def drawings() -> Shelf:
-    """Return where drawings are kept: by this package's code, and by what draws."""
-    return Shelf("charts", code_digest(Path(__file__).parent.glob("*.py"), ("altair", "vl-convert-python")))
-
-
-def _unchecked(make: Callable[P, Chart | None], *args: P.args, **kwargs: P.kwargs) -> Chart | None:
-    """Draw without holding every part to the schema: that takes longer than drawing, and a test does it."""
-    from altair.utils import schemapi
-
-    with schemapi.debug_mode(arg=False):
-        return make(*args, **kwargs)
-
-
-@lru_cache(maxsize=256)
-def _svg(specification: str) -> str:
+def _drawing(specification: str) -> str:
     import vl_convert
 
     svg: str = vl_convert.vegalite_to_svg(specification, vl_version="6.4")
@@ -155,10 +138,3 @@ def _widened(svg: str) -> str:
         return f'width="{width}" height="{found[2]}" viewBox="0 0 {width} {found[2]}"'
 
     return re.sub(r'width="(\d+)" height="(\d+)" viewBox="0 0 \1 \2"', whole, svg, count=1)
-
-
-def _accessible(svg: str, title: str, caption: str) -> str:
-    """Give the drawing a role, a name and a description; the style sheet lets it scale with the page."""
-    names = f"<title>{escape(title)}</title><desc>{escape(caption)}</desc>"
-    body = svg.replace("<svg ", '<svg role="img" ', 1)
-    return re.sub(r"(<svg [^>]*>)", lambda match: match[1] + names, body, count=1)

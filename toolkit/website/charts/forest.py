@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from toolkit.decisions.values import rounded
-from toolkit.website.charts.drawing import WIDTH, Chart, draw, drawn_once
+from toolkit.website.charts.drawing import WIDTH, Chart, draw
 from toolkit.website.charts.marks import listed, signed, signs, vertical
 from toolkit.website.charts.theme import ACCENT, INK, LIMIT
 
@@ -61,7 +61,6 @@ class _Whole:
         return f"{signed(self.mean)}, {self.bar.words}"
 
 
-@drawn_once
 def forest(rows: tuple[ForestRow, ...], study: str) -> Chart | None:
     """Draw the estimates of a study's rules with their intervals; None where no rule has one.
 

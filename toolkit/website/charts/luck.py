@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from toolkit.website.charts.drawing import WIDTH, Chart, draw, drawn_once
+from toolkit.website.charts.drawing import WIDTH, Chart, draw
 from toolkit.website.charts.marks import capital
 from toolkit.website.charts.theme import ACCENT, GRID, INK, PAPER, colours
 
@@ -38,7 +38,6 @@ class Luck:
         return f"{self.run} at step {self.step}: {self.value:.3f}{ends}"
 
 
-@drawn_once
 def luck_shares(what: str, shares: tuple[Luck, ...], interval: str) -> Chart | None:
     """Draw luck shares by step, a bar a run in the colour of its arm.
 
@@ -101,7 +100,6 @@ def luck_shares(what: str, shares: tuple[Luck, ...], interval: str) -> Chart | N
     return draw(alt.layer(*layers), _finding(shares), said, HEIGHT, subtitle=f"{what}: luck share λ by step")
 
 
-@drawn_once
 def reward_table(
     where: str, share: str, rewards: tuple[tuple[bool, ...], ...], schedules: tuple[int, ...]
 ) -> Chart | None:

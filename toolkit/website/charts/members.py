@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from toolkit.website.charts.drawing import WIDTH, Chart, draw, drawn_once
+from toolkit.website.charts.drawing import WIDTH, Chart, draw
 from toolkit.website.charts.marks import capital, plain, short, vertical
 from toolkit.website.charts.theme import ACCENT, FAINT, INK, LIMIT
 
@@ -80,7 +80,6 @@ class Comparison:
     of: int
 
 
-@drawn_once
 def members(
     what: Measured, dots: tuple[Dot, ...], interval: str, compared: tuple[Comparison, ...] = ()
 ) -> Chart | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
-from toolkit.website.charts.drawing import HALF, WIDTH, Chart, draw, drawn_once
+from toolkit.website.charts.drawing import HALF, WIDTH, Chart, draw
 from toolkit.website.charts.marks import apart, capital, short
 from toolkit.website.charts.theme import ACCENT, INK, OTHERS
 
@@ -43,7 +43,6 @@ class Ratio:
         return f"{self.trajectory}@{self.step} {self.value:.3f}{ends}"
 
 
-@drawn_once
 def ratios(what: str, points: tuple[Ratio, ...], interval: str, *, beside: bool = False) -> Chart | None:
     """Draw a ratio along training against one, a colour a trajectory.
 
@@ -95,7 +94,6 @@ def ratios(what: str, points: tuple[Ratio, ...], interval: str, *, beside: bool 
     return draw(alt.layer(*layers), _finding(points), said, HEIGHT, subtitle=what, width=width)
 
 
-@drawn_once
 def condition_by_task(where: str, unit: str, sides: tuple[tuple[str, float, float], ...]) -> Chart | None:
     """Draw both sides of the exact condition, a dot a task.
 

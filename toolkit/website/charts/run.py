@@ -6,7 +6,7 @@ import json
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from toolkit.website.charts.drawing import WIDTH, Chart, drawn, drawn_once, heading, specified
+from toolkit.website.charts.drawing import WIDTH, Chart, drawn, heading, specified
 from toolkit.website.charts.marks import held, short
 from toolkit.website.charts.theme import OTHERS
 
@@ -28,7 +28,6 @@ Point = tuple[str, int, int, int]
 """(set, step, successes, episodes)."""
 
 
-@drawn_once
 def success_by_step(points: tuple[Point, ...], run: str) -> Chart | None:
     """Draw a run's true success on each set that it played several times; sets played once are dots.
 

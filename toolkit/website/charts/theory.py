@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from toolkit.website.charts.drawing import Chart, draw, drawn_once
+from toolkit.website.charts.drawing import Chart, draw
 from toolkit.website.charts.theme import ARM_COLOURS, INK, LEFT, RIGHT
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ class Line:
     place: dict[str, Any]
 
 
-@drawn_once
 def over_flips(
     what: str, unit: str, size: int, points: tuple[tuple[float, float, float], ...]
 ) -> Chart | None:
@@ -62,7 +61,6 @@ def over_flips(
     return draw(_lines(lines, "flip rate q", unit), said, caption, HEIGHT)
 
 
-@drawn_once
 def condition_by_success(size: int, points: tuple[tuple[float, float, float], ...]) -> Chart | None:
     """Draw both sides of the exact condition of the bandit over its success probability.
 
@@ -86,7 +84,6 @@ def condition_by_success(size: int, points: tuple[tuple[float, float, float], ..
     return draw(_lines(lines, "success probability p", "score²"), said, caption, HEIGHT)
 
 
-@drawn_once
 def orthogonal_sides(size: int, points: tuple[tuple[int, float, float], ...]) -> Chart | None:
     """Draw both sides of the exact condition where scores are orthogonal, by successes in the group.
 
@@ -109,7 +106,6 @@ def orthogonal_sides(size: int, points: tuple[tuple[int, float, float], ...]) ->
     return draw(chart, said, caption, HEIGHT)
 
 
-@drawn_once
 def spurious_rates(
     shown: float, curves: tuple[tuple[int, tuple[tuple[float, float], ...]], ...]
 ) -> Chart | None:

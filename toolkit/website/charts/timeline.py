@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, time
 from typing import TYPE_CHECKING, Any
 
-from toolkit.website.charts.drawing import WIDTH, Chart, draw, drawn_once
+from toolkit.website.charts.drawing import WIDTH, Chart, draw
 from toolkit.website.charts.theme import ACCENT, INK, LIMIT
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ Mark = tuple[str, str, str, str, str]
 """(lane, label, from, until, what); times in ISO 8601, `until` empty for a moment."""
 
 
-@drawn_once
 def timeline(marks: tuple[Mark, ...], frozen: str, title: str, caption: str) -> Chart | None:
     """Draw everything dated on one axis of time: a lane a kind, a dot a moment, a bar a span.
 
