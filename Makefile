@@ -1,4 +1,5 @@
 # Two commands matter: `make reproduce` and `make test`. Both need only Python >= 3.11 and make.
+# `make check` and `make test-all` are the rest of what has to pass; nothing runs in two of them.
 
 PYTHON ?= python3
 VENV := .venv
@@ -14,11 +15,12 @@ OTHER_TESTS := tests/hub tests/unit/registers/test_query.py tests/unit/registers
 NEWEST := $(VENV)/newest-train
 NEWEST_TESTS := tests/unit/training/language_model tests/unit/study/test_language_model_run.py
 
-.PHONY: reproduce test check bench lock clean help
+.PHONY: reproduce test test-all check bench lock clean help
 
 help:
 	@echo "make reproduce   verify, decide and render everything that is shipped"
-	@echo "make test        set up what the tests need and run them all"
+	@echo "make test        set up what the tests need and run them: five minutes on two cores"
+	@echo "make test-all    what is slow or rare: other majors, the newest trainer, long runs, mutants"
 	@echo "make check       style, types, architecture, documentation against the command line"
 	@echo "make bench       measure what has a performance goal"
 	@echo "make lock        resolve the lock files anew"
@@ -26,8 +28,11 @@ help:
 reproduce: $(VENV)/.reproduce
 	@$(BIN)/toolkit reproduce
 
-test: $(VENV)/.language-model $(OTHER)/.installed $(NEWEST)/.installed
-	@$(BIN)/python -m pytest --numprocesses 2
+test: $(VENV)/.language-model
+	@$(BIN)/python -m pytest --numprocesses 2 -m "not slow" --ignore tests/architecture
+
+test-all: $(VENV)/.language-model $(OTHER)/.installed $(NEWEST)/.installed
+	@$(BIN)/python -m pytest --numprocesses 2 -m slow
 	@$(OTHER)/bin/python -m pytest --quiet --numprocesses 2 $(OTHER_TESTS)
 	@$(NEWEST)/bin/python -m pytest --quiet --numprocesses 2 $(NEWEST_TESTS)
 
@@ -36,7 +41,7 @@ check: $(VENV)/.develop
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
-	@$(BIN)/python -m pytest --quiet --numprocesses 2 tests/architecture
+	@$(BIN)/python -m pytest --quiet --numprocesses 2 -m "not slow" tests/architecture
 
 bench: $(VENV)/.bench
 	@$(BIN)/python -m tests.benchmarks

@@ -22,7 +22,7 @@ from toolkit.prereg.registration import load_registration
 from toolkit.registers.study import Study, open_study
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 # A time limit an example would make tests depend on how busy the machine is.
 settings.register_profile("steady", deadline=None)
@@ -87,24 +87,35 @@ def case(home: Home, published: Study) -> Case:
 
 
 @pytest.fixture
-def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
-    """Return a home of its own, to be damaged; nothing but the test's own damage may change in it."""
-    rows = CHECKOUT / "registers" / "embedded"
-    for name in ("registers", "prereg", "cards", "site"):
-        ignored = shutil.ignore_patterns("embedded") if name == "registers" else None
-        shutil.copytree(CHECKOUT / name, tmp_path / name, ignore=ignored)
-    # Thirty megabytes that no test damages in place.
-    shutil.copytree(rows, tmp_path / "registers" / rows.name, copy_function=_linked)
+def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
+    """Return a home of its own, to be damaged; nothing but the test's own damage may change in it.
+
+    The site and the rows of the two large studies are second names of the checkout's own files: a test puts
+    another file in such a place, and one that writes into it fails here.
+    """
+    linked: dict[Path, int] = {}
+
+    def second_name(source: str, target: str) -> None:
+        path = Path(source)
+        if path.name in {"MANIFEST.json", "README.md"}:
+            shutil.copy2(source, target)
+            return
+        linked[path] = path.stat().st_mtime_ns
+        try:
+            os.link(source, target)
+        except OSError:  # another file system
+            shutil.copy2(source, target)
+
+    for name in ("prereg", "cards"):
+        shutil.copytree(CHECKOUT / name, tmp_path / name)
+    for path in (CHECKOUT / "registers").iterdir():
+        with_rows = path.name in {"embedded", "tiny-lm"}
+        copy_function = second_name if with_rows else shutil.copy2
+        shutil.copytree(path, tmp_path / "registers" / path.name, copy_function=copy_function)
+    shutil.copytree(CHECKOUT / "site", tmp_path / "site", copy_function=second_name)
     monkeypatch.setenv(HOME_VARIABLE, str(tmp_path))
-    return Home(tmp_path)
-
-
-def _linked(source: str, target: str) -> None:
-    """Give a file a second name, or copy it where that cannot be."""
-    try:
-        os.link(source, target)
-    except OSError:
-        shutil.copy2(source, target)
+    yield Home(tmp_path)
+    assert [path for path, mtime in linked.items() if path.stat().st_mtime_ns != mtime] == []
 
 
 def snapshot(folder: Path) -> dict[str, bytes]:
