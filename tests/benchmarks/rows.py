@@ -14,8 +14,8 @@ from tests import row_study
 from toolkit.registers.parquet import parquet_bytes
 from toolkit.registers.rowhash import row_sha256
 from toolkit.registers.schema import TABLES
-from toolkit.registers.study import open_study
-from toolkit.registers.validation import check_parents, check_table, verify_study
+from toolkit.registers.study import open_study, verify_study
+from toolkit.registers.validation import check_parents, check_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable

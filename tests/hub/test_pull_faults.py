@@ -16,8 +16,7 @@ from tests.hub.conftest import NAME, PUBLISHED, cached, damage, meet, put
 from tests.hub.server import FixtureHub
 from toolkit.files import write_bytes
 from toolkit.registers.manifest import FileEntry, read_manifest, write_manifest
-from toolkit.registers.study import open_study
-from toolkit.registers.validation import verify_study
+from toolkit.registers.study import open_study, verify_study
 
 if TYPE_CHECKING:
     from collections.abc import Callable

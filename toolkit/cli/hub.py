@@ -103,7 +103,7 @@ def pull(*, reference: str, into: Path | None, offline: bool, accept_moved: bool
     from toolkit.registers.hub.copying import check_into, copy_into
     from toolkit.registers.hub.pull import pull as pull_study
     from toolkit.registers.hub.reference import parse_reference
-    from toolkit.registers.validation import verify_study
+    from toolkit.registers.study import verify_study
 
     asked = parse_reference(reference)
     study = pull_study(asked, offline=offline, accept_moved=accept_moved, say=remark)

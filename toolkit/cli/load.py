@@ -260,7 +260,7 @@ def verify_folder(
     from toolkit.prereg.chronology import StudyRuns
     from toolkit.prereg.trust import known_authorities, known_restatements
     from toolkit.prereg.verification import verify_registration
-    from toolkit.registers.launches import launched_runs
+    from toolkit.registers.study import launched_runs
 
     def studies_of(registration: Registration) -> list[StudyRuns]:
         for study in studies if all_belong else ():

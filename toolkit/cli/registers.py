@@ -124,7 +124,7 @@ def verify(*, studies: tuple[str, ...], as_json: bool) -> None:
       toolkit registers verify --study published --json
       toolkit registers verify --study some-group/their-study@v1.0.0
     """
-    from toolkit.registers.validation import verify_study
+    from toolkit.registers.study import verify_study
 
     verified = [(study, verify_study(study)) for study in map(load_study, studies or find_home().studies())]
     if as_json:

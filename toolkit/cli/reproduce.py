@@ -34,7 +34,7 @@ def reproduce(*, folder: Path | None, as_json: bool) -> None:
       toolkit reproduce --site /tmp/site
     """
     from toolkit.cli.site_material import content
-    from toolkit.registers.validation import verify_study
+    from toolkit.registers.study import verify_study
     from toolkit.study.check.audit import PLAYED_WITH, audit
     from toolkit.website.build import check_place, write_site
 

@@ -68,7 +68,7 @@ def open_parquet(path: Path, content: bytes | None = None) -> Any:
     try:
         return pq.ParquetFile(path if content is None else io.BytesIO(content))
     except (pa.ArrowException, OSError) as error:
-        raise _unreadable(path, error) from None
+        raise unreadable(path, error) from None
 
 
 def read_parquet(source: Any, path: Path, columns: list[str]) -> Any:
@@ -83,11 +83,12 @@ def read_parquet(source: Any, path: Path, columns: list[str]) -> Any:
         part = source.read(columns)
         part.validate(full=True)
     except (pa.ArrowException, OSError) as error:
-        raise _unreadable(path, error) from None
+        raise unreadable(path, error) from None
     return part.select(columns)
 
 
-def _unreadable(path: Path, error: Exception) -> DamagedError:
+def unreadable(path: Path, error: Exception) -> DamagedError:
+    """Return the error for what is no Parquet file."""
     return DamagedError(
         f"{path.name} is not a readable Parquet file", found=str(error).splitlines()[0], where=path
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from toolkit.errors import DamagedError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import duckdb
@@ -45,7 +45,7 @@ def open_sandbox(tables: Mapping[str, Any], where: object) -> duckdb.DuckDBPyCon
     import duckdb
 
     connection = duckdb.connect()
-    files = {name: listed(source) for name, source in tables.items() if not hasattr(source, "schema")}
+    files = {name: literals(source) for name, source in tables.items() if not hasattr(source, "schema")}
     connection.execute(f"SET allowed_paths = [{', '.join(files.values())}]")
     for setting in _SETTINGS:
         connection.execute(setting)
@@ -66,7 +66,7 @@ def open_sandbox(tables: Mapping[str, Any], where: object) -> duckdb.DuckDBPyCon
 
 def create_view(connection: duckdb.DuckDBPyConnection, name: str, files: Sequence[Path]) -> None:
     """Create a view over Parquet files, with the name of their table."""
-    connection.execute(f'CREATE VIEW "{name}" AS SELECT * FROM read_parquet([{listed(files)}])')
+    connection.execute(f'CREATE VIEW "{name}" AS SELECT * FROM read_parquet([{literals(files)}])')
 
 
 def reading_statement(connection: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:
@@ -104,6 +104,6 @@ def _operators(plan: Any) -> Iterator[str]:
         yield from _operators(step["children"])
 
 
-def listed(files: Sequence[Path]) -> str:
-    """Return paths as SQL writes a list of texts, without its brackets."""
-    return ", ".join("'" + str(path).replace("'", "''") + "'" for path in files)
+def literals(values: Iterable[object]) -> str:
+    """Return texts, paths and numbers as SQL writes a list of texts, without its brackets."""
+    return ", ".join("'" + str(value).replace("'", "''") + "'" for value in values)

@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, Any
 from toolkit.errors import DamagedError, UsageError
 from toolkit.registers.arrow import Row, check_columns, shape, to_rows
 from toolkit.registers.episode_counts import count_successes
-from toolkit.registers.manifest import Manifest, check_file, read_manifest
+from toolkit.registers.manifest import Manifest, check_file, check_nothing_else, read_manifest
 from toolkit.registers.parquet import open_parquet, read_parquet
+from toolkit.registers.row_tables import EPISODES
 from toolkit.registers.rowhash import row_sha256
+from toolkit.registers.sandbox import create_view
 from toolkit.registers.schema import TABLES
-from toolkit.registers.validation import check_table
+from toolkit.registers.validation import check_rows, check_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
+    from datetime import datetime
     from pathlib import Path
 
     import polars as pl
@@ -155,8 +158,31 @@ class Study:
     def success_counts(
         self, column: str, runs: Sequence[str], where: Mapping[str, str], steps: Sequence[int]
     ) -> Counts:
-        """Count the episodes of some runs by task; arguments and errors as `count_successes`."""
-        return count_successes(self, column, runs, where, steps)
+        """Count the episodes of some runs by task.
+
+        Args:
+            column: what counts as a success: `true_success` or `observed_reward`.
+            runs: the runs.
+            where: text columns that the rows must match.
+            steps: training steps.
+
+        Returns:
+            Counts by run and step, then by task; what has no row is not there.
+
+        Raises:
+            IncompleteError: a file is missing or cannot be read.
+            DamagedError: a file is not the manifest's, or rows contradict each other.
+        """
+        table = self.table(EPISODES.name)
+        files = self.paths(table.name)
+
+        def check() -> None:
+            for path in files:
+                check_columns(table, open_parquet(path).schema_arrow, path)
+
+        self.kept(f"columns of {table.name}", check)
+        filters = {"run_id": runs, **{name: [value] for name, value in where.items()}, "step": steps}
+        return count_successes(table, files, column, filters, self.folder)
 
     def kept(self, name: str, read: Callable[[], Any]) -> Any:
         """Return what was read under a name, read now if it was not yet."""
@@ -176,9 +202,7 @@ class Study:
         It is the caller's to close, and is not locked: it reads and writes whatever this program may. Files
         were checked when it was made; what it answers later is as good as the files then.
         """
-        from toolkit.registers.relations import connect
-
-        return connect(self)
+        return self._connected([table.name for table in self.tables])
 
     def relation(self, table: str) -> DuckDBPyRelation:
         """Return a table as a DuckDB relation; errors as `paths`.
@@ -186,9 +210,17 @@ class Study:
         The relation keeps a connection of its own for as long as it lives. Relations of different connections
         cannot be joined: for that, ask `duckdb()` for one.
         """
-        from toolkit.registers.relations import relation
+        return self._connected([table]).view(table)
 
-        return relation(self, table)
+    def _connected(self, tables: Sequence[str]) -> DuckDBPyConnection:
+        import duckdb
+
+        files = {table: self.paths(table) for table in tables}
+        connection = duckdb.connect()
+        connection.execute("SET TimeZone = 'UTC'")
+        for table, paths in files.items():
+            create_view(connection, table, paths)
+        return connection
 
     def _known(self, table: str) -> str:
         if table not in self.manifest.tables:
@@ -220,6 +252,43 @@ class Study:
             parts.append(shape(table, read_parquet(source, path, columns)))
         _check_same(f"the number of rows of {name}", recorded.rows, rows, self.folder)
         return pa.concat_tables(parts)
+
+
+def verify_study(study: Study) -> dict[str, int]:
+    """Check a study from its bytes to its meaning.
+
+    1. Every file is the one the manifest names, and no other file lies beside them.
+    2. Every table has the schema's columns, the manifest's row count and the manifest's row hash.
+    3. Every row obeys the schema, and every reference between tables leads somewhere.
+
+    Returns:
+        Rows a table.
+
+    Raises:
+        IncompleteError: a file is missing or cannot be read.
+        DamagedError: anything above does not hold.
+    """
+    for name in study.manifest.files:  # 1
+        study.prove(name)
+    check_nothing_else(study.folder, study.manifest)
+    tables = {table.name: study.arrow(table.name) for table in study.tables}  # 2
+    check_rows(tables, {table.name: table for table in study.tables})  # 3
+    return {name: table.num_rows for name, table in tables.items()}
+
+
+def launched_runs(study: Study) -> list[Row]:
+    """Return the rows of `runs`, each with the moment of its first launch.
+
+    That stands in its own row, or in the first of its launches where a study lists them: a run that was cut
+    off was begun when it was launched first, whatever was launched later.
+    """
+    first: dict[str, datetime] = {}
+    for launch in study.rows("launches") if study.has("launches") else ():
+        run_id, at = launch["run_id"], launch["launched_at"]
+        first[run_id] = min(first.get(run_id, at), at)
+    return [
+        {**run, "launched_at": first.get(run["run_id"], run.get("launched_at"))} for run in study.rows("runs")
+    ]
 
 
 def _touched(path: Path) -> tuple[int, ...]:

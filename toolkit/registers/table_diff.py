@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError
-from toolkit.registers.sandbox import MEMORY, listed
+from toolkit.registers.sandbox import MEMORY, literals
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -117,7 +117,7 @@ def _lay(
 
 def _view(name: str, files: Sequence[Path], *, empty: bool) -> str:
     rows = (
-        f'SELECT true AS "is here", * FROM read_parquet([{listed(files)}]){" WHERE false" if empty else ""}'
+        f'SELECT true AS "is here", * FROM read_parquet([{literals(files)}]){" WHERE false" if empty else ""}'
     )
     return f"CREATE VIEW {name} AS {rows}"
 

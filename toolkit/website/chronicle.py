@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, time
 from typing import TYPE_CHECKING
 
-from toolkit.registers.launches import launched_runs
+from toolkit.registers.study import launched_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

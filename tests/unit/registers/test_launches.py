@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from tests.conftest import CHECKOUT
-from toolkit.registers.launches import launched_runs
-from toolkit.registers.study import Study, open_study
+from toolkit.registers.study import Study, launched_runs, open_study
 
 
 def test_a_study_without_launches_says_so_in_its_runs(published: Study) -> None:

@@ -14,8 +14,7 @@ from toolkit.registers import writer
 from toolkit.registers.parquet import parquet_bytes
 from toolkit.registers.query import ask
 from toolkit.registers.rowhash import row_sha256
-from toolkit.registers.study import Study, open_study
-from toolkit.registers.validation import verify_study
+from toolkit.registers.study import Study, open_study, verify_study
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,8 +13,7 @@ import pytest
 
 from toolkit.errors import DamagedError, IncompleteError, ToolkitError, UsageError
 from toolkit.registers.manifest import Manifest, read_manifest, write_manifest
-from toolkit.registers.study import Study, open_study
-from toolkit.registers.validation import verify_study
+from toolkit.registers.study import Study, open_study, verify_study
 
 if TYPE_CHECKING:
     from collections.abc import Callable

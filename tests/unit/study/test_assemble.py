@@ -13,8 +13,7 @@ from tests.described import SOURCE
 from tests.unit.study.fake_play import otherwise, sparsely, specification, wholly
 from toolkit.errors import DamagedError, IncompleteError, VerificationError
 from toolkit.registers.manifest import RegistrationRef
-from toolkit.registers.study import Study, open_study
-from toolkit.registers.validation import verify_study
+from toolkit.registers.study import Study, open_study, verify_study
 from toolkit.study.check.comparison import compare
 from toolkit.study.check.evidence import shortcomings
 from toolkit.study.new.task_pools import summarize

@@ -14,8 +14,7 @@ from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.estimators import luck_share_interval
 from toolkit.policies.language_model.opening import Opening, identify
 from toolkit.registers.query import ask
-from toolkit.registers.study import Study, open_study
-from toolkit.registers.validation import verify_study
+from toolkit.registers.study import Study, open_study, verify_study
 from toolkit.study.evaluating.evaluated import figures, luck_shares, study_name, write_registers
 from toolkit.study.evaluating.folder import EvaluationFolder, Played, identity
 from toolkit.study.evaluating.jobs import Asked, BlockJob, jobs, perform, perform_here

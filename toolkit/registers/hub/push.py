@@ -21,7 +21,7 @@ from toolkit.registers.hub.plan import (
 )
 from toolkit.registers.hub.reference import MAIN, checked_commit, is_commit
 from toolkit.registers.hub.stated import content_at, read_remote, stated_files, tagged_commit
-from toolkit.registers.validation import verify_study
+from toolkit.registers.study import verify_study
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,8 +17,7 @@ from toolkit.registers.imported.source import read_source
 from toolkit.registers.imported.tables import tables_of
 from toolkit.registers.imported.writing import write_imported
 from toolkit.registers.manifest import RegistrationRef
-from toolkit.registers.study import Study, open_study
-from toolkit.registers.validation import verify_study
+from toolkit.registers.study import Study, open_study, verify_study
 
 if TYPE_CHECKING:
     from pathlib import Path
