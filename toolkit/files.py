@@ -70,6 +70,17 @@ def file_sha256(path: Path) -> str:
         raise unreadable(path, error) from None
 
 
+def sealed(payload: bytes) -> bytes:
+    """Return bytes below a line that holds their SHA-256, so that a file says whether it is whole."""
+    return hashlib.sha256(payload).hexdigest().encode() + b"\n" + payload
+
+
+def unsealed(raw: bytes) -> bytes | None:
+    """Return the bytes that `sealed` was given; None where what it returned was cut short, or changed."""
+    payload = raw.partition(b"\n")[2]
+    return payload if raw == sealed(payload) else None
+
+
 def write_bytes(path: Path, content: bytes) -> None:
     """Write a file beside its place and rename it there.
 

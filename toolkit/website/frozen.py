@@ -10,8 +10,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from toolkit.errors import DamagedError, IncompleteError, UsageError, VerificationError
-from toolkit.files import read_bytes, read_text, replacing, write_all
+from toolkit.errors import IncompleteError, UsageError, VerificationError
+from toolkit.files import file_sha256, read_bytes, replacing, write_all
+from toolkit.prereg.hashlist import entries, write_list
 from toolkit.website.finding import Finding
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 LIST = "FROZEN.sha256"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
-_LINE = re.compile(r"([0-9a-f]{64})  (\S[^\n]*)")
 
 
 @dataclass(frozen=True)
@@ -75,9 +75,8 @@ def freeze(site: Path, name: str, content: Mapping[str, bytes], taken: Collectio
         IncompleteError: something else is in its place, or the folder cannot be written.
     """
     check_name(name, taken)
-    hashes = {file: hashlib.sha256(content[file]).hexdigest() for file in sorted(content)}
-    listed = "".join(f"{digest}  {file}\n" for file, digest in hashes.items()).encode()
-    version = Version(name, hashes, hashlib.sha256(listed).hexdigest())
+    listed = write_list(content)
+    version = Version(name, entries(listed, LIST), hashlib.sha256(listed).hexdigest())
     folder = site / name
     if (folder / LIST).is_file():
         _check_same(folder, _read(folder), version)
@@ -118,7 +117,7 @@ def check_frozen(site: Path, version: Version) -> Iterator[Finding]:
         path = folder / name
         if not path.is_file():
             yield Finding(f"{version.name}/{name}", "absent", f"{LIST} lists it")
-        elif hashlib.sha256(read_bytes(path)).hexdigest() != digest:
+        elif file_sha256(path) != digest:
             yield Finding(f"{version.name}/{name}", "differs", f"it is not what {LIST} lists")
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
@@ -145,19 +144,8 @@ def check_whole(site: Path, version: Version) -> None:
 
 
 def _read(folder: Path) -> Version:
-    text = read_text(folder / LIST)
-    files: dict[str, str] = {}
-    for line in text.splitlines():
-        match = _LINE.fullmatch(line)
-        if not match or match[2].startswith("/") or ".." in match[2].split("/") or match[2] in files:
-            raise DamagedError(
-                "the list of a frozen version cannot be read",
-                expected="a SHA-256, two blanks, a file's name below the folder",
-                found=line[:200],
-                where=folder / LIST,
-            )
-        files[match[2]] = match[1]
-    return Version(folder.name, files, hashlib.sha256(text.encode()).hexdigest())
+    raw = read_bytes(folder / LIST)
+    return Version(folder.name, entries(raw, folder / LIST), hashlib.sha256(raw).hexdigest())
 
 
 def _check_same(folder: Path, frozen: Version, new: Version) -> None:

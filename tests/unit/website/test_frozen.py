@@ -128,5 +128,5 @@ def test_every_change_to_a_frozen_version_is_found(site: Path) -> None:
 )
 def test_a_list_that_is_none_is_refused(site: Path, line: str) -> None:
     (site / "v1.2.0" / "FROZEN.sha256").write_text(f"{line}\n")
-    with pytest.raises(DamagedError, match="cannot be read"):
+    with pytest.raises(DamagedError, match="a line that it cannot have"):
         read_versions(site)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import toolkit
 from toolkit.errors import DamagedError, IncompleteError, UsageError
-from toolkit.files import hold, read_bytes, write_durably
+from toolkit.files import hold, read_bytes, sealed, unsealed, write_durably
 from toolkit.registers.schema import SCHEMA_VERSION
 from toolkit.study.evaluating.jobs import jobs, perform_here
 from toolkit.tasks.task import canonical
@@ -199,15 +199,15 @@ class EvaluationFolder:
 
     def _encoded(self, job: BlockJob, rows: list[Row]) -> bytes:
         payload = f"{canonical(self._header(job))}\n{canonical(rows)}\n".encode()
-        return f"{hashlib.sha256(payload).hexdigest()}\n".encode() + payload
+        return sealed(payload)
 
     def _kept(self, job: BlockJob, say: Callable[[str], None]) -> list[Row] | None:
         """Return a block's rows; None where it was not played, or its file is no longer whole."""
         path = self._place(job)
         if not path.is_file():
             return None
-        digest, _, payload = read_bytes(path).partition(b"\n")
-        if digest != hashlib.sha256(payload).hexdigest().encode():
+        payload = unsealed(read_bytes(path))
+        if payload is None:
             number = 1 + len(list(path.parent.glob(f"{path.name}.damaged-*")))
             kept = path.replace(path.with_name(f"{path.name}.damaged-{number}"))
             say(f"{job.name} was cut short or changed; kept as {kept.name}, and played again")

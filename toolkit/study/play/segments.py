@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError
+from toolkit.files import sealed, unsealed
 from toolkit.registers.schema import TABLES
 from toolkit.tasks.task import canonical
 from toolkit.training.checkpoint import adapter_sha256, checkpoint_sha256
@@ -96,7 +97,7 @@ def encode(place: Link, segment: Segment) -> bytes:
     except (TypeError, ValueError) as error:
         raise DamagedError("a value of a segment has no JSON form", found=error, where=place.run_id) from None
     payload = "\n".join(parts).encode() + b"\n" + zlib.compress(rows.encode(), _QUICK)
-    return hashlib.sha256(payload).hexdigest().encode() + b"\n" + payload
+    return sealed(payload)
 
 
 def check_segment(raw: bytes, place: Link, where: object) -> Row:
@@ -168,13 +169,13 @@ def _columnar(name: str, rows: Sequence[Row]) -> dict[str, object]:
 
 
 def _parts(raw: bytes, where: object) -> tuple[dict[str, Any], Row, bytes]:
-    digest, _, payload = raw.partition(b"\n")
-    found = hashlib.sha256(payload).hexdigest()
-    if digest != found.encode():
+    payload = unsealed(raw)
+    if payload is None:
+        digest, _, payload = raw.partition(b"\n")
         raise BrokenSegmentError(
             "a segment is not as it was written: cut short, or changed",
             expected=f"SHA-256 {digest[:64].decode(errors='replace')}",
-            found=f"SHA-256 {found}",
+            found=f"SHA-256 {hashlib.sha256(payload).hexdigest()}",
             where=where,
         )
     header, checkpoint, compressed = payload.split(b"\n", 2)

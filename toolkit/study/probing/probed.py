@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import toolkit
 from toolkit.errors import ToolkitError
-from toolkit.files import read_bytes
+from toolkit.files import read_bytes, sealed, unsealed
 from toolkit.policies.loglinear import Policy, layout
 from toolkit.probe.checkpoint import (
     DERIVED,
@@ -103,9 +103,7 @@ class Trajectory:
             "rows": {EVIDENCE: arrow.num_rows},
             "tables": self._rows,
         }
-        text = canonical(document).encode()
-        digest = hashlib.sha256(text).hexdigest().encode()
-        return {f"{name}.parquet": content, f"{name}.json": digest + b"\n" + text}
+        return {f"{name}.parquet": content, f"{name}.json": sealed(canonical(document).encode())}
 
 
 def probe_trajectory(job: ProbeJob) -> dict[str, bytes]:
@@ -148,11 +146,11 @@ def read_probed(folder: Path, job: AnyProbeJob) -> tuple[dict[str, Any], bytes] 
     None where they are not there, not whole, or of another job.
     """
     try:
-        digest, _, text = read_bytes(folder / f"{job.trajectory}.json").partition(b"\n")
+        text = unsealed(read_bytes(folder / f"{job.trajectory}.json"))
         content = read_bytes(folder / f"{job.trajectory}.parquet")
     except ToolkitError:
         return None
-    if hashlib.sha256(text).hexdigest().encode() != digest:
+    if text is None:
         return None
     document: dict[str, Any] = json.loads(text)
     wanted = header(job)
