@@ -39,6 +39,7 @@ DOCUMENTS = (
     "examples/beyond-one-machine/README.md",
     "toolkit/estimators/README.md",
     "toolkit/prereg/README.md",
+    "toolkit/prereg/token/README.md",
 )
 EXPECTED_CODES = {
     "toolkit verify-prereg": 3,

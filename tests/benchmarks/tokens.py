@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from tests.forge.case import recipe
 from tests.forge.pki import house
 from tests.forge.token import DOCUMENT, NOW
-from toolkit.prereg.token.pem import write_certificates
+from toolkit.prereg.pem import write_certificates
 from toolkit.prereg.token.verify import Material, verify_token
 
 if TYPE_CHECKING:

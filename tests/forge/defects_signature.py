@@ -20,9 +20,7 @@ from tests.forge.keys import (
     sign,
 )
 from tests.forge.pki import house, stamper
-from tests.forge.token import (
-    attribute,
-)
+from tests.forge.token import attribute
 
 if TYPE_CHECKING:
     from collections.abc import Callable

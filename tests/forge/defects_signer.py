@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from tests.forge import der
 from tests.forge.case import Case, Cases, by, edited, incomplete, recipe, refused, signer, signer_of_length_80
-from tests.forge.keys import (
-    Scheme,
-    digest,
-    key,
-)
+from tests.forge.keys import Scheme, digest, key
 from tests.forge.pki import UNKNOWN, house, stamper
 from tests.forge.token import (
     CONTENT_TYPE,

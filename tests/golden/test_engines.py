@@ -22,7 +22,7 @@ from tests.golden.measure_engines import (
 )
 from tests.unit.prereg.test_real_tokens import MISSING
 
-README = Path(__file__).parents[2] / "toolkit/prereg/README.md"
+README = Path(__file__).parents[2] / "toolkit/prereg/token/README.md"
 BEGIN, END = "<!-- engines -->", "<!-- /engines -->"
 FOUND = stored()
 REAL = real_tokens()

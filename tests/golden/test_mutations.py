@@ -148,7 +148,7 @@ def test_only_what_nobody_signs_may_survive(section: str, what: str, may: bool) 
 
 
 def test_the_readme_tells_what_is_stored() -> None:
-    text = (Path(__file__).parents[2] / "toolkit/prereg/README.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[2] / "toolkit/prereg/token/README.md").read_text(encoding="utf-8")
     tokens = FOUND["sections"]["tokens"]
     assert "verified" not in tokens["outcomes"]
     told = f"the slowest took {tokens['slowest']['cpu_s']:.2f} s of a core,\nmemory grew by "

@@ -97,8 +97,8 @@ def online(
     Raises:
         UsageError: nobody trusted answers at an address, or they are fewer than two.
     """
+    from toolkit.prereg.pem import CERTIFICATE, find_pinned, read_blocks
     from toolkit.prereg.timestamping import Online
-    from toolkit.prereg.token.pem import CERTIFICATE, find_pinned, read_blocks
 
     given = [der for path in roots for der in read_blocks(path, CERTIFICATE)]
     chosen = [_known(address, (*named, *known)) for address in addresses]

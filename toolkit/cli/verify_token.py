@@ -71,9 +71,9 @@ def verify_token(
       toolkit verify-token token.tst --document protocol.md --root root.pem --json
     """
     from toolkit.files import read_bytes, read_up_to
+    from toolkit.prereg.pem import CERTIFICATE, REVOCATION_LIST, read_blocks
     from toolkit.prereg.token.certificate import read_certificate
     from toolkit.prereg.token.der import MAX_BYTES
-    from toolkit.prereg.token.pem import CERTIFICATE, REVOCATION_LIST, read_blocks
     from toolkit.prereg.token.request import read_request
     from toolkit.prereg.token.verify import Material
     from toolkit.prereg.token.verify import verify_token as verify
@@ -101,7 +101,7 @@ def verify_token(
     raw = read_up_to(token, MAX_BYTES + 1)
     verdict = verify(raw, material, _moment(at))
     if with_openssl:
-        from toolkit.prereg.token.openssl import second_opinion
+        from toolkit.prereg.openssl import second_opinion
 
         verdict = second_opinion(raw, material, verdict)
     if as_json:

@@ -22,16 +22,14 @@ from toolkit.prereg.later import AMENDMENTS, DEVIATIONS, Amendment, Deviation, r
 from toolkit.prereg.pending import begin, discard, locked
 from toolkit.prereg.record import DEMONSTRATION
 from toolkit.prereg.registration import ADDED_TRUST, Registration, load_registration
-from toolkit.prereg.timestamping import timestamp
-from toolkit.prereg.trust import write_trust
+from toolkit.prereg.timestamping import Source, timestamp
+from toolkit.prereg.trust import Trusted, write_trust
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from toolkit.prereg.evidence import Judged
-    from toolkit.prereg.timestamping import Source
-    from toolkit.prereg.trust import Trusted
 
 _IDENTIFIER = re.compile(r"[A-Za-z]\w{0,39}", re.ASCII)
 _A_DAY = timedelta(days=1)

@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING
 
 from toolkit.errors import IncompleteError
 from toolkit.prereg.token.der import MAX_BYTES
-from toolkit.prereg.token.verdict import VERIFIED
+from toolkit.prereg.token.verdict import VERIFIED, TokenVerdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from toolkit.prereg.token.verdict import TokenVerdict
 
 ATTEMPTS = 3
 PAUSE_S = 1.0

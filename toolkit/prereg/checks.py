@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from toolkit.prereg.pending import promised
 from toolkit.prereg.record import EVIDENCE, PUBLIC
-from toolkit.prereg.trust import operator_of
+from toolkit.prereg.trust import Trusted, operator_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import datetime
 
     from toolkit.prereg.chain import Entry
     from toolkit.prereg.chronology import Freeze
     from toolkit.prereg.evidence import Judged
     from toolkit.prereg.registration import Registration
-    from toolkit.prereg.trust import Trusted
 
 FEWEST = 2
 SPREAD = timedelta(hours=24)

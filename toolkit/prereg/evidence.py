@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,6 @@ from toolkit.prereg.token.verdict import INCOMPLETE, TokenVerdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from datetime import datetime
     from pathlib import Path
 
     from toolkit.prereg.trust import Trusted
@@ -111,8 +110,8 @@ def judge(
     token = folder / token_place
     if not token.is_file():
         return Judged(authority, token_place, _incomplete(f"the token is not here: {token_place}"))
+    from toolkit.prereg.pem import CERTIFICATE, REVOCATION_LIST, find_pinned
     from toolkit.prereg.token.der import MAX_BYTES
-    from toolkit.prereg.token.pem import CERTIFICATE, REVOCATION_LIST, find_pinned
     from toolkit.prereg.token.timestamp import embedded_certificates
     from toolkit.prereg.token.verify import Material, verify_token
 
@@ -138,7 +137,7 @@ def judge(
     if not roots and (verdict.failed_step or 0) >= NEEDS_ROOT:
         return Judged(authority, token_place, _incomplete(_rootless(authority, certificates)))
     if with_openssl:
-        from toolkit.prereg.token.openssl import second_opinion
+        from toolkit.prereg.openssl import second_opinion
 
         verdict = second_opinion(raw, material, verdict)
     return Judged(authority, token_place, _short(verdict, crls))
@@ -175,7 +174,7 @@ def _is_certificate(der: bytes) -> bool:
 
 
 def _blocks(folder: Path, endings: tuple[str, ...], kind: str) -> Iterable[bytes]:
-    from toolkit.prereg.token.pem import read_blocks
+    from toolkit.prereg.pem import read_blocks
 
     for path in sorted((folder / EVIDENCE).iterdir()):
         if path.suffix.lower() in endings:

@@ -21,7 +21,7 @@ from toolkit.files import read_bytes, write_all
 from toolkit.prereg.chain import CHAIN, extend_chain
 from toolkit.prereg.checks import agreement, independence
 from toolkit.prereg.demonstration import ADDRESS
-from toolkit.prereg.evidence import places
+from toolkit.prereg.evidence import Judged, places
 from toolkit.prereg.git import clean_commit
 from toolkit.prereg.hashlist import write_list
 from toolkit.prereg.later import AMENDMENTS, DEVIATIONS
@@ -37,16 +37,13 @@ from toolkit.prereg.record import (
     write_record,
 )
 from toolkit.prereg.registration import ADDED_TRUST, PROTOCOL, RULES
-from toolkit.prereg.timestamping import timestamp
-from toolkit.prereg.trust import TRUST, parse_trust, write_trust
+from toolkit.prereg.timestamping import Source, timestamp
+from toolkit.prereg.trust import TRUST, Trusted, parse_trust, write_trust
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from toolkit.prereg.evidence import Judged
-    from toolkit.prereg.timestamping import Source
-    from toolkit.prereg.trust import Trusted
 
 PREFIX = "freeze"
 _NAME = re.compile(r"\w[\w./-]*", re.ASCII)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from toolkit.errors import DamagedError, VerificationError
@@ -16,7 +16,6 @@ from toolkit.files import read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
 CACHED = "blobs"  # what the Hub's cache calls the folder of all contents
 

@@ -11,14 +11,7 @@ from toolkit.files import file_sha256
 from toolkit.prereg.chain import CHAIN, Entry, read_chain
 from toolkit.prereg.fields import text
 from toolkit.prereg.hashlist import read_listed
-from toolkit.prereg.later import (
-    AMENDMENTS,
-    DEVIATIONS,
-    Amendment,
-    Deviation,
-    read_amendment,
-    read_deviation,
-)
+from toolkit.prereg.later import AMENDMENTS, DEVIATIONS, Amendment, Deviation, read_amendment, read_deviation
 from toolkit.prereg.pending import is_left_over, promised
 from toolkit.prereg.record import EVIDENCE, FROZEN, RECORD, FreezeRecord, read_record
 from toolkit.prereg.trust import TRUST, Trusted, parse_trust

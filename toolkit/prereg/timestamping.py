@@ -14,17 +14,16 @@ from toolkit.errors import IncompleteError, VerificationError
 from toolkit.files import write_bytes
 from toolkit.prereg.authority import ONE_SECOND, Reply, obtain, second_reading
 from toolkit.prereg.evidence import Judged, Subject, judge, places
+from toolkit.prereg.pem import write_certificates
 from toolkit.prereg.pending import begin
 from toolkit.prereg.record import EVIDENCE
-from toolkit.prereg.token.pem import write_certificates
-from toolkit.prereg.token.verdict import VERIFIED
+from toolkit.prereg.token.verdict import VERIFIED, TokenVerdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from toolkit.prereg.demonstration import DemonstrationAuthority
-    from toolkit.prereg.token.verdict import TokenVerdict
     from toolkit.prereg.trust import Trusted
 
 # A token that waited longer would be too far from those still to come.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -12,16 +12,14 @@ from toolkit.files import read_bytes
 from toolkit.prereg.checks import TIME, Check, Reader, additions, agreement, independence
 from toolkit.prereg.chronology import Chronology, Freeze, StudyRuns, chronology
 from toolkit.prereg.hashlist import entries
-from toolkit.prereg.record import DEMONSTRATION, FROZEN, PUBLIC
+from toolkit.prereg.record import DEMONSTRATION, FROZEN, PUBLIC, Authority
 from toolkit.prereg.registration import RULES, Registration, load_registration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from datetime import datetime
     from pathlib import Path
 
     from toolkit.prereg.evidence import Judged
-    from toolkit.prereg.record import Authority
 
 # A record may leave out fractions of a second.
 SLACK = timedelta(seconds=1)

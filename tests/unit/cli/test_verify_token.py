@@ -9,7 +9,7 @@ import pytest
 from tests.forge.case import recipe
 from tests.forge.pki import house
 from tests.forge.token import DOCUMENT
-from toolkit.prereg.token.pem import write_certificates
+from toolkit.prereg.pem import write_certificates
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -19,9 +19,9 @@ from toolkit.prereg.addition import Added, add, read_addition
 from toolkit.prereg.checks import Reader
 from toolkit.prereg.demonstration import DemonstrationAuthority
 from toolkit.prereg.freeze import Frozen, freeze, open_draft
+from toolkit.prereg.pem import write_certificates
 from toolkit.prereg.registration import load_registration
 from toolkit.prereg.timestamping import Demonstrated, Online, Source
-from toolkit.prereg.token.pem import write_certificates
 from toolkit.prereg.trust import Trusted, slug_of, write_trust
 from toolkit.prereg.verification import Verification, verify_registration
 

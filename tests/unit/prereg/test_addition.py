@@ -28,13 +28,7 @@ from tests.unit.prereg.drafts import (
 )
 from toolkit.cli.amend import check_entry
 from toolkit.decisions.rulebook import load_rulebook
-from toolkit.errors import (
-    DamagedError,
-    IncompleteError,
-    ToolkitError,
-    UsageError,
-    VerificationError,
-)
+from toolkit.errors import DamagedError, IncompleteError, ToolkitError, UsageError, VerificationError
 from toolkit.prereg.addition import add, read_addition
 from toolkit.prereg.chain import extend_chain
 from toolkit.prereg.registration import load_registration

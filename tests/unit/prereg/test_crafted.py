@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import subprocess
+import sys
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
@@ -13,6 +16,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
+from tests.conftest import CHECKOUT
 from tests.forge.case import verified
 from tests.forge.defects import CASES, CHECKS, Case
 from tests.forge.defects_time import ISSUED, SECOND, crl
@@ -190,3 +194,15 @@ def test_a_token_cut_off_anywhere_is_refused() -> None:
     case = built("valid: usual")
     ends = {judged(replace(case, token=case.token[:end])).failed_check for end in range(1, len(case.token))}
     assert ends == {"encoding"}
+
+
+def test_the_readmes_example_works_with_the_folder_alone_under_another_name(tmp_path: Path) -> None:
+    folder = CHECKOUT / "toolkit/prereg/token"
+    shutil.copytree(folder, tmp_path / "taken")
+    _, _, example = (folder / "README.md").read_text(encoding="utf-8").partition("```python\n")
+    script = example.partition("```")[0].replace("toolkit.prereg.token", "taken")
+    script += "import sys\nassert 'toolkit' not in sys.modules\n"
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, cwd=CHECKOUT, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("TokenVerdict(verdict='verified'")

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from toolkit.prereg.token.openssl import second_opinion
-from toolkit.prereg.token.pem import CERTIFICATE, read_blocks
+from toolkit.prereg.openssl import second_opinion
+from toolkit.prereg.pem import CERTIFICATE, read_blocks
 from toolkit.prereg.token.verify import Material, verify_token
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from toolkit.prereg.authority import make_request
 from toolkit.prereg.checks import Reader
 from toolkit.prereg.chronology import Chronology, Freeze, StudyRuns, chronology
 from toolkit.prereg.demonstration import DemonstrationAuthority
+from toolkit.prereg.pem import write_certificates
 from toolkit.prereg.registration import Registration, load_registration
-from toolkit.prereg.token.pem import write_certificates
 from toolkit.prereg.trust import known_authorities, known_restatements, write_trust
 from toolkit.prereg.verification import Verification, verify_registration
 

@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING
 
 from asn1crypto import cms
 
-from toolkit.prereg.token.certificate import directory_name
-from toolkit.prereg.token.node import ALGORITHM, ISSUER_AND_SERIAL, OCTETS, OID, SEQUENCE, SET, Node, Shape
-from toolkit.prereg.token.signature import strong_hash
-from toolkit.prereg.token.timestamp import dotted, hash_name, integer
-from toolkit.prereg.token.verdict import Refused
+from .certificate import Certificate, directory_name
+from .der import ALGORITHM, ISSUER_AND_SERIAL, OCTETS, OID, SEQUENCE, SET, Node, Shape
+from .signature import strong_hash
+from .timestamp import Timestamp, dotted, hash_name, integer
+from .verdict import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolkit.prereg.token.certificate import Certificate
-    from toolkit.prereg.token.timestamp import Timestamp
 
 CONTENT_TYPE = "1.2.840.113549.1.9.3"
 MESSAGE_DIGEST = "1.2.840.113549.1.9.4"

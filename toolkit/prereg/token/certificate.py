@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from asn1crypto import x509
 
-from toolkit.prereg.token.der import check_der
-from toolkit.prereg.token.node import BITS, BOOLEAN, INTEGER, OCTETS, OID, SEQUENCE, Node, Shape, parse
-from toolkit.prereg.token.verdict import Refused
+from .der import BITS, BOOLEAN, INTEGER, OCTETS, OID, SEQUENCE, Node, Shape, check_der, parse
+from .verdict import Refused
 
 if TYPE_CHECKING:
     from datetime import datetime

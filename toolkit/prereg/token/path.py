@@ -9,16 +9,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkit.prereg.token.certificate import directory_name, relative_names, same_name
-from toolkit.prereg.token.node import ANY, Node, Shape
-from toolkit.prereg.token.signature import check_signature
-from toolkit.prereg.token.verdict import Refused
+from .certificate import Certificate, directory_name, relative_names, same_name
+from .der import ANY, Node, Shape
+from .signature import check_signature
+from .verdict import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime
 
-    from toolkit.prereg.token.certificate import Certificate
 
 MAX_LENGTH = 8
 # A crowd of namesakes would otherwise multiply into as many signatures as its product.

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from toolkit.prereg.token.node import BITS, SEQUENCE, Shape, parse
-from toolkit.prereg.token.signature import check_signature
-from toolkit.prereg.token.verdict import NOT_CHECKED, Refused
+from .der import BITS, SEQUENCE, Shape, parse
+from .signature import check_signature
+from .verdict import NOT_CHECKED, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from toolkit.prereg.token.certificate import Certificate
+    from .certificate import Certificate
 
 _UNREADABLE = (
     ValueError,

@@ -16,8 +16,8 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, padding, rsa
 from cryptography.hazmat.primitives.serialization import load_der_public_key
 
-from toolkit.prereg.token.node import ALGORITHM, OID, SEQUENCE, Node, Shape, check_algorithm
-from toolkit.prereg.token.verdict import Refused
+from .der import ALGORITHM, OID, SEQUENCE, Node, Shape, check_algorithm
+from .verdict import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

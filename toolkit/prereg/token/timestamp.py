@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from asn1crypto import algos, cms, core, tsp
 
-from toolkit.prereg.token.der import check_der, check_form
-from toolkit.prereg.token.node import (
+from .der import (
     ALGORITHM,
     ANY,
     BITS,
@@ -25,9 +24,11 @@ from toolkit.prereg.token.node import (
     Node,
     Shape,
     check_algorithm,
+    check_der,
+    check_form,
     parse,
 )
-from toolkit.prereg.token.verdict import Refused
+from .verdict import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,39 +9,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from toolkit.prereg.token.attributes import (
-    check_attributes,
-    check_certificate_id,
-    check_further_ids,
-    signed_bytes,
-)
-from toolkit.prereg.token.certificate import (
-    Certificate,
-    directory_name,
-    first_line,
-    read_certificate,
-    same_name,
-)
-from toolkit.prereg.token.der import check_der, check_form
-from toolkit.prereg.token.imprint import check_imprint
-from toolkit.prereg.token.node import ISSUER_AND_SERIAL, SEQUENCE
-from toolkit.prereg.token.path import build_path, check_unused
-from toolkit.prereg.token.request import check_request
-from toolkit.prereg.token.signature import check_signature
-from toolkit.prereg.token.timestamp import Timestamp, granted_token, read_timestamp
-from toolkit.prereg.token.verdict import (
-    INCOMPLETE,
-    NOT_CHECKED,
-    NOT_VERIFIED,
-    VERIFIED,
-    Refused,
-    TokenVerdict,
-)
+from .attributes import check_attributes, check_certificate_id, check_further_ids, signed_bytes
+from .certificate import Certificate, directory_name, first_line, read_certificate, same_name
+from .der import ISSUER_AND_SERIAL, SEQUENCE, Node, check_der, check_form
+from .path import build_path, check_unused
+from .request import check_imprint, check_request
+from .signature import check_signature
+from .timestamp import Timestamp, granted_token, read_timestamp
+from .verdict import INCOMPLETE, NOT_CHECKED, NOT_VERIFIED, VERIFIED, Refused, TokenVerdict
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from toolkit.prereg.token.node import Node
 
 STEPS = (
     (1, "form"),
@@ -264,7 +243,7 @@ def _revocation(
 ) -> tuple[str, list[str]]:
     if not material.crls:
         return NOT_CHECKED, []
-    from toolkit.prereg.token.revocation import check_revocation
+    from .revocation import check_revocation
 
     return check_revocation(path, material.crls, gen_time, at)
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolkit.errors import IncompleteError
-from toolkit.prereg.token.node import OID, parse
-from toolkit.prereg.token.pem import write_certificates
+from toolkit.prereg.pem import write_certificates
+from toolkit.prereg.token.der import OID, parse
 from toolkit.prereg.token.verdict import NOT_VERIFIED, VERIFIED, TokenVerdict
 
 if TYPE_CHECKING:
