@@ -1,24 +1,18 @@
 """A home in which every text that somebody else wrote is an attack on the page that shows it."""
 
-from __future__ import annotations
-
 import itertools
 import shutil
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from tests.conftest import CHECKOUT
 from tests.registrations import chained, rehash
 from toolkit.prereg.registration import load_registration
-from toolkit.registers.columns import Type
+from toolkit.registers.columns import Column, Type
 from toolkit.registers.manifest import RegistrationRef
 from toolkit.registers.schema import TABLES
 from toolkit.registers.study import open_study
 from toolkit.registers.writer import write_study
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from toolkit.registers.columns import Column
 
 # Whatever runs sets it; no page may.
 CANARY = "canary"

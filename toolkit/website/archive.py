@@ -1,13 +1,8 @@
 """The site as one file."""
 
-from __future__ import annotations
-
 import io
 import zipfile
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from collections.abc import Mapping
 
 FOLDER = "site"
 # The earliest that the format can say, and the rights of a file that everybody may read.

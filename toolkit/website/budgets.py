@@ -1,16 +1,11 @@
 """How much a reader may have to wait for, and what the site asks them to."""
 
-from __future__ import annotations
-
 import gzip
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterator, Mapping
 
 from toolkit.website.finding import Finding
 from toolkit.website.markup import read_markup
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
 
 HOME = "index.html"
 # Bytes, as a server sends them: gzipped.

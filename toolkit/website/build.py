@@ -1,22 +1,16 @@
 """Building the site: the same registers, registrations and version give the same bytes."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.files import read_bytes, read_text, write_all
+from toolkit.website.material import Material
 from toolkit.website.registers import register_files
 from toolkit.website.render import render
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from toolkit.website.material import Material
 
 # A folder that the builder made carries this file; it deletes stale pages nowhere else.
 MARK = ".toolkit-site"

@@ -1,22 +1,15 @@
 """Checking a site: against its registers, against what was frozen, and as something that people load."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 from toolkit.errors import IncompleteError
 from toolkit.files import read_bytes
 from toolkit.website.budgets import check_budgets
 from toolkit.website.build import MARK
 from toolkit.website.finding import Finding
-from toolkit.website.frozen import check_frozen
+from toolkit.website.frozen import Version, check_frozen
 from toolkit.website.links import check_links
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from toolkit.website.frozen import Version
 
 # What browsers would show or run; other files that lie there are their owner's.
 SHOWN = (".html", ".js", ".css")

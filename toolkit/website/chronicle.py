@@ -1,21 +1,13 @@
 """Everything dated about a registration, in one order: tokens, additions, runs, and a study's own records."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, time
-from typing import TYPE_CHECKING
+from datetime import UTC, date, datetime, time
 
-from toolkit.registers.study import launched_runs
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from datetime import date
-
-    from toolkit.decisions.case import Case
-    from toolkit.prereg.registration import Registration
-    from toolkit.prereg.verification import Verification
-    from toolkit.registers.study import Study
+from toolkit.decisions.case import Case
+from toolkit.prereg.registration import Registration
+from toolkit.prereg.verification import Verification
+from toolkit.registers.study import Study, launched_runs
 
 SECOND, DAY = "second", "day"
 

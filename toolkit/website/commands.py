@@ -1,7 +1,5 @@
 """Commands to copy: what others wrote stays one word of them, whatever a shell would make of it."""
 
-from __future__ import annotations
-
 import shlex
 
 # What a POSIX shell, bash's history among it, reads as its own between double quotes.

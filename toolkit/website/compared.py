@@ -1,22 +1,15 @@
 """What a rule's criteria compare with: read from their tests, so that charts draw what decides."""
 
-from __future__ import annotations
-
 import operator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
 
+from toolkit.decisions.decision import Decision
 from toolkit.decisions.expressions import COMPARISONS, Binary, Call, Expression, Name, Number
-from toolkit.decisions.values import Missing
+from toolkit.decisions.rules import Rule
+from toolkit.decisions.values import Missing, Series
 from toolkit.website.charts.marks import Limits
 from toolkit.website.charts.members import EACH, LAST, REST, Comparison
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from fractions import Fraction
-
-    from toolkit.decisions.decision import Decision
-    from toolkit.decisions.rules import Rule
-    from toolkit.decisions.values import Series
 
 MIRRORED = {">": "<", "<": ">", ">=": "<=", "<=": ">=", "=": "="}
 HOLDS: dict[str, Callable[[Fraction, Fraction], bool]] = {

@@ -1,28 +1,22 @@
 """From decisions and register rows to charts: only the few values that a drawing shows are handed on."""
 
-from __future__ import annotations
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
-
-from toolkit.decisions.endpoints import Rate
+from toolkit.decisions.case import Case
+from toolkit.decisions.decision import Decision
+from toolkit.decisions.endpoints import Endpoint, Rate
 from toolkit.decisions.interval import Interval
 from toolkit.decisions.values import Missing, Series
+from toolkit.registers.arrow import Row
 from toolkit.website.charts.curves import learning_curves
 from toolkit.website.charts.differences import Spread, seed_differences
+from toolkit.website.charts.drawing import Chart
 from toolkit.website.charts.forest import ForestRow
 from toolkit.website.charts.marks import Bar
 from toolkit.website.charts.members import Dot, Measured, members
 from toolkit.website.compared import comparisons, limits
 from toolkit.website.environment import words
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from toolkit.decisions.case import Case
-    from toolkit.decisions.decision import Decision
-    from toolkit.decisions.endpoints import Endpoint
-    from toolkit.registers.arrow import Row
-    from toolkit.website.charts.drawing import Chart
 
 TASKS = "tasks resampled"
 ENDS = ("interval_low", "interval_high")

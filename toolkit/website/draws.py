@@ -1,7 +1,5 @@
 """What a page needs to say what a draw means: tools, fault types, regimes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from toolkit.backoffice.tools import ANY_RESOURCE, TOOLS

@@ -4,27 +4,20 @@ Nothing is computed: it is what the rule book, the registers and the decision ho
 can read without rounding. Exact numbers are text, as `71/1920` or `-0.03`.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from fractions import Fraction
+from typing import Any
 
-from toolkit.decisions.endpoints import Rate
+from toolkit.decisions.case import Case
+from toolkit.decisions.decision import Decision
+from toolkit.decisions.endpoints import Endpoint, Rate
 from toolkit.decisions.interval import Interval
 from toolkit.decisions.kinds import names_in
 from toolkit.decisions.measure import members
-from toolkit.decisions.values import Missing, Series
+from toolkit.decisions.rules import Rule
+from toolkit.decisions.values import Missing, Series, Value
 from toolkit.website.evidence_tables import Download, episodes_counted, parquet, rows_read
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from fractions import Fraction
-
-    from toolkit.decisions.case import Case
-    from toolkit.decisions.decision import Decision
-    from toolkit.decisions.endpoints import Endpoint
-    from toolkit.decisions.rules import Rule
-    from toolkit.decisions.values import Value
 
 COMPUTED = "computed"
 ROWS = "rows"

@@ -1,22 +1,17 @@
 """The rows that a rule page carries: Parquet files small enough to stand in the page itself."""
 
-from __future__ import annotations
-
 import base64
 import io
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toolkit.decisions.computed import episode_counts
+from toolkit.decisions.endpoints import Endpoint
 from toolkit.registers.columns import Type
+from toolkit.registers.episode_counts import Counts
 from toolkit.registers.schema import TABLES
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from toolkit.decisions.endpoints import Endpoint
-    from toolkit.registers.episode_counts import Counts
-    from toolkit.registers.study import Study
+from toolkit.registers.study import Study
 
 Row = dict[str, Any]
 

@@ -1,20 +1,13 @@
 """Questions that a study's registers can answer, for readers who have none of their own yet."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from math import lcm
-from typing import TYPE_CHECKING
 
-from toolkit.decisions.endpoints import Rate
+from toolkit.decisions.case import Case
+from toolkit.decisions.endpoints import Endpoint, Rate
 from toolkit.estimators import auc_weights
+from toolkit.registers.study import Study
 from toolkit.website.registers import carried
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from toolkit.decisions.case import Case
-    from toolkit.decisions.endpoints import Endpoint
-    from toolkit.registers.study import Study
 
 FEW = 20
 SLOW = 100_000  # rows that a browser reads in half a second

@@ -1,7 +1,5 @@
 """What a check of the site found wrong."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 
 

@@ -1,15 +1,8 @@
 """How an endpoint is made from its rows, in words: the formula that stands beside its number."""
 
-from __future__ import annotations
+from collections.abc import Iterable
 
-from typing import TYPE_CHECKING
-
-from toolkit.decisions.endpoints import Rate
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from toolkit.decisions.endpoints import Endpoint
+from toolkit.decisions.endpoints import Endpoint, Rate
 
 FEW = 8
 

@@ -1,19 +1,13 @@
 """The words of the front page, as a project writes them; they are shown only while the verdicts bear them."""
 
-from __future__ import annotations
-
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+from toolkit.decisions.case import Case
 from toolkit.errors import DamagedError
 from toolkit.files import read_text
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from toolkit.decisions.case import Case
 
 FILE = "site.toml"
 

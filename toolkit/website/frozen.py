@@ -3,21 +3,16 @@
 Each carries the list of its files with their hashes, in the form that `sha256sum --check` reads.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from toolkit.errors import IncompleteError, UsageError, VerificationError
 from toolkit.files import file_sha256, read_bytes, replacing, write_all
 from toolkit.prereg.hashlist import entries, write_list
 from toolkit.website.finding import Finding
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
-    from pathlib import Path
 
 LIST = "FROZEN.sha256"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")

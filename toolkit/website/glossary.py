@@ -1,21 +1,14 @@
 """Words that a rule's page uses, a line each, from the registration and the schema where they say it."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from toolkit.decisions.endpoints import Figure
+from toolkit.decisions.case import Case
+from toolkit.decisions.decision import Decision
+from toolkit.decisions.endpoints import Endpoint, Figure
 from toolkit.noise.regimes import REGIMES
 from toolkit.registers.schema import TABLES
 from toolkit.website.formulas import listed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from toolkit.decisions.case import Case
-    from toolkit.decisions.decision import Decision
-    from toolkit.decisions.endpoints import Endpoint
 
 # The toolkit's own arms. A registration with other arms explains them itself.
 ARMS = {

@@ -1,20 +1,13 @@
 """Whether every reference of the site leads somewhere in the site, and every page keeps its own policy."""
 
-from __future__ import annotations
-
 import posixpath
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterator, Mapping
 from urllib.parse import unquote, urlsplit
 
 from toolkit.website.finding import Finding
-from toolkit.website.markup import read_markup
+from toolkit.website.markup import Markup, Reference, read_markup
 from toolkit.website.policy import POLICY
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
-
-    from toolkit.website.markup import Markup, Reference
 
 # What a page carries in itself is no reference off the site: an icon, a picture, a file to be saved.
 _CARRIED = {("link", "href"), ("img", "src"), ("image", "href"), ("image", "xlink:href")}

@@ -1,7 +1,5 @@
 """A page read as a browser reads it: what it refers to, what can be referred to, what its policy forbids."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 

@@ -1,22 +1,17 @@
 """What the site is made of: all of it comes in here."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from toolkit.decisions.case import Case
-    from toolkit.episodes.episode import Episode
-    from toolkit.prereg.registration import Registration
-    from toolkit.prereg.verification import Verification
-    from toolkit.registers.arrow import Row
-    from toolkit.registers.study import Study
-    from toolkit.website.front import Front
-    from toolkit.website.frozen import Version
-    from toolkit.website.paper import Paper
+from toolkit.decisions.case import Case
+from toolkit.episodes.episode import Episode
+from toolkit.prereg.registration import Registration
+from toolkit.prereg.verification import Verification
+from toolkit.registers.arrow import Row
+from toolkit.registers.study import Study
+from toolkit.website.front import Front
+from toolkit.website.frozen import Version
+from toolkit.website.paper import Paper
 
 
 @dataclass(frozen=True)

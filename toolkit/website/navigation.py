@@ -1,16 +1,10 @@
 """The main navigation: the sections that a site has, each with its first page."""
 
-from __future__ import annotations
-
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from toolkit.website.material import Material
 from toolkit.website.page import luck_page, probe_page, registration_page, study_page
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-
-    from toolkit.website.material import Material
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,5 @@
 """What a page is, and how every page finds the others."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from hashlib import sha256

@@ -1,16 +1,12 @@
 """The tables and figures of a paper, as data: captions, and the queries that give their numbers."""
 
-from __future__ import annotations
-
 import tomllib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from toolkit.errors import DamagedError
 from toolkit.files import read_text
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FILE = "paper.toml"
 KINDS = ("table", "figure")

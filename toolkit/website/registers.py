@@ -1,20 +1,15 @@
 """The registers' own files as scripts of the site: where a page may not fetch, it may load scripts."""
 
-from __future__ import annotations
-
 import base64
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 from toolkit.files import read_bytes
 from toolkit.registers.manifest import MANIFEST_NAME
+from toolkit.registers.study import Study
 from toolkit.website.environment import json_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from toolkit.registers.study import Study
-    from toolkit.website.material import Material
+from toolkit.website.material import Material
 
 # A table whose files together are larger is not carried: a reader on a phone would load it for one question.
 LARGEST_TABLE = 4_000_000

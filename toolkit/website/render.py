@@ -1,14 +1,15 @@
 """From the material of the site to every page's text."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import toolkit
 from toolkit.errors import UsageError
 from toolkit.website.charts.drawing import Chart, draw_all
 from toolkit.website.environment import environment
+from toolkit.website.material import Material
 from toolkit.website.navigation import navigation
+from toolkit.website.page import Page
 from toolkit.website.pages import (
     data,
     home,
@@ -24,12 +25,6 @@ from toolkit.website.pages import (
     world,
 )
 from toolkit.website.policy import POLICY
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from toolkit.website.material import Material
-    from toolkit.website.page import Page
 
 MAKERS = (home, rule, registration, study, probe, luck, theory, world, paper, data, run)
 

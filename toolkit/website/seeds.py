@@ -1,20 +1,14 @@
 """An endpoint by seed: its value, the runs behind it, how many episodes each has, and where to see them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from fractions import Fraction
 from urllib.parse import urlencode
 
+from toolkit.decisions.case import Case
+from toolkit.decisions.endpoints import Endpoint
 from toolkit.decisions.values import Missing, Series
 from toolkit.website.page import counts_of, run_page
 from toolkit.website.registers import carried
-
-if TYPE_CHECKING:
-    from fractions import Fraction
-
-    from toolkit.decisions.case import Case
-    from toolkit.decisions.endpoints import Endpoint
 
 EVALUATIONS = "evaluations"
 # What an endpoint says of its evaluation set and what the list of a run's episodes can be filtered by.

@@ -1,19 +1,14 @@
 """Serving the site to this machine alone."""
 
-from __future__ import annotations
-
 import sys
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING
+from pathlib import Path
 from urllib.parse import quote, unquote
 
 from toolkit.errors import UsageError
 from toolkit.website.checking import check_is_site
 from toolkit.website.policy import POLICY
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LOOPBACK = "127.0.0.1"
 TYPES = {

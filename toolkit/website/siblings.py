@@ -1,18 +1,12 @@
 """The same page of other studies: what a page is of, and where its like are."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from toolkit.decisions.case import Case
+from toolkit.prereg.registration import Registration
+from toolkit.website.material import Material
 from toolkit.website.page import registration_page, rule_page
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from toolkit.decisions.case import Case
-    from toolkit.prereg.registration import Registration
-    from toolkit.website.material import Material
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,10 @@
 """Which later entries of a registration speak of runs that decide: its chronology points to them."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from toolkit.decisions.case import Case
-    from toolkit.prereg.registration import Registration
+from toolkit.decisions.case import Case
+from toolkit.prereg.registration import Registration
 
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*", re.ASCII)
 

@@ -1,19 +1,14 @@
 """Which run a trajectory of the gradient probe follows."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
+from toolkit.decisions.case import Case
 from toolkit.decisions.plan import place_of
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any
+Run = Mapping[str, Any]
 
-    from toolkit.decisions.case import Case
-
-    Run = Mapping[str, Any]
 
 _SAID = re.compile(r"Trajectory (\S{1,60}) is (.{1,400})", re.DOTALL)
 _BY_NAME = re.compile(r"the ([\w.-]{1,100}) run\b")

@@ -1,20 +1,15 @@
 """Recorded episodes of both designs, side by side: what each agent called, which draws both met."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toolkit.episodes.document import episode_document
 from toolkit.noise.faults import ABOUT
 from toolkit.website.commands import word
+from toolkit.website.material import Recorded
 from toolkit.website.page import run_page
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from toolkit.website.material import Recorded
 
 SHORT = 110
 DIGITS = 4

@@ -1,16 +1,10 @@
 """Decisions as templates show them."""
 
-from __future__ import annotations
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
-
-from toolkit.decisions.decision import printed
+from toolkit.decisions.decision import CriterionResult, Decision, printed
 from toolkit.decisions.interval import Interval
-from toolkit.decisions.values import Series
-
-if TYPE_CHECKING:
-    from toolkit.decisions.decision import CriterionResult, Decision
-    from toolkit.decisions.values import Value
+from toolkit.decisions.values import Series, Value
 
 # A fraction longer than this says nothing to a reader.
 LONGEST = 15

@@ -1,18 +1,13 @@
 """Pages of one kind, rendered as the site renders them."""
 
-from __future__ import annotations
-
 import html
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 from toolkit.website.environment import environment
+from toolkit.website.page import Page
 from toolkit.website.policy import POLICY
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from toolkit.website.page import Page
 
 SHARED: dict[str, Any] = {
     "version": "0",

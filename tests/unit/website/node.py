@@ -1,19 +1,15 @@
 """The site's built scripts in Node: what they compute, without a browser."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
 import subprocess
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.conftest import CHECKOUT
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ASSETS = CHECKOUT / "toolkit" / "website" / "assets"
 

@@ -1,16 +1,12 @@
 """Pages made by one maker alone, and read strictly."""
 
-from __future__ import annotations
-
 from html.parser import HTMLParser
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pytest
 
 from toolkit.website import render as rendering
-
-if TYPE_CHECKING:
-    import pytest
-
-    from toolkit.website.material import Material
+from toolkit.website.material import Material
 
 CELLS = {"td", "th", "li", "dt", "dd", "p"}
 VOID = {"meta", "link", "br", "img", "hr", "input"}

@@ -1,7 +1,5 @@
 """The site as one file: the same content, the same bytes."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 

@@ -1,7 +1,5 @@
 """What a reader may have to wait for."""
 
-from __future__ import annotations
-
 import gzip
 import random
 

@@ -1,8 +1,6 @@
 """Writing a site: cut off at any moment, it can be written again, and nothing else is removed."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -11,9 +9,6 @@ from toolkit.files import write_all
 from toolkit.website import build
 from toolkit.website.budgets import check_budgets
 from toolkit.website.build import MARK, write_site
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CONTENT = {MARK: b"index.html\n", "index.html": b"<p>"}
 

@@ -1,12 +1,10 @@
 """Charts: findings in words made from the data, intervals with what was resampled, one set of colours."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,6 +14,7 @@ from toolkit.decisions.curves import CurvePoint
 from toolkit.website.charts import theme
 from toolkit.website.charts.curves import learning_curves
 from toolkit.website.charts.differences import Spread, seed_differences
+from toolkit.website.charts.drawing import Chart
 from toolkit.website.charts.forest import ForestRow, forest
 from toolkit.website.charts.luck import Luck, luck_shares, reward_table
 from toolkit.website.charts.marks import Bar, Limits, apart, held, swarm
@@ -23,9 +22,6 @@ from toolkit.website.charts.members import Comparison, Dot, Measured, members
 from toolkit.website.charts.probe import Ratio, condition_by_task, ratios
 from toolkit.website.charts.run import success_by_step
 from toolkit.website.charts.theory import condition_by_success
-
-if TYPE_CHECKING:
-    from toolkit.website.charts.drawing import Chart
 
 BAR = Bar(Fraction(95, 100), Fraction(-1, 100), Fraction(8, 100), "computed (bootstrap of seed pairs; tasks)")
 RATIO = Measured("A ratio", "checkpoint", "ratio", "trace paired / trace independent")

@@ -1,17 +1,12 @@
 """Commands to copy: a shell takes every text for one word, and runs nothing of it."""
 
-from __future__ import annotations
-
 import subprocess
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from toolkit.website.commands import sentence, word
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 TEXTS = (
     "x'; touch ran; '",

@@ -1,13 +1,13 @@
 """The browser's program and the engine reach the same on every rule: neither shares code with the other."""
 
-from __future__ import annotations
-
 import json
 import subprocess
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from math import hypot
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -22,10 +22,6 @@ from toolkit.decisions.computed import Resampler
 from toolkit.decisions.interval import Interval
 from toolkit.website.evidence import Evidence, evidence_of
 from toolkit.website.evidence_tables import parquet
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 BUNDLE = CHECKOUT / "toolkit/website/assets/decide.js"
 Answers = dict[tuple[str, str], tuple[Evidence, Any]]

@@ -1,7 +1,5 @@
 """The draw box draws what `toolkit draw` draws, and says what it means in every regime."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Drawings: accessible, drawn once, the same in every process."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

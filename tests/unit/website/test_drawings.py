@@ -1,25 +1,19 @@
 """What a rule's drawings are made of: its values, and the intervals that the study holds for them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import pytest
 
 from toolkit.cli.load import load_cases
-from toolkit.decisions.expressions import Binary, Call, Name, Number
+from toolkit.decisions.case import Case
+from toolkit.decisions.expressions import Binary, Call, Expression, Name, Number
+from toolkit.places import Home
 from toolkit.registers.query import ask
 from toolkit.study.probing.report import report
+from toolkit.website.charts.drawing import Chart
 from toolkit.website.compared import limits
 from toolkit.website.drawings import forest_row, measure, rule_charts
-
-if TYPE_CHECKING:
-    from toolkit.decisions.case import Case
-    from toolkit.decisions.expressions import Expression
-    from toolkit.places import Home
-    from toolkit.website.charts.drawing import Chart
 
 
 @pytest.fixture(scope="module")

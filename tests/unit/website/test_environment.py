@@ -1,7 +1,5 @@
 """Templates: nothing that a register says becomes markup."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

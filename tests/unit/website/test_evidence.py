@@ -1,7 +1,5 @@
 """What a rule page carries: the rows that were decided on, whole and exact, and small."""
 
-from __future__ import annotations
-
 import base64
 import io
 import json
@@ -10,7 +8,8 @@ from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -24,12 +23,7 @@ from toolkit.decisions.interval import Interval
 from toolkit.prereg.registration import load_registration
 from toolkit.website.environment import data, environment
 from toolkit.website.evidence import Evidence, evidence_of
-from toolkit.website.evidence_tables import rows_read
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from toolkit.website.evidence_tables import Download
+from toolkit.website.evidence_tables import Download, rows_read
 
 HOSTILE = "</script><script>alert(1)</script>\"'&{{ 7*7 }}"
 

@@ -1,7 +1,5 @@
 """The formula beside a number says what the rules declare."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.conftest import CHECKOUT

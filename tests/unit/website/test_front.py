@@ -1,20 +1,14 @@
 """The words of the front page: shown only while the verdicts bear them."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.conftest import CHECKOUT
 from toolkit.cli.load import load_cases
+from toolkit.decisions.case import Case
 from toolkit.errors import DamagedError
 from toolkit.website.front import read_front
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from toolkit.decisions.case import Case
 
 WORDS = """
 title = "A title"

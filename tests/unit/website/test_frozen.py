@@ -1,19 +1,14 @@
 """Frozen versions: written once, listed, checked, never touched again."""
 
-from __future__ import annotations
-
 import subprocess
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from tests.conftest import snapshot
 from toolkit.errors import DamagedError, IncompleteError, UsageError, VerificationError
 from toolkit.website.frozen import check_frozen, freeze, read_versions
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 CONTENT = {"index.html": b"<p>then</p>", "study/H1.html": b"<p>H1</p>", "style.css": b""}
 

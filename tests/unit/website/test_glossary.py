@@ -1,19 +1,14 @@
 """Words on a rule's page are explained from what the registration and the schema say of them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from tests.unit.website.reading import Read
+from toolkit.decisions.case import Case
 from toolkit.decisions.terms import Terms
 from toolkit.website.environment import environment
 from toolkit.website.glossary import glossary
 from toolkit.website.material import Material
 from toolkit.website.pages import rule
-
-if TYPE_CHECKING:
-    from toolkit.decisions.case import Case
 
 
 def told(case: Case, name: str) -> dict[str, str]:

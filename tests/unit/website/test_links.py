@@ -1,7 +1,5 @@
 """References of a site: every one leads somewhere in it, and pages keep their own policy."""
 
-from __future__ import annotations
-
 import pytest
 
 from toolkit.website.links import check_links

@@ -1,23 +1,18 @@
 """The page of luck: tables as they came out, counts beside theory, nothing missing shown as zero."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.unit.website.made import rendered, words
 from toolkit.cli.load import load_cases
+from toolkit.decisions.case import Case
+from toolkit.places import Home
 from toolkit.registers.query import ask
 from toolkit.website.material import Material
+from toolkit.website.page import Page
 from toolkit.website.pages import luck
-
-if TYPE_CHECKING:
-    from toolkit.decisions.case import Case
-    from toolkit.places import Home
-    from toolkit.website.page import Page
 
 
 @pytest.fixture(scope="module")

@@ -1,19 +1,13 @@
 """Names of pages: every page has its own."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.unit.website.reading import pages_of
+from toolkit.decisions.case import Case
 from toolkit.errors import UsageError
 from toolkit.website.material import Material
 from toolkit.website.page import luck_page, probe_page, rule_page, study_page
 from toolkit.website.pages import study
-
-if TYPE_CHECKING:
-    from toolkit.decisions.case import Case
 
 
 @pytest.mark.parametrize("rule", ["index", "probe", "luck", "Index", "LUCK"])

@@ -1,10 +1,9 @@
 """The page of the paper: printed digits from registers, every study apart, and what cannot be had."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,17 +11,13 @@ from tests.conftest import CHECKOUT
 from tests.golden.extract_tables import TABLES as LABELS
 from tests.unit.website.made import rendered, words
 from toolkit.cli.load import load_cases
+from toolkit.decisions.case import Case
 from toolkit.errors import DamagedError
+from toolkit.places import Home
 from toolkit.website.material import Material
+from toolkit.website.page import Page
 from toolkit.website.pages import paper as pages_of_paper
 from toolkit.website.paper import Paper, read_paper
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from toolkit.decisions.case import Case
-    from toolkit.places import Home
-    from toolkit.website.page import Page
 
 PRINTED = json.loads((CHECKOUT / "tests" / "golden" / "paper_tables.json").read_text(encoding="utf-8"))
 RUNS = {"P": "paired", "I": "independent", "paired": "paired", "independent": "independent", "clean": "clean"}

@@ -1,23 +1,18 @@
 """The page of the probe: the registers' figures, the registered ones first, and what cannot be had."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.unit.website.made import rendered, words
 from toolkit.cli.load import load_cases
+from toolkit.decisions.case import Case
+from toolkit.places import Home
 from toolkit.registers.query import ask
 from toolkit.study.probing.report import report
 from toolkit.website.material import Material
+from toolkit.website.page import Page
 from toolkit.website.pages import probe
-
-if TYPE_CHECKING:
-    from toolkit.decisions.case import Case
-    from toolkit.places import Home
-    from toolkit.website.page import Page
 
 MOST_BYTES = 400_000
 

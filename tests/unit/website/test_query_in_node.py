@@ -1,29 +1,23 @@
 """The SQL box: the registers that travel with the site answer as DuckDB does, and nothing damaged answers."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
 from tests.unit.website.node import ASSETS, in_node
+from toolkit.decisions.case import Case
 from toolkit.decisions.values import Series
+from toolkit.places import Home
 from toolkit.registers.query import asking
-from toolkit.registers.study import open_study
+from toolkit.registers.study import Study, open_study
 from toolkit.website.examples import examples
 from toolkit.website.material import Material
 from toolkit.website.registers import carried, catalogue_script, register_files, register_script
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from toolkit.decisions.case import Case
-    from toolkit.places import Home
-    from toolkit.registers.study import Study
 
 ASK = """
     const answers = [];

@@ -1,31 +1,25 @@
 """What of the registers travels with the site, and what the data page says of it."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from toolkit.registers.study import open_study
+from toolkit.decisions.case import Case
+from toolkit.places import Home
+from toolkit.registers.study import Study, open_study
 from toolkit.registers.vocabulary import ARMS
 from toolkit.website import registers, render
 from toolkit.website.examples import examples, quoted
 from toolkit.website.material import Material
 from toolkit.website.pages import data, theory
 from toolkit.website.registers import register_files
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from toolkit.decisions.case import Case
-    from toolkit.places import Home
-    from toolkit.registers.study import Study
 
 HOSTILE = "</script><script>alert(1)</script>\"'&{{ 7*7 }}\u2028"
 _SCRIPT = re.compile(r'\(globalThis\.toolkitRegisters\?\?=\{\}\)\["([^"]+)"\]=(.*);\n', re.DOTALL)

@@ -1,29 +1,22 @@
 """The page of a registration: its chronology and steps as they are, its texts as text."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.unit.website.reading import Read, pages_of
 from toolkit.cli.load import load_cases, verify_frozen
+from toolkit.decisions.case import Case
+from toolkit.places import Home
 from toolkit.prereg.checks import Reader
-from toolkit.prereg.registration import load_registration
+from toolkit.prereg.registration import Registration, load_registration
 from toolkit.prereg.trust import known_authorities
-from toolkit.prereg.verification import verify_registration
+from toolkit.prereg.verification import Verification, verify_registration
 from toolkit.website.material import Material
 from toolkit.website.pages import registration as maker
 from toolkit.website.prose import markdown, ticked
 from toolkit.website.touching import touching_runs
-
-if TYPE_CHECKING:
-    from toolkit.decisions.case import Case
-    from toolkit.places import Home
-    from toolkit.prereg.registration import Registration
-    from toolkit.prereg.verification import Verification
 
 NAME = "registrations/embedded.html"
 HOSTILE = '<script>alert("x")</script><img src=x onerror=y> `a <b>`'

@@ -1,7 +1,5 @@
 """The page of a run: what was recorded of it, and what was not."""
 
-from __future__ import annotations
-
 import html
 import re
 import subprocess

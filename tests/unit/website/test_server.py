@@ -1,22 +1,18 @@
 """Serving the site: its files, below its path, and nothing else."""
 
-from __future__ import annotations
-
 import http.client
 import socket
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.website.server import SiteServer
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
+Ask = Callable[..., http.client.HTTPResponse]
 
-    Ask = Callable[..., http.client.HTTPResponse]
 
 CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "

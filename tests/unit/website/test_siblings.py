@@ -1,22 +1,17 @@
 """The same page of other studies is one link away, and both studies are named."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.unit.website.reading import Read, pages_of
 from toolkit.cli.load import load_cases
+from toolkit.decisions.case import Case
+from toolkit.places import Home
 from toolkit.website.environment import environment
 from toolkit.website.material import Material
 from toolkit.website.pages import luck, probe, registration, study
 from toolkit.website.siblings import of_rule
-
-if TYPE_CHECKING:
-    from toolkit.decisions.case import Case
-    from toolkit.places import Home
 
 
 @pytest.fixture(scope="module")

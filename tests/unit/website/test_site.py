@@ -1,13 +1,11 @@
 """The site: true, whole, safe to open."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from html.parser import HTMLParser
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 import pytest
@@ -16,15 +14,11 @@ from tests.conftest import CHECKOUT, Result
 from tests.unit.decisions.rows_study import registered_study
 from toolkit.cli.load import load_cases
 from toolkit.decisions.case import Case, open_case
+from toolkit.places import Home
 from toolkit.prereg.later import read_amendment
 from toolkit.website.build import site_content
 from toolkit.website.charts.curves import learning_curves
 from toolkit.website.material import Material
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from toolkit.places import Home
 
 SITE = CHECKOUT / "site"
 # As the issue asks: nothing from anywhere but the site, and no code or style in a page's text.

@@ -1,7 +1,5 @@
 """The page of a study: what was registered to run, what ran, and what is missing."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,17 +1,12 @@
 """The theory page's sliders show what `toolkit theory` computes, by formulas of their own."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+from tests.conftest import Result
 from tests.unit.website.node import ASSETS, in_node
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.conftest import Result
 
 GRID = [
     (logit, size, rate)

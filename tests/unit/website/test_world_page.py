@@ -1,27 +1,22 @@
 """The page of the world: for homes whose studies play in it, and true to the episodes that it shows."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.conftest import CHECKOUT
 from tests.unit.website.reading import Read, pages_of
 from toolkit.backoffice.tools import TOOLS
+from toolkit.decisions.case import Case
 from toolkit.noise.draws import Schedule
 from toolkit.registers.study import Study, open_study
 from toolkit.study.check.recorded import choose_pairs
 from toolkit.website.material import Material, Recorded
 from toolkit.website.pages import world
 from toolkit.website.transcripts import pairs
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from toolkit.decisions.case import Case
 
 HOSTILE = "</li><script>x</script>"
 

@@ -1,7 +1,5 @@
 """Tests of the rule language made at random, each with values for its names, and what they give in Python."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from random import Random
 from typing import Any

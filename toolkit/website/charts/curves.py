@@ -1,19 +1,14 @@
 """Learning curves: a thin line a seed, a bold one an arm's mean, named where it ends."""
 
-from __future__ import annotations
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
-
+from toolkit.decisions.curves import CurvePoint
 from toolkit.decisions.values import rounded
 from toolkit.website.charts.drawing import HALF, WIDTH, Chart, draw
 from toolkit.website.charts.marks import apart, capital, listed
 from toolkit.website.charts.theme import colours
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from fractions import Fraction
-
-    from toolkit.decisions.curves import CurvePoint
 
 HEIGHT = 270
 LINE_OF_TEXT = 15  # pixels

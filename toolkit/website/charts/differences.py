@@ -1,17 +1,13 @@
 """A rule's estimate by seed: its members, their mean, its interval, zero and the registered threshold."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from fractions import Fraction
+from typing import Any
 
 from toolkit.decisions.values import rounded
 from toolkit.website.charts.drawing import WIDTH, Chart, draw
 from toolkit.website.charts.marks import Bar, Limits, capital, listed, plain, signed, signs, swarm, vertical
 from toolkit.website.charts.theme import ACCENT, FAINT, INK, LIMIT
-
-if TYPE_CHECKING:
-    from fractions import Fraction
 
 MOST_ROWS = 8  # more seeds than these share one row
 ROW = 44

@@ -1,22 +1,18 @@
 """From an Altair chart to an inline drawing with its words."""
 
-from __future__ import annotations
-
 import json
 import math
 import multiprocessing
 import os
 import re
 import textwrap
+from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toolkit.website.charts.theme import config
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 WIDTH = 640
 HALF = 400

@@ -1,21 +1,14 @@
 """Every estimate of a study with its registered interval, a row a rule."""
 
-from __future__ import annotations
-
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from fractions import Fraction
 
 from toolkit.decisions.values import rounded
 from toolkit.website.charts.drawing import WIDTH, Chart, draw
-from toolkit.website.charts.marks import listed, signed, signs, vertical
+from toolkit.website.charts.marks import Bar, Limits, listed, signed, signs, vertical
 from toolkit.website.charts.theme import ACCENT, INK, LIMIT
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from fractions import Fraction
-
-    from toolkit.website.charts.marks import Bar, Limits
 
 ROW = 30
 

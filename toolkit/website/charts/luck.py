@@ -1,7 +1,5 @@
 """Charts of luck shares, and one table of rewards as it came out."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from toolkit.website.charts.drawing import WIDTH, Chart, draw

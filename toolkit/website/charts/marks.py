@@ -1,15 +1,11 @@
 """Marks and words that several charts share."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from fractions import Fraction
+from typing import Any
 
 from toolkit.website.charts.theme import INK
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from fractions import Fraction
 
 COARSE = 0.05  # below it, ticks lie closer than two digits can tell apart
 LABEL = 40

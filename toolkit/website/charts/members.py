@@ -1,16 +1,11 @@
 """The members of a series, a dot each, with their intervals, and what they are compared with."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from toolkit.website.charts.drawing import WIDTH, Chart, draw
 from toolkit.website.charts.marks import capital, plain, short, vertical
 from toolkit.website.charts.theme import ACCENT, FAINT, INK, LIMIT
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 ROW = 26
 RATIO = "ratio"

@@ -1,17 +1,13 @@
 """Charts of the gradient probe: ratios along training, and both sides of the condition task by task."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import cycle
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toolkit.website.charts.drawing import HALF, WIDTH, Chart, draw
 from toolkit.website.charts.marks import apart, capital, short
 from toolkit.website.charts.theme import ACCENT, INK, OTHERS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 HEIGHT = 260
 LINE_OF_TEXT = 14  # pixels

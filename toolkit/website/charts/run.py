@@ -1,17 +1,13 @@
 """Chart of a run: true success over training steps, a line a set, and a column of sets played once."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toolkit.website.charts.drawing import WIDTH, Chart, drawn, heading, specified
 from toolkit.website.charts.marks import held, short
 from toolkit.website.charts.theme import OTHERS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 HEIGHT = 240
 LINE_OF_TEXT = 15  # pixels

@@ -1,12 +1,8 @@
 """How every chart looks."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable
 from itertools import cycle
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from typing import Any
 
 # vl-convert carries this font, so that text is measured alike on every machine.
 FONT = "Liberation Sans"

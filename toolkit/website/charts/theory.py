@@ -1,15 +1,11 @@
 """Charts of the theory: exact values, so that nothing is sampled and no interval is drawn."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toolkit.website.charts.drawing import Chart, draw
 from toolkit.website.charts.theme import ARM_COLOURS, INK, LEFT, RIGHT
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 EXACT = "Exact values: nothing is sampled, so no interval is drawn."
 HEIGHT = 230

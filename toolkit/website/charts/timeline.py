@@ -1,15 +1,11 @@
 """Chart of a chronology: freeze, additions, runs and records over time."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from datetime import UTC, datetime, time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toolkit.website.charts.drawing import WIDTH, Chart, draw
 from toolkit.website.charts.theme import ACCENT, INK, LIMIT
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 LANE = 36
 LETTER = 6.0  # pixels, at the size of the config's text

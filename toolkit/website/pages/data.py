@@ -1,20 +1,15 @@
 """The data page: every study's registers, what a column means, how to load them, and a box to ask them."""
 
-from __future__ import annotations
+from collections.abc import Iterator
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
-
+from toolkit.registers.columns import Column, Table
 from toolkit.registers.schema import SCHEMA_VERSION
+from toolkit.registers.study import Study
 from toolkit.website.examples import examples
+from toolkit.website.material import Material
 from toolkit.website.page import Page
 from toolkit.website.registers import LARGEST_TABLE, carried, every_study, manifest_copy, table_bytes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from toolkit.registers.columns import Column, Table
-    from toolkit.registers.study import Study
-    from toolkit.website.material import Material
 
 
 def pages(material: Material) -> Iterator[Page]:

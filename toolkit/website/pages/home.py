@@ -1,21 +1,14 @@
 """The front page: the question, the answer, every outcome, and how to check it."""
 
-from __future__ import annotations
+from collections.abc import Iterator
 
-from typing import TYPE_CHECKING
-
+from toolkit.decisions.case import Case
 from toolkit.prereg.verification import PROMISE
-from toolkit.website.charts.forest import forest
+from toolkit.website.charts.forest import ForestRow, forest
 from toolkit.website.drawings import forest_row
+from toolkit.website.material import Material
 from toolkit.website.page import Page
 from toolkit.website.views import decision_view
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from toolkit.decisions.case import Case
-    from toolkit.website.charts.forest import ForestRow
-    from toolkit.website.material import Material
 
 
 def pages(material: Material) -> Iterator[Page]:

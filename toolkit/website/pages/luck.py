@@ -1,23 +1,18 @@
 """Luck shares, and what training groups looked like: spurious, without variance, sharing a schedule."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from toolkit.decisions.case import Case
 from toolkit.decisions.values import exact
 from toolkit.estimators import luck_share, spurious_rate
+from toolkit.registers.arrow import Row
+from toolkit.website.charts.drawing import Chart
 from toolkit.website.charts.luck import Luck, luck_shares, reward_table
+from toolkit.website.material import Material
 from toolkit.website.page import Page, luck_page, run_page
 from toolkit.website.siblings import of_study
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from toolkit.decisions.case import Case
-    from toolkit.registers.arrow import Row
-    from toolkit.website.charts.drawing import Chart
-    from toolkit.website.material import Material
 
 SHARES, TABLES, GROUPS = "luck_share_summary", "luck_share", "groups_summary"
 OBSERVED = "observed_reward"

@@ -1,30 +1,24 @@
 """Every table and figure of the paper, for every study side by side, from the registers."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from fractions import Fraction
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from toolkit.decisions.case import Case
 from toolkit.decisions.curves import CurvePoint
 from toolkit.errors import DamagedError, UsageError
-from toolkit.registers.query import asking
+from toolkit.registers.query import Answer, asking
 from toolkit.website.charts.curves import MEAN, learning_curves
 from toolkit.website.charts.probe import Ratio, ratios
+from toolkit.website.material import Material
 from toolkit.website.page import Page, rule_page
-from toolkit.website.paper import FILE
+from toolkit.website.paper import FILE, Item, Paper, Part
 from toolkit.website.views import decision_view
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+Ask = Callable[[str], Answer]
 
-    from toolkit.decisions.case import Case
-    from toolkit.registers.query import Answer
-    from toolkit.website.material import Material
-    from toolkit.website.paper import Item, Paper, Part
-
-    Ask = Callable[[str], Answer]
 
 NAME = "paper.html"
 NO_INTERVALS = "no intervals, as in the paper; the page of the probe has those that can be had"

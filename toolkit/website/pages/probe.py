@@ -1,23 +1,18 @@
 """A study's gradient probe: ratios, traces, weights, and the exact condition task by task."""
 
-from __future__ import annotations
-
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
+from toolkit.decisions.case import Case
+from toolkit.registers.arrow import Row
 from toolkit.registers.query import ask
+from toolkit.website.charts.drawing import Chart
 from toolkit.website.charts.probe import Ratio, condition_by_task, ratios
 from toolkit.website.drawings import probe_words
+from toolkit.website.material import Material
 from toolkit.website.page import Page, probe_page
 from toolkit.website.siblings import of_study
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from toolkit.decisions.case import Case
-    from toolkit.registers.arrow import Row
-    from toolkit.website.charts.drawing import Chart
-    from toolkit.website.material import Material
 
 SUMMARY = "probe"
 FIGURES = "probe_intervals"

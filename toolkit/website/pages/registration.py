@@ -1,34 +1,26 @@
 """A page a registration: what was frozen, when, by whom it is proven, and what came after."""
 
-from __future__ import annotations
-
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import Any
 
+from toolkit.decisions.case import Case
 from toolkit.decisions.rulebook import load_rulebook
 from toolkit.errors import RuleError
 from toolkit.files import read_bytes
+from toolkit.prereg.chronology import Chronology
 from toolkit.prereg.hashlist import entries
 from toolkit.prereg.record import FROZEN
-from toolkit.prereg.verification import PROMISE
+from toolkit.prereg.registration import Registration
+from toolkit.prereg.verification import PROMISE, Verification
+from toolkit.website.charts.drawing import Chart
 from toolkit.website.charts.timeline import timeline
-from toolkit.website.chronicle import DAY, chronicle, undated
+from toolkit.website.chronicle import DAY, Dated, chronicle, undated
+from toolkit.website.material import Material
 from toolkit.website.page import Page, registration_page, rule_page
 from toolkit.website.prose import moment
 from toolkit.website.siblings import of_registration
-from toolkit.website.touching import touching_runs
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from toolkit.decisions.case import Case
-    from toolkit.prereg.chronology import Chronology
-    from toolkit.prereg.registration import Registration
-    from toolkit.prereg.verification import Verification
-    from toolkit.website.charts.drawing import Chart
-    from toolkit.website.chronicle import Dated
-    from toolkit.website.material import Material
-    from toolkit.website.touching import Touching
+from toolkit.website.touching import Touching, touching_runs
 
 
 def pages(material: Material) -> Iterator[Page]:

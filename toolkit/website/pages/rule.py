@@ -1,31 +1,25 @@
 """A page a rule: its words, every criterion with its number, its rows, its registration."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from toolkit.decisions.case import Case
+from toolkit.decisions.decision import Decision
+from toolkit.decisions.endpoints import Endpoint
 from toolkit.decisions.kinds import names_in
 from toolkit.decisions.provenance import rows_query
+from toolkit.registers.arrow import Row
 from toolkit.registers.query import Answer, asking
 from toolkit.website.drawings import rule_charts
 from toolkit.website.evidence import evidence_of
 from toolkit.website.formulas import formula
 from toolkit.website.glossary import glossary
+from toolkit.website.material import Material
 from toolkit.website.page import Page, rule_page
 from toolkit.website.seeds import seed_rows
 from toolkit.website.siblings import of_rule
 from toolkit.website.views import decision_view
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from toolkit.decisions.case import Case
-    from toolkit.decisions.decision import Decision
-    from toolkit.decisions.endpoints import Endpoint
-    from toolkit.registers.arrow import Row
-    from toolkit.website.material import Material
 
 Ask = Callable[[str], Answer]
 

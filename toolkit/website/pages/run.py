@@ -1,29 +1,24 @@
 """A page a run: its row, its evaluations, its episodes, and the rules that read it."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode
 
+from toolkit.decisions.case import Case
 from toolkit.decisions.plan import place_of
+from toolkit.registers.study import Study
 from toolkit.registers.vocabulary import PHASES
 from toolkit.website.charts.run import success_by_step
 from toolkit.website.examples import quoted
+from toolkit.website.material import Material
 from toolkit.website.page import Page, counts_of, rule_page, run_page
 from toolkit.website.prose import moment
 from toolkit.website.registers import carried
 from toolkit.website.trajectories import runs_of_trajectories
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from toolkit.decisions.case import Case
-    from toolkit.registers.study import Study
-    from toolkit.website.material import Material
 
 Row = dict[str, Any]
 

@@ -1,11 +1,13 @@
 """A page a study: what was registered to run, what ran, what came of it, and what is missing."""
 
-from __future__ import annotations
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
-
-from toolkit.decisions.plan import place_of
+from toolkit.decisions.case import Case
+from toolkit.decisions.plan import Cell, Fixed, place_of
+from toolkit.website.charts.drawing import Chart
 from toolkit.website.drawings import estimate_chart
+from toolkit.website.material import Material
 from toolkit.website.page import (
     Page,
     luck_page,
@@ -17,14 +19,6 @@ from toolkit.website.page import (
 )
 from toolkit.website.siblings import of_study
 from toolkit.website.views import decision_view
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from toolkit.decisions.case import Case
-    from toolkit.decisions.plan import Cell, Fixed
-    from toolkit.website.charts.drawing import Chart
-    from toolkit.website.material import Material
 
 KINDS = {"hypothesis": "Hypotheses", "gate": "Gates", "prediction": "Predictions"}
 CHARTS = 3

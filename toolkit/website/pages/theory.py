@@ -1,19 +1,13 @@
 """The theory page: why paired rollouts can help or hurt a gradient, with figures of the estimators."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from toolkit.estimators import bandit, orthogonal_condition, spurious_rate, success_probability
 from toolkit.registers.vocabulary import ARMS
 from toolkit.website.charts.theory import condition_by_success, orthogonal_sides, over_flips, spurious_rates
+from toolkit.website.material import Material
 from toolkit.website.page import Page
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from toolkit.website.material import Material
 
 # The paper's example, sec:condition "Aligned scalar scores": θ = 0, G = 8, q = 0.1.
 LOGIT = 0.0

@@ -1,15 +1,9 @@
 """The list of frozen versions, and a page in the place of each that only they still have."""
 
-from __future__ import annotations
+from collections.abc import Collection, Iterator
 
-from typing import TYPE_CHECKING
-
+from toolkit.website.material import Material
 from toolkit.website.page import Page
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-
-    from toolkit.website.material import Material
 
 NAME = "versions.html"
 

@@ -1,24 +1,18 @@
 """The page of the world: tools, templates, faults, regimes, and recorded episodes of both designs."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 from toolkit.backoffice.tools import TOOLS
 from toolkit.episodes.recovery import CODES
 from toolkit.noise.faults import ABOUT, APPLIES
 from toolkit.noise.regimes import REGIMES
+from toolkit.registers.study import Study
 from toolkit.tasks.pools import POOLS, load_task
 from toolkit.tasks.templates import FORMS, REQUESTS_PER_TASK, WEIGHTS
+from toolkit.website.material import Material
 from toolkit.website.page import Page
 from toolkit.website.transcripts import pairs
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from toolkit.registers.study import Study
-    from toolkit.tasks.task import Task
-    from toolkit.website.material import Material
 
 NAME = "world.html"
 EXAMPLES = "validation"
@@ -79,7 +73,7 @@ def _tool(name: str) -> dict[str, Any]:
 def _templates() -> list[dict[str, Any]]:
     """Return the templates with how often each is drawn and the first task of a pool that asks for it."""
     waiting = {name for name, _ in WEIGHTS}
-    examples: dict[str, Task] = {}
+    examples: dict[str, Any] = {}
     for index in range(POOLS[EXAMPLES].size):
         task = load_task(f"{EXAMPLES}:{index}")
         for template in waiting & set(task.templates):
