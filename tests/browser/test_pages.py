@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from tests.browser.site import DRAWN, Served, Watch
-from toolkit.website.budgets import HOME_WITH_SCRIPTS, HOME_WITHOUT_SCRIPTS, LARGEST_PAGE
+from toolkit.website.checking import HOME_WITH_SCRIPTS, HOME_WITHOUT_SCRIPTS, LARGEST_PAGE
 
 if TYPE_CHECKING:
     from collections.abc import Callable

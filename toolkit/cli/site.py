@@ -195,7 +195,7 @@ def _zip(target: Path, folder: Path, current: Sequence[str], versions: Sequence[
         VerificationError: a frozen version is not as it was frozen.
     """
     from toolkit.files import read_bytes, write_bytes
-    from toolkit.website.archive import archive
+    from toolkit.website.build import archive
     from toolkit.website.frozen import check_whole
 
     for version in versions:

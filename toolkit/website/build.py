@@ -1,6 +1,8 @@
 """Building the site: the same registers, registrations and version give the same bytes."""
 
-from collections.abc import Callable
+import io
+import zipfile
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from importlib.util import find_spec
@@ -129,3 +131,28 @@ def write_site(folder: Path, content: dict[str, bytes]) -> Built:
         if ".." not in Path(name).parts and not Path(name).is_absolute() and place.is_file():
             place.unlink()
     return Built(folder, tuple(sorted(content)), tuple(sorted(changed)))
+
+
+FOLDER = "site"
+# The earliest that the format can say, and the rights of a file that everybody may read.
+EARLIEST = (1980, 1, 1, 0, 0, 0)
+READABLE = 0o100644 << 16
+UNIX = 3
+
+
+def archive(content: Mapping[str, bytes]) -> bytes:
+    """Return a zip of the site's files, below one folder; the same files give the same bytes.
+
+    Names are sorted, and neither times nor rights of the machine's files enter. Packing is zlib's: another
+    implementation of it may give other bytes that hold the same.
+
+    Args:
+        content: every file by name.
+    """
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as whole:
+        for name in sorted(content):
+            entry = zipfile.ZipInfo(f"{FOLDER}/{name}", EARLIEST)
+            entry.create_system, entry.external_attr = UNIX, READABLE
+            whole.writestr(entry, content[name], zipfile.ZIP_DEFLATED, 9)
+    return packed.getvalue()

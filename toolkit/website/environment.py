@@ -7,10 +7,8 @@ import re
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from toolkit.website.commands import sentence, word
-from toolkit.website.draws import draw_rules
 from toolkit.website.page import rule_file
-from toolkit.website.prose import brief, markdown, moment, ticked
+from toolkit.website.prose import brief, markdown, moment, sentence, ticked, word
 
 if TYPE_CHECKING:
     import jinja2
@@ -37,7 +35,6 @@ def environment() -> jinja2.Environment:
     made.tests["figure"] = is_figure
     made.filters["data"] = data
     made.filters["size"] = size
-    made.globals["draw_rules"] = draw_rules
     made.filters["rule_file"] = rule_file
     made.filters["markdown"] = markdown
     made.filters["ticked"] = ticked

@@ -12,7 +12,7 @@ from pathlib import Path
 from toolkit.errors import IncompleteError, UsageError, VerificationError
 from toolkit.files import file_sha256, read_bytes, replacing, write_all
 from toolkit.prereg.hashlist import entries, write_list
-from toolkit.website.finding import Finding
+from toolkit.website.links import Finding
 
 LIST = "FROZEN.sha256"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")

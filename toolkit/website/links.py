@@ -3,11 +3,35 @@
 import posixpath
 import re
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import asdict, dataclass
 from urllib.parse import unquote, urlsplit
 
-from toolkit.website.finding import Finding
 from toolkit.website.markup import Markup, Reference, read_markup
-from toolkit.website.policy import POLICY
+from toolkit.website.page import POLICY
+
+
+@dataclass(frozen=True, order=True)
+class Finding:
+    """One thing that is wrong.
+
+    Args:
+        file: where, below the site's folder.
+        kind: of what kind, in words.
+        what: what was found there.
+    """
+
+    file: str
+    kind: str
+    what: str
+
+    def __str__(self) -> str:
+        """Return the finding as one line."""
+        return f"{self.file}: {self.kind}: {self.what}"
+
+    def as_dict(self) -> dict[str, str]:
+        """Return the finding as `--json` prints it."""
+        return asdict(self)
+
 
 # What a page carries in itself is no reference off the site: an icon, a picture, a file to be saved.
 _CARRIED = {("link", "href"), ("img", "src"), ("image", "href"), ("image", "xlink:href")}

@@ -85,3 +85,10 @@ def probe_page(study: str) -> str:
 def luck_page(study: str) -> str:
     """Return the name of a study's page of luck shares and training groups."""
     return f"{study}/luck.html"
+
+
+# Written into every page, and sent with it by `toolkit site serve`. No page's text holds a script or a style.
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'"
+)

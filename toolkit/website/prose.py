@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from datetime import UTC, date, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -88,3 +89,18 @@ def brief(value: object, longest: int = LONGEST) -> str:
     """Return a value as text, a huge one cut, with how long it was."""
     text = str(value)
     return text if len(text) <= longest else f"{text[:longest]}… ({len(text)} characters)"
+
+
+# What a POSIX shell, bash's history among it, reads as its own between double quotes.
+_ACTIVE = frozenset('"$`\\!')
+
+
+def word(text: object) -> str:
+    """Return a text as one word of a command."""
+    return shlex.quote(str(text))
+
+
+def sentence(text: object) -> str:
+    """Return a text with blanks as one word of a command, in double quotes where they hold it."""
+    written = str(text)
+    return shlex.quote(written) if _ACTIVE & set(written) else f'"{written}"'

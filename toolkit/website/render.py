@@ -1,6 +1,7 @@
 """From the material of the site to every page's text."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import toolkit
@@ -8,8 +9,7 @@ from toolkit.errors import UsageError
 from toolkit.website.charts.drawing import Chart, draw_all
 from toolkit.website.environment import environment
 from toolkit.website.material import Material
-from toolkit.website.navigation import navigation
-from toolkit.website.page import Page
+from toolkit.website.page import POLICY, Page, luck_page, probe_page, registration_page, study_page
 from toolkit.website.pages import (
     data,
     home,
@@ -24,7 +24,6 @@ from toolkit.website.pages import (
     versions,
     world,
 )
-from toolkit.website.policy import POLICY
 
 MAKERS = (home, rule, registration, study, probe, luck, theory, world, paper, data, run)
 
@@ -83,3 +82,31 @@ def _charts(shown: object) -> Iterator[Chart]:
     elif isinstance(shown, list | tuple):
         for part in shown:
             yield from _charts(part)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An entry of the navigation: its section, its words, its page."""
+
+    section: str
+    label: str
+    target: str
+
+
+def navigation(material: Material, names: Collection[str]) -> tuple[Entry, ...]:
+    """Return the entries whose pages the site has."""
+    return tuple(entry for entry in _entries(material) if entry.target in names)
+
+
+def _entries(material: Material) -> Iterator[Entry]:
+    yield Entry("home", "Outcomes", "index.html")
+    for case in material.cases:
+        yield Entry(f"study {case.study.name}", f"Study {case.study.name}", study_page(case.study.name))
+    for case in material.cases[:1]:
+        yield Entry("registration", "Registration", registration_page(case.registration.name))
+        yield Entry("probe", "Probe", probe_page(case.study.name))
+        yield Entry("luck", "Luck", luck_page(case.study.name))
+    yield Entry("theory", "Theory", "theory.html")
+    yield Entry("world", "World", "world.html")
+    yield Entry("paper", "Paper", "paper.html")
+    yield Entry("data", "Data", "data.html")

@@ -8,7 +8,7 @@ from urllib.parse import quote, unquote
 
 from toolkit.errors import UsageError
 from toolkit.website.checking import check_is_site
-from toolkit.website.policy import POLICY
+from toolkit.website.page import POLICY
 
 LOOPBACK = "127.0.0.1"
 TYPES = {

@@ -7,9 +7,9 @@ from typing import Any
 
 from toolkit.episodes.document import episode_document
 from toolkit.noise.faults import ABOUT
-from toolkit.website.commands import word
 from toolkit.website.material import Recorded
 from toolkit.website.page import run_page
+from toolkit.website.prose import word
 
 SHORT = 110
 DIGITS = 4

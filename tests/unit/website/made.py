@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from toolkit.website.environment import environment
-from toolkit.website.page import Page
-from toolkit.website.policy import POLICY
+from toolkit.website.page import POLICY, Page
 
 SHARED: dict[str, Any] = {
     "version": "0",

@@ -3,7 +3,7 @@
 import io
 import zipfile
 
-from toolkit.website.archive import archive
+from toolkit.website.build import archive
 
 FILES = {"index.html": b"<p>x</p>" * 100, "a/b.html": b"", "style.css": b"p {}"}
 

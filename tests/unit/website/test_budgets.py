@@ -3,7 +3,7 @@
 import gzip
 import random
 
-from toolkit.website.budgets import check_budgets, sent
+from toolkit.website.checking import check_budgets, sent
 
 
 def noise(size: int) -> bytes:

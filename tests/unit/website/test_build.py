@@ -7,8 +7,8 @@ import pytest
 from tests.conftest import snapshot
 from toolkit.files import write_all
 from toolkit.website import build
-from toolkit.website.budgets import check_budgets
 from toolkit.website.build import MARK, write_site
+from toolkit.website.checking import check_budgets
 
 CONTENT = {MARK: b"index.html\n", "index.html": b"<p>"}
 

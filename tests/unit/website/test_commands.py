@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from toolkit.website.commands import sentence, word
+from toolkit.website.prose import sentence, word
 
 TEXTS = (
     "x'; touch ran; '",

@@ -11,7 +11,7 @@ from toolkit.backoffice.tools import TOOLS
 from toolkit.noise.draws import Schedule
 from toolkit.noise.faults import retry_after
 from toolkit.noise.regimes import REGIMES
-from toolkit.website.draws import draw_rules
+from toolkit.website.pages.world import draw_rules
 
 VECTORS = json.loads((CHECKOUT / "tests" / "vectors" / "draws.json").read_text(encoding="utf-8"))["draws"]
 # JSON carries a repeat index as a number; the browser's code takes a bigint.

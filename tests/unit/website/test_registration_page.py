@@ -15,8 +15,8 @@ from toolkit.prereg.trust import known_authorities
 from toolkit.prereg.verification import Verification, verify_registration
 from toolkit.website.material import Material
 from toolkit.website.pages import registration as maker
+from toolkit.website.pages.registration import touching_runs
 from toolkit.website.prose import markdown, ticked
-from toolkit.website.touching import touching_runs
 
 NAME = "registrations/embedded.html"
 HOSTILE = '<script>alert("x")</script><img src=x onerror=y> `a <b>`'

@@ -14,8 +14,8 @@ from toolkit.decisions.case import Case, open_case
 from toolkit.website.material import Material
 from toolkit.website.page import counts_of, run_page, slug
 from toolkit.website.pages import run
+from toolkit.website.pages.run import runs_of_trajectories
 from toolkit.website.seeds import counts_fragment, seed_rows
-from toolkit.website.trajectories import runs_of_trajectories
 
 PAGE = "rows/runs/C2-paired-1.html"
 HOSTILE = '../../<script>alert("x")</script>`$(y)`' + "z" * 5000

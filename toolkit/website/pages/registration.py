@@ -1,7 +1,9 @@
 """A page a registration: what was frozen, when, by whom it is proven, and what came after."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from toolkit.decisions.case import Case
@@ -20,7 +22,18 @@ from toolkit.website.material import Material
 from toolkit.website.page import Page, registration_page, rule_page
 from toolkit.website.prose import moment
 from toolkit.website.siblings import of_registration
-from toolkit.website.touching import Touching, touching_runs
+
+_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Touching:
+    """A deviation or disclosure that names deciding runs of a study."""
+
+    id: str
+    title: str
+    study: str
+    runs: tuple[str, ...]
 
 
 def pages(material: Material) -> Iterator[Page]:
@@ -200,3 +213,14 @@ def _finding(registration: Registration, orders: Sequence[Chronology], touching:
     ids = list(dict.fromkeys(touch.id for touch in touching))
     see = f" (see {'deviation' if len(ids) == 1 else 'deviations'} {', '.join(ids)})" if ids else ""
     return f"{proven} before {' and '.join(told)}{see}"
+
+
+def touching_runs(registration: Registration, case: Case) -> tuple[Touching, ...]:
+    """Return the deviations and disclosures whose text names deciding runs of a study, in order."""
+    deciding = [str(run["run_id"]) for run in case.study.rows("runs") if run["role"] in case.book.plan.roles]
+    found = []
+    for entry in registration.deviations:
+        said = set(_WORD.findall(f"{entry.title} {entry.text}"))
+        if runs := tuple(run for run in deciding if run in said):
+            found.append(Touching(entry.id, entry.title, case.study.name, runs))
+    return tuple(found)
