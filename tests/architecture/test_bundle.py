@@ -6,14 +6,11 @@ import json
 import os
 import shutil
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.conftest import CHECKOUT
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 WEBSITE = CHECKOUT / "toolkit" / "website"
 SOURCES = WEBSITE / "browser"
@@ -45,6 +42,7 @@ def scripts(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.glob("*.js")}
 
 
+@pytest.mark.slow
 def test_the_bundles_are_what_their_sources_give(built: Path) -> None:
     new, shipped = scripts(built), scripts(WEBSITE / "assets")
     assert set(new) == set(shipped)

@@ -6,14 +6,12 @@ import ast
 import subprocess
 import sys
 import tomllib
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.conftest import CHECKOUT
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MODULES = sorted((CHECKOUT / "toolkit").rglob("*.py"))
 HEAVY = {"torch", "trl", "vllm", "transformers", "peft", "datasets"}
@@ -43,15 +41,7 @@ def test_the_other_majors_are_the_others() -> None:
     assert majors("requirements-other-majors.lock") == {"duckdb": "1", "huggingface-hub": "2"}
 
 
-@pytest.mark.parametrize(
-    "lock",
-    [
-        "requirements.lock",
-        "requirements-dev.lock",
-        "requirements-bench.lock",
-        "requirements-other-majors.lock",
-    ],
-)
+@pytest.mark.parametrize("lock", sorted(path.name for path in CHECKOUT.glob("requirements*.lock")))
 def test_every_locked_package_has_a_hash_and_no_address(lock: str) -> None:
     text = (CHECKOUT / lock).read_text(encoding="utf-8")
     requirements = text.replace("\\\n", " ").splitlines()
@@ -59,75 +49,57 @@ def test_every_locked_package_has_a_hash_and_no_address(lock: str) -> None:
     assert "://" not in text
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("--help",),
-        ("decide", "H2a"),
-        ("decide", "--all", "--json"),
-        ("explain", "H2a"),
-        ("registers", "verify"),
-    ],
-    ids=" ".join,
-)
-def test_everyday_commands_import_nothing_heavy(arguments: tuple[str, ...]) -> None:
+def imported_by(*commands: str) -> set[str]:
+    """Return the packages that are imported after some commands have run, one after another in a process."""
     script = (
         "import sys\n"
-        f"sys.argv = ['toolkit', *{arguments!r}]\n"
         "from toolkit.cli.main import main\n"
-        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        f"for command in {commands!r}:\n"
+        "    sys.argv = ['toolkit', *command.split()]\n"
+        "    try:\n        main()\n    except SystemExit as stop:\n        assert not stop.code, command\n"
         "print(*sorted(m for m in sys.modules if '.' not in m), file=sys.stderr)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=CHECKOUT
+    command = [sys.executable, "-c", script]
+    return set(
+        subprocess.run(command, capture_output=True, text=True, check=True, cwd=CHECKOUT).stderr.split()
     )
-    imported = set(done.stderr.split())
-    assert not imported & (HEAVY | {"altair", "pandas", "vl_convert", "jinja2"})
 
 
+def test_everyday_commands_import_nothing_heavy() -> None:
+    commands = (
+        "--help",
+        "decide H2a",
+        "decide --all --json",
+        "explain H2a",
+        "registers verify --study published",
+    )
+    assert imported_by(*commands) & (HEAVY | {"altair", "pandas", "vl_convert", "jinja2"}) == set()
+
+
+@pytest.mark.slow
 def test_reproduce_imports_neither_torch_nor_datasets(tmp_path: Path) -> None:
-    script = (
-        "import sys\n"
-        f"sys.argv = ['toolkit', 'reproduce', '--site', {str(tmp_path / 'site')!r}]\n"
-        "from toolkit.cli.main import main\n"
-        "try:\n    main()\nexcept SystemExit as stop:\n    assert not stop.code\n"
-        "print(*sorted(m for m in sys.modules if '.' not in m), file=sys.stderr)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=CHECKOUT
-    )
-    assert not set(done.stderr.split()) & HEAVY
+    assert imported_by(f"reproduce --site {tmp_path / 'site'}") & HEAVY == set()
+
+
+def constants(folder: str) -> Iterator[tuple[str, int, object]]:
+    """Yield each constant of a room's code with its file and line."""
+    for path in (CHECKOUT / "toolkit" / folder).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant):
+                yield path.name, node.lineno, node.value
 
 
 def test_no_threshold_of_the_registration_lives_in_the_engine() -> None:
     """The numbers that decide stand in the rules; in `decisions` only 0, 1, 2 and formatting numbers do."""
-    allowed = {0, 1, 2, 5, 9, 10, 20, 40, 80, 100, 200, 2000, 10_000}
-    found = {}
-    for path in (CHECKOUT / "toolkit" / "decisions").glob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if (
-                isinstance(node, ast.Constant)
-                and isinstance(node.value, int | float)
-                and node.value not in allowed
-            ):
-                found[path.name, node.lineno] = node.value
-    assert {place: value for place, value in found.items() if value != 6} == {}
+    allowed = {0, 1, 2, 5, 6, 9, 10, 20, 40, 80, 100, 200, 2000, 10_000}
+    numbers = [each for each in constants("decisions") if isinstance(each[2], int | float)]
+    assert [(file, line, value) for file, line, value in numbers if value not in allowed] == []
 
 
 def test_the_engine_knows_no_study() -> None:
     """Conditions, hypotheses and endpoints are data: their names appear in no code of the engine."""
     rules = tomllib.loads((CHECKOUT / "prereg/paired-rollouts/rules.toml").read_text(encoding="utf-8"))
     names = {*rules["rules"], *rules["endpoints"], *(cell["condition"] for cell in rules["matrix"])}
-    folders = ("decisions", "prereg", "website", "cli", "estimators")
-    for path in (p for p in MODULES if p.relative_to(CHECKOUT / "toolkit").parts[0] in folders):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if (
-                isinstance(node, ast.Constant)
-                and isinstance(node.value, str)
-                and not _is_docstring_like(node.value)
-            ):
-                assert node.value not in names, (path, node.lineno, node.value)
-
-
-def _is_docstring_like(text: str) -> bool:
-    return "\n" in text or " " in text
+    for folder in ("decisions", "prereg", "website", "cli", "estimators"):
+        words = [each for each in constants(folder) if isinstance(each[2], str)]
+        assert [each for each in words if each[2] in names] == []

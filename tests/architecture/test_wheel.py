@@ -8,14 +8,12 @@ import subprocess
 import sys
 import tarfile
 import zipfile
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from tests.conftest import CHECKOUT, snapshot
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +43,7 @@ def test_the_wheel_holds_package_registers_and_registration_and_no_tests(wheel: 
     assert not [name for name in names if "node_modules" in name]
 
 
+@pytest.mark.slow
 def test_the_source_distribution_holds_the_browsers_code_and_nothing_that_npm_fetched(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "hatchling", "build", "--target", "sdist", "--directory", str(tmp_path)]
     subprocess.run(command, cwd=CHECKOUT, check=True, capture_output=True)
@@ -63,24 +62,36 @@ def test_the_source_distribution_holds_the_browsers_code_and_nothing_that_npm_fe
     assert not [name for name in names if "node_modules" in name]
 
 
-def test_an_installed_package_decides_from_an_empty_folder_and_leaves_itself_alone(
-    wheel: Path, tmp_path: Path
-) -> None:
+@pytest.fixture
+def installed(wheel: Path, tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Return what runs the package as it was installed, from an empty folder."""
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "site-packages")  # noqa: S202 - a zip of our own making
     (tmp_path / "empty").mkdir()
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site-packages")}
     environment.pop("TOOLKIT_HOME", None)
 
-    def installed(*arguments: str) -> subprocess.CompletedProcess[str]:
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "toolkit", *arguments]
         return subprocess.run(
             command, cwd=tmp_path / "empty", env=environment, capture_output=True, text=True, check=False
         )
 
-    before = snapshot(tmp_path / "site-packages" / "toolkit" / "_shipped")
+    return run
+
+
+def test_an_installed_package_decides_from_an_empty_folder(
+    installed: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
     assert json.loads(installed("decide", "H2a", "--json").stdout)[0]["verdict"] == "miss"
-    assert "_shipped" in installed("registers", "list", "--json").stdout
+    assert "_shipped" in installed("registers", "list", "--study", "published", "--json").stdout
+
+
+@pytest.mark.slow
+def test_an_installed_package_builds_the_site_and_leaves_itself_alone(
+    installed: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    before = snapshot(tmp_path / "site-packages" / "toolkit" / "_shipped")
     assert installed("registers", "build", "published").returncode == 2
     assert installed("site", "build").returncode == 0
     assert (tmp_path / "empty" / "site" / "index.html").is_file()
