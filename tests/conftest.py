@@ -24,11 +24,15 @@ from toolkit.registers.study import Study, open_study
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+# Tests run side by side, a process a core: with more threads each, they would wait for one another.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 # A time limit an example would make tests depend on how busy the machine is.
 settings.register_profile("steady", deadline=None)
 settings.load_profile("steady")
 
 CHECKOUT = Path(__file__).parents[1]
+SMALL_MODEL = CHECKOUT / "examples" / "small-model"
 
 
 @dataclass(frozen=True)

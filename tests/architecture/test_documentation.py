@@ -65,7 +65,6 @@ NEVER_RUN = (
     "toolkit reproduce --",
     "toolkit train --recipe qwen3.5-2b --study",
     "toolkit train --study",
-    "toolkit warm-start",
 )
 # They read every row of a study, or write every page.
 LONG = (

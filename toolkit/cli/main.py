@@ -45,7 +45,6 @@ COMMANDS = {
     "backoffice": "backoffice",
     "theory": "theory",
     "power": "power",
-    "warm-start": "warm_start",
     "train": "train",
     "study": "study",
     "probe": "probe",

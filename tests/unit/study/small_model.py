@@ -6,12 +6,13 @@ import base64
 import hashlib
 from typing import TYPE_CHECKING, Any
 
+from small_model.untrained import make_tokenizer
+
 from tests.unit.probe.designs import design
 from tests.unit.probe.tiny import draw
 from toolkit.policies.language_model.opening import model_commit
 from toolkit.study.new.task_pools import summarize
 from toolkit.tasks.pools import load_task
-from toolkit.training.language_model.small import make_tokenizer
 from toolkit.training.language_model.specification import LanguageModelSpecification
 from toolkit.training.recipe import load_recipe
 from toolkit.training.settings import lora_arguments

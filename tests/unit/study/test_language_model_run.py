@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.conftest import CHECKOUT
+from tests.conftest import CHECKOUT, SMALL_MODEL
 from tests.unit.training.stack import require_trainer
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.study.play.segments import rows_of
@@ -55,7 +56,10 @@ def killed(model: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of a study whose run was killed in its third of four steps."""
     folder = tmp_path_factory.mktemp("killed")
     command = [sys.executable, "-m", "tests.unit.study.train_in_a_folder", folder, model, "3"]
-    ended = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, timeout=600, check=False)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (CHECKOUT, SMALL_MODEL)))}
+    ended = subprocess.run(
+        command, cwd=CHECKOUT, env=environment, capture_output=True, text=True, timeout=600, check=False
+    )
     assert ended.returncode == -signal.SIGKILL, ended.stderr
     return folder
 

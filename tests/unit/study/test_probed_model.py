@@ -41,7 +41,6 @@ from toolkit.study.play.assemble import Assembly  # noqa: E402
 from toolkit.study.probing.probed import read_probed  # noqa: E402
 from toolkit.study.probing.probing import TABLES_OF_PROBE, probe_all, probe_jobs, with_probe  # noqa: E402
 from toolkit.tasks.pools import load_task  # noqa: E402
-from toolkit.training.language_model.delta_rule import quick_delta_rule  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,13 +70,6 @@ def rows(base: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list
 @pytest.fixture(scope="module")
 def jobs(base: Path, rows: dict[str, list[Row]]) -> tuple[ModelProbeJob, ...]:
     return probe_jobs(DESIGN, [specification(base, run) for run in RUNS], rows)  # type: ignore[return-value]
-
-
-@pytest.fixture(autouse=True)
-def as_probed() -> Iterator[None]:
-    """Compute linear attention as the probe does: transformers' own has other last digits."""
-    with quick_delta_rule():
-        yield
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -20,7 +20,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from toolkit.errors import IncompleteError, UsageError
-from toolkit.policies.language_model.grouped_attention import grouped_attention
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -165,7 +164,7 @@ def speak(
         for one, partner, stream in zip(spoken, partners, numbers, strict=True)
     ]
     try:
-        with torch.inference_mode(), grouped_attention(model):
+        with torch.inference_mode():
             _hold(model, rows, end, temperature, watch)
     except torch.OutOfMemoryError:
         raise IncompleteError(
@@ -178,8 +177,6 @@ def speak(
 
 def _hold(model: Any, rows: list[_Row], end: int, temperature: float, watch: Callable[[int], None]) -> None:
     import torch
-
-    from toolkit.policies.language_model.spacious_cache import make_room
 
     total = len(rows)
     device = model.get_input_embeddings().weight.device
@@ -200,8 +197,6 @@ def _hold(model: Any, rows: list[_Row], end: int, temperature: float, watch: Cal
             use_cache=True,
             logits_to_keep=1,
         )
-        if cache is None:
-            make_room(out.past_key_values)
         cache = out.past_key_values
         going = sum(not row.is_over for row in rows)
         picked = _picked(out.logits[:, -1], rows, temperature)

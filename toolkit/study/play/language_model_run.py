@@ -44,7 +44,6 @@ from toolkit.study.play.segments import encode, link
 from toolkit.study.play.workplace import Launch, Workplace, segment_name
 from toolkit.tasks.pools import POOLS
 from toolkit.tasks.task import canonical
-from toolkit.training.language_model.delta_rule import quick_delta_rule
 from toolkit.training.language_model.session import Moments, open_session
 from toolkit.training.language_model.specification import LanguageModelSpecification
 from toolkit.training.language_model.stack import stack
@@ -97,7 +96,7 @@ def train_run(
     workplace = Workplace(folder)
     run = workplace.run(specification)
     held = workplace.held([specification]) if _is_first_process() else nullcontext()
-    with held, quick_delta_rule() if cpu else nullcontext():
+    with held:
         check_begun(run)  # 1
         if run.is_complete:
             return False

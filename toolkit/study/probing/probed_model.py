@@ -12,7 +12,7 @@ not depend on how many processes are at work. Its last digits are those of the m
 from __future__ import annotations
 
 import tempfile
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,7 +30,6 @@ from toolkit.study.play.adapters import fingerprint, read_adapter
 from toolkit.study.play.training_jobs import check_model
 from toolkit.study.probing.probed import Trajectory
 from toolkit.tasks.task import canonical
-from toolkit.training.language_model.delta_rule import quick_delta_rule
 from toolkit.training.language_model.session import load_base
 from toolkit.training.recipe import read_recipe
 from toolkit.training.settings import lora_arguments
@@ -172,7 +171,6 @@ def _as_in_training() -> Iterator[None]:
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        with nullcontext() if torch.cuda.is_available() else quick_delta_rule():
-            yield
+        yield
     finally:
         torch.set_num_threads(before)

@@ -13,13 +13,13 @@ from tests.unit.probe.stack import require_stack
 
 require_stack()
 
+from small_model.untrained import make_model, make_tokenizer  # noqa: E402
 from transformers.utils import logging  # noqa: E402
 
 from toolkit.errors import IncompleteError, UsageError  # noqa: E402
 from toolkit.policies.language_model.loading import load_chat, load_model  # noqa: E402
 from toolkit.policies.language_model.opening import Opening, identify  # noqa: E402
 from toolkit.tasks.pools import load_task  # noqa: E402
-from toolkit.training.language_model.small import make_model, make_tokenizer  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Callable

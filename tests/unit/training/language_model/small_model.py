@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from small_model.template import ASSISTANT
+from small_model.untrained import CONTEXT, make_tokenizer
+
 from toolkit.episodes.agents import AGENTS
 from toolkit.episodes.episode import play
 from toolkit.noise.regimes import REGIMES
 from toolkit.policies.language_model.conversation import as_text, opening, tool_call
 from toolkit.tasks.pools import load_task
-from toolkit.training.language_model.small import CONTEXT, make_tokenizer
 from toolkit.training.language_model.specification import specify_language_model
-from toolkit.training.language_model.template import ASSISTANT
 from toolkit.training.recipe import load_recipe
 from toolkit.training.specification import Specification
 

@@ -8,10 +8,9 @@ require_trainer()
 
 import pytest  # noqa: E402
 import torch  # noqa: E402
+from small_model.lessons import Lesson  # noqa: E402
+from small_model.teaching import CLIPPED, learn, one_core_each  # noqa: E402
 from transformers import Qwen3_5ForCausalLM, Qwen3_5TextConfig  # noqa: E402
-
-from toolkit.training.language_model.lessons import Lesson  # noqa: E402
-from toolkit.training.language_model.supervised import CLIPPED, learn, one_core_each  # noqa: E402
 
 LESSONS = [
     Lesson([5, 6, 7, 8, 9], [0.0, 0.05, 1.0, 4.0, 1.0]),
@@ -64,7 +63,8 @@ def test_it_goes_down_the_weighted_mean_loss(batch: list[Lesson]) -> None:
 
 
 def test_threads_are_given_back() -> None:
-    before = torch.get_num_threads()
+    torch.set_num_threads(2)
     with one_core_each():
         assert torch.get_num_threads() == 1
-    assert torch.get_num_threads() == before
+    assert torch.get_num_threads() == 2
+    torch.set_num_threads(1)

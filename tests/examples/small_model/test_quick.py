@@ -1,13 +1,18 @@
-"""Linear attention in chunks against transformers' own, and against its recurrence token by token."""
+"""Quicker linear attention and decoding, against transformers' own."""
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from typing import Any
 
 import pytest
+from small_model.quick import attend, chunked_delta_rule, quick
+from small_model.untrained import make_model, make_tokenizer
 
+from tests.conftest import SMALL_MODEL
 from tests.unit.training.stack import require_trainer
-from toolkit.training.language_model.delta_rule import chunked_delta_rule, quick_delta_rule
 
 
 def _drawn(tokens: int) -> tuple[list[Any], dict[str, Any]]:
@@ -49,12 +54,49 @@ def test_it_gives_what_transformers_gives_and_its_gradient(tokens: int, has_stat
 
 def test_models_compute_so_inside_alone() -> None:
     require_trainer()
+    from transformers.integrations.sdpa_attention import sdpa_attention_forward
+    from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
     from transformers.models.qwen3_5 import modeling_qwen3_5 as theirs
 
     before = theirs.torch_chunk_gated_delta_rule
-    with quick_delta_rule():
+    with quick():
         assert theirs.torch_chunk_gated_delta_rule is chunked_delta_rule
+        assert ALL_ATTENTION_FUNCTIONS["sdpa"] is attend
     assert theirs.torch_chunk_gated_delta_rule is before
+    assert ALL_ATTENTION_FUNCTIONS["sdpa"] is sdpa_attention_forward
+
+
+def passes(model: Any) -> list[Any]:
+    """Return the logits of a padded batch's opening and of tokens after it; half of it leaves midway."""
+    import torch
+
+    generator = torch.Generator().manual_seed(5)
+    tokens = torch.randint(8, 60, (4, 7), generator=generator)
+    mask = torch.ones_like(tokens)
+    mask[0, :3] = 0
+    cache, logits = None, []
+    with torch.inference_mode():
+        for number in range(12):
+            out = model(input_ids=tokens, attention_mask=mask, past_key_values=cache, use_cache=True)
+            cache = out.past_key_values
+            logits.append(out.logits[:, -1])
+            tokens = torch.randint(8, 60, (len(tokens), 1), generator=generator)
+            mask = torch.cat([mask, torch.ones_like(tokens)], dim=-1)
+            if number == 6:
+                kept = torch.tensor([0, 3])
+                cache.reorder_cache(kept)
+                tokens, mask = tokens[kept], mask[kept]
+    return logits
+
+
+def test_quick_passes_give_the_same_logits() -> None:
+    require_trainer()
+    model = make_model(make_tokenizer(["a few words of a back office"]), 3).eval()
+    plain = passes(model)
+    with quick():
+        quickly = passes(model)
+    differences = [float((a - b).abs().max()) for a, b in zip(plain, quickly, strict=True)]
+    assert 0 < max(differences) < 1e-5
 
 
 def test_heads_may_share_queries_and_keys() -> None:
@@ -65,3 +107,11 @@ def test_heads_may_share_queries_and_keys() -> None:
     shared = chunked_delta_rule(query[:, :, :1], key[:, :, :1], value, **gates)[0]
     repeated = [part[:, :, :1].expand(-1, -1, 3, -1) for part in (query, key)]
     torch.testing.assert_close(shared, chunked_delta_rule(*repeated, value, **gates)[0])
+
+
+def test_a_command_of_the_toolkit_runs_with_it() -> None:
+    require_trainer()
+    theory = ("theory", "spurious", "--flip-rate", "0.1", "--group-size", "8", "--json")
+    command = [sys.executable, "-m", "small_model.quick", *theory]
+    done = subprocess.run(command, cwd=SMALL_MODEL, capture_output=True, text=True, check=True)
+    assert set(json.loads(done.stdout)) == {"independent", "paired"}

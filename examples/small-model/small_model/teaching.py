@@ -12,14 +12,13 @@ The state is kept as it goes: what was cut off goes on from there, and more batc
 from __future__ import annotations
 
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from toolkit.errors import UsageError
-from toolkit.seeds import Stream, derive
-from toolkit.training.language_model.delta_rule import quick_delta_rule
-from toolkit.training.language_model.lessons import (
+from small_model.lessons import (
     Lesson,
     copying_batch,
     drill_batch,
@@ -27,9 +26,11 @@ from toolkit.training.language_model.lessons import (
     sample_conversations,
     sums_batch,
 )
-from toolkit.training.language_model.small import make_model, make_tokenizer
-from toolkit.training.language_model.supervised import learn, one_core_each
-from toolkit.training.language_model.template import CHAT_TEMPLATE
+from small_model.quick import quick
+from small_model.template import CHAT_TEMPLATE
+from small_model.untrained import make_model, make_tokenizer
+from toolkit.errors import UsageError
+from toolkit.seeds import Stream, derive
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -44,6 +45,10 @@ WARM_UP = 30
 LEAST_RATE = 0.02
 LEVEL = 0.5
 """Share of the batches in which the learning rate stays."""
+PARTS = 2
+"""Of a batch; how many it is decides the last digits, how many cores there are does not."""
+CLIPPED = 1.0
+"""Largest length of a gradient."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +118,7 @@ def warm_start(
     model = make_model(tokenizer, seed)
     optimizer = torch.optim.AdamW(model.parameters(), lr=LEARNING_RATE, betas=(0.9, 0.98), weight_decay=0.01)
     done = _taken_up(folder / STATE, model, optimizer, seed, batches)
-    with quick_delta_rule(), one_core_each() as workers:
+    with quick(), one_core_each() as workers:
         for step, batch in enumerate(_batches(tokenizer, seed, done, batches), start=done):  # 2
             for group in optimizer.param_groups:
                 group["lr"] = LEARNING_RATE * rate_at(step, batches)
@@ -145,6 +150,45 @@ def kind_at(seed: int, step: int) -> str:
     shares = {"copying": phase.copying, "drill": phase.drills, "sums": phase.sums}
     below = accumulate(shares.values())
     return next((kind for kind, end in zip(shares, below, strict=True) if drawn < end), "lesson")
+
+
+@contextmanager
+def one_core_each() -> Iterator[ThreadPoolExecutor]:
+    """Yield threads that compute on one core each: quicker than all cores for one after another."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with ThreadPoolExecutor(PARTS, initializer=torch.set_num_threads, initargs=(1,)) as workers:
+            yield workers
+    finally:
+        torch.set_num_threads(before)
+
+
+def learn(model: Any, optimizer: Any, batch: list[Lesson], pad: int, workers: ThreadPoolExecutor) -> float:
+    """Take one step down the weighted mean loss of a batch.
+
+    Args:
+        model: a causal language model of transformers.
+        optimizer: of its parameters.
+        batch: lessons.
+        pad: token that fills shorter lessons up.
+        workers: who computes the parts.
+
+    Returns:
+        The mean loss of what the model said: of tokens with a weight of at least 1.
+    """
+    import torch
+
+    parts = [part for part in (batch[at::PARTS] for at in range(PARTS)) if part]
+    found = list(workers.map(lambda part: _slope(model, part, pad), parts))
+    weight = sum(one.weight for one in found)
+    for parameter, *slopes in zip(model.parameters(), *(one.slopes for one in found), strict=True):
+        parameter.grad = sum(slopes[1:], slopes[0]) / weight
+    torch.nn.utils.clip_grad_norm_(model.parameters(), CLIPPED)
+    optimizer.step()
+    return sum(one.loss for one in found) / sum(one.said for one in found)
 
 
 def _batches(tokenizer: Any, seed: int, start: int, stop: int) -> Iterator[list[Lesson]]:
@@ -200,3 +244,28 @@ def _taken_up(path: Path, model: Any, optimizer: Any, seed: int, batches: int) -
     model.load_state_dict(state["model"])
     optimizer.load_state_dict(state["optimizer"])
     return int(state["step"])
+
+
+class _Slope(NamedTuple):
+    """Gradients of the summed weighted loss of lessons, the sum of their weights, and what was said."""
+
+    slopes: tuple[Any, ...]
+    weight: float
+    loss: float
+    said: int
+
+
+def _slope(model: Any, lessons: list[Lesson], pad: int) -> _Slope:
+    import torch
+
+    length = max(len(lesson.tokens) for lesson in lessons)
+    tokens = torch.tensor([lesson.tokens + [pad] * (length - len(lesson.tokens)) for lesson in lessons])
+    padded = [lesson.weights + [0.0] * (length - len(lesson.weights)) for lesson in lessons]
+    weights = torch.tensor(padded)[:, 1:]
+    logits = model(input_ids=tokens, use_cache=False).logits[:, :-1]
+    each = torch.nn.functional.cross_entropy(
+        logits.flatten(0, 1), tokens[:, 1:].flatten(), reduction="none"
+    ).view_as(weights)
+    slopes = torch.autograd.grad((each * weights).sum(), list(model.parameters()))
+    said = each.detach()[weights >= 1]
+    return _Slope(slopes, float(weights.sum()), float(said.sum()), said.numel())

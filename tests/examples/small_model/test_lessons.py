@@ -19,11 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-from toolkit.errors import UsageError
-from toolkit.policies.language_model.loading import load_model
-from toolkit.seeds import Stream
-from toolkit.training.language_model import warm_start as teaching
-from toolkit.training.language_model.lessons import (
+from small_model import teaching
+from small_model.lessons import (
     NEAR,
     PLAIN,
     conversation,
@@ -36,8 +33,12 @@ from toolkit.training.language_model.lessons import (
     sums_batch,
     with_strangers,
 )
-from toolkit.training.language_model.small import make_model, make_tokenizer
-from toolkit.training.language_model.warm_start import Phase, Taught, kind_at, rate_at, warm_start
+from small_model.teaching import Phase, Taught, kind_at, rate_at, warm_start
+from small_model.untrained import make_model, make_tokenizer
+
+from toolkit.errors import UsageError
+from toolkit.policies.language_model.loading import load_model
+from toolkit.seeds import Stream
 
 SEED = 5
 
@@ -46,8 +47,7 @@ SEED = 5
 def tokenizer() -> Any:
     require_trainer()
     from jinja2 import Environment
-
-    from toolkit.training.language_model.template import CHAT_TEMPLATE
+    from small_model.template import CHAT_TEMPLATE
 
     template = Environment(autoescape=False).from_string(CHAT_TEMPLATE)  # noqa: S701 - no page
     return make_tokenizer(template.render(messages=m) for m in sample_conversations(SEED, 60))
@@ -225,6 +225,7 @@ def test_a_drill_is_a_call_with_what_its_arguments_were_read_from() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_drill_tells_no_tool_and_half_of_them_are_about_shipping(tokenizer: Any) -> None:
     drills = [drill for number in range(16) for drill in drill_batch(tokenizer, SEED, number)]
     tools: Counter[str] = Counter()
@@ -240,6 +241,7 @@ def test_a_drill_tells_no_tool_and_half_of_them_are_about_shipping(tokenizer: An
     assert max(tools.values()) < 3 * tools.total() / len(tools)
 
 
+@pytest.mark.slow
 def test_batches_of_drills_are_of_a_length_and_differ(tokenizer: Any) -> None:
     assert drill_batch(tokenizer, SEED, 2) == drill_batch(tokenizer, SEED, 2)
     assert drill_batch(tokenizer, SEED, 2) != drill_batch(tokenizer, SEED + 1, 2)
@@ -274,6 +276,7 @@ def test_who_gives_an_address_alone_is_a_stranger_too() -> None:
     assert changed["content"].endswith("58@inbox.example writes:")
 
 
+@pytest.mark.slow
 def test_strange_drills_ask_for_amounts_that_are_stated_or_worked_out(tokenizer: Any) -> None:
     """The point is not read: 126.50 dollars are 12650 cents, and a stated amount can be copied."""
     seen = 0
@@ -340,6 +343,7 @@ class CutOffError(Exception):
     """Somebody pulled the plug."""
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("quick")
 def test_teaching_that_was_cut_off_goes_on_to_the_same_model(tmp_path: Path) -> None:
     import torch

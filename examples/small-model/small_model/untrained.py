@@ -2,7 +2,7 @@
 
 It is there to run the whole protocol, tools, masks, adapters and all, where no GPU is. It is no miniature of
 a real model: it knows the back office's words and nothing else, and is taught the work by the reference agent
-(`toolkit.training.language_model.warm_start`).
+(`small_model.teaching`).
 
 Numbers are cut into pairs of digits from the right, identifiers from the left: their first token is one of a
 hundred, and tells what is copied. Of a date, year and month are one token and the day is another. The point
@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from toolkit.training.language_model.template import (
+from small_model.template import (
     CHAT_TEMPLATE,
     END,
     LINE_MARKS,

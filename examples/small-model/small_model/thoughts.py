@@ -7,7 +7,9 @@
    to the one that is meant: a record's number stands before what describes it. Which order is meant it asks
    first, in the words of the line, and stops as soon as it has read the date or the product that it asked
    for: whether to go on is then a matter of the last words.
-3. Where every piece of a product is paid back, it works the amount out aloud.
+3. Where every piece of a product is paid back, it works the amount out aloud, a pair of digits at a time,
+   from the right. A price is tokens of two digits: said in one go, the first token of a product needs the
+   carries of all others.
 """
 
 from __future__ import annotations
@@ -15,9 +17,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from small_model.template import as_line, as_listed, as_words
 from toolkit.tasks.templates import CLOSINGS
-from toolkit.training.language_model.sums import said_of
-from toolkit.training.language_model.template import as_line, as_listed, as_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -141,3 +142,23 @@ class _Choices:
             if name in record
         }
         self._chosen.pop(name, None)
+
+
+def worked_out(quantity: int, cents: int) -> str:
+    """Return how a product is found: each pair of the price, and its product with what was carried.
+
+    3 x 12850 is `50,150,28,085,1,003`: the last two digits of each product, from the last to the first, are
+    those of 38550.
+    """
+    said, carried = [], 0
+    while cents:
+        cents, pair = divmod(cents, 100)
+        found = pair * quantity + carried
+        carried = found // 100
+        said += [f"{pair:02}" if cents else str(pair), f"{found:03}"]
+    return ",".join(said)
+
+
+def said_of(quantity: int, cents: int) -> str:
+    """Return what is said of an order's line, in the words of the answer that has it, before its product."""
+    return f"quantity {quantity} unit_price_cents {cents}: {worked_out(quantity, cents)}"

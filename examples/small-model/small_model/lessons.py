@@ -21,6 +21,8 @@ from functools import lru_cache
 from itertools import cycle, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from small_model.template import ASSISTANT, CALL, END, IS
+from small_model.thoughts import said_of, thoughts
 from toolkit.episodes.agents import watched_reference
 from toolkit.episodes.episode import play
 from toolkit.noise.regimes import REGIMES
@@ -30,9 +32,6 @@ from toolkit.tasks.generator import generate
 from toolkit.tasks.orders import PENCE, PRICE
 from toolkit.tasks.pools import POOLS
 from toolkit.tasks.vocabulary import SURNAMES
-from toolkit.training.language_model.sums import said_of
-from toolkit.training.language_model.template import ASSISTANT, CALL, END, IS
-from toolkit.training.language_model.thoughts import thoughts
 from toolkit.training.rows import POOL
 
 if TYPE_CHECKING:
