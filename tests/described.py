@@ -33,20 +33,24 @@ def shipped(name: str) -> Study:
     return open_study(CHECKOUT / "registers" / name)
 
 
+def files(study: Study) -> dict[str, dict[str, bytes]]:
+    """Return the Parquet files of a study's tables."""
+    return {
+        table.name: {file: (study.folder / file).read_bytes() for file in study.files(table.name)}
+        for table in study.tables
+    }
+
+
 def configs(study: Study) -> list[Config]:
     """Return what a study's folder holds, read from its files."""
-    files = {
-        name: {file: (study.folder / file).read_bytes() for file in entry.files}
-        for name, entry in study.manifest.tables.items()
-    }
-    return [config_of(table, files[table.name]) for table in study.tables]
+    return [config_of(study.table(name), parts) for name, parts in files(study).items()]
 
 
 def documents(study: Study) -> dict[str, bytes]:
     """Return a study's documents from the source of its card."""
     source = (CHECKOUT / "cards" / f"{study.name}.md").read_text(encoding="utf-8")
     rows = {name: study.rows(name) for name in ("runs", "decisions") if study.has(name)}
-    return repository_documents(source, configs(study), registration=study.manifest.registration, rows=rows)
+    return repository_documents(source, files(study), registration=study.manifest.registration, rows=rows)
 
 
 def lay(study: Study, folder: Path) -> Path:

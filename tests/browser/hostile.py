@@ -12,7 +12,7 @@ from toolkit.registers.columns import Column, Type
 from toolkit.registers.manifest import RegistrationRef
 from toolkit.registers.schema import TABLES
 from toolkit.registers.study import open_study
-from toolkit.registers.writer import write_study
+from toolkit.registers.writer import rows_files, write_study
 
 # Whatever runs sets it; no page may.
 CANARY = "canary"
@@ -56,16 +56,18 @@ def hostile_home(folder: Path) -> Path:
         registration=RegistrationRef(
             loaded.name, loaded.sha256, {change.id: change.sha256 for change in loaded.amendments}
         ),
-        rows={
-            name: [
-                {
-                    column: _poisoned(TABLES[name].column(column), value, victim, attacks)
-                    for column, value in row.items()
-                }
-                for row in listed
-            ]
-            for name, listed in rows.items()
-        },
+        files=rows_files(
+            {
+                name: [
+                    {
+                        column: _poisoned(TABLES[name].column(column), value, victim, attacks)
+                        for column, value in row.items()
+                    }
+                    for row in listed
+                ]
+                for name, listed in rows.items()
+            }
+        ),
         documents={},
     )
     return folder

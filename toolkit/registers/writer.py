@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import toolkit
 from toolkit.errors import DamagedError, IncompleteError, UsageError, VerificationError
-from toolkit.files import read_bytes, write_all
+from toolkit.files import read_bytes, replacing, write_all
 from toolkit.registers.arrow import arrow_schema, check_columns, shape, to_arrow
-from toolkit.registers.cards.config import config_of
 from toolkit.registers.manifest import (
     MANIFEST_NAME,
     FileEntry,
@@ -25,15 +24,13 @@ from toolkit.registers.parquet import open_parquet, parquet_bytes, read_parquet
 from toolkit.registers.rowhash import row_sha256
 from toolkit.registers.schema import SCHEMA_VERSION, TABLES
 from toolkit.registers.task_tables import SPLIT_BY
-from toolkit.registers.validation import check_parents, check_rows, check_table
+from toolkit.registers.validation import check_parents, check_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from toolkit.registers.arrow import Row
-    from toolkit.registers.cards.config import Config
-    from toolkit.registers.columns import Table
 
 
 def parquet_name(table: str, split: str = "train") -> str:
@@ -41,15 +38,31 @@ def parquet_name(table: str, split: str = "train") -> str:
     return f"{table}/{split}-00000-of-00001.parquet"
 
 
-def split_table(name: str, table: Any) -> dict[str, Any]:
-    """Return a table's parts by file name: one a split, in the order of the rows."""
+def table_files(name: str, table: Any) -> dict[str, bytes]:
+    """Return a table's Parquet files by name, one a split, in the order of the rows.
+
+    Args:
+        name: name of the table.
+        table: its rows, a `pyarrow.Table` with its columns.
+    """
     column = SPLIT_BY.get(name)
     if column is None:
-        return {parquet_name(name): table}
+        return {parquet_name(name): parquet_bytes(name, table)}
     import pyarrow.compute as pc
 
-    splits = pc.unique(table[column]).to_pylist()
-    return {parquet_name(name, split): table.filter(pc.equal(table[column], split)) for split in splits}
+    return {
+        parquet_name(name, split): parquet_bytes(name, table.filter(pc.equal(table[column], split)))
+        for split in pc.unique(table[column]).to_pylist()
+    }
+
+
+def rows_files(rows: Mapping[str, Iterable[Row]]) -> dict[str, dict[str, bytes]]:
+    """Return the Parquet files of tables by table and name: their rows as dictionaries, in any order.
+
+    Raises:
+        DamagedError: a row has other columns than its table, or values of another type.
+    """
+    return {name: table_files(name, to_arrow(TABLES[name], made)) for name, made in rows.items()}
 
 
 def write_study(
@@ -58,54 +71,38 @@ def write_study(
     study: str,
     evidence: str,
     registration: RegistrationRef,
-    rows: Mapping[str, list[Row]],
+    files: Mapping[str, Mapping[str, bytes]],
     documents: Mapping[str, bytes],
-    describe: Callable[[Sequence[Config]], Mapping[str, bytes]] | None = None,
+    words: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Manifest:
-    """Write a study's repository; the same input gives the same bytes.
+    """Write a study's repository beside its place, and put it there once it is whole and verified.
 
     Args:
-        folder: the repository; other files in it are left alone.
+        folder: the repository; an earlier build of the same study is replaced.
         study: name of the study.
-        evidence: `rows`, `summary` where only published figures are at hand, or `tasks`.
+        evidence: as for `seal_study`.
         registration: the registration that the study belongs to.
-        rows: table name → rows.
-        documents: other files of the repository by name: the sources.
-        describe: returns the documents that say what the repository holds, by name: the card.
+        files: table name → its Parquet files by name, in the order of their rows.
+        documents: other files of the repository by name.
+        words: as for `seal_study`.
 
     Raises:
-        DamagedError: rows contradict the schema; nothing is written then.
+        IncompleteError: the folder holds something else, or cannot be written.
+        DamagedError: rows contradict the schema; what was in the folder is left.
     """
-    tables = {name: to_arrow(TABLES[name], listed) for name, listed in rows.items()}
-    _check_not_empty(tables, study)
-    check_rows(tables)
-    parts = {name: split_table(name, table) for name, table in tables.items()}
-    files = {file: part for split in parts.values() for file, part in split.items()}
-    written = {
-        name: {file: parquet_bytes(name, part) for file, part in split.items()}
-        for name, split in parts.items()
-    }
-    contents = {file: raw for split in written.values() for file, raw in split.items()} | dict(documents)
-    if describe is not None:
-        contents |= describe([config_of(TABLES[name], split) for name, split in written.items()])
-    manifest = Manifest(
-        study=study,
-        evidence=evidence,
-        schema_version=SCHEMA_VERSION,
-        code_version=toolkit.__version__,
-        registration=registration,
-        words={},
-        tables={name: _table_entry(table, list(parts[name])) for name, table in sorted(tables.items())},
-        files={
-            name: _entry(content, files[name].num_rows if name in files else None)
-            for name, content in sorted(contents.items())
-        },
-    )
-    check_manifest(manifest)
-    check_place(folder, study, contents)
-    write_all(folder, contents, first=folder / MANIFEST_NAME)
-    write_manifest(folder, manifest)
-    return manifest
+    contents = {file: content for parts in files.values() for file, content in parts.items()}
+    check_place(folder, study, [*contents, *documents])
+    with replacing(folder) as new:
+        write_all(new, contents)
+        return seal_study(
+            new,
+            study=study,
+            evidence=evidence,
+            registration=registration,
+            files={name: list(parts) for name, parts in files.items()},
+            documents=documents,
+            words=words,
+        )
 
 
 def seal_study(
@@ -128,7 +125,7 @@ def seal_study(
     Args:
         folder: the repository, with nothing in it but these files, or what an earlier build of it left.
         study: name of the study.
-        evidence: as for `write_study`.
+        evidence: `rows`, `summary` where only published figures are at hand, or `tasks`.
         registration: the registration that the study belongs to.
         files: table name → its files in the order of their rows, as `parquet_bytes` makes them.
         documents: other files of the repository by name.
@@ -173,10 +170,16 @@ def _prove(
     def read(name: str) -> Any:
         table, parts = TABLES[name], list[Any]()
         for file in files[name]:
+            if not file.startswith(f"{name}/") or not file.endswith(".parquet"):
+                raise UsageError(f"{file} is no place for rows of {name}", expected=f"{name}/….parquet")
+            content = read_bytes(folder / file)
+            source = open_parquet(folder / file, content)
             if not parts:  # all files have the columns of the first
-                table = table.narrowed(_columns(folder / file))
-            entries[file], part = _read(folder, table, file)
-            parts.append(part)
+                table = table.narrowed(source.schema_arrow.names)
+            check_columns(table, source.schema_arrow, folder / file)
+            rows = read_parquet(source, folder / file, list(table.column_names))
+            entries[file] = _entry(content, rows.num_rows)
+            parts.append(shape(table, rows))
         return pa.concat_tables(parts or [arrow_schema(table).empty_table()])
 
     referred = {parent.table for name in files for parent in TABLES[name].parents}
@@ -184,29 +187,14 @@ def _prove(
     tables: dict[str, TableEntry] = {}
     for name in sorted(files):
         whole = held[name] if name in held else read(name)
-        _check_not_empty({name: whole}, folder)
+        if not whole.num_rows:
+            raise DamagedError("a table has no rows, and no data is not zero", found=name, where=folder)
         table = TABLES[name].with_words(words).narrowed(whole.column_names)
         check_table(table, whole)
         check_parents(table, whole, held)
-        tables[name] = _table_entry(whole, files[name])
+        columns = tuple(whole.column_names)
+        tables[name] = TableEntry(whole.num_rows, row_sha256(whole), columns, tuple(files[name]))
     return tables, entries
-
-
-def _columns(path: Path) -> list[str]:
-    """Return the names of a Parquet file's columns."""
-    names: list[str] = open_parquet(path, read_bytes(path)).schema_arrow.names
-    return names
-
-
-def _read(folder: Path, table: Table, file: str) -> tuple[FileEntry, Any]:
-    """Return a Parquet file's entry and its rows, from the same bytes."""
-    if not file.startswith(f"{table.name}/") or not file.endswith(".parquet"):
-        raise UsageError(f"{file} is no place for rows of {table.name}", expected=f"{table.name}/….parquet")
-    content = read_bytes(folder / file)
-    source = open_parquet(folder / file, content)
-    check_columns(table, source.schema_arrow, folder / file)
-    rows = read_parquet(source, folder / file, list(table.column_names))
-    return _entry(content, rows.num_rows), shape(table, rows)
 
 
 def check_place(folder: Path, study: str, names: Collection[str]) -> None:
@@ -269,18 +257,6 @@ def compare_built(folder: Path, built: Path, manifest: Manifest, remedy: str) ->
             remedy=remedy,
         )
     check_nothing_else(folder, manifest)
-
-
-def _check_not_empty(tables: Mapping[str, Any], where: object) -> None:
-    empty = [name for name, table in tables.items() if not table.num_rows]
-    if empty:
-        raise DamagedError(
-            "a table has no rows, and no data is not zero", found=", ".join(empty), where=where
-        )
-
-
-def _table_entry(rows: Any, files: Sequence[str]) -> TableEntry:
-    return TableEntry(rows.num_rows, row_sha256(rows), tuple(rows.column_names), tuple(files))
 
 
 def _entry(content: bytes, rows: int | None = None) -> FileEntry:

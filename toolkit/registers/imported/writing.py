@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from toolkit.errors import DamagedError
-from toolkit.files import replacing, write_all
 from toolkit.registers.arrow import shape
-from toolkit.registers.cards.config import config_of
 from toolkit.registers.cards.documents import repository_documents
 from toolkit.registers.parquet import parquet_bytes
 from toolkit.registers.row_tables import EPISODES
 from toolkit.registers.schema import RUNS, TABLES
 from toolkit.registers.vocabulary import WORDS
-from toolkit.registers.writer import check_place, seal_study, split_table
+from toolkit.registers.writer import table_files, write_study
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
     from toolkit.registers.columns import Table
     from toolkit.registers.manifest import Manifest, RegistrationRef
 
-SHOWN = 5
+LISTED_WORDS = 5
 
 
 def write_imported(
@@ -58,33 +56,28 @@ def write_imported(
         DamagedError: a row contradicts the schema, or says a word that the registration does not declare;
             what was in the folder is left.
     """
-    check_place(folder, study, ())
     _check_words(tables[EPISODES.name], tables[RUNS.name], words)
-    own = {name: TABLES[name].with_words(words).narrowed(table.columns) for name, table in tables.items()}
-    parts = {name: _files(own[name], table) for name, table in tables.items()}
-    described = (
-        {}
-        if card is None
-        else repository_documents(
+    files = {name: _files(TABLES[name].with_words(words), table) for name, table in tables.items()}
+    described = {}
+    if card is not None:
+        rows = {"runs": tables[RUNS.name].to_dicts(), "decisions": outcomes}
+        described = repository_documents(
             card,
-            [config_of(table, parts[name]) for name, table in own.items()],
+            files,
             registration=registration,
-            rows={"runs": tables[RUNS.name].to_dicts(), "decisions": outcomes},
+            rows=rows,
+            words=words,
             is_demonstration=is_demonstration,
         )
+    return write_study(
+        folder,
+        study=study,
+        evidence="rows",
+        registration=registration,
+        files=files,
+        documents={**documents, **described},
+        words=words,
     )
-    with replacing(folder) as new:
-        for contents in parts.values():
-            write_all(new, contents)
-        return seal_study(
-            new,
-            study=study,
-            evidence="rows",
-            registration=registration,
-            files={name: list(contents) for name, contents in parts.items()},
-            documents={**documents, **described},
-            words=words,
-        )
 
 
 def _check_words(episodes: pl.DataFrame, runs: pl.DataFrame, words: Mapping[str, tuple[str, ...]]) -> None:
@@ -97,7 +90,7 @@ def _check_words(episodes: pl.DataFrame, runs: pl.DataFrame, words: Mapping[str,
             raise DamagedError(
                 f"the table says a word for {column} that the registration does not declare",
                 expected=", ".join(declared),
-                found=", ".join(unknown[:SHOWN]) + (", ..." if len(unknown) > SHOWN else ""),
+                found=", ".join(unknown[:LISTED_WORDS]) + (", ..." if len(unknown) > LISTED_WORDS else ""),
                 remedy=f"translate it under [values.{column}] of the mapping, or declare it under [words] of "
                 "the rules before they are frozen",
             )
@@ -105,11 +98,10 @@ def _check_words(episodes: pl.DataFrame, runs: pl.DataFrame, words: Mapping[str,
 
 def _files(table: Table, rows: pl.DataFrame) -> dict[str, bytes]:
     """Return a table's files by name, in the order of its rows: one a run for episodes."""
+    table = table.narrowed(rows.columns)
     if table.name != EPISODES.name:
-        parts = split_table(table.name, shape(table, rows.to_arrow()))
-    else:
-        parts = {
-            f"{table.name}/{part['run_id'][0]}.parquet": shape(table, part.to_arrow())
-            for part in rows.partition_by("run_id", maintain_order=True)
-        }
-    return {file: parquet_bytes(table.name, part) for file, part in parts.items()}
+        return table_files(table.name, shape(table, rows.to_arrow()))
+    return {
+        f"{table.name}/{part['run_id'][0]}.parquet": parquet_bytes(table.name, shape(table, part.to_arrow()))
+        for part in rows.partition_by("run_id", maintain_order=True)
+    }

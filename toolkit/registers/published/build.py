@@ -10,7 +10,7 @@ from toolkit.errors import DamagedError
 from toolkit.registers.cards.documents import repository_documents
 from toolkit.registers.published import probe, protocol, training
 from toolkit.registers.published.source import Source, read_source
-from toolkit.registers.writer import compare_built, write_study
+from toolkit.registers.writer import compare_built, rows_files, write_study
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,15 +57,15 @@ def build_published(source_folder: Path, folder: Path, card: str, registration: 
             found=f"{type(error).__name__}: {error}",
             where=source_folder,
         ) from None
-    documents = {f"source/{name}": content for name, content in source.content.items()}
+    files = rows_files(rows)
+    documents = repository_documents(card, files, registration=registration, rows=rows)
     return write_study(
         folder,
         study=STUDY,
         evidence="summary",
         registration=registration,
-        rows=rows,
-        documents=documents,
-        describe=lambda configs: repository_documents(card, configs, registration=registration, rows=rows),
+        files=files,
+        documents={f"source/{name}": content for name, content in source.content.items()} | documents,
     )
 
 

@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.estimators import task_uncertainties
 from toolkit.estimators.taskwise import SMALLEST_SAMPLE
-from toolkit.files import replacing, write_all
 from toolkit.noise.regimes import REGIMES
 from toolkit.registers.arrow import to_arrow
 from toolkit.registers.manifest import RegistrationRef
 from toolkit.registers.parquet import parquet_bytes
 from toolkit.registers.row_tables import FAULTS
 from toolkit.registers.schema import TABLES
-from toolkit.registers.writer import check_place, parquet_name, seal_study
+from toolkit.registers.writer import rows_files, write_study
 from toolkit.study.evaluating.jobs import EPISODES, LUCK_SHARE
 from toolkit.study.play.assemble import schedules
 from toolkit.study.play.summaries import LEVEL, RESAMPLES, RNG_SEED, evaluations, luck_share_summary
@@ -88,21 +87,16 @@ def write_registers(
         IncompleteError: something else is in the folder, or it cannot be written.
         DamagedError: a row contradicts the schema.
     """
-    check_place(folder, study, ())
     document = (json.dumps(identity, indent=2, sort_keys=True, ensure_ascii=False) + "\n").encode()
-    files = _files(identity, rows)
-    with replacing(folder) as new:
-        for contents in files.values():
-            write_all(new, contents)
-        return seal_study(
-            new,
-            study=study,
-            evidence="rows",
-            registration=RegistrationRef(UNREGISTERED, hashlib.sha256(document).hexdigest(), {}),
-            files={table: list(contents) for table, contents in files.items()},
-            documents={DOCUMENT: document},
-            words=WORDS,
-        )
+    return write_study(
+        folder,
+        study=study,
+        evidence="rows",
+        registration=RegistrationRef(UNREGISTERED, hashlib.sha256(document).hexdigest(), {}),
+        files=_files(identity, rows),
+        documents={DOCUMENT: document},
+        words=WORDS,
+    )
 
 
 def figures(rows: Mapping[str, Sequence[Row]]) -> list[dict[str, Any]]:
@@ -165,9 +159,7 @@ def _files(identity: Mapping[str, Any], rows: Mapping[str, Sequence[Row]]) -> di
         derived["evaluations"] += evaluations(run, listed)
         derived["luck_share_summary"] += _summary(run, diagnosed, model)
     derived["schedules"] = schedules(content for files in played.values() for content in files.values())
-    shared = {
-        table: {parquet_name(table): _parquet(table, listed)} for table, listed in derived.items() if listed
-    }
+    shared = rows_files({table: listed for table, listed in derived.items() if listed})
     return {table: files for table, files in (played | shared).items() if files}
 
 

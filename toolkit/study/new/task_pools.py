@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from toolkit.errors import DamagedError, IncompleteError, VerificationError
 from toolkit.registers.cards.documents import DOCUMENTS, repository_documents
-from toolkit.registers.writer import check_place, compare_built, parquet_name, write_study
+from toolkit.registers.writer import check_place, compare_built, parquet_name, rows_files, write_study
 from toolkit.tasks.pools import POOLS, digests_sha256, pool_sha256, tasks
 from toolkit.tasks.task import canonical, document_sha256, task_document
 
@@ -160,14 +160,14 @@ def build(
         progress(f"generating {name}")
         rows += [task_row(task) for task in tasks(name)]
     progress("writing")
+    files = rows_files({TABLE: rows})
     return write_study(
         folder,
         study=STUDY,
         evidence="tasks",
         registration=registration,
-        rows={TABLE: rows},
-        documents={},
-        describe=lambda configs: repository_documents(card, configs, registration=registration),
+        files=files,
+        documents=repository_documents(card, files, registration=registration),
     )
 
 

@@ -16,13 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError
 from toolkit.files import read_bytes, write_all
-from toolkit.registers.arrow import to_arrow, to_rows
-from toolkit.registers.cards.config import config_of
+from toolkit.registers.arrow import to_rows
 from toolkit.registers.cards.documents import repository_documents
 from toolkit.registers.manifest import MANIFEST_NAME
-from toolkit.registers.parquet import parquet_bytes
 from toolkit.registers.schema import TABLES
-from toolkit.registers.writer import check_place, seal_study, split_table
+from toolkit.registers.writer import check_place, rows_files, seal_study
 from toolkit.study.new.task_pools import TABLE, check_specified, task_row
 from toolkit.study.play.conclusion import DERIVED, derived_rows
 from toolkit.study.play.segments import names_of
@@ -103,9 +101,8 @@ def assemble(
         if counts[name][file]
     }
     tables = {name: tuple(file for file, rows in files.items() if rows) for name, files in counts.items()}
-    for name, rows in shared.items():
-        parts = split_table(name, to_arrow(TABLES[name], rows)) if rows else {}
-        contents |= {file: parquet_bytes(name, part) for file, part in parts.items()}
+    for name, parts in rows_files({name: rows for name, rows in shared.items() if rows}).items():
+        contents |= parts
         tables[name] = tuple(parts)
     numbers = {name: sum(files.values()) for name, files in counts.items()} | {
         name: len(rows) for name, rows in shared.items()
@@ -158,11 +155,12 @@ def _documents(
     card: str, registration: RegistrationRef, assembly: Assembly, decisions: Sequence[Row]
 ) -> dict[str, bytes]:
     files = {
-        name: {file: assembly.contents[file] for file in assembly.tables[name]} for name in assembly.tables
+        name: {file: assembly.contents[file] for file in assembly.tables[name]}
+        for name in TABLES
+        if name in assembly.tables
     }
     rows = {"runs": _table_rows(files["runs"].values()), "decisions": decisions}
-    configs = [config_of(table, files[name]) for name, table in TABLES.items() if name in files]
-    return repository_documents(card, configs, registration=registration, rows=rows)
+    return repository_documents(card, files, registration=registration, rows=rows)
 
 
 def schedules(files: Iterable[bytes]) -> list[Row]:

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING
 from toolkit.decisions.case import open_case
 from toolkit.decisions.stored import decision_rows
 from toolkit.files import replacing
-from toolkit.registers.arrow import to_arrow
 from toolkit.registers.cards.documents import DOCUMENTS
-from toolkit.registers.parquet import parquet_bytes
 from toolkit.registers.row_tables import DECISIONS
 from toolkit.registers.study import open_study
-from toolkit.registers.writer import check_place, parquet_name
+from toolkit.registers.writer import check_place, rows_files
 from toolkit.study.play.assemble import seal
 
 if TYPE_CHECKING:
@@ -52,11 +50,12 @@ def seal_decided(
         engine = open_case(open_study(new), registration, recompute=True).engine
         decisions = engine.decide_all()
         rows = decision_rows(decisions, engine.inputs_sha256)
-        name, file = DECISIONS.name, parquet_name(DECISIONS.name)
+        name = DECISIONS.name
+        files = rows_files({name: rows})[name]
         decided = replace(  # 3
             assembly,
-            contents={**assembly.contents, file: parquet_bytes(name, to_arrow(DECISIONS, rows))},
-            tables={**assembly.tables, name: (file,)},
+            contents={**assembly.contents, **files},
+            tables={**assembly.tables, name: tuple(files)},
             rows={**assembly.rows, name: len(rows)},
         )
         outcomes = [row | {"title": made.title} for row, made in zip(rows, decisions, strict=True)]

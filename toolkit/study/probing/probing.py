@@ -16,10 +16,7 @@ from toolkit.files import hold, write_durably
 from toolkit.probe.checkpoint import EVIDENCE
 from toolkit.probe.language_model import check_same_coordinates
 from toolkit.probe.regroups import index_rows
-from toolkit.registers.arrow import to_arrow
-from toolkit.registers.parquet import parquet_bytes
-from toolkit.registers.schema import TABLES
-from toolkit.registers.writer import parquet_name
+from toolkit.registers.writer import rows_files
 from toolkit.study.executors.where import HERE, each_done
 from toolkit.study.play import run as runs
 from toolkit.study.play.jobs import ModelProbeJob, ProbeJob, perform
@@ -200,10 +197,9 @@ def with_probe(assembly: Assembly, probed: Probed, design: Design) -> Assembly:
     """Return a study's registers together with its probe's (step 3)."""
     files = {f"{EVIDENCE}/{name}.parquet": content for name, content in probed.evidence.items()}
     shared = {**probed.rows, INDICES: index_rows(design)}
-    contents = {
-        parquet_name(name): parquet_bytes(name, to_arrow(TABLES[name], rows)) for name, rows in shared.items()
-    }
-    tables = {name: (parquet_name(name),) for name in shared}
+    written = rows_files(shared)
+    contents = {file: content for parts in written.values() for file, content in parts.items()}
+    tables = {name: tuple(parts) for name, parts in written.items()}
     rows = {name: len(listed) for name, listed in shared.items()}
     rows[EVIDENCE] = sum(probed.counts.values())
     return replace(
