@@ -1,0 +1,94 @@
+"""A page as a tree: its tables by their headings, the marks of its drawings by their labels."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from typing import TYPE_CHECKING
+from xml.etree.ElementTree import Element, TreeBuilder
+
+from tests.unit.website.made import rendered
+from tests.unit.website.reading import VOID
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from toolkit.website.page import Page
+
+NONE = "\N{EN DASH}"
+NUMBER = re.compile(r"[+-]?\d[\d,]*(?:\.\d+)?(?:e[+-]\d+)?")
+INTERVAL = re.compile(r"([\d.]+)% (?:interval )?\[(\S+), (\S+)\]")
+
+
+class _Builder(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tree = TreeBuilder()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tree.start(tag, {key: value or "" for key, value in attrs})
+        if tag in VOID:
+            self.tree.end(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tree.start(tag, {key: value or "" for key, value in attrs})
+        self.tree.end(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        self.tree.end(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.tree.data(data)
+
+
+def tree(page: Page, names: Iterable[str] = ()) -> Element:
+    """Return a page's main part, as if the site had these pages beside it."""
+    builder = _Builder()
+    builder.feed(rendered(page, names).partition("<!doctype html>")[2])
+    (main,) = builder.tree.close().iter("main")
+    return main
+
+
+def text(element: Element | None) -> str:
+    """Return what stands in an element, with a hyphen for every minus."""
+    assert element is not None
+    return " ".join("".join(element.itertext()).split()).replace("\N{MINUS SIGN}", "-")
+
+
+def numbers(words: str) -> list[float]:
+    return [float(number.replace(",", "")) for number in NUMBER.findall(words)]
+
+
+def intervals(words: str) -> list[tuple[float, float, float]]:
+    """Return level, lower and upper end of every interval; the level as a fraction."""
+    return [(float(level) / 100, float(low), float(high)) for level, low, high in INTERVAL.findall(words)]
+
+
+def classed(element: Element, name: str) -> list[Element]:
+    return [part for part in element.iter() if name in part.get("class", "").split()]
+
+
+def section(page: Element, identifier: str) -> Element:
+    """Return the section that a heading names."""
+    (part,) = (part for part in page.iter("section") if part.get("aria-labelledby") == identifier)
+    return part
+
+
+def table(page: Element, label: str) -> list[dict[str, Element]]:
+    """Return the rows of all tables so labelled, a cell under each heading; groups' headings left out."""
+    rows = []
+    regions = [part for part in page.iter("div") if part.get("aria-label") == label]
+    assert regions, label
+    for region in regions:
+        headings = [text(cell) for cell in region.findall("table/thead/tr/th")]
+        cells = (list(row) for row in region.findall("table/tbody/tr") if len(row) == len(headings))
+        rows += [dict(zip(headings, row, strict=True)) for row in cells]
+    return rows
+
+
+def marks(page: Element) -> Iterator[dict[str, str]]:
+    """Yield what every mark of every drawing says of itself."""
+    for part in page.iter():
+        label = part.get("aria-label", "").replace("\N{MINUS SIGN}", "-")
+        if ": " in label:
+            yield dict(pair.partition(": ")[::2] for pair in label.split("; "))
