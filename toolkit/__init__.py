@@ -26,8 +26,6 @@ def open_study(name: str, *, offline: bool = False) -> Study:
     Raises:
         ToolkitError: it cannot be had, or is not what its manifest names; the error says what to do.
     """
-    import logging
+    from toolkit import api
 
-    from toolkit.registers.opening import open_registers
-
-    return open_registers(name, offline=offline, say=logging.getLogger(__name__).warning)
+    return api.open_study(name, offline=offline)

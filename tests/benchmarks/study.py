@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 
-from toolkit.cli.load import load_study
+from toolkit import api
 from toolkit.places import find_home
 from toolkit.study.play.rows import specification_of
 from toolkit.study.play.run import ends, play_segment
@@ -25,7 +25,7 @@ GOAL_S, GOAL_MB = 30, 1000
 
 def main() -> None:
     """Measure and print one line a figure."""
-    specification = specification_of(load_study("embedded", find_home()), RUN)
+    specification = specification_of(api.open_study("embedded", find_home()), RUN)
     play_segment(specification, 0, None)  # makes the tasks
     started, episodes, before = time.process_time(), 0, None
     for end in ends(specification):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from toolkit.cli.load import load_study, registered_probe_of, registered_runs
+from toolkit import api
 from toolkit.cli.output import STUDY, json_option, print_json
 from toolkit.cli.progress import steps
 from toolkit.errors import UsageError
@@ -46,9 +46,9 @@ def audit(*, study: str | None, sample: int, seed: int, as_json: bool) -> None:
     from toolkit.study.check.audit import audit as audit_study
     from toolkit.study.check.audit import check_playable
 
-    opened = load_study(study or _with_rows())
+    opened = api.open_study(study or _with_rows())
     check_playable(opened)
-    registered = registered_runs(opened)
+    registered = api.registered_runs(opened)
     with steps("audit") as progress:
         done = audit_study(
             opened,
@@ -56,7 +56,7 @@ def audit(*, study: str | None, sample: int, seed: int, as_json: bool) -> None:
             seed,
             registered,
             lambda played, run: progress(f"{played} of {sample} rows, now {run}"),
-            probe=registered_probe_of(opened, registered),
+            probe=api.registered_probe(opened, registered),
         )
     if as_json:
         print_json(
@@ -80,7 +80,7 @@ def _with_rows() -> str:
     from toolkit.study.check.audit import PLAYED_WITH
 
     home = find_home()
-    found = [name for name in home.studies() if load_study(name, home).has(PLAYED_WITH)]
+    found = [name for name in home.studies() if api.open_study(name, home).has(PLAYED_WITH)]
     if len(found) != 1:
         raise UsageError(
             "name the study to audit", expected=", ".join(found) or "a study that ships its rows"

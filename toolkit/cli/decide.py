@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolkit.cli.load import load_cases, rules_asked
+from toolkit import api
 from toolkit.cli.output import console, json_option, marked, print_json, study_option
 from toolkit.errors import UsageError
 
@@ -55,8 +55,7 @@ def decide(
             "name the rules to decide, or --all" + (", not both" if rules else ""),
             remedy="toolkit decide H2a, or toolkit decide --all",
         )
-    asked = rules_asked(load_cases(studies, recompute=recompute), rules, everywhere=bool(studies))
-    decisions = [decision for case, mine in asked for decision in case.engine.decide_all(mine)]
+    decisions = api.decide(rules, studies, recompute=recompute)
     if as_json:
         print_json([decision.as_dict() for decision in decisions])
     else:

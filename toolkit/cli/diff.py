@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from toolkit import api
 from toolkit.cli.cells import cell
-from toolkit.cli.load import load_study
 from toolkit.cli.output import json_option, print_json, say_line
 from toolkit.cli.progress import steps
 
@@ -46,7 +46,7 @@ def diff(*, first: str, second: str, examples: int, fail_on_difference: bool, as
     from toolkit.registers.diff import diff_studies
 
     with steps("comparing"):
-        found = diff_studies(load_study(first), load_study(second), examples)
+        found = diff_studies(api.open_study(first), api.open_study(second), examples)
     if as_json:
         print_json(cell({"first": first, "second": second, "differs": not found.is_empty, **asdict(found)}))
     else:

@@ -131,7 +131,7 @@ TRAINING = ("position", "slot")
 
 def _registered(study: str, place: dict[str, Any]) -> Episode:
     """Play a row of a study's registers again."""
-    from toolkit.cli.load import load_study
+    from toolkit import api
     from toolkit.study.check.replay import Replayer
 
     if place["run_id"] is None or place["step"] is None:
@@ -142,7 +142,7 @@ def _registered(study: str, place: dict[str, Any]) -> Episode:
             "the row's place is not clear",
             expected="--regime, --task and --schedule of an evaluation, or --position and --slot of a group",
         )
-    replayer = Replayer(load_study(study), place["run_id"])
+    replayer = Replayer(api.open_study(study), place["run_id"])
     if all(training):
         return replayer.rollout(place["step"], place["position"], place["slot"])
     return replayer.evaluated(*(place[name] for name in ("phase", "regime", "step", "task", "schedule")))

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from toolkit import api
 from toolkit.cli.decide import estimate_text, interval_text
-from toolkit.cli.load import load_cases, rules_asked
 from toolkit.cli.output import console, headline, json_option, marked, print_json, study_option
 from toolkit.errors import UsageError
 
@@ -39,54 +39,14 @@ def explain(*, rules: tuple[str, ...], studies: tuple[str, ...], language: bool,
     if language:
         _explain_language(as_json=as_json)
         return
-    asked = rules_asked(load_cases(studies), rules, everywhere=bool(studies))
-    explanations = [explanation(case, rule) for case, mine in asked for rule in mine]
+    asked = api.rules_asked(api.load_cases(studies), rules, everywhere=bool(studies))
+    explanations = [api.explain(case, rule) for case, rule in asked]
     if as_json:
         print_json(explanations)
         return
     out = console()
-    for case, mine in asked:
-        for rule in mine:
-            _print(out, case, explanation(case, rule))
-
-
-def explanation(case: Case, rule: str) -> dict[str, Any]:
-    """Return a decision together with the rule's words and the rows of its endpoints."""
-    from toolkit.decisions.provenance import rows_query
-
-    decision = case.engine.decide(rule)
-    registered = case.book.rule(rule)
-    endpoints = [case.book.endpoints[name] for name in decision.endpoints]
-    document = decision.as_dict()
-    return {
-        "rule": rule,
-        "text": registered.text,
-        "confidence": registered.confidence or None,
-        "readings_text": registered.readings or None,
-        **{key: value for key, value in document.items() if key != "rule"},
-        "endpoints": [
-            {
-                "id": endpoint.id,
-                "title": endpoint.title,
-                "unit": endpoint.unit,
-                "rows": rows_query(endpoint, case.book.plan),
-            }
-            for endpoint in endpoints
-        ],
-        **_addition(case, decision),
-        "deviations": [
-            {"id": d.id, "title": d.title, "text": d.text}
-            for d in case.registration.deviations
-            if rule in d.concerns
-        ],
-    }
-
-
-def _addition(case: Case, decision: Decision) -> dict[str, Any]:
-    """Return which amendment added the rule, and what had been seen; nothing where it was frozen."""
-    by = decision.added_by
-    added = next(a for a in case.registration.amendments if a.id == by.id) if by else None
-    return {"addition": {"id": added.id, "dated": str(added.dated), "seen": added.seen}} if added else {}
+    for (case, _), shown in zip(asked, explanations, strict=True):
+        _print(out, case, shown)
 
 
 def _print(out: Console, case: Case, shown: dict[str, Any]) -> None:

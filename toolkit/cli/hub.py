@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolkit.cli.load import load_study
+from toolkit import api
 from toolkit.cli.output import STUDY, json_option, print_json, remark, say_line
 from toolkit.cli.progress import steps
 from toolkit.errors import DamagedError, UsageError
@@ -62,7 +62,7 @@ def push(
         )
     name = parse_reference(repository).repository
     pushed = push_study(
-        load_study(study),
+        api.open_study(study),
         name,
         check=_check_carried,
         private=private,

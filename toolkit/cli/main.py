@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import logging
 import os
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 import toolkit
-from toolkit.cli.output import leave_quietly, print_error, print_json, silence
+from toolkit.cli.output import leave_quietly, print_error, print_json, remark, silence
 from toolkit.errors import IncompleteError, ToolkitError, UsageError
 
 if TYPE_CHECKING:
@@ -91,6 +92,7 @@ def cli() -> None:
 def main() -> None:
     """Run the command line; every failure ends in one message and its exit code."""
     _prepare_streams()
+    _print_remarks()
     try:
         code = _run(sys.argv[1:])
         sys.stdout.flush()  # here, where a reader who has left or a full disk can still be told apart
@@ -115,8 +117,19 @@ def _prepare_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
+def _print_remarks() -> None:
+    """Have printed on stderr what a reader of the result has to know, which the library logs."""
+
+    class Remarks(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            remark(record.getMessage())
+
+    logging.getLogger("toolkit").handlers = [Remarks()]
+
+
 def _run(arguments: list[str]) -> int:
     try:
+        cli._main_shell_completion({}, "toolkit")  # noqa: SLF001 - what `cli.main` does before the same lines
         with cli.make_context("toolkit", arguments) as context:
             cli.invoke(context)
     except click.exceptions.Exit as stop:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from toolkit.cli.load import load_study, registration_ref
+from toolkit import api
 from toolkit.cli.output import STUDY, console, json_option, print_json
 from toolkit.cli.progress import steps
 from toolkit.errors import IncompleteError, UsageError
@@ -120,7 +120,7 @@ def build(*, out: Path | None, check: bool, as_json: bool) -> None:
     card = read_text(home.cards / f"{NAME}.md")
     with steps("pools") as progress:
         action = task_pools.check if check else task_pools.build
-        manifest = action(folder, card, registration_ref(home), progress)
+        manifest = action(folder, card, api.published_reference(home), progress)
     done = "identical" if check else "written"
     rows = manifest.tables[task_pools.TABLE].rows
     if as_json:
@@ -147,7 +147,7 @@ def verify(*, study: str, as_json: bool) -> None:
         raise IncompleteError(
             "the task pools are not here", where=home.registers / NAME, remedy="toolkit pools build"
         )
-    opened = load_study(study, home)
+    opened = api.open_study(study, home)
     if not opened.has(task_pools.TABLE):
         raise UsageError(f"{opened.name!r} has no task pools", where=opened.folder)
     with steps("pools") as progress:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolkit.cli.load import load_cases, usual_study
+from toolkit import api
 from toolkit.cli.output import STUDY, console, json_option, print_json
 from toolkit.cli.progress import steps
 from toolkit.errors import UsageError
@@ -107,8 +107,8 @@ def power(
     from toolkit.study.power.power import fit, simulate
     from toolkit.study.power.simulation import Design
 
-    study = study or usual_study()
-    (case,) = load_cases((study,))
+    study = study or api.usual_study()
+    (case,) = api.load_cases((study,))
     registered = case.book.rule(rule)
     with steps("power") as progress:
         progress("fitting")

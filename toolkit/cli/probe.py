@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from toolkit import api
 from toolkit.cli.executing import chosen, executor_options
-from toolkit.cli.load import load_study, reference, registered_runs
 from toolkit.cli.output import STUDY, console, headline, json_option, print_json, say_line
 from toolkit.cli.progress import counted, steps
 from toolkit.errors import UsageError
@@ -92,7 +92,7 @@ def run_probe(
             "the registers that came with the package are not written",
             remedy="give a folder to write: --into FOLDER",
         )
-    study, registration, probe = _opened(load_study(name))
+    study, registration, probe = _opened(api.open_study(name))
     root = Path.cwd() if home.is_shipped else home.root
     kept_in = None if check else (folder or root / "runs" / study.name / "probe").absolute()
     with counted("probing") as (watch, say):
@@ -119,7 +119,7 @@ def run_probe(
         with steps("registers") as progress:
             progress("deciding and writing")
             manifest = sealed_with_probe(
-                target, study, probed, registration=registration, named=reference(registration), card=card
+                target, study, probed, registration=registration, named=api.reference(registration), card=card
             )
         document["registers"] = {"folder": str(target), "logical_sha256": manifest.logical_sha256}
     _print_run(document, as_json=as_json)
@@ -151,7 +151,7 @@ def report_probe(*, name: str, trajectory: str, scored: str | None, check: bool,
     """
     from toolkit.study.probing.report import report
 
-    study = load_study(name)
+    study = api.open_study(name)
     found = report(study, trajectory, scored)
     document: dict[str, Any] = {"study": study.name, "evidence": found.has_evidence}
     if check:
@@ -177,12 +177,12 @@ def report_probe(*, name: str, trajectory: str, scored: str | None, check: bool,
 
 
 def _opened(study: Study) -> tuple[Study, Registration, RegisteredProbe]:
-    from toolkit.cli.load import case_of
+    from toolkit import api
     from toolkit.study.probing.design import registers_probe, required_probe
 
-    case = case_of(study)
+    case = api.open_case(study)
     # A study without its tasks cannot specify runs, and need not where there is nothing to be probed.
-    runs = registered_runs(study).values() if registers_probe(case.registration) else ()
+    runs = api.registered_runs(study).values() if registers_probe(case.registration) else ()
     return study, case.registration, required_probe(case.registration, runs)
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
+from toolkit import api
 from toolkit.cli.audit import audit
 from toolkit.cli.diff import diff
 from toolkit.cli.hub import pull, push
 from toolkit.cli.importing import import_registers
-from toolkit.cli.load import load_study, registration_ref
 from toolkit.cli.output import console, json_option, print_json, study_option
 from toolkit.errors import UsageError
 from toolkit.places import find_home
@@ -37,7 +37,7 @@ def list_registers(*, studies: tuple[str, ...], as_json: bool) -> None:
       toolkit registers list
       toolkit registers list --study published --json
     """
-    opened = [load_study(name) for name in studies or find_home().studies()]
+    opened = [api.open_study(name) for name in studies or find_home().studies()]
     document = [
         {
             "study": study.name,
@@ -126,7 +126,8 @@ def verify(*, studies: tuple[str, ...], as_json: bool) -> None:
     """
     from toolkit.registers.study import verify_study
 
-    verified = [(study, verify_study(study)) for study in map(load_study, studies or find_home().studies())]
+    opened = map(api.open_study, studies or find_home().studies())
+    verified = [(study, verify_study(study)) for study in opened]
     if as_json:
         print_json(
             [
@@ -174,7 +175,7 @@ def build(*, study: str, source: Path | None, out: Path | None, check: bool, as_
     folder = out or home.registers / study
     source = source or home.registers / study / "source"
     card = read_text(home.cards / f"{study}.md")
-    ref = registration_ref(home)
+    ref = api.published_reference(home)
     manifest = (check_published if check else build_published)(source, folder, card, ref)
     done = "identical" if check else "written"
     if as_json:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
+from toolkit import api
 from toolkit.cli.decide import print_decisions
-from toolkit.cli.load import load_cases, load_study, registered_probe_of, registered_runs, verify_frozen
 from toolkit.cli.output import json_option, print_json
 from toolkit.cli.progress import steps
 from toolkit.cli.verify_prereg import as_document, print_verification
@@ -43,11 +43,11 @@ def reproduce(*, folder: Path | None, as_json: bool) -> None:
     check_place(place)
     with steps("reproduce") as progress:
         progress("verifying registers")
-        cases = load_cases((), home)
-        studies = [load_study(name, home) for name in home.studies()]
+        cases = api.load_cases((), home)
+        studies = [api.open_study(name, home) for name in home.studies()]
         rows = {study.name: sum(verify_study(study).values()) for study in studies}
         progress("verifying registrations")
-        verifications = verify_frozen(home)
+        verifications = api.verify_frozen(home)
         refused = [v.registration for v in verifications if v.verdict == "not_verified"]
         if refused:
             raise VerificationError(
@@ -61,11 +61,11 @@ def reproduce(*, folder: Path | None, as_json: bool) -> None:
                 0,
                 runs,
                 lambda _, run: progress(f"playing rows of {run} again"),
-                probe=registered_probe_of(study, runs),
+                probe=api.registered_probe(study, runs),
             )
             for study in studies
             if study.has(PLAYED_WITH)
-            for runs in (registered_runs(study, home),)
+            for runs in (api.registered_runs(study, home),)
         }
         progress("deciding")
         decisions = [decision for case in cases for decision in case.engine.decide_all()]

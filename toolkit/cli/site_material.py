@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkit.cli.load import case_of, frozen_registrations, load_cases, load_study, verify_frozen
+from toolkit import api
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -51,11 +51,11 @@ def material(home: Home, folder: Path, verifications: Sequence[Verification] | N
     from toolkit.website.paper import read_paper
 
     # Each is opened once: what was read and hashed of it for one page is kept for the others.
-    studies = tuple(load_study(name, home) for name in home.studies())
+    studies = tuple(api.open_study(name, home) for name in home.studies())
     decidable = [study for study in studies if study.has("runs")]
     # Where none has runs, this refuses in the words of every other command.
-    cases = tuple(case_of(study, home) for study in decidable) or tuple(load_cases((), home))
-    verified = tuple(verify_frozen(home, decidable) if verifications is None else verifications)
+    cases = tuple(api.open_case(study, home) for study in decidable) or tuple(api.load_cases((), home))
+    verified = tuple(api.verify_frozen(home, decidable) if verifications is None else verifications)
     front = read_front(home.cards, cases)
     if front:
         cases = tuple(sorted(cases, key=lambda case: front.place(case.study.name)))
@@ -66,7 +66,7 @@ def material(home: Home, folder: Path, verifications: Sequence[Verification] | N
         verified,
         recorded,
         front,
-        registrations=tuple(frozen_registrations(home)),
+        registrations=tuple(api.frozen_registrations(home)),
         recorded_how=how,
         probe_figures=_probe_figures(cases),
         paper=read_paper(home.cards),

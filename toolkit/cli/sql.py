@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from toolkit import api
 from toolkit.cli.cells import cell
-from toolkit.cli.load import load_study, usual_study
 from toolkit.cli.output import (
     STUDY,
     console,
@@ -100,7 +100,7 @@ def sql(
 def _opened(name: str | None, *, remote: bool) -> Study | RemoteStudy:
     """Return the study that is asked; one on the Hub with a word on what was checked and what was not."""
     if not remote:
-        return load_study(name or usual_study())
+        return api.open_study(name or api.usual_study())
     if name is None:
         raise UsageError("say which study on the Hub to ask", expected="--study owner/name@revision")
     from toolkit.registers.hub.in_place import open_remote

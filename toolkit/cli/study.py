@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from toolkit import api
 from toolkit.cli.executing import chosen, executor_options
-from toolkit.cli.load import STUDY_POOLS as POOLS
-from toolkit.cli.load import load_study, reference
 from toolkit.cli.output import console, json_option, print_json, say_line
 from toolkit.cli.progress import counted, steps
 from toolkit.cli.train import check_repeatable, train_models
@@ -103,7 +102,7 @@ def run_study(
     home = find_home()
     registration = _registration(name, home)
     _check_asked(home, selection, folder=folder, into=into, check=check)
-    registered = load_study(registration.name, home) if check else None
+    registered = api.open_study(registration.name, home) if check else None
     specifications = _specify(registration, selection, _pool_digests(home))
     check_repeatable(specifications, check=check)
     if registered is not None:
@@ -218,9 +217,9 @@ def _specify(
 def _pool_digests(home: Home) -> dict[str, str]:
     from toolkit.study.new.task_pools import digests
 
-    registered = load_study(TASK_POOLS, home) if (home.registers / TASK_POOLS).is_dir() else None
+    registered = api.open_study(TASK_POOLS, home) if (home.registers / TASK_POOLS).is_dir() else None
     with steps("pools") as progress:
-        return digests(POOLS, registered, progress)
+        return digests(api.STUDY_POOLS, registered, progress)
 
 
 def _wait_for_freeze(registration: Registration) -> None:
@@ -324,7 +323,7 @@ def _seal(
         source = read_text(card) if card.is_file() else None
         make_folder(folder.parent)
         with hold(folder.parent, f".{folder.name}.lock", "study's registers"):
-            manifest = seal_decided(folder, registration, reference(registration), assembly, source)
+            manifest = seal_decided(folder, registration, api.reference(registration), assembly, source)
     return {"folder": str(folder), "logical_sha256": manifest.logical_sha256}
 
 
@@ -343,7 +342,7 @@ def _play_again(
         return play_again(
             registered,
             specifications,
-            reference(registration),
+            api.reference(registration),
             is_everything=is_all,
             probe=probe,
             where=where,

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolkit.cli.load import STUDY_POOLS as POOLS
-from toolkit.cli.load import load_study
+from toolkit import api
 from toolkit.cli.output import json_option, print_json, remark, say_line
 from toolkit.cli.power import Finite
 from toolkit.cli.progress import counted, steps
@@ -202,7 +201,7 @@ def _measured(measured: Measurements | None, home: Home) -> Basis:
 
     if measured is None:
         return Basis()
-    return measured.basis(load_study(measured.study, home) if measured.study in home.studies() else None)
+    return measured.basis(api.open_study(measured.study, home) if measured.study in home.studies() else None)
 
 
 def _train(
@@ -226,8 +225,8 @@ def _train(
     root = Path.cwd() if home.is_shipped else home.root
     into = (folder or root / "runs" / registration.name).absolute()
     with steps("pools") as progress:
-        registered = load_study(TASK_POOLS, home) if (home.registers / TASK_POOLS).is_dir() else None
-        pools = digests(POOLS, registered, progress)
+        registered = api.open_study(TASK_POOLS, home) if (home.registers / TASK_POOLS).is_dir() else None
+        pools = digests(api.STUDY_POOLS, registered, progress)
     runs = specify_registered(registration, pools, selection)
     jobs = [
         TrainJob(_specified(recipe, run, registration.name), recipe.model, into, cpu)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from toolkit import api
 from toolkit.cli.authorities import trust_option
-from toolkit.cli.load import load_study, registration_of, studies_here, verify_folder
 from toolkit.cli.output import (
     STUDY,
     json_option,
@@ -87,7 +87,7 @@ def verify_prereg(
                 remedy="write a trust file of your own, with authorities that you have checked",
             )
     results = [
-        verify_folder(
+        api.verify(
             folder, studies, trust_files, restatements, with_openssl=with_openssl, all_belong=bool(named)
         )
         for folder, studies in wanted
@@ -105,10 +105,10 @@ def _wanted(registrations: Sequence[str], named: Sequence[str]) -> list[tuple[Pa
     """Return the folders to verify, each with the studies whose runs have to come after it."""
     home = find_home()
     if named:
-        studies = [load_study(name, home) for name in dict.fromkeys(named)]
-        return [(registration_of(study, home), [study]) for study in studies]
+        studies = [api.open_study(name, home) for name in dict.fromkeys(named)]
+        return [(api.registration_of(study, home), [study]) for study in studies]
     folders = [home.registration_folder(name) for name in registrations or home.registration_names()]
-    return [(folder, studies_here(home)) for folder in folders]
+    return [(folder, api.studies_here(home)) for folder in folders]
 
 
 def as_document(result: Verification) -> dict[str, Any]:

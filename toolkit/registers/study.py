@@ -49,6 +49,10 @@ class Study:
     _proven: dict[str, tuple[int, ...]] = field(default_factory=dict, repr=False, compare=False)
     _kept: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
+    def __repr__(self) -> str:
+        from_hub = f", from {self.origin.pinned}" if self.origin else ""
+        return f"<Study {self.name!r} in {str(self.folder)!r}{from_hub}: {', '.join(self.manifest.tables)}>"
+
     @property
     def name(self) -> str:
         """The study's name."""

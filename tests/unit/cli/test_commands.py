@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -549,3 +550,10 @@ def test_a_stale_site_is_found(toolkit: Callable[..., Result], tmp_path: Path) -
     result = toolkit("site", "check", "--folder", tmp_path / "site")
     assert result.code == 1
     assert "published/H2a.html" in result.out
+
+
+def test_a_shell_completes_commands() -> None:
+    typed = {"_TOOLKIT_COMPLETE": "bash_complete", "COMP_WORDS": "toolkit dec", "COMP_CWORD": "1"}
+    command = [sys.executable, "-m", "toolkit"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, **typed})
+    assert done.stdout == "plain,decide\n"

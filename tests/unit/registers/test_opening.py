@@ -10,7 +10,7 @@ import pytest
 
 import toolkit
 from tests.conftest import CHECKOUT
-from toolkit.cli.load import case_of
+from toolkit import api
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.files import file_sha256
 from toolkit.registers.manifest import FileEntry, write_manifest
@@ -56,18 +56,18 @@ def carrying(copy: Home) -> Path:
 
 
 def test_a_study_is_decided_by_the_registration_that_it_carries(copy: Home, carrying: Path) -> None:
-    case = case_of(open_registers(str(carrying), copy), copy)
+    case = api.open_case(open_registers(str(carrying), copy), copy)
     assert case.registration.folder == carrying / "prereg" / "paired-rollouts"
     assert case.engine.decide("H2a").verdict == "miss"
 
 
 def test_the_homes_own_registration_goes_first(copy: Home, carrying: Path) -> None:
     shutil.copytree(carrying / "prereg" / "paired-rollouts", copy.registrations / "paired-rollouts")
-    case = case_of(open_registers(str(carrying), copy), copy)
+    case = api.open_case(open_registers(str(carrying), copy), copy)
     assert case.registration.folder == copy.registrations / "paired-rollouts"
 
 
 def test_a_registration_that_is_nowhere_is_missed(copy: Home) -> None:
     shutil.rmtree(copy.registrations / "paired-rollouts")
     with pytest.raises(IncompleteError, match="the registration of study 'published' is not here"):
-        case_of(open_registers("published", copy), copy)
+        api.open_case(open_registers("published", copy), copy)

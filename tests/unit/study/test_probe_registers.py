@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.conftest import CHECKOUT, Result
-from toolkit.cli.load import registered_runs
+from toolkit import api
 from toolkit.errors import DamagedError, IncompleteError, VerificationError
 from toolkit.places import Home
 from toolkit.prereg.anchor import amendment_anchor, anchor
@@ -53,7 +53,7 @@ def registration() -> Registration:
 
 @pytest.fixture(scope="module")
 def runs(embedded: Study) -> dict[str, Specification]:
-    return registered_runs(embedded, Home(CHECKOUT))
+    return api.registered_runs(embedded, Home(CHECKOUT))
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.conftest import CHECKOUT, Result
-from toolkit.cli.load import registered_runs
+from toolkit import api
 from toolkit.errors import IncompleteError, UsageError, VerificationError
 from toolkit.places import Home
 from toolkit.registers.arrow import to_arrow
@@ -41,7 +41,7 @@ def embedded() -> Study:
 
 @pytest.fixture(scope="module")
 def registered(embedded: Study) -> dict[str, Specification]:
-    return registered_runs(embedded, Home(CHECKOUT))
+    return api.registered_runs(embedded, Home(CHECKOUT))
 
 
 @pytest.fixture(scope="module")

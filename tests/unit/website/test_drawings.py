@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from toolkit.cli.load import load_cases
+from toolkit import api
 from toolkit.decisions.case import Case
 from toolkit.decisions.expressions import Binary, Call, Expression, Name, Number
 from toolkit.places import Home
@@ -18,7 +18,7 @@ from toolkit.website.drawings import forest_row, measure, rule_charts
 
 @pytest.fixture(scope="module")
 def embedded(home: Home) -> Case:
-    return load_cases(("embedded",), home)[0]
+    return api.load_cases(("embedded",), home)[0]
 
 
 def charts(case: Case, rule: str) -> list[Chart]:

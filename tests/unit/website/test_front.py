@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import CHECKOUT
-from toolkit.cli.load import load_cases
+from toolkit import api
 from toolkit.decisions.case import Case
 from toolkit.errors import DamagedError
 from toolkit.website.front import read_front
@@ -22,7 +22,7 @@ verdicts = { "published/H2a" = "VERDICT" }
 
 @pytest.fixture(scope="module")
 def cases() -> list[Case]:
-    return load_cases(("published",))
+    return api.load_cases(("published",))
 
 
 def write(folder: Path, text: str) -> Path:
@@ -59,7 +59,7 @@ def test_words_that_cannot_be_read_are_damaged(tmp_path: Path, cases: list[Case]
 
 
 def test_the_shipped_words_are_borne_by_the_shipped_verdicts() -> None:
-    front = read_front(CHECKOUT / "cards", load_cases(()))
+    front = read_front(CHECKOUT / "cards", api.load_cases(()))
     assert front is not None
     assert len(front.answer) == 4
 

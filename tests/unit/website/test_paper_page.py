@@ -10,7 +10,7 @@ import pytest
 from tests.conftest import CHECKOUT
 from tests.golden.extract_tables import TABLES as LABELS
 from tests.unit.website.made import rendered, words
-from toolkit.cli.load import load_cases
+from toolkit import api
 from toolkit.decisions.case import Case
 from toolkit.errors import DamagedError
 from toolkit.places import Home
@@ -32,7 +32,7 @@ def paper(home: Home) -> Paper:
 
 @pytest.fixture(scope="module")
 def page(home: Home, paper: Paper) -> Page:
-    (made,) = pages_of_paper.pages(Material(tuple(load_cases((), home)), paper=paper))
+    (made,) = pages_of_paper.pages(Material(tuple(api.load_cases((), home)), paper=paper))
     return made
 
 

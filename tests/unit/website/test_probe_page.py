@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.unit.website.made import rendered, words
-from toolkit.cli.load import load_cases
+from toolkit import api
 from toolkit.decisions.case import Case
 from toolkit.places import Home
 from toolkit.registers.query import ask
@@ -19,7 +19,7 @@ MOST_BYTES = 400_000
 
 @pytest.fixture(scope="module")
 def embedded(home: Home) -> Case:
-    return load_cases(("embedded",), home)[0]
+    return api.load_cases(("embedded",), home)[0]
 
 
 def page_of(case: Case) -> Page:

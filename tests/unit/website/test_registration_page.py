@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.unit.website.reading import Read, pages_of
-from toolkit.cli.load import load_cases, verify_frozen
+from toolkit import api
 from toolkit.decisions.case import Case
 from toolkit.places import Home
 from toolkit.prereg.checks import Reader
@@ -116,8 +116,8 @@ def test_a_chronology_points_to_later_entries_that_name_its_runs(
     monkeypatch: pytest.MonkeyPatch, home: Home
 ) -> None:
     """D1 of the embedded study: two deciding runs were first launched within the tokens' accuracy."""
-    (embedded,) = load_cases(("embedded",), home)
-    [judged] = [v for v in verify_frozen(home, (embedded.study,)) if v.registration == "embedded"]
+    (embedded,) = api.load_cases(("embedded",), home)
+    [judged] = [v for v in api.verify_frozen(home, (embedded.study,)) if v.registration == "embedded"]
     text = pages_of(monkeypatch, Material((embedded,), (), (judged,)), maker)[NAME]
     read = Read(text)
     assert (
@@ -142,7 +142,7 @@ def test_a_part_of_a_name_is_not_the_name_of_a_run(case: Case) -> None:
 def test_the_place_of_a_token_that_is_not_here_is_said_once(
     monkeypatch: pytest.MonkeyPatch, case: Case, home: Home
 ) -> None:
-    [judged] = [v for v in verify_frozen(home, (case.study,)) if v.registration == "paired-rollouts"]
+    [judged] = [v for v in api.verify_frozen(home, (case.study,)) if v.registration == "paired-rollouts"]
     text = Read(
         pages_of(monkeypatch, Material((case,), (), (judged,)), maker)["registrations/paired-rollouts.html"]
     ).text

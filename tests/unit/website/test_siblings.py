@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.unit.website.reading import Read, pages_of
-from toolkit.cli.load import load_cases
+from toolkit import api
 from toolkit.decisions.case import Case
 from toolkit.places import Home
 from toolkit.website.environment import environment
@@ -16,7 +16,7 @@ from toolkit.website.siblings import of_rule
 
 @pytest.fixture(scope="module")
 def both(case: Case, home: Home) -> Material:
-    return Material((case, *load_cases(("embedded",), home)))
+    return Material((case, *api.load_cases(("embedded",), home)))
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import pytest
 
 from tests.conftest import CHECKOUT, Result
 from tests.unit.decisions.rows_study import registered_study
-from toolkit.cli.load import load_cases
+from toolkit import api
 from toolkit.decisions.case import Case, open_case
 from toolkit.places import Home
 from toolkit.prereg.later import read_amendment
@@ -82,7 +82,7 @@ def test_the_shipped_site_is_what_the_registers_give(toolkit: Callable[..., Resu
 
 
 def test_every_rule_of_every_study_has_a_page(home: Home) -> None:
-    cases = load_cases((), home)
+    cases = api.load_cases((), home)
     rules = {f"{case.study.name}/{rule}.html" for case in cases for rule in case.book.rules}
     assert {"index.html"} | rules <= set(PAGES)
 

@@ -1,0 +1,350 @@
+"""What programs call: open a study, verify its registration, decide rules and explain them.
+
+Every function takes a `home`, the folder with registers and registrations; `find_home` finds it where none is
+given. What a caller has to know and no result says, such as that the Hub was not asked, is a warning of the
+module `logging`. A failure is a `ToolkitError`, which says what to do.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from toolkit.errors import DamagedError, IncompleteError, UsageError
+from toolkit.places import Home, find_home
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from toolkit.decisions.case import Case
+    from toolkit.decisions.decision import Decision
+    from toolkit.prereg.registration import Registration
+    from toolkit.prereg.verification import Verification
+    from toolkit.registers.manifest import RegistrationRef
+    from toolkit.registers.study import Study
+    from toolkit.study.probing.design import RegisteredProbe
+    from toolkit.training.specification import Specification
+
+PUBLISHED = "published"
+STUDY_POOLS = ("train", "validation", "test", "diagnostic")
+"""The pools that a study's runs meet."""
+
+
+def open_study(name: str, home: Home | None = None, *, offline: bool = False) -> Study:
+    """Open a study by name, path, or `owner/name@revision` on the Hub; errors as `open_registers`.
+
+    Args:
+        name: a study of the home, a folder that holds a manifest, or a dataset repository.
+        home: where studies are.
+        offline: whether a study of the Hub is taken from the cache alone.
+    """
+    from toolkit.registers.opening import open_registers
+
+    return open_registers(name, home, offline=offline, say=logging.getLogger(__name__).warning)
+
+
+def studies_here(home: Home | None = None) -> list[Study]:
+    """Open every study of a home that has runs; before its runs, a registration's home need not have one."""
+    home = home or find_home()
+    return _with_runs(home) if home.has_studies else []
+
+
+def usual_study(home: Home | None = None) -> str:
+    """Return the study that is meant where none is named: the published one, or the only one.
+
+    Raises:
+        UsageError: there are several others.
+    """
+    names = [study.name for study in studies_here(home)]
+    if len(names) != 1 and PUBLISHED not in names:
+        raise UsageError("say which study is meant", expected=f"--study {' or '.join(names) or 'NAME'}")
+    return PUBLISHED if PUBLISHED in names else names[0]
+
+
+def registration_of(study: Study, home: Home | None = None) -> Path:
+    """Return where a study's registration is: in the home, or else carried by the study itself.
+
+    One of the same name in the home that was frozen as other files is another study's.
+
+    Raises:
+        IncompleteError: it is in neither.
+    """
+    from toolkit.files import file_sha256
+    from toolkit.prereg.record import FROZEN
+
+    named, registrations = study.manifest.registration, (home or find_home()).registrations
+    carried, own = study.folder / "prereg" / named.name, registrations / named.name
+    is_carried = (carried / "rules.toml").is_file()
+    # A draft was not frozen as anything yet.
+    is_own = (own / FROZEN).is_file() and file_sha256(own / FROZEN) == named.sha256
+    if is_carried and not is_own:
+        return carried
+    if own.is_dir():
+        return own
+    raise IncompleteError(
+        f"the registration of study {study.name!r} is not here",
+        expected=named.name,
+        where=registrations,
+        remedy="put the registration's folder there",
+    )
+
+
+def reference(registration: Registration) -> RegistrationRef:
+    """Return a registration as the manifests of its registers name it."""
+    from toolkit.registers.manifest import RegistrationRef
+
+    amendments = {amendment.id: amendment.sha256 for amendment in registration.amendments}
+    return RegistrationRef(registration.name, registration.sha256, amendments)
+
+
+def published_reference(home: Home) -> RegistrationRef:
+    """Return the registration of the published study as the manifests of its registers name it."""
+    from toolkit.prereg.registration import load_registration
+    from toolkit.registers.published.build import REGISTRATION
+
+    return reference(load_registration(home.registration_folder(REGISTRATION)))
+
+
+def open_case(study: Study, home: Home | None = None, *, recompute: bool = False) -> Case:
+    """Put a study and its registration together.
+
+    Args:
+        study: the study.
+        home: where registrations are.
+        recompute: whether intervals are computed even where the study has stored them.
+
+    Raises:
+        UsageError: the study has no runs.
+        IncompleteError: its registration is missing.
+        DamagedError: the registration is not the one that the study's manifest names.
+    """
+    from toolkit.decisions import case
+    from toolkit.prereg.registration import load_registration
+
+    if not study.has("runs"):
+        raise UsageError(
+            f"{study.name!r} has no runs: it holds the tasks that studies run on", where=study.folder
+        )
+    return case.open_case(study, load_registration(registration_of(study, home)), recompute=recompute)
+
+
+def load_cases(names: Sequence[str] = (), home: Home | None = None, *, recompute: bool = False) -> list[Case]:
+    """Open studies with their registrations; every one here that has runs where none is named.
+
+    Raises:
+        UsageError: a study has no runs.
+        IncompleteError: there is no study at all, or its registration is missing.
+    """
+    home = home or find_home()
+    studies = [open_study(name, home) for name in dict.fromkeys(names)] or _with_runs(home)
+    if not studies:
+        raise IncompleteError(
+            "no study here has runs", where=home.registers, remedy="put a study's folder there"
+        )
+    return [open_case(study, home, recompute=recompute) for study in studies]
+
+
+def rules_asked(cases: Sequence[Case], rules: Sequence[str], *, everywhere: bool) -> list[tuple[Case, str]]:
+    """Return which rules to look at in which study, study by study.
+
+    Args:
+        cases: the studies.
+        rules: names of rules; none for all.
+        everywhere: whether every study has to have every rule, as where the studies were named.
+
+    Raises:
+        UsageError: no study has a rule, or one that was named has not.
+    """
+    for rule in rules:
+        lacking = [case for case in cases if rule not in case.book.rules]
+        if lacking and (everywhere or len(lacking) == len(cases)):
+            lacking[0].book.rule(rule)
+    return [(case, rule) for case in cases for rule in rules or case.book.rules if rule in case.book.rules]
+
+
+def decide(
+    rules: Sequence[str] = (),
+    studies: Sequence[str] = (),
+    home: Home | None = None,
+    *,
+    recompute: bool = False,
+) -> list[Decision]:
+    """Execute rules as registered, on the registers of studies.
+
+    Args:
+        rules: names of rules; none for all.
+        studies: by name, path, or `owner/name@revision`; every one here that has runs where none is named.
+        home: where studies and registrations are.
+        recompute: whether intervals are computed even where a study has stored them.
+
+    Raises:
+        UsageError: no study has a rule, or one that was named has not, or has no runs.
+        IncompleteError: there is no study at all, or its registration is missing.
+        DamagedError: rows contradict each other, or what was registered or stored.
+    """
+    cases = load_cases(studies, home, recompute=recompute)
+    return [case.engine.decide(rule) for case, rule in rules_asked(cases, rules, everywhere=bool(studies))]
+
+
+def explain(case: Case, rule: str) -> dict[str, Any]:
+    """Return a decision together with the rule's words and the rows of its endpoints; errors as `decide`."""
+    from toolkit.decisions.provenance import rows_query
+
+    decision, registered = case.engine.decide(rule), case.book.rule(rule)
+    endpoints = [case.book.endpoints[name] for name in decision.endpoints]
+    by = decision.added_by
+    added = next(a for a in case.registration.amendments if a.id == by.id) if by else None
+    return {
+        "rule": rule,
+        "text": registered.text,
+        "confidence": registered.confidence or None,
+        "readings_text": registered.readings or None,
+        **{key: value for key, value in decision.as_dict().items() if key != "rule"},
+        "endpoints": [
+            {
+                "id": endpoint.id,
+                "title": endpoint.title,
+                "unit": endpoint.unit,
+                "rows": rows_query(endpoint, case.book.plan),
+            }
+            for endpoint in endpoints
+        ],
+        **({"addition": {"id": added.id, "dated": str(added.dated), "seen": added.seen}} if added else {}),
+        "deviations": [
+            {"id": d.id, "title": d.title, "text": d.text}
+            for d in case.registration.deviations
+            if rule in d.concerns
+        ],
+    }
+
+
+def registered_runs(study: Study, home: Home | None = None) -> dict[str, Specification]:
+    """Return the specification of every run that a study's registration has, by name.
+
+    Raises:
+        IncompleteError: the registration or one of its tokens is not here.
+    """
+    from toolkit.study.new.task_pools import digests
+    from toolkit.study.play.matrix import specify_registered
+
+    registration = open_case(study, home).registration
+    pools = digests(STUDY_POOLS, study, lambda _: None)
+    return {run.run_id: run for run in specify_registered(registration, pools)}
+
+
+def registered_probe(
+    study: Study, runs: dict[str, Specification], home: Home | None = None
+) -> RegisteredProbe | None:
+    """Return the probe that a study's registration registers; None where there is none.
+
+    Args:
+        study: the study.
+        runs: its registered runs by name.
+        home: where registrations are.
+
+    Raises:
+        IncompleteError: the registration or one of its tokens is not here.
+    """
+    from toolkit.study.probing import design
+
+    return design.registered_probe(open_case(study, home).registration, runs.values())
+
+
+def verify(
+    folder: Path,
+    studies: Sequence[Study],
+    trust_files: Sequence[Path] = (),
+    restatements: Sequence[str] = (),
+    *,
+    with_openssl: bool = False,
+    all_belong: bool = False,
+) -> Verification:
+    """Verify one registration, with the chronology of those studies that belong to it.
+
+    Args:
+        folder: the registration's.
+        studies: those whose runs have to come after it.
+        trust_files: further authorities that the caller trusts.
+        restatements: last links of registrations that the caller has compared with the document they restate.
+        with_openssl: whether OpenSSL is asked about each token, too: it can veto.
+        all_belong: whether every study has to belong to the registration; otherwise the others are left out.
+
+    Raises:
+        DamagedError: all have to belong to it, and one does not.
+    """
+    from datetime import UTC, datetime
+
+    from toolkit.decisions.case import open_book
+    from toolkit.prereg.checks import Reader
+    from toolkit.prereg.chronology import StudyRuns
+    from toolkit.prereg.trust import known_authorities, known_restatements
+    from toolkit.prereg.verification import verify_registration
+    from toolkit.registers.study import launched_runs
+
+    def studies_of(registration: Registration) -> list[StudyRuns]:
+        for study in studies if all_belong else ():
+            open_book(study, registration)  # refuses a study of another one
+        return [
+            StudyRuns(
+                study.name,
+                launched_runs(study),
+                open_book(study, registration).plan.roles,
+                *_anchored(registration, study),
+            )
+            for study in studies
+            if study.manifest.registration.name == registration.name
+        ]
+
+    reader = Reader(
+        known_authorities(*trust_files), datetime.now(UTC), with_openssl, known_restatements(restatements)
+    )
+    return verify_registration(folder, reader, studies_of)
+
+
+def verify_frozen(home: Home | None = None, studies: Sequence[Study] | None = None) -> list[Verification]:
+    """Verify every registration here that claims to be frozen; a draft claims nothing yet.
+
+    Args:
+        home: where they are.
+        studies: the studies with runs, where they are open already.
+    """
+    from toolkit.prereg.registration import is_draft
+
+    home = home or find_home()
+    folders = [home.registration_folder(name) for name in home.registration_names()]
+    frozen = [folder for folder in folders if not is_draft(folder)]
+    opened = studies_here(home) if studies is None and frozen else (studies or ())
+    return [verify(folder, opened) for folder in frozen]
+
+
+def frozen_registrations(home: Home | None = None) -> Iterator[Registration]:
+    """Yield every frozen registration here whose files are whole; `verify_frozen` says what ails others."""
+    from toolkit.prereg.verification import open_checked
+
+    home = home or find_home()
+    for name in home.registration_names():
+        registration, _ = open_checked(home.registration_folder(name))
+        if registration is not None:
+            yield registration
+
+
+def _with_runs(home: Home) -> list[Study]:
+    studies = [open_study(name, home) for name in home.studies()]
+    return [study for study in studies if study.has("runs")]
+
+
+def _anchored(registration: Registration, study: Study) -> tuple[frozenset[str], bool]:
+    """Return the amendments that concern only their own data, and whether these hold their tokens."""
+    from toolkit.study.play.matrix import specify_registered
+    from toolkit.study.probing import design
+
+    own = design.own_data_amendments(registration)
+    if not own:
+        return own, False
+    try:
+        # Which tasks the runs met does not enter the probe's seeds.
+        probe = design.required_probe(registration, specify_registered(registration, {}))
+    except (IncompleteError, DamagedError):
+        return own, False  # a token is missing, or none: the steps before say so
+    return (own, True) if design.is_measured_by(probe, study) else (frozenset(), False)
