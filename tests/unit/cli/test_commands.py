@@ -367,43 +367,6 @@ def test_registers_are_never_built_over_something_else(
     assert snapshot(tmp_path) == {"README.md": b"mine"}
 
 
-def test_a_site_build_removes_nothing_that_it_did_not_write(
-    toolkit: Callable[..., Result], tmp_path: Path
-) -> None:
-    site = tmp_path / "site"
-    assert toolkit("site", "build", "--out", site).code == 0
-    (site / ".git").mkdir()
-    (site / ".git" / "HEAD").write_text("ref")
-    (site / "data.txt").write_text("important")
-    (site / "stale.html").write_text("old")
-    mark = site / ".toolkit-site"
-    mark.write_text(mark.read_text() + "stale.html\n../outside.txt\n")
-    (tmp_path / "outside.txt").write_text("mine")
-    assert toolkit("site", "build", "--out", site).code == 0
-    assert (site / ".git" / "HEAD").exists()
-    assert (site / "data.txt").exists()
-    assert (tmp_path / "outside.txt").exists()
-    assert not (site / "stale.html").exists()
-
-
-def test_a_site_build_that_was_cut_off_goes_on(
-    toolkit: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real, done = Path.replace, []
-
-    def power_cut(self: Path, target: Path) -> Path:
-        done.append(target)
-        if len(done) == 3:
-            raise KeyboardInterrupt
-        return real(self, target)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "replace", power_cut)
-        assert toolkit("site", "build", "--out", tmp_path / "site").code == 130
-    assert toolkit("site", "build", "--out", tmp_path / "site").code == 0
-    assert toolkit("site", "check", "--folder", tmp_path / "site").code == 0
-
-
 def test_an_amendment_cannot_borrow_the_id_of_another(toolkit: Callable[..., Result], copy: Home) -> None:
     folder = copy.registrations / "paired-rollouts"
     text = (folder / "amendments" / "A1.toml").read_text().replace("< 1)", "< 2)")
@@ -541,15 +504,6 @@ def test_a_study_under_another_name_is_refused(toolkit: Callable[..., Result], c
     result = toolkit("decide", "H2a")
     assert result.code == 4
     assert "under another name than its own" in result.err
-
-
-def test_a_stale_site_is_found(toolkit: Callable[..., Result], tmp_path: Path) -> None:
-    toolkit("site", "build", "--out", tmp_path / "site")
-    page = tmp_path / "site" / "published" / "H2a.html"
-    page.write_text(page.read_text().replace("miss", "pass"))
-    result = toolkit("site", "check", "--folder", tmp_path / "site")
-    assert result.code == 1
-    assert "published/H2a.html" in result.out
 
 
 def test_a_shell_completes_commands() -> None:

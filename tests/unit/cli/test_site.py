@@ -10,16 +10,19 @@ import subprocess
 import sys
 import urllib.request
 import zipfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.conftest import CHECKOUT, Result, run, snapshot
 from toolkit.places import HOME_VARIABLE
+from toolkit.website import build
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+    from collections.abc import Callable, Iterator
+
+    from toolkit.website.material import Material
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +37,22 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def at_home(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(HOME_VARIABLE, str(small))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def rendered_once() -> Iterator[None]:
+    """Pages of the one home depend on the frozen versions alone: those of each state are made once."""
+    real, kept = build.render, {}
+
+    def rendered(everything: Material, progress: Callable[[str], None], frozen: str = "") -> dict[str, str]:
+        state = repr((everything.versions, frozen))
+        if state not in kept:
+            kept[state] = real(everything, progress, frozen)
+        return dict(kept[state])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(build, "render", rendered)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -117,9 +136,9 @@ def test_a_page_that_only_frozen_versions_have_says_where_it_stands(
 ) -> None:
     folder = site / "v1.0.0"
     (folder / "published" / "old.html").write_text("<p>old</p>")
-    listed = (folder / "FROZEN.sha256").read_text()
-    digest = "61a3b5a0a8ed56bba3d1f3a5b3ff8dc5a8a7e9a5c0ea1a4b2f3d7d4d1a0f8b2c"
-    (folder / "FROZEN.sha256").write_text(f"{listed}{digest}  published/old.html\n")
+    listed = (folder / "FROZEN.sha256").read_text().splitlines()
+    lines = sorted([*listed, f"{'0' * 64}  published/old.html"], key=lambda line: line.split("  ")[1])
+    (folder / "FROZEN.sha256").write_text("".join(f"{line}\n" for line in lines))
     assert toolkit("site", "build", "--out", site).code == 0
     text = (site / "published" / "old.html").read_text(encoding="utf-8")
     assert 'href="../v1.0.0/published/old.html"' in text
@@ -245,3 +264,40 @@ def test_registrations_that_were_verified_are_not_verified_again(
 
     monkeypatch.setattr(command, "verify_frozen", again)
     assert command.material(Home(small), tmp_path, ()).verifications == ()
+
+
+def test_a_site_build_removes_nothing_that_it_did_not_write(
+    toolkit: Callable[..., Result], tmp_path: Path
+) -> None:
+    site = tmp_path / "site"
+    assert toolkit("site", "build", "--out", site).code == 0
+    (site / ".git").mkdir()
+    (site / ".git" / "HEAD").write_text("ref")
+    (site / "data.txt").write_text("important")
+    (site / "stale.html").write_text("old")
+    mark = site / ".toolkit-site"
+    mark.write_text(mark.read_text() + "stale.html\n../outside.txt\n")
+    (tmp_path / "outside.txt").write_text("mine")
+    assert toolkit("site", "build", "--out", site).code == 0
+    assert (site / ".git" / "HEAD").exists()
+    assert (site / "data.txt").exists()
+    assert (tmp_path / "outside.txt").exists()
+    assert not (site / "stale.html").exists()
+
+
+def test_a_site_build_that_was_cut_off_goes_on(
+    toolkit: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, done = Path.replace, []
+
+    def power_cut(self: Path, target: Path) -> Path:
+        done.append(target)
+        if len(done) == 3:
+            raise KeyboardInterrupt
+        return real(self, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", power_cut)
+        assert toolkit("site", "build", "--out", tmp_path / "site").code == 130
+    assert toolkit("site", "build", "--out", tmp_path / "site").code == 0
+    assert toolkit("site", "check", "--folder", tmp_path / "site").code == 0

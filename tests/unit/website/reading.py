@@ -1,19 +1,24 @@
-"""Pages made by one maker alone, and read strictly."""
+"""Pages made by some makers alone, and pages read strictly."""
 
+import html
+import re
+from collections.abc import Iterable
 from html.parser import HTMLParser
 from typing import Any
 
-import pytest
+from altair.utils import schemapi
 
-from toolkit.website import render as rendering
+from toolkit.website.environment import environment
 from toolkit.website.material import Material
+from toolkit.website.page import POLICY, Page
 
 CELLS = {"td", "th", "li", "dt", "dd", "p"}
 VOID = {"meta", "link", "br", "img", "hr", "input"}
+SHARED: dict[str, Any] = {"version": "0", "policy": POLICY, "frozen": "", "menu": (), "site_title": "A site"}
 
 
 class Read(HTMLParser):
-    """A page: tags balance, ids are unique, no handler is inline; links and text are collected."""
+    """A page: tags balance, ids are unique, no style or handler is inline; everything else is collected."""
 
     def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -21,6 +26,8 @@ class Read(HTMLParser):
         self.ids: set[str] = set()
         self.tags: list[str] = []
         self.parts: list[str] = []
+        self.scripts: list[tuple[str | None, str | None]] = []
+        self.policies: list[str | None] = []
         self._open: list[str] = []
         self.feed(text)
         assert self._open == []
@@ -33,8 +40,12 @@ class Read(HTMLParser):
         named = dict(attrs)
         self.tags.append(tag)
         self.links += [value for key in ("href", "src") if (value := named.get(key))]
-        # Inside a drawing, styles are those of the one that draws; the site's build takes them out.
-        assert not any(key.startswith("on") or (key == "style" and "svg" not in self._open) for key in named)
+        assert tag != "style"
+        assert not any(key.startswith("on") or key == "style" for key in named)
+        if tag == "script":
+            self.scripts.append((named.get("src"), named.get("type")))
+        if tag == "meta" and named.get("http-equiv") == "Content-Security-Policy":
+            self.policies.append(named["content"])
         if identifier := named.get("id"):
             assert identifier not in self.ids
             self.ids.add(identifier)
@@ -56,7 +67,28 @@ class Read(HTMLParser):
             self.parts.append(data)
 
 
-def pages_of(monkeypatch: pytest.MonkeyPatch, material: Material, *makers: Any) -> dict[str, str]:
+def rendered(page: Page, names: Iterable[str] = ()) -> str:
+    """Return a page's text, as if the site had these pages beside it."""
+    template = environment().get_template(page.template)
+    known = {page.name, *names}
+    return template.render(**SHARED, page=page, root=page.root, names=known, **page.context)
+
+
+def pages_of(material: Material, *makers: Any) -> dict[str, str]:
     """Return the text of every page that these makers give, by name."""
-    monkeypatch.setattr(rendering, "MAKERS", makers)
-    return rendering.render(material, lambda _: None)
+    with schemapi.debug_mode(arg=False):  # what charts are made of is held to its schema elsewhere
+        pages = {page.name: page for maker in makers for page in maker.pages(material)}
+    return {name: rendered(page, pages) for name, page in pages.items()}
+
+
+def page_of(material: Material, name: str, *makers: Any) -> Read:
+    """Return one of the pages that these makers give."""
+    with schemapi.debug_mode(arg=False):
+        pages = {page.name: page for maker in makers for page in maker.pages(material)}
+    return Read(rendered(pages[name], pages))
+
+
+def words(text: str) -> str:
+    """Return what a reader sees of a page, every element apart from the next."""
+    bare = re.sub(r"<script.*?</script>|<svg.*?</svg>", " ", text, flags=re.DOTALL)
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", bare)).split())

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.unit.website.made import rendered, words
+from tests.unit.website.reading import rendered, words
 from toolkit import api
 from toolkit.decisions.case import Case
 from toolkit.places import Home

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.unit.website.reading import pages_of
 from toolkit.decisions.case import Case
 from toolkit.errors import UsageError
+from toolkit.website import render
 from toolkit.website.material import Material
 from toolkit.website.page import luck_page, probe_page, rule_page, study_page
 from toolkit.website.pages import study
@@ -18,5 +18,6 @@ def test_a_rule_takes_the_name_of_no_other_page(rule: str) -> None:
 
 
 def test_a_page_never_takes_the_place_of_another(monkeypatch: pytest.MonkeyPatch, case: Case) -> None:
+    monkeypatch.setattr(render, "MAKERS", (study, study))
     with pytest.raises(UsageError, match="one name"):
-        pages_of(monkeypatch, Material((case,)), study, study)
+        render.render(Material((case,)), lambda _: None)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.conftest import CHECKOUT
 from tests.golden.extract_tables import TABLES as LABELS
-from tests.unit.website.made import rendered, words
+from tests.unit.website.reading import rendered, words
 from toolkit import api
 from toolkit.decisions.case import Case
 from toolkit.errors import DamagedError

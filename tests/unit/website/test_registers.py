@@ -4,18 +4,18 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from html import escape
 from typing import Any
 
 import pytest
 
+from tests.unit.website.reading import pages_of
 from toolkit.decisions.case import Case
 from toolkit.places import Home
 from toolkit.registers.study import Study, open_study
 from toolkit.registers.vocabulary import ARMS
-from toolkit.website import registers, render
+from toolkit.website import registers
 from toolkit.website.examples import examples, quoted
 from toolkit.website.material import Material
 from toolkit.website.pages import data, theory
@@ -32,15 +32,9 @@ def carried_value(content: bytes) -> tuple[str, Any]:
     return match[1], json.loads(match[2])
 
 
-@pytest.fixture
-def rendered(monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
-    """Return what gives the text of a module's one page."""
-
-    def text(module: Any, *studies: Study, cases: tuple[Case, ...] = ()) -> str:
-        monkeypatch.setattr(render, "MAKERS", (module,))
-        [page] = render.render(Material(cases, studies), lambda _: None).values()
-        return page
-
+def text_of(module: Any, *studies: Study, cases: tuple[Case, ...] = ()) -> str:
+    """Return the text of a module's one page."""
+    [text] = pages_of(Material(cases, studies), module).values()
     return text
 
 
@@ -68,7 +62,7 @@ def test_the_catalogue_names_every_carried_file_with_the_manifests_digest(publis
 
 
 def test_a_table_above_the_limit_is_not_carried_but_named_with_its_command(
-    published: Study, monkeypatch: pytest.MonkeyPatch, rendered: Callable[..., str]
+    published: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes = {t.name: registers.table_bytes(published, t.name) for t in published.tables}
     largest = max(sizes, key=sizes.__getitem__)
@@ -76,7 +70,7 @@ def test_a_table_above_the_limit_is_not_carried_but_named_with_its_command(
     files = register_files(Material((), (published,)))
     assert not any(name.startswith(f"data/published/{largest}/") for name in files)
     assert largest not in carried_value(files["data/published.js"])[1]
-    text = rendered(data, published)
+    text = text_of(data, published)
     assert (
         escape(f'toolkit sql "SELECT * FROM {largest} LIMIT 10" --study published').replace("&quot;", "&#34;")
         in text
@@ -91,11 +85,9 @@ def test_a_file_about_one_run_says_which(embedded: Study, monkeypatch: pytest.Mo
     assert "run" not in tables["runs"]["files"][0]
 
 
-def test_the_data_page_shows_every_table_and_column_of_every_study(
-    home: Home, rendered: Callable[..., str]
-) -> None:
+def test_the_data_page_shows_every_table_and_column_of_every_study(home: Home) -> None:
     studies = tuple(open_study(home.study_folder(name)) for name in home.studies())
-    text = rendered(data, *studies)
+    text = text_of(data, *studies)
     for study in studies:
         assert study.manifest.logical_sha256 in text
         for table in study.tables:
@@ -105,11 +97,9 @@ def test_the_data_page_shows_every_table_and_column_of_every_study(
                 assert f"<code>{column.name}</code>" in text
 
 
-def test_a_home_with_tasks_alone_has_a_data_page_and_no_theory(
-    home: Home, rendered: Callable[..., str]
-) -> None:
+def test_a_home_with_tasks_alone_has_a_data_page_and_no_theory(home: Home) -> None:
     tasks = open_study(home.study_folder("task-pools"))
-    assert "FROM task_pools" in rendered(data, tasks)
+    assert "FROM task_pools" in text_of(data, tasks)
     assert list(theory.pages(Material((), (tasks,)))) == []
 
 
@@ -125,29 +115,25 @@ def test_a_study_in_other_words_than_paired_and_independent_has_no_theory_page(c
     assert list(theory.pages(Material((foreign,)))) == []
 
 
-def test_hostile_words_of_a_study_are_text_on_the_data_page(
-    published: Study, rendered: Callable[..., str]
-) -> None:
+def test_hostile_words_of_a_study_are_text_on_the_data_page(published: Study) -> None:
     manifest = replace(published.manifest, words={"arm": (*ARMS, HOSTILE)})
-    text = rendered(data, replace(published, manifest=manifest))
+    text = text_of(data, replace(published, manifest=manifest))
     assert "<script>alert" not in text
     assert str(escape("</script><script>alert(1)</script>")) in text
 
 
 def test_hostile_names_of_runs_are_quoted_in_examples(
-    embedded: Study, monkeypatch: pytest.MonkeyPatch, rendered: Callable[..., str]
+    embedded: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     named = [{**row, "run_id": HOSTILE} for row in embedded.rows("runs")[:1]]
     monkeypatch.setattr(type(embedded), "rows", lambda _, table: named if table == "runs" else [])
     [asked] = [e for e in examples(embedded) if "one run" in e["title"]]
     assert quoted(HOSTILE) in asked["sql"]
     assert quoted(HOSTILE).count("'") == HOSTILE.count("'") * 2 + 2
-    assert "<script>alert" not in rendered(data, embedded)
+    assert "<script>alert" not in text_of(data, embedded)
 
 
-def test_the_theory_page_shows_the_figures_that_the_paper_prints(
-    case: Case, rendered: Callable[..., str]
-) -> None:
-    text = rendered(theory, cases=(case,))
+def test_the_theory_page_shows_the_figures_that_the_paper_prints(case: Case) -> None:
+    text = text_of(theory, cases=(case,))
     for figure in ("0.495000", "0.450000", "0.002615", "0.005845", "0.04956", "0.01367", "0.570"):
         assert figure in text

@@ -37,9 +37,9 @@ def verification(home: Home) -> Verification:
     return verified(home, datetime(2026, 12, 1, tzinfo=UTC))
 
 
-def page(monkeypatch: pytest.MonkeyPatch, registration: Registration, *verifications: Verification) -> str:
+def page(registration: Registration, *verifications: Verification) -> str:
     material = Material((), (), verifications, registrations=(registration,))
-    return pages_of(monkeypatch, material, maker)[f"registrations/{registration.name}.html"]
+    return pages_of(material, maker)[f"registrations/{registration.name}.html"]
 
 
 def test_a_step_made_for_each_token_is_numbered_within_itself(verification: Verification) -> None:
@@ -49,30 +49,28 @@ def test_a_step_made_for_each_token_is_numbered_within_itself(verification: Veri
     assert ("5", "independent authorities") in steps
 
 
-def test_a_demonstration_is_called_one(
-    monkeypatch: pytest.MonkeyPatch, frozen: Registration, verification: Verification
-) -> None:
-    text = Read(page(monkeypatch, frozen, verification)).text
+def test_a_demonstration_is_called_one(frozen: Registration, verification: Verification) -> None:
+    text = Read(page(frozen, verification)).text
     assert "proves nothing to others" in text
     assert "cannot convince anybody of a time" in text
 
 
 def test_the_page_does_not_depend_on_when_it_is_built(
-    monkeypatch: pytest.MonkeyPatch, home: Home, frozen: Registration, verification: Verification
+    home: Home, frozen: Registration, verification: Verification
 ) -> None:
     later = verified(home, datetime(2027, 3, 1, tzinfo=UTC))
-    assert page(monkeypatch, frozen, later) == page(monkeypatch, frozen, verification)
+    assert page(frozen, later) == page(frozen, verification)
 
 
 def test_hostile_text_of_amendments_and_deviations_is_text(
-    monkeypatch: pytest.MonkeyPatch, frozen: Registration, verification: Verification
+    frozen: Registration, verification: Verification
 ) -> None:
     amendment = replace(frozen.amendments[0], title=HOSTILE, reason=HOSTILE, seen=HOSTILE, changes=(HOSTILE,))
     deviation = replace(frozen.deviations[0], title=HOSTILE, text=HOSTILE * 500)
     forged = replace(
         frozen, amendments=(amendment,), deviations=(deviation,), protocol=HOSTILE, title=HOSTILE
     )
-    read = Read(page(monkeypatch, forged, verification))
+    read = Read(page(forged, verification))
     assert "img" not in read.tags
     assert '<script>alert("x")</script>' in read.text
 
@@ -103,22 +101,18 @@ def test_headings_of_a_protocol_stand_below_those_of_the_page() -> None:
     assert markdown("# One\n\n##### Five") == "<h3>One</h3>\n<h6>Five</h6>\n"
 
 
-def test_a_published_chronology_names_runs_tokens_and_recorded_events(
-    monkeypatch: pytest.MonkeyPatch, case: Case
-) -> None:
-    text = Read(pages_of(monkeypatch, Material((case,)), maker)["registrations/paired-rollouts.html"]).text
+def test_a_published_chronology_names_runs_tokens_and_recorded_events(case: Case) -> None:
+    text = Read(pages_of(Material((case,)), maker)["registrations/paired-rollouts.html"]).text
     assert "14 deciding runs of published, first launch to last" in text
     assert "2026-09-08 17:03:25 UTC launch first post-freeze training launch: t1-c2-independent-s0" in text
     assert "the token proves it only where it is" in text
 
 
-def test_a_chronology_points_to_later_entries_that_name_its_runs(
-    monkeypatch: pytest.MonkeyPatch, home: Home
-) -> None:
+def test_a_chronology_points_to_later_entries_that_name_its_runs(home: Home) -> None:
     """D1 of the embedded study: two deciding runs were first launched within the tokens' accuracy."""
     (embedded,) = api.load_cases(("embedded",), home)
     [judged] = [v for v in api.verify_frozen(home, (embedded.study,)) if v.registration == "embedded"]
-    text = pages_of(monkeypatch, Material((embedded,), (), (judged,)), maker)[NAME]
+    text = pages_of(Material((embedded,), (), (judged,)), maker)[NAME]
     read = Read(text)
     assert (
         "names no exception. D1, recorded later, speaks of deciding runs c2-paired-s0, c2-paired-s1"
@@ -139,13 +133,9 @@ def test_a_part_of_a_name_is_not_the_name_of_a_run(case: Case) -> None:
     assert [touch.runs for touch in told] == [("t1-c2-paired-s2",)]
 
 
-def test_the_place_of_a_token_that_is_not_here_is_said_once(
-    monkeypatch: pytest.MonkeyPatch, case: Case, home: Home
-) -> None:
+def test_the_place_of_a_token_that_is_not_here_is_said_once(case: Case, home: Home) -> None:
     [judged] = [v for v in api.verify_frozen(home, (case.study,)) if v.registration == "paired-rollouts"]
-    text = Read(
-        pages_of(monkeypatch, Material((case,), (), (judged,)), maker)["registrations/paired-rollouts.html"]
-    ).text
+    text = Read(pages_of(Material((case,), (), (judged,)), maker)["registrations/paired-rollouts.html"]).text
     place = case.registration.record.authorities[0].token_place
     told = text.partition("Authorities")[2].partition("Amendments")[0]
     assert told.count(place) == 1

@@ -42,38 +42,36 @@ def forged(some: Case, case: Case, tmp_path_factory: pytest.TempPathFactory) -> 
     return open_case(registered_study(tmp_path_factory.mktemp("forged"), case, rows), case.registration)
 
 
-def test_a_published_run_says_that_its_episodes_never_were(
-    monkeypatch: pytest.MonkeyPatch, case: Case
-) -> None:
-    pages = pages_of(monkeypatch, Material((case,)), run)
+def test_a_published_run_says_that_its_episodes_never_were(case: Case) -> None:
+    pages = pages_of(Material((case,)), run)
     read = Read(pages["published/runs/t1-c2-paired-s1.html"])
     assert "The episodes of this run were never published" in read.text
     assert "episodes" not in read.ids
     assert len(pages) == len(case.study.rows("runs"))
 
 
-def test_a_run_with_episodes_names_their_file(monkeypatch: pytest.MonkeyPatch, some: Case) -> None:
-    read = Read(pages_of(monkeypatch, Material((some,)), run)[PAGE])
+def test_a_run_with_episodes_names_their_file(some: Case) -> None:
+    read = Read(pages_of(Material((some,)), run)[PAGE])
     assert "episodes/C2-paired-1.parquet" in read.text
     assert "episodes" in read.ids
     assert "#phase=periodic&pool=validation&regime=faults_p025&step=100" in read.links
 
 
-def test_what_was_not_recorded_is_said(monkeypatch: pytest.MonkeyPatch, some: Case) -> None:
-    text = Read(pages_of(monkeypatch, Material((some,)), run)[PAGE]).text
+def test_what_was_not_recorded_is_said(some: Case) -> None:
+    text = Read(pages_of(Material((some,)), run)[PAGE]).text
     assert "Not recorded for this run: attempts, launched at" in text
     assert "No counts of training groups are there for this run." in text
     assert "Its luck share was not diagnosed." in text
 
 
-def test_a_run_names_its_partners_and_readers(monkeypatch: pytest.MonkeyPatch, some: Case) -> None:
-    text = Read(pages_of(monkeypatch, Material((some,)), run)[PAGE]).text
+def test_a_run_names_its_partners_and_readers(some: Case) -> None:
+    text = Read(pages_of(Material((some,)), run)[PAGE]).text
     assert "Same condition and seed: independent, C2-independent-1." in text
     assert "Read by H1a, H1b, H2a, H3" in text
 
 
-def test_hostile_text_is_shown_as_text_and_cut(monkeypatch: pytest.MonkeyPatch, forged: Case) -> None:
-    pages = pages_of(monkeypatch, Material((forged,)), run)
+def test_hostile_text_is_shown_as_text_and_cut(forged: Case) -> None:
+    pages = pages_of(Material((forged,)), run)
     text = pages[run_page("rows", HOSTILE)]
     assert '<script>alert("x")' not in text
     assert len(text) < 60_000
@@ -118,11 +116,9 @@ def test_an_arm_that_did_not_run_says_so(some: Case) -> None:
     assert {row.value for row in rows} == {None}
 
 
-def test_a_run_that_the_probe_followed_is_read_by_the_probes_rules(
-    monkeypatch: pytest.MonkeyPatch, case: Case
-) -> None:
+def test_a_run_that_the_probe_followed_is_read_by_the_probes_rules(case: Case) -> None:
     """The published amendment A1: trajectory A is the gate-1 run, trajectory B is C2 paired seed 1."""
-    pages = pages_of(monkeypatch, Material((case,)), run)
+    pages = pages_of(Material((case,)), run)
     for name in ("t1-c2-paired-s1", "gate1-c2-paired-s0"):
         text = Read(pages[f"published/runs/{name}.html"]).text
         read_by = text[text.index("Read by ") : text.index(" Not run, and would read it")]
@@ -130,8 +126,8 @@ def test_a_run_that_the_probe_followed_is_read_by_the_probes_rules(
     assert "H1b" not in Read(pages["published/runs/t1-c2-paired-s2.html"]).text
 
 
-def test_a_rule_that_was_not_run_is_not_said_to_read(monkeypatch: pytest.MonkeyPatch, case: Case) -> None:
-    text = Read(pages_of(monkeypatch, Material((case,)), run)["published/runs/t1-c2-paired-s1.html"]).text
+def test_a_rule_that_was_not_run_is_not_said_to_read(case: Case) -> None:
+    text = Read(pages_of(Material((case,)), run)["published/runs/t1-c2-paired-s1.html"]).text
     read_by, _, would = text[text.index("Read by ") :].partition(" Not run, and would read it: ")
     assert "P8" not in read_by
     assert would.startswith("P5, P8.")
@@ -148,13 +144,11 @@ def test_a_sentence_that_fits_two_runs_names_no_trajectory(case: Case) -> None:
     }
 
 
-def test_a_seed_of_a_study_without_episodes_leads_to_the_counts_of_its_set(
-    monkeypatch: pytest.MonkeyPatch, case: Case
-) -> None:
+def test_a_seed_of_a_study_without_episodes_leads_to_the_counts_of_its_set(case: Case) -> None:
     (second,) = [row for row in seed_rows(case, case.book.endpoints["c2_auc"]) if row.seed == 1]
     name, _, place = second.arms[0].target.partition("#")
     assert name == "published/runs/t1-c2-paired-s1.html"
-    page = pages_of(monkeypatch, Material((case,)), run)[name]
+    page = pages_of(Material((case,)), run)[name]
     assert {"counts", place} <= Read(page).ids
     (counted,) = re.findall(rf'<tbody id="{place}">(.*?)</tbody>', page, re.DOTALL)
     rows = counted.split("<tr")[1:]
@@ -173,8 +167,8 @@ def test_a_set_of_any_name_has_a_plain_id() -> None:
     assert counts_of("final", "test", 'x" onclick="y').startswith("counts-x-")
 
 
-def test_a_hostile_run_stays_one_word_of_every_command(monkeypatch: pytest.MonkeyPatch, forged: Case) -> None:
-    page = pages_of(monkeypatch, Material((forged,)), run)[run_page("rows", HOSTILE)]
+def test_a_hostile_run_stays_one_word_of_every_command(forged: Case) -> None:
+    page = pages_of(Material((forged,)), run)[run_page("rows", HOSTILE)]
     commands = [html.unescape(text) for text in re.findall(r'<pre class="command"><code>(.*?)</code>', page)]
     assert commands
     for command in commands:

@@ -21,9 +21,7 @@ def both(case: Case, home: Home) -> Material:
 
 @pytest.fixture(scope="module")
 def pages(both: Material) -> dict[str, Read]:
-    with pytest.MonkeyPatch.context() as patch:
-        made = pages_of(patch, both, luck, probe, registration, study)
-    return {name: Read(text) for name, text in made.items()}
+    return {name: Read(text) for name, text in pages_of(both, luck, probe, registration, study).items()}
 
 
 @pytest.mark.parametrize("kind", ["index", "probe", "luck"])

@@ -31,25 +31,21 @@ def recorded(embedded: Study) -> tuple[Recorded, ...]:
     return tuple(Recorded("embedded", p.run, p.row, p.episode) for p in choose_pairs(embedded))
 
 
-def test_a_home_without_a_study_of_this_world_has_no_page(
-    monkeypatch: pytest.MonkeyPatch, case: Case
-) -> None:
-    assert pages_of(monkeypatch, Material((case,), (case.study,)), world) == {}
+def test_a_home_without_a_study_of_this_world_has_no_page(case: Case) -> None:
+    assert pages_of(Material((case,), (case.study,)), world) == {}
 
 
-def test_a_home_with_its_tasks_has_one_without_episodes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_home_with_its_tasks_has_one_without_episodes() -> None:
     pools = open_study(CHECKOUT / "registers" / "task-pools")
-    read = Read(pages_of(monkeypatch, Material((), (pools,)), world)["world.html"])
+    read = Read(pages_of(Material((), (pools,)), world)["world.html"])
     assert all(tool in read.text for tool in TOOLS)
     assert "player" not in read.ids
 
 
 def test_every_call_of_both_designs_stands_on_the_page_without_scripts(
-    monkeypatch: pytest.MonkeyPatch, recorded: tuple[Recorded, ...]
+    recorded: tuple[Recorded, ...],
 ) -> None:
-    text = pages_of(monkeypatch, Material((), recorded=recorded, recorded_how="so"), world)["world.html"]
+    text = pages_of(Material((), recorded=recorded, recorded_how="so"), world)["world.html"]
     assert text.count('<li data-key="') == sum(len(one.episode.trace or ()) for one in recorded)
     Read(text)
 
@@ -83,14 +79,12 @@ def test_a_replay_command_names_the_row(recorded: tuple[Recorded, ...]) -> None:
     }
 
 
-def test_hostile_answers_are_shown_as_text(
-    monkeypatch: pytest.MonkeyPatch, recorded: tuple[Recorded, ...]
-) -> None:
+def test_hostile_answers_are_shown_as_text(recorded: tuple[Recorded, ...]) -> None:
     first, *rest = recorded
     trace: Sequence[Any] = first.episode.trace or ()
     forged = trace[0]._replace(answer={HOSTILE: HOSTILE * 3000}, arguments={"query": HOSTILE})
     episode = first.episode._replace(trace=(forged, *trace[1:]))
     material = Material((), recorded=(replace(first, episode=episode), *rest), recorded_how=HOSTILE)
-    text = pages_of(monkeypatch, material, world)["world.html"]
+    text = pages_of(material, world)["world.html"]
     assert HOSTILE not in text
     assert HOSTILE in Read(text).text
