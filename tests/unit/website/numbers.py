@@ -7,8 +7,7 @@ from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element, TreeBuilder
 
-from tests.unit.website.made import rendered
-from tests.unit.website.reading import VOID
+from tests.unit.website.reading import VOID, rendered
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
