@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.conftest import CHECKOUT
-from toolkit.registers.cards.config import Config, config_of
+from toolkit.registers.cards.dataset import Config, config_of
 from toolkit.registers.cards.documents import repository_documents
 from toolkit.registers.study import Study, open_study
 

@@ -10,11 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from toolkit.files import write_all
-from toolkit.registers.arrow import arrow_schema
-from toolkit.registers.cards.config import Config, config_of
-from toolkit.registers.cards.dataset import dataset_card
+from toolkit.registers.arrow import arrow_schema, parquet_bytes
+from toolkit.registers.cards.dataset import Config, config_of, dataset_card
 from toolkit.registers.manifest import Manifest, RegistrationRef
-from toolkit.registers.parquet import parquet_bytes
 from toolkit.registers.row_tables import FAULTS, RECOVERIES
 from toolkit.registers.schema import TABLES
 from toolkit.registers.writer import seal_study

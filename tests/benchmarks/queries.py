@@ -34,7 +34,7 @@ def make_run(folder: Path, run_id: str, seed: int) -> tuple[str, int, int]:
     import numpy as np
 
     from tests.row_study import CAUSES, SHARES, _table
-    from toolkit.registers.parquet import parquet_bytes
+    from toolkit.registers.arrow import parquet_bytes
 
     rng, each = np.random.default_rng(seed), TASKS * SCHEDULES
     n = len(PERIODIC) * STEPS * each

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from tests import row_study
-from toolkit.registers.parquet import parquet_bytes
+from toolkit.registers.arrow import parquet_bytes
 from toolkit.registers.rowhash import row_sha256
 from toolkit.registers.schema import TABLES
 from toolkit.registers.study import open_study, verify_study

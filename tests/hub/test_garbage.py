@@ -75,12 +75,12 @@ def test_an_address_that_is_none_is_said(
 def test_a_proxy_of_a_kind_that_is_not_installed_is_said(
     hub: FixtureHub, commit: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from toolkit.registers.hub import resolving
+    from toolkit.registers.hub import revision
 
     def client() -> None:
         raise ImportError("Using SOCKS proxy, but the 'socksio' package is not installed")
 
-    monkeypatch.setattr(resolving, "client", client)
+    monkeypatch.setattr(revision, "client", client)
     done = run("registers", "pull", NAME)
     assert done.code == 3
     assert "socksio" in done.err
@@ -89,7 +89,7 @@ def test_a_proxy_of_a_kind_that_is_not_installed_is_said(
 def test_an_interruption_is_not_taken_for_garbage(
     hub: FixtureHub, commit: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from toolkit.registers.hub.failures import telling
+    from toolkit.registers.hub.client import telling
 
     with pytest.raises(KeyboardInterrupt), telling(NAME, "the pull"):
         raise KeyboardInterrupt

@@ -13,8 +13,8 @@ from tests.conftest import Result, run
 from tests.hub.conftest import NAME, cached
 from toolkit.errors import VerificationError
 from toolkit.files import in_turn
-from toolkit.registers.hub import pins
-from toolkit.registers.hub.pins import Pin, change_pin, read_pins
+from toolkit.registers.hub import revision
+from toolkit.registers.hub.revision import Pin, change_pin, read_pins
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,14 +64,14 @@ def test_a_tag_that_moves_between_two_pulls_at_once_is_not_overlooked(
     hub: FixtureHub, commit: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both have read that nothing is remembered; the other is the first to write."""
-    other, turns = "f" * 40, pins.in_turn
+    other, turns = "f" * 40, revision.in_turn
 
     def after_the_other(path: Path) -> object:
-        monkeypatch.setattr(pins, "in_turn", turns)
+        monkeypatch.setattr(revision, "in_turn", turns)
         change_pin(NAME, "v1.0.0", lambda _: Pin(other, is_tag=True))
         return turns(path)
 
-    monkeypatch.setattr(pins, "in_turn", after_the_other)
+    monkeypatch.setattr(revision, "in_turn", after_the_other)
     done = pull()
     assert done.code == 1
     assert "the tag v1.0.0 was moved" in done.err
@@ -117,7 +117,7 @@ def test_a_tag_that_became_a_branch_is_held_to_its_commit(
 )
 def test_pins_that_are_none_are_damage(hub: FixtureHub, commit: str, tmp_path: Path, content: str) -> None:
     assert pull().code == 0
-    (cached(tmp_path, commit).parents[1] / pins.NAME).write_text(content)
+    (cached(tmp_path, commit).parents[1] / revision.PINS).write_text(content)
     for arguments in ((), ("--offline",)):
         done = pull("@v1", *arguments)
         assert done.code == 4
@@ -129,7 +129,7 @@ def test_a_pin_that_cannot_be_written_is_a_remark_where_the_commit_is_in_the_cac
 ) -> None:
     assert pull(f"@{commit}").code == 0
     # Permissions do not stop every user: a folder in the lock's place stops all.
-    (cached(tmp_path, commit).parents[1] / pins.LOCK).mkdir()
+    (cached(tmp_path, commit).parents[1] / revision.PINS_LOCK).mkdir()
     done = pull()
     assert done.code == 0
     assert f"that {NAME}@v1.0.0 is commit {commit} is not remembered" in done.err
@@ -138,7 +138,7 @@ def test_a_pin_that_cannot_be_written_is_a_remark_where_the_commit_is_in_the_cac
 def test_a_pin_that_cannot_be_written_stops_a_first_pull(
     hub: FixtureHub, commit: str, tmp_path: Path
 ) -> None:
-    (cached(tmp_path, commit).parents[1] / pins.LOCK).mkdir(parents=True)
+    (cached(tmp_path, commit).parents[1] / revision.PINS_LOCK).mkdir(parents=True)
     done = pull()
     assert done.code == 3
     assert "cannot be written" in done.err

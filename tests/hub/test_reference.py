@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.conftest import run
 from toolkit.errors import UsageError
-from toolkit.registers.hub.reference import looks_like_reference, parse_reference
+from toolkit.registers.hub.revision import looks_like_reference, parse_reference
 
 SHA = "0123456789abcdef0123456789abcdef01234567"
 

@@ -11,7 +11,7 @@ from tests.hub.handler import Handler
 from toolkit.errors import DamagedError, IncompleteError, VerificationError
 from toolkit.registers.hub.in_place import open_remote
 from toolkit.registers.hub.pull import pull
-from toolkit.registers.hub.reference import parse_reference
+from toolkit.registers.hub.revision import parse_reference
 from toolkit.registers.manifest import MANIFEST_NAME
 from toolkit.registers.query import ask, asking
 from toolkit.registers.study import Study, open_study

@@ -17,7 +17,7 @@ from tests.hub.conftest import NAME, PUBLISHED, cached, meet
 from tests.hub.server import FixtureHub
 from toolkit.registers.manifest import read_manifest
 from toolkit.registers.opening import open_registers
-from toolkit.registers.origin import Origin
+from toolkit.registers.study import Origin
 
 if TYPE_CHECKING:
     from pathlib import Path

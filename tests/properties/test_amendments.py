@@ -13,7 +13,7 @@ from toolkit.decisions.change import RELATIONS
 from toolkit.decisions.probe_plan import SCORED, ProbePlan, ProbeSet
 from toolkit.decisions.rulebook import load_rulebook
 from toolkit.errors import RuleError
-from toolkit.registers.vocabulary import POOLS, REGIMES
+from toolkit.registers.columns import POOLS, REGIMES
 
 FROZEN = RULES + rule("A", "mean(gap) > 0") + rule("B", "mean(gap) > 0")
 HEAD = 'dated = "2026-01-01"\ntitle = "t"\nseen = "s"\nreason = "r"\nchanges = []\n'

@@ -12,10 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.row_study import REF
-from toolkit.registers.arrow import to_arrow
+from toolkit.registers.arrow import parquet_bytes, to_arrow
 from toolkit.registers.diff import diff_studies
 from toolkit.registers.manifest import FileEntry, Manifest, TableEntry
-from toolkit.registers.parquet import parquet_bytes
 from toolkit.registers.rowhash import row_sha256
 from toolkit.registers.schema import SCHEMA_VERSION, TABLES
 from toolkit.registers.study import Study

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolkit.decisions.decision import AmendmentRef, Decision
-    from toolkit.registers.origin import Origin
+    from toolkit.registers.study import Origin
 
 
 @click.command()

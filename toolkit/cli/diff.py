@@ -16,8 +16,7 @@ from toolkit.cli.progress import steps
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolkit.registers.diff import Said, StudyDifference
-    from toolkit.registers.table_diff import TableDifference
+    from toolkit.registers.diff import Said, StudyDifference, TableDifference
 
 
 LONGEST = 40

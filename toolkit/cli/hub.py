@@ -54,7 +54,7 @@ def push(
       toolkit registers push published my-group/published --private --json
     """
     from toolkit.registers.hub.push import push as push_study
-    from toolkit.registers.hub.reference import parse_reference
+    from toolkit.registers.hub.revision import parse_reference
 
     if "@" in repository:
         raise UsageError(
@@ -102,7 +102,7 @@ def pull(*, reference: str, into: Path | None, offline: bool, accept_moved: bool
     """
     from toolkit.registers.hub.copying import check_into, copy_into
     from toolkit.registers.hub.pull import pull as pull_study
-    from toolkit.registers.hub.reference import parse_reference
+    from toolkit.registers.hub.revision import parse_reference
     from toolkit.registers.study import verify_study
 
     asked = parse_reference(reference)

@@ -104,7 +104,7 @@ def _opened(name: str | None, *, remote: bool) -> Study | RemoteStudy:
     if name is None:
         raise UsageError("say which study on the Hub to ask", expected="--study owner/name@revision")
     from toolkit.registers.hub.in_place import open_remote
-    from toolkit.registers.hub.reference import parse_reference
+    from toolkit.registers.hub.revision import parse_reference
 
     study = open_remote(parse_reference(name), say=remark)
     remark(

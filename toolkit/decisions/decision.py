@@ -11,7 +11,7 @@ from toolkit.decisions.values import Missing, Series, Value, exact_text, rounded
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from toolkit.registers.origin import Origin
+    from toolkit.registers.study import Origin
 
 
 @dataclass(frozen=True)

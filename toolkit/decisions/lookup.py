@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from toolkit.decisions.measure import Registers
     from toolkit.registers.episode_counts import Counts
-    from toolkit.registers.origin import Origin
+    from toolkit.registers.study import Origin
 
 Row = Mapping[str, Any]
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from toolkit.decisions.endpoints import Endpoint
     from toolkit.decisions.plan import Plan
     from toolkit.registers.episode_counts import Counts
-    from toolkit.registers.origin import Origin
+    from toolkit.registers.study import Origin
 
 Row = Mapping[str, Any]
 Runs = Mapping[tuple[str, int], str | Missing]

@@ -11,9 +11,8 @@ from toolkit.decisions.section import Section, exact_number
 from toolkit.decisions.terms import OF_TOOLKIT, Terms
 from toolkit.decisions.values import Missing, exact
 from toolkit.errors import DamagedError, RuleError
-from toolkit.registers.columns import Type
+from toolkit.registers.columns import BATTERIES, REGIMES, ROLES, Type
 from toolkit.registers.schema import RUNS
-from toolkit.registers.vocabulary import BATTERIES, REGIMES, ROLES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from toolkit.decisions.section import Section
 from toolkit.errors import RuleError
 from toolkit.estimators.moments import LARGEST_GROUP
+from toolkit.registers.columns import POOLS, REGIMES
 from toolkit.registers.probe_tables import SCORED
-from toolkit.registers.vocabulary import POOLS, REGIMES
 
 if TYPE_CHECKING:
     from fractions import Fraction

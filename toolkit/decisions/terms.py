@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.decisions.section import Section
 from toolkit.errors import RuleError
+from toolkit.registers.columns import WORDS
 from toolkit.registers.schema import TABLES
-from toolkit.registers.vocabulary import WORDS
 
 if TYPE_CHECKING:
     from toolkit.registers.columns import Table

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from toolkit.registers.table_diff import TableDifference, diff_table
+from toolkit.errors import DamagedError
+from toolkit.registers.sandbox import MEMORY, literals
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    import duckdb
+
     from toolkit.registers.manifest import Manifest
     from toolkit.registers.study import Study
 
@@ -113,3 +120,196 @@ def _documents(manifest: Manifest) -> dict[str, str]:
 def _differing(first: dict[str, str], second: dict[str, str]) -> tuple[Said, ...]:
     names = dict.fromkeys([*first, *second])
     return tuple(Said(n, first.get(n), second.get(n)) for n in names if first.get(n) != second.get(n))
+
+
+Values = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Changed:
+    """A row that both studies have, and that is not the same in both.
+
+    Args:
+        key: column → value.
+        values: column → (value in the first study, value in the second), where they differ.
+    """
+
+    key: Values
+    values: dict[str, tuple[Any, Any]]
+
+
+@dataclass(frozen=True)
+class TableDifference:
+    """What differs between the rows of a table in two studies.
+
+    Counts of rows are None where only one of the studies has the table.
+
+    Args:
+        table: its name.
+        rows: how many rows the first and the second study have; None for a study without the table.
+        key: the columns that identify a row.
+        added: keys that the second study alone has.
+        removed: keys that the first one alone has.
+        changed: keys that both have with other values.
+        columns: column → number of rows, among those with the same key, in which it differs.
+        first_columns: columns that the first study alone has.
+        second_columns: columns that the second study alone has.
+        added_examples: some of the keys, in their order.
+        removed_examples: some of the keys, in their order.
+        changed_examples: some of the rows, in the order of their keys.
+    """
+
+    table: str
+    rows: tuple[int | None, int | None]
+    key: tuple[str, ...]
+    added: int | None = None
+    removed: int | None = None
+    changed: int | None = None
+    columns: dict[str, int] | None = None
+    first_columns: tuple[str, ...] = ()
+    second_columns: tuple[str, ...] = ()
+    added_examples: tuple[Values, ...] = ()
+    removed_examples: tuple[Values, ...] = ()
+    changed_examples: tuple[Changed, ...] = ()
+
+
+def diff_table(first: Study, second: Study, name: str, examples: int) -> TableDifference:
+    """Return what differs between the rows of a table in two studies.
+
+    Files that both studies have, byte for byte, hold the same rows and are not compared. Nulls of a key are
+    equal to each other, and so are those of a value; a column whose type is another one is compared as text.
+
+    Raises:
+        IncompleteError: a file is missing or cannot be read.
+        DamagedError: a file is not the one its manifest names, or a study has a key twice.
+    """
+    key = next(table.key for table in (*first.tables, *second.tables) if table.name == name)
+    rows = tuple(study.manifest.tables[name].rows if study.has(name) else None for study in (first, second))
+    if not (first.has(name) and second.has(name)):
+        return TableDifference(name, (rows[0], rows[1]), key)
+    import duckdb
+
+    with tempfile.TemporaryDirectory() as scratch, duckdb.connect() as connection:
+        for setting in (f"memory_limit = '{MEMORY}'", f"temp_directory = '{scratch}'", "TimeZone = 'UTC'"):
+            connection.execute(f"SET {setting}")
+        both = _Both(connection, key, _lay(connection, first, second, name))
+        return TableDifference(
+            name,
+            (rows[0], rows[1]),
+            key,
+            **both.counts(where=f"{name} of {first.folder} or {second.folder}"),
+            added_examples=both.keys("b", "a", examples),
+            removed_examples=both.keys("a", "b", examples),
+            changed_examples=both.changes(examples),
+        )
+
+
+def _lay(
+    connection: duckdb.DuckDBPyConnection, first: Study, second: Study, name: str
+) -> list[dict[str, str]]:
+    """Create the views `a` and `b` of the rows that may differ; return the columns of each, with types."""
+    digests = [{s.manifest.files[f].sha256 for f in s.manifest.tables[name].files} for s in (first, second)]
+    columns = []
+    for view, study in (("a", first), ("b", second)):
+        paths = study.paths(name)
+        files = zip(study.manifest.tables[name].files, paths, strict=True)
+        own = [p for file, p in files if study.manifest.files[file].sha256 not in digests[0] & digests[1]]
+        connection.execute(_view(view, own or paths[:1], empty=not own))
+        described = connection.execute(f"DESCRIBE {view}").fetchall()
+        columns.append({column: kind for column, kind, *_ in described})
+    return columns
+
+
+def _view(name: str, files: Sequence[Path], *, empty: bool) -> str:
+    rows = (
+        f'SELECT true AS "is here", * FROM read_parquet([{literals(files)}]){" WHERE false" if empty else ""}'
+    )
+    return f"CREATE VIEW {name} AS {rows}"
+
+
+class _Both:
+    """The views `a` and `b`, joined by key."""
+
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, key: tuple[str, ...], columns: list[dict[str, str]]
+    ) -> None:
+        first, second = columns
+        self._connection = connection
+        self._key = key
+        self._alone = [
+            tuple(c for c in one if c not in other) for one, other in ((first, second), (second, first))
+        ]
+        self._is_same = {
+            c: _equality(c, first[c] == second[c]) for c in first if c in second and c != "is here"
+        }
+        self._values = [c for c in self._is_same if c not in key]
+        self._on = " AND ".join(self._is_same[c] for c in key)
+        self._differs = " OR ".join(f"NOT ({self._is_same[c]})" for c in self._values) or "false"
+
+    def counts(self, where: str) -> dict[str, Any]:
+        """Return how many rows and values differ, and which columns only one side has.
+
+        Raises:
+            DamagedError: a side has a key twice.
+        """
+        met = 'a."is here" AND b."is here"'
+        per_column = "".join(f", count(*) FILTER ({met} AND NOT ({self._is_same[c]}))" for c in self._values)
+        removed, added, matched, changed, *differing = self._one(
+            'SELECT count(*) FILTER (b."is here" IS NULL), count(*) FILTER (a."is here" IS NULL), '
+            f"count(*) FILTER ({met}), count(*) FILTER ({met} AND ({self._differs})){per_column} "
+            f"FROM a FULL JOIN b ON {self._on}"
+        )
+        sizes = self._one("SELECT (SELECT count(*) FROM a), (SELECT count(*) FROM b)")
+        if sizes != (removed + matched, added + matched):
+            raise DamagedError(
+                "a key stands in more than one row", expected=f"{', '.join(self._key)} once", where=where
+            )
+        return {
+            "added": added,
+            "removed": removed,
+            "changed": changed,
+            "columns": {c: count for c, count in zip(self._values, differing, strict=True) if count},
+            "first_columns": self._alone[0],
+            "second_columns": self._alone[1],
+        }
+
+    def keys(self, side: str, other: str, most: int) -> tuple[Values, ...]:
+        """Return some keys that only one side has."""
+        columns = ", ".join(f'{side}."{c}"' for c in self._key)
+        found = self._connection.execute(
+            f"SELECT {columns} FROM {side} ANTI JOIN {other} ON {self._on} ORDER BY ALL LIMIT {most}"
+        )
+        return tuple(dict(zip(self._key, row, strict=True)) for row in found.fetchall())
+
+    def changes(self, most: int) -> tuple[Changed, ...]:
+        """Return some rows that both sides have with other values."""
+        keys = ", ".join(f'a."{c}"' for c in self._key)
+        values = "".join(f', {self._is_same[c]}, a."{c}", b."{c}"' for c in self._values)
+        found = self._connection.execute(
+            f"SELECT {keys}{values} FROM a JOIN b ON {self._on} WHERE {self._differs} "
+            f"ORDER BY {keys} LIMIT {most}"
+        )
+        width = len(self._key)
+        return tuple(
+            Changed(
+                dict(zip(self._key, row[:width], strict=True)),
+                {
+                    column: (mine, theirs)
+                    for column, is_same, mine, theirs in zip(
+                        self._values, row[width::3], row[width + 1 :: 3], row[width + 2 :: 3], strict=True
+                    )
+                    if not is_same
+                },
+            )
+            for row in found.fetchall()
+        )
+
+    def _one(self, sql: str) -> tuple[Any, ...]:
+        (row,) = self._connection.execute(sql).fetchall()
+        return tuple(row)
+
+
+def _equality(column: str, same_type: bool) -> str:  # noqa: FBT001 - what the comparison depends on
+    if same_type:
+        return f'a."{column}" IS NOT DISTINCT FROM b."{column}"'
+    return f'CAST(a."{column}" AS VARCHAR) IS NOT DISTINCT FROM CAST(b."{column}" AS VARCHAR)'

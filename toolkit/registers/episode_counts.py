@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from toolkit.errors import DamagedError
-from toolkit.registers.parquet import unreadable
+from toolkit.registers.arrow import unreadable
 from toolkit.registers.row_tables import EPISODES
 from toolkit.registers.sandbox import literals
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError
 from toolkit.files import file_sha256, read_bytes, write_text
+from toolkit.registers.columns import WORDS
 from toolkit.registers.row_tables import OF_LAUNCHES
 from toolkit.registers.schema import SCHEMA_VERSION, TABLES
-from toolkit.registers.vocabulary import WORDS
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from toolkit.errors import DamagedError
 from toolkit.places import Home, find_home
-from toolkit.registers.hub.reference import SCHEME, looks_like_reference, parse_reference
+from toolkit.registers.hub.revision import SCHEME, looks_like_reference, parse_reference
 from toolkit.registers.study import Study, open_study
 
 if TYPE_CHECKING:

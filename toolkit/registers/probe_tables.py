@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from toolkit.registers.columns import (
+    POOLS,
+    REGIMES,
     Column,
     Parent,
     Table,
@@ -14,7 +16,6 @@ from toolkit.registers.columns import (
     text,
     wholes,
 )
-from toolkit.registers.vocabulary import POOLS, REGIMES
 
 NOISES = ("outcome", "transition")
 SCORED = ("all", "actions")

@@ -6,7 +6,22 @@ derive from here. A change of meaning is a new major version, and its registers 
 
 from __future__ import annotations
 
-from toolkit.registers.columns import Parent, Table, count, exact, moment, optional, real, text
+from toolkit.registers.columns import (
+    ARMS,
+    CELL,
+    OF_RUN,
+    REGIMES,
+    ROLES,
+    RUN,
+    Parent,
+    Table,
+    count,
+    exact,
+    moment,
+    optional,
+    real,
+    text,
+)
 from toolkit.registers.probe_tables import (
     PROBE,
     PROBE_CHECKPOINTS,
@@ -25,9 +40,8 @@ from toolkit.registers.row_tables import (
     LAUNCHES,
     LUCK_SHARE,
     SCHEDULES,
+    TASK_POOLS,
 )
-from toolkit.registers.task_tables import TASK_POOLS
-from toolkit.registers.vocabulary import ARMS, CELL, OF_RUN, REGIMES, ROLES, RUN
 
 SCHEMA_VERSION = "1.5.0"
 

@@ -6,10 +6,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError, UsageError
-from toolkit.registers.arrow import Row, check_columns, shape, to_rows
+from toolkit.registers.arrow import Row, check_columns, open_parquet, read_parquet, shape, to_rows
 from toolkit.registers.episode_counts import count_successes
 from toolkit.registers.manifest import Manifest, check_file, check_nothing_else, read_manifest
-from toolkit.registers.parquet import open_parquet, read_parquet
 from toolkit.registers.row_tables import EPISODES
 from toolkit.registers.rowhash import row_sha256
 from toolkit.registers.sandbox import create_view
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
     from toolkit.registers.columns import Table
     from toolkit.registers.episode_counts import Counts
-    from toolkit.registers.origin import Origin
 
 
 @dataclass(frozen=True)
@@ -349,3 +347,29 @@ def check_known(manifest: Manifest, where: object) -> None:
                 found=", ".join(entry.columns),
                 where=where,
             )
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The commit of a dataset repository that a study was read from.
+
+    Args:
+        repository: `owner/name`.
+        revision: the branch, tag or SHA that was asked for.
+        commit: SHA of the commit that it was.
+        asked: the study's name as it was given.
+    """
+
+    repository: str
+    revision: str
+    commit: str
+    asked: str
+
+    @property
+    def pinned(self) -> str:
+        """The name that means these bytes for good."""
+        return f"{self.repository}@{self.commit}"
+
+    def as_dict(self) -> dict[str, str]:
+        """Return the origin as decisions state it."""
+        return {"repository": self.repository, "revision": self.revision, "commit": self.commit}

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 import toolkit
 from toolkit.errors import DamagedError, IncompleteError, UsageError, VerificationError
 from toolkit.files import read_bytes, replacing, write_all
-from toolkit.registers.arrow import arrow_schema, check_columns, shape, to_arrow
+from toolkit.registers.arrow import (
+    arrow_schema,
+    check_columns,
+    open_parquet,
+    parquet_bytes,
+    read_parquet,
+    shape,
+    to_arrow,
+)
 from toolkit.registers.manifest import (
     MANIFEST_NAME,
     FileEntry,
@@ -20,10 +28,9 @@ from toolkit.registers.manifest import (
     check_nothing_else,
     write_manifest,
 )
-from toolkit.registers.parquet import open_parquet, parquet_bytes, read_parquet
+from toolkit.registers.row_tables import SPLIT_BY
 from toolkit.registers.rowhash import row_sha256
 from toolkit.registers.schema import SCHEMA_VERSION, TABLES
-from toolkit.registers.task_tables import SPLIT_BY
 from toolkit.registers.validation import check_parents, check_table
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from toolkit.errors import IncompleteError, ToolkitError
 from toolkit.files import read_text
 from toolkit.policies.language_model.shipped import model_path
-from toolkit.registers.hub.client import client
-from toolkit.registers.hub.failures import telling
+from toolkit.registers.hub.client import client, telling
 from toolkit.training.architecture import architecture_of
 
 if TYPE_CHECKING:

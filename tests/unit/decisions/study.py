@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from toolkit.registers.origin import Origin
+    from toolkit.registers.study import Origin
 
 RULES = """
 language = 1

@@ -11,7 +11,7 @@ import pytest
 from tests import row_study
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.registers import writer
-from toolkit.registers.parquet import parquet_bytes
+from toolkit.registers.arrow import parquet_bytes
 from toolkit.registers.query import ask
 from toolkit.registers.rowhash import row_sha256
 from toolkit.registers.study import Study, open_study, verify_study

@@ -14,9 +14,8 @@ from tests.conftest import CHECKOUT, Result
 from toolkit import api
 from toolkit.errors import IncompleteError, UsageError, VerificationError
 from toolkit.places import Home
-from toolkit.registers.arrow import to_arrow
+from toolkit.registers.arrow import parquet_bytes, to_arrow
 from toolkit.registers.manifest import FileEntry, Manifest
-from toolkit.registers.parquet import parquet_bytes
 from toolkit.registers.schema import TABLES
 from toolkit.registers.study import Study, open_study
 from toolkit.study.check.audit import audit

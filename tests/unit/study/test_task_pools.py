@@ -10,8 +10,8 @@ import pytest
 from tests.conftest import CHECKOUT
 from tests.described import configs
 from toolkit.errors import DamagedError, VerificationError
+from toolkit.registers.columns import POOLS as SPLITS
 from toolkit.registers.study import Study, open_study
-from toolkit.registers.vocabulary import POOLS as SPLITS
 from toolkit.study.new.task_pools import task_row, verify
 from toolkit.tasks.pools import POOLS, load_task
 

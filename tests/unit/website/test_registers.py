@@ -13,8 +13,8 @@ import pytest
 from tests.unit.website.reading import pages_of
 from toolkit.decisions.case import Case
 from toolkit.places import Home
+from toolkit.registers.columns import ARMS
 from toolkit.registers.study import Study, open_study
-from toolkit.registers.vocabulary import ARMS
 from toolkit.website import registers
 from toolkit.website.examples import examples, quoted
 from toolkit.website.material import Material

@@ -11,15 +11,14 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from toolkit.errors import IncompleteError, UsageError
-from toolkit.registers.cards.dataset import filled
-from toolkit.registers.cards.study import registered_text
+from toolkit.registers.cards.dataset import filled, registered_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolkit.registers.arrow import Row
     from toolkit.registers.manifest import RegistrationRef
-    from toolkit.registers.origin import Origin
+    from toolkit.registers.study import Origin
 
 UNKNOWN = "unknown"
 _TRAINING = {

@@ -1,19 +1,22 @@
-"""Dataset cards: the parts of a README that follow from the schema and from the rows."""
+"""Dataset cards: what a repository holds, and the parts of its README that follow from schema and rows."""
 
 from __future__ import annotations
 
+import io
 import re
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from toolkit.errors import DamagedError
-from toolkit.registers.cards.study import matrix_text, outcomes_text, registered_text
+from toolkit.registers.row_tables import SPLIT_BY
 from toolkit.registers.schema import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from toolkit.registers.arrow import Row
-    from toolkit.registers.cards.config import Config
     from toolkit.registers.columns import Column, Table, Type
     from toolkit.registers.manifest import RegistrationRef
 
@@ -186,3 +189,155 @@ def _cell(text: str) -> str:
 def _shown(kind: Type) -> str:
     """Return a type for a reader; Markdown would take what stands in angle brackets for HTML."""
     return f"`{kind.value}`" if kind.is_list else kind.value
+
+
+_DEMONSTRATED = "its authorities were made for the occasion; it proves nothing to others."
+_TOLD = {"fault_rate": "faults, p", "flip_rate": "flips, q", "scale_rewards": "rewards scaled by"}
+
+
+def registered_text(registration: RegistrationRef, *, is_demonstration: bool = False) -> str:
+    """Return a table of the frozen files that the study belongs to; a demonstration is called one."""
+    lines = ["| registered | SHA-256 |", "| --- | --- |"]
+    lines.append(f"| registration `{registration.name}` | `{registration.sha256}` |")
+    lines += [f"| amendment `{name}` | `{sha256}` |" for name, sha256 in registration.amendments.items()]
+    if is_demonstration:
+        lines += [
+            "",
+            "**A demonstration:** its authorities were made for the occasion; it proves nothing to others.",
+        ]
+    return "\n".join(lines)
+
+
+def matrix_text(runs: Sequence[Row]) -> str:
+    """Return a table of the runs: how many of each arm there are, by condition and its noise.
+
+    Args:
+        runs: rows with the columns `condition`, `arm` and `status`; noise and scaling are shown where the
+            study recorded them.
+    """
+    told = [name for name in _TOLD if name in runs[0]]
+    cells = Counter((_place(run, told), str(run["arm"])) for run in runs)
+    lines = [
+        f"| {' | '.join(['condition', *(_TOLD[name] for name in told), 'runs'])} |",
+        f"|{' --- |' * (len(told) + 2)}",
+    ]
+    for place in sorted({place for place, _ in cells}):
+        arms = ", ".join(f"{count} {arm}" for (where, arm), count in sorted(cells.items()) if where == place)
+        lines.append(f"| {' | '.join(place)} | {arms} |")
+    complete = sum(run["status"] == "COMPLETE" for run in runs)
+    return "\n".join([*lines, "", f"{len(runs)} runs, {complete} of them with complete evidence."])
+
+
+def outcomes_text(decisions: Sequence[Row]) -> str:
+    """Return a table of decisions: verdict, evidence, estimate and interval of each rule.
+
+    Args:
+        decisions: rows of `decisions`; each may have the rule's `title` besides.
+    """
+    lines = [
+        "| rule | about | verdict | evidence | estimate | interval |",
+        "| --- | --- | --- | --- | ---: | --- |",
+    ]
+    for row in decisions:
+        about = row.get("title") or row["kind"]
+        words = (row["rule"], about, row["verdict"], row["evidence"])
+        shown = " | ".join(str(word).replace("_", " ").replace("|", "\\|") for word in words)
+        lines.append(f"| {shown} | {_number(row['estimate'])} | {_interval(row)} |")
+    return "\n".join(lines)
+
+
+def _place(run: Row, told: Sequence[str]) -> tuple[str, ...]:
+    values = (run[name] for name in told)
+    return str(run["condition"]), *(v if isinstance(v, str) else f"{float(v):g}" for v in values)
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.4f}"
+
+
+def _interval(row: Row) -> str:
+    if row["low"] is None:
+        return ""
+    return f"{row['level']:.0%} [{row['low']:.4f}, {row['high']:.4f}]"
+
+
+WHOLE = "train"
+"""The split of a table that has only one: so do the Hub's loaders call it."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """One split of a table.
+
+    Args:
+        name: its name.
+        pattern: which files of the repository are its own.
+        rows: its rows.
+        bytes: its size as Arrow buffers, which is what `datasets` reserves for it.
+    """
+
+    name: str
+    pattern: str
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Config:
+    """One configuration of a dataset repository.
+
+    Args:
+        table: what its rows and columns are.
+        splits: its splits, in the order of their files.
+        file_bytes: size of its Parquet files together.
+    """
+
+    table: Table
+    splits: tuple[Split, ...]
+    file_bytes: int
+
+    @property
+    def rows(self) -> int:
+        """Rows of all splits together."""
+        return sum(split.rows for split in self.splits)
+
+    @property
+    def bytes(self) -> int:
+        """Size of all splits as Arrow buffers."""
+        return sum(split.bytes for split in self.splits)
+
+
+def config_of(table: Table, files: Mapping[str, bytes]) -> Config:
+    """Return the configuration that a table's Parquet files make.
+
+    Args:
+        table: the table; optional columns that the files lack are left out.
+        files: content of its files by path in the repository, in the order of their rows; where the table is
+            split, a file's name starts with its split and a hyphen.
+    """
+    found: dict[str, list[tuple[int, int]]] = {}
+    columns: list[str] = []
+    for path, content in files.items():
+        columns, size = _read(content)
+        found.setdefault(_split(table.name, path), []).append(size)
+    splits = (
+        Split(name, _pattern(table.name, name), sum(r for r, _ in sizes), sum(b for _, b in sizes))
+        for name, sizes in found.items()
+    )
+    return Config(table.narrowed(columns), tuple(splits), sum(map(len, files.values())))
+
+
+def _split(table: str, path: str) -> str:
+    return PurePosixPath(path).name.split("-", 1)[0] if table in SPLIT_BY else WHOLE
+
+
+def _pattern(table: str, split: str) -> str:
+    return f"{table}/{split}-*.parquet" if table in SPLIT_BY else f"{table}/*.parquet"
+
+
+def _read(content: bytes) -> tuple[list[str], tuple[int, int]]:
+    """Return the columns of a Parquet file, its rows, and their size as Arrow buffers."""
+    import pyarrow.parquet as pq
+
+    table = pq.ParquetFile(io.BytesIO(content)).read()
+    return table.column_names, (int(table.num_rows), int(table.nbytes))

@@ -1,18 +1,27 @@
-"""The documents of a dataset repository: for its readers the card, for machines the Croissant document."""
+"""The documents of a dataset repository: for its readers the card, for machines the Croissant document.
+
+Croissant 1.1 is a vocabulary of JSON-LD for datasets. A file set is a table's Parquet files, a record set is
+a table, a field is a column; a field that refers to another table's rows says so.
+Source: docs.mlcommons.org/croissant, specification 1.1.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+import re
+from typing import TYPE_CHECKING, Any
 
-from toolkit.registers.cards.config import config_of
-from toolkit.registers.cards.croissant import croissant
-from toolkit.registers.cards.dataset import dataset_card
+from toolkit.errors import DamagedError
+from toolkit.registers.cards.dataset import column_text, config_of, dataset_card, parents_text
+from toolkit.registers.columns import Type
 from toolkit.registers.schema import TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from toolkit.registers.arrow import Row
+    from toolkit.registers.cards.dataset import Config
+    from toolkit.registers.columns import Column, Table
     from toolkit.registers.manifest import RegistrationRef
 
 CARD = "README.md"
@@ -39,3 +48,177 @@ def repository_documents(
         source, configs, registration=registration, rows=rows, is_demonstration=is_demonstration
     )
     return {CARD: card.encode(), CROISSANT: croissant(card, configs).encode()}
+
+
+CONFORMS_TO = "http://mlcommons.org/croissant/1.1"
+# The terms of the vocabulary that a reader expects to be declared, used here or not.
+_TERMS = (
+    *(
+        "arrayShape",
+        "citeAs",
+        "column",
+        "containedIn",
+        "equivalentProperty",
+        "extract",
+        "field",
+        "fileObject",
+    ),
+    *("fileProperty", "fileSet", "format", "includes", "isArray", "isLiveDataset", "jsonPath", "key", "md5"),
+    *("parentField", "path", "recordSet", "references", "regex", "repeated", "replace", "samplingRate"),
+    *("separator", "source", "subField", "transform"),
+)
+_CONTEXT: dict[str, Any] = {
+    "@language": "en",
+    "@vocab": "https://schema.org/",
+    "sc": "https://schema.org/",
+    "cr": "http://mlcommons.org/croissant/",
+    "rai": "http://mlcommons.org/croissant/RAI/",
+    "dct": "http://purl.org/dc/terms/",
+    "conformsTo": "dct:conformsTo",
+    **{term: f"cr:{term}" for term in _TERMS},
+    "data": {"@id": "cr:data", "@type": "@json"},
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "examples": {"@id": "cr:examples", "@type": "@json"},
+    "name": {"@container": "@language"},
+    "description": {"@container": "@language"},
+}
+_TYPES = {
+    Type.STRING: "sc:Text",
+    Type.BOOL: "sc:Boolean",
+    Type.INT16: "cr:Int16",
+    Type.INT32: "cr:Int32",
+    Type.INT64: "cr:Int64",
+    Type.UINT64: "cr:UInt64",
+    Type.FLOAT64: "cr:Float64",
+    Type.DECIMAL: "sc:Float",
+    Type.TIMESTAMP: "sc:DateTime",
+}
+_LICENCES = {
+    "apache-2.0": "https://www.apache.org/licenses/LICENSE-2.0",
+    "cc-by-4.0": "https://creativecommons.org/licenses/by/4.0/",
+    "cc0-1.0": "https://creativecommons.org/publicdomain/zero/1.0/",
+    "mit": "https://opensource.org/license/mit",
+}
+
+
+def croissant(card: str, configs: Sequence[Config]) -> str:
+    """Return the Croissant document of a dataset repository, as JSON.
+
+    It names no owner, no address and no date, which nothing in the repository knows, and no hash of a file:
+    those are in the manifest, which names this document. Its file sets are found beside it.
+
+    Args:
+        card: the README, with its metadata on top; its first paragraph describes the dataset, its first
+            BibTeX block cites it.
+        configs: what the repository holds.
+
+    Raises:
+        DamagedError: the card has no name, no licence or no first paragraph.
+    """
+    licence = _said(card, "license")
+    document = {
+        "@context": dict(sorted(_CONTEXT.items())),
+        "@type": "sc:Dataset",
+        "conformsTo": CONFORMS_TO,
+        "name": _said(card, "pretty_name"),
+        "description": _first_paragraph(card),
+        "license": _LICENCES.get(licence, licence),
+        **_cited(card),
+        "keywords": re.findall(r"^- (.+)$", _block(card, "tags"), re.MULTILINE),
+        "inLanguage": "en",
+        "distribution": [_file_set(config.table) for config in configs],
+        "recordSet": [_record_set(config, {other.table.name for other in configs}) for config in configs],
+    }
+    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+
+
+def _file_set(table: Table) -> dict[str, Any]:
+    return {
+        "@type": "cr:FileSet",
+        "@id": f"{table.name}-files",
+        "name": f"{table.name}-files",
+        "description": f"Parquet files of {table.name}.",
+        "encodingFormat": "application/x-parquet",
+        "includes": f"{table.name}/*.parquet",
+    }
+
+
+def _record_set(config: Config, held: set[str]) -> dict[str, Any]:
+    table = config.table
+    # A reader joins on each reference by itself: several columns together would multiply the rows, and a
+    # reference that only some rows have is none. Those stand in the description alone.
+    parents = {
+        parent.columns[0]: parent.table
+        for parent in table.parents
+        if parent.table in held and len(parent.columns) == 1 and parent.where_present is None
+    }
+    described = " ".join([table.meaning, f"{config.rows} rows.", *parents_text(table)])
+    return {
+        "@type": "cr:RecordSet",
+        "@id": table.name,
+        "name": table.name,
+        "description": _plain(described),
+        "key": [{"@id": f"{table.name}/{name}"} for name in table.key],
+        "field": [_field(table.name, column, parents.get(column.name)) for column in table.columns],
+    }
+
+
+def _field(table: str, column: Column, parent: str | None) -> dict[str, Any]:
+    kind = column.type.element or column.type
+    field: dict[str, Any] = {
+        "@type": "cr:Field",
+        "@id": f"{table}/{column.name}",
+        "name": column.name,
+        "description": _plain(column_text(column)) + (f" Unit: {column.unit}." if column.unit else ""),
+        "dataType": _TYPES[kind],
+        "source": {"fileSet": {"@id": f"{table}-files"}, "extract": {"column": column.name}},
+    }
+    if column.type.is_list:
+        field |= {"isArray": True, "arrayShape": "-1"}  # one dimension, of any length
+    if parent is not None:
+        field["references"] = {"field": {"@id": f"{parent}/{column.name}"}}
+    return field
+
+
+def _said(card: str, key: str) -> str:
+    """Return a value of the card's metadata that is one word or one quoted text."""
+    found = re.search(rf'^{key}: *"?(.+?)"? *$', _metadata(card), re.MULTILINE)
+    if found is None:
+        raise _lacking(key)
+    return found[1]
+
+
+def _block(card: str, key: str) -> str:
+    """Return the list under a key of the card's metadata; nothing where there is none."""
+    found = re.search(rf"^{key}:\n((?:- .+\n)+)", _metadata(card), re.MULTILINE)
+    return "" if found is None else found[1]
+
+
+def _first_paragraph(card: str) -> str:
+    found = re.search(r"^# .+\n\n((?:.+\n)+)", card, re.MULTILINE)
+    if found is None:
+        raise _lacking("a first paragraph under its title")
+    return _plain(" ".join(found[1].split()))
+
+
+def _cited(card: str) -> dict[str, str]:
+    found = re.search(r"^```bibtex\n(.*?)^```", card, re.DOTALL | re.MULTILINE)
+    return {} if found is None else {"citeAs": found[1].strip()}
+
+
+def _metadata(card: str) -> str:
+    return card.split("\n---\n", 1)[0] + "\n"
+
+
+def _plain(markdown: str) -> str:
+    """Return a text without the marks of emphasis and code."""
+    return re.sub(r"[*`]", "", markdown)
+
+
+def _lacking(what: str) -> DamagedError:
+    return DamagedError(
+        "the card does not say what a Croissant document needs",
+        expected="pretty_name and license in its metadata, a title, and a paragraph under it",
+        found=f"no {what}",
+        remedy="complete the source of the card",
+    )

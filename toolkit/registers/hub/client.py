@@ -1,19 +1,24 @@
-"""The Hub's own client, as the environment says at the time of the call."""
+"""The Hub's own client, as the environment says at the time of the call, and what its failures mean."""
 
 from __future__ import annotations
 
 import os
 import sys
 from contextlib import contextmanager
+from errno import ENOSPC
+from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
+from toolkit.errors import IncompleteError, ToolkitError, VerificationError
 from toolkit.registers.manifest import MANIFEST_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from huggingface_hub import HfApi
+
+    from toolkit.registers.study import Origin
 
 PUBLIC = "https://huggingface.co"
 
@@ -73,3 +78,175 @@ def bars() -> Iterator[None]:
         yield
     finally:
         enable_progress_bars()
+
+
+AGAIN = "try again later; what was pulled before is in the cache: --offline, or HF_HUB_OFFLINE=1"
+WRONG_HUB = "see that HF_ENDPOINT names a Hub, and that no proxy or log-in page answers in its place"
+LOG_IN = "log in, `hf auth login`, or set HF_TOKEN to a token that may do it"
+
+
+class UnreachableError(IncompleteError):
+    """The Hub does not answer, or answers that it cannot (exit 3)."""
+
+
+class RefusedError(IncompleteError):
+    """The Hub has no such repository or revision, or does not show it (exit 3)."""
+
+    has_repository: ClassVar[bool] = False
+
+
+class NoRevisionError(RefusedError):
+    """The Hub has the repository, and no such revision of it (exit 3)."""
+
+    has_repository = True
+
+
+class NoFileError(IncompleteError):
+    """The Hub does not have a file (exit 3)."""
+
+
+@contextmanager
+def telling(what: str, doing: str) -> Iterator[None]:
+    """Turn the client's failures into errors that people understand.
+
+    Args:
+        what: the repository, with its revision where there is one.
+        doing: what is being done, for failures without a cause of their own.
+
+    Raises:
+        UnreachableError: no connection, or an answer of the kind 5xx.
+        NoFileError: a file is not there.
+        RefusedError: no such repository or revision; no permission.
+        IncompleteError: a body cut short; a full disk; an answer that makes no sense.
+        VerificationError: somebody else has committed.
+    """
+    try:
+        yield
+    except ToolkitError:
+        raise
+    except Exception as error:  # what a client makes of an answer that makes no sense can be anything
+        raise _meaning(error, what, doing) from error
+
+
+def no_register(origin: Origin) -> IncompleteError:
+    """Return the error for a repository without a manifest."""
+    return IncompleteError(
+        f"{origin.repository} is no register of this toolkit",
+        expected=f"a dataset repository with {MANIFEST_NAME}",
+        where=origin.pinned,
+        remedy="use `load_dataset` for it, or `toolkit registers import` to make a study of it",
+    )
+
+
+def offering_cache(error: RefusedError, repository: str, commit: str) -> RefusedError:
+    """Return an error that says how to go on with the cache, where that has the commit."""
+    if not is_cached(repository, commit):
+        return error
+    return type(error)(
+        error.problem,
+        expected=error.expected,
+        found=error.found,
+        where=error.where,
+        remedy=f"{error.remedy}; or take commit {commit} from the cache: --offline, or HF_HUB_OFFLINE=1",
+    )
+
+
+def _meaning(error: Exception, what: str, doing: str) -> ToolkitError:
+    """Return what a failure means, or what led to it: the client wraps one in another."""
+    from huggingface_hub import errors
+    from huggingface_hub.utils import httpx
+
+    unreachable = (
+        httpx.TransportError,
+        errors.OfflineModeIsEnabled,
+        errors.LocalEntryNotFoundError,
+        ConnectionError,
+    )
+    causes = list(_causes(error))
+    for cause in causes:
+        if isinstance(cause, errors.HfHubHTTPError):
+            return _refused(cause, what, doing)
+    for cause in causes:
+        if isinstance(cause, OSError) and cause.errno == ENOSPC:
+            return IncompleteError(
+                f"{doing} failed: the disk is full",
+                where=cache_folder(),
+                remedy="make room, or set HF_HUB_CACHE to another disk",
+            )
+        if isinstance(cause, unreachable):
+            return UnreachableError(
+                f"{doing} failed: the Hub cannot be reached",
+                found=_short(cause),
+                where=_place(what),
+                remedy=AGAIN,
+            )
+    is_broken_off = isinstance(error, (httpx.TransportError, OSError, RuntimeError))
+    is_broken_off = is_broken_off and not isinstance(error, RecursionError)
+    return IncompleteError(
+        f"{doing} failed" if is_broken_off else f"{doing} failed: the answer makes no sense",
+        found=_short(causes[-1]),
+        where=getattr(causes[-1], "filename", None) or _place(what),
+        remedy="give the same command again: what has arrived whole is kept" if is_broken_off else WRONG_HUB,
+    )
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Return an error and what led to it, in this order."""
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__
+
+
+def _refused(error: Exception, what: str, doing: str) -> ToolkitError:
+    """Return the error for an answer of the Hub that is no success."""
+    from huggingface_hub import errors
+
+    meanings: tuple[tuple[type[Exception], type[IncompleteError], str, str], ...] = (
+        (errors.GatedRepoError, RefusedError, "the repository is gated", f"ask for access; {LOG_IN}"),
+        (
+            errors.RevisionNotFoundError,
+            NoRevisionError,
+            "the repository has no such revision",
+            "the repository's page lists its branches, tags and commits",
+        ),
+        (
+            errors.RepositoryNotFoundError,
+            RefusedError,
+            "there is no such dataset repository, or it is private",
+            f"check the name; for a private one {LOG_IN}",
+        ),
+        (errors.EntryNotFoundError, NoFileError, "the Hub does not have a file", AGAIN),
+    )
+    for kind, made, problem, remedy in meanings:
+        if isinstance(error, kind):
+            return made(f"{doing} failed: {problem}", found=_short(error), where=_place(what), remedy=remedy)
+    return _status(error, what, doing)
+
+
+def _status(error: Exception, what: str, doing: str) -> ToolkitError:
+    """Return the error for an answer that says no more than its status."""
+    where, response = _place(what), getattr(error, "response", None)
+    status = 0 if response is None else int(response.status_code)
+    if status == HTTPStatus.PRECONDITION_FAILED:
+        return VerificationError(
+            "somebody else has committed in the meantime; nothing was changed",
+            where=where,
+            remedy="pull what is there now, look at it, and push again",
+        )
+    if status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
+        return RefusedError(
+            f"{doing} failed: the Hub does not permit it", found=status, where=where, remedy=LOG_IN
+        )
+    if status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return UnreachableError(f"{doing} failed: the Hub answers {status}", where=where, remedy=AGAIN)
+    return IncompleteError(f"{doing} failed", found=_short(error), where=where)
+
+
+def _place(what: str) -> str:
+    return f"{endpoint()}/datasets/{what}"
+
+
+def _short(error: BaseException) -> str:
+    """Return the first words of a failure, on one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split())[:300]

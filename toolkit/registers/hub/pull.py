@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import re
 import shlex
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from toolkit.errors import DamagedError, IncompleteError, ToolkitError
-from toolkit.registers.hub.client import bars, client, repository_cache, snapshot
-from toolkit.registers.hub.failures import (
+from toolkit.registers.hub.client import (
     NoFileError,
     RefusedError,
     UnreachableError,
+    bars,
+    client,
     no_register,
     offering_cache,
+    repository_cache,
+    snapshot,
     telling,
 )
-from toolkit.registers.hub.healing import make_way, take_out
-from toolkit.registers.hub.resolving import resolve
+from toolkit.registers.hub.revision import resolve
 from toolkit.registers.hub.stated import check_stated, stated_file, stated_files
 from toolkit.registers.manifest import MANIFEST_NAME, check_nothing_else, read_manifest
 from toolkit.registers.study import Study, open_study
@@ -25,9 +29,9 @@ from toolkit.registers.study import Study, open_study
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from toolkit.registers.hub.reference import Reference
+    from toolkit.registers.hub.revision import Reference
     from toolkit.registers.manifest import Manifest
-    from toolkit.registers.origin import Origin
+    from toolkit.registers.study import Origin
 
 T = TypeVar("T")
 
@@ -219,3 +223,56 @@ def _check_nothing_else(origin: Origin, manifest: Manifest, *, is_online: bool) 
 
 def _snapshot(origin: Origin) -> Path:
     return snapshot(origin.repository, origin.commit)
+
+
+_CONTENT = re.compile(r"[0-9a-f]{40,64}", re.ASCII)
+"""How the client names content: by git's hash, or by SHA-256."""
+
+
+def make_way(origin: Origin, name: str) -> None:
+    """Remove what the client would stop at: no folder in the place of one above a file, a folder in its own.
+
+    Raises:
+        IncompleteError: the cache cannot be written.
+    """
+    folder = snapshot(origin.repository, origin.commit)
+    place = folder / name
+    above = [folder, *reversed([parent for parent in place.parents if folder in parent.parents])]
+    for path in above:
+        if path.is_symlink() or (path.exists() and not path.is_dir()):
+            _remove(path)
+    if place.is_dir():
+        _remove(place)
+
+
+def take_out(origin: Origin, name: str) -> None:
+    """Remove a file's entry in a commit's folder, so that it is downloaded anew.
+
+    The content that it leads to stays: it may be another file's, or no content of the cache at all. Where it
+    is the file's own, the download takes its place; a folder there would not give way, and is removed too.
+
+    Raises:
+        IncompleteError: the cache cannot be written.
+    """
+    place = snapshot(origin.repository, origin.commit) / name
+    if place.is_symlink():
+        name_of_content = place.readlink().name
+        content = repository_cache(origin.repository) / "blobs" / name_of_content
+        if _CONTENT.fullmatch(name_of_content) and content.is_dir():
+            _remove(content)
+    _remove(place)
+
+
+def _remove(path: Path) -> None:
+    try:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        raise IncompleteError(
+            f"{path.name} in the cache is damaged, and cannot be removed",
+            found=error.strerror or error,
+            where=path,
+            remedy="remove it, and give the same command again",
+        ) from None

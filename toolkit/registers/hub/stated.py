@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING
 
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.files import file_sha256, read_bytes
-from toolkit.registers.hub.client import client, repository_cache, snapshot
-from toolkit.registers.hub.failures import telling
-from toolkit.registers.hub.reference import checked_commit
+from toolkit.registers.hub.client import client, repository_cache, snapshot, telling
+from toolkit.registers.hub.revision import checked_commit
 from toolkit.registers.manifest import MANIFEST_NAME, Manifest, parse_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from toolkit.registers.origin import Origin
+    from toolkit.registers.study import Origin
 
 
 @dataclass(frozen=True)

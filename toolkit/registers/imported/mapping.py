@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 from toolkit.errors import DamagedError
 from toolkit.files import read_text
 from toolkit.registers.manifest import STUDY_NAME
-from toolkit.registers.row_tables import EPISODES
+from toolkit.registers.row_tables import EPISODES, TASK_POOLS
 from toolkit.registers.schema import RUNS
-from toolkit.registers.task_tables import TASK_POOLS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping as Dictionary
+    from collections.abc import Mapping
     from pathlib import Path
 
     from toolkit.registers.columns import Column
@@ -30,12 +29,12 @@ COMPUTED = ("episodes",)
 OF_RUNS = {column.name: column for column in RUNS.columns if column.name not in COMPUTED}
 OF_EPISODES = {column.name: column for column in EPISODES.columns if column.name != "run_id"}
 OF_TASKS = {name: column for name in ("prompt",) if (column := TASK_POOLS.column(name))}
-TARGETS: Dictionary[str, Column] = {**OF_TASKS, **OF_EPISODES, **OF_RUNS}
+TARGETS: Mapping[str, Column] = {**OF_TASKS, **OF_EPISODES, **OF_RUNS}
 """The columns of registers that can be taken from a table."""
 
 
 @dataclass(frozen=True)
-class Mapping:
+class TableMapping:
     """How a table of episodes becomes registers.
 
     Args:
@@ -60,7 +59,7 @@ class Mapping:
         return (*self.columns, *self.constants)
 
 
-def read_mapping(path: Path) -> Mapping:
+def read_mapping(path: Path) -> TableMapping:
     """Read a mapping file.
 
     Raises:
@@ -76,7 +75,7 @@ def read_mapping(path: Path) -> Mapping:
         ) from None
 
 
-def parse_mapping(text: str) -> Mapping:
+def parse_mapping(text: str) -> TableMapping:
     """Return the mapping that a text holds.
 
     Raises:
@@ -89,7 +88,7 @@ def parse_mapping(text: str) -> Mapping:
     if document.pop("language", None) != LANGUAGE:
         raise DamagedError("the mapping is written in another version of its language", expected=LANGUAGE)
     values = document.pop("values", {})
-    mapping = Mapping(
+    mapping = TableMapping(
         study=_name(document, "study"),
         registration=_name(document, "registration"),
         columns=_texts(document.pop("columns", {}), "columns"),
@@ -103,7 +102,7 @@ def parse_mapping(text: str) -> Mapping:
     return mapping
 
 
-def _check(mapping: Mapping) -> None:
+def _check(mapping: TableMapping) -> None:
     unknown = sorted({*mapping.targets, *mapping.values} - set(TARGETS))
     if unknown:
         raise DamagedError(

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError, UsageError
 from toolkit.files import file_sha256
+from toolkit.registers.columns import Type
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     import polars as pl
+
+    from toolkit.registers.columns import Column
 
 ROW = "row of the table"
 """Column with the number of each row, from 1."""
@@ -119,3 +122,114 @@ def _cell(value: object, name: str, line: int) -> str | None:
             value.encode()  # half of a surrogate pair is no text
         return value
     return str(value)
+
+
+EXPECTED = {
+    Type.BOOL: "true or false, yes or no, 1 or 0",
+    Type.INT16: "a whole number from -32768 to 32767",
+    Type.INT32: "a whole number from -2147483648 to 2147483647",
+    Type.INT64: "a whole number",
+    Type.UINT64: "a whole number from 0 to 18446744073709551615",
+    Type.FLOAT64: "a number",
+    Type.DECIMAL: "a number with at most six digits after the point, below 1000",
+    Type.TIMESTAMP: "a time with its zone, as 2026-01-31T12:00:00Z",
+    Type.STRING: "text",
+}
+_TRUTHS = {
+    **dict.fromkeys(("true", "yes", "1", "1.0"), True),
+    **dict.fromkeys(("false", "no", "0", "0.0"), False),
+}
+# Day and clock as ISO 8601 has them: -2026 at the end of a day in another order is no zone.
+_TIME = r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:?\d{2})$"
+_DIGITS = 6  # after the point of a decimal column
+
+
+def converted(table: pl.DataFrame, column: Column, source: str, words: Mapping[str, str]) -> pl.Series:
+    """Return a column of a table in a register's type.
+
+    Args:
+        table: the table, with the number of each row.
+        column: the register's column.
+        source: name of the table's column.
+        words: word of the table → word of the register, where they differ.
+
+    Raises:
+        DamagedError: a cell is empty where a value is needed, or is no value of the column; it names the row.
+    """
+    import polars as pl
+
+    cells = table[source]
+    if cells.dtype.is_nested() or cells.dtype in {pl.Duration, pl.Binary, pl.Object, pl.Time}:
+        raise DamagedError(
+            f"column {source!r} holds what a register's column cannot",
+            found=cells.dtype,
+            expected="text, numbers, truth values or times",
+        )
+    if words:
+        cells = cells.cast(pl.String, strict=False).replace(words)
+    values = _cast(cells, column.type).alias(column.name)
+    lost = values.is_null() & cells.is_not_null()
+    if lost.any():
+        raise _refused(table, lost, column, source, EXPECTED[column.type])
+    if values.is_null().any() and not column.nullable:
+        raise _refused(table, values.is_null(), column, source, "a value in every row")
+    return values
+
+
+def _cast(cells: pl.Series, kind: Type) -> pl.Series:
+    """Return cells in a type; null where one is no value of it."""
+    import polars as pl
+
+    text = cells.cast(pl.String, strict=False).str.strip_chars()
+    whole = {
+        Type.INT16: pl.Int16,
+        Type.INT32: pl.Int32,
+        Type.INT64: pl.Int64,
+        Type.UINT64: pl.UInt64,
+    }
+    if kind in whole:
+        # Other tools write whole numbers of a column with gaps as 3.0.
+        return text.str.replace(r"\.0+$", "").cast(whole[kind], strict=False)
+    if kind is Type.BOOL:
+        return text.str.to_lowercase().replace_strict(_TRUTHS, default=None, return_dtype=pl.Boolean)
+    if kind is Type.FLOAT64:
+        numbers = text.cast(pl.Float64, strict=False)
+        return numbers.set(~numbers.is_finite(), None)
+    if kind is Type.DECIMAL:
+        exact = text.str.contains(rf"^-?\d{{1,3}}(\.\d{{1,{_DIGITS}}})?$")
+        return text.set(~exact, None).cast(pl.Decimal(9, _DIGITS), strict=False)
+    if kind is Type.TIMESTAMP:
+        return _times(cells, text)
+    return cells.cast(pl.String, strict=False)
+
+
+def _times(cells: pl.Series, text: pl.Series) -> pl.Series:
+    """Return times in UTC; a time without a zone could be any, and is none."""
+    import polars as pl
+
+    kind = pl.Datetime("us", "UTC")
+    if isinstance(cells.dtype, pl.Datetime):
+        return cells.cast(kind) if cells.dtype.time_zone else pl.Series(cells.name, [None] * len(cells), kind)
+    return (
+        text.set(~text.str.contains(_TIME), None)
+        .str.to_datetime(time_unit="us", time_zone="UTC", strict=False)
+        .cast(kind)
+    )
+
+
+def _refused(
+    table: pl.DataFrame, wrong: pl.Series, column: Column, source: str, expected: str
+) -> DamagedError:
+    first = table.filter(wrong).row(0, named=True)
+    found = first[source]
+    others, is_step = int(wrong.sum()) - 1, column.name == "step"
+    return DamagedError(
+        f"column {source!r} has no value for {column.name}"
+        if found is None
+        else f"column {source!r} has a value that {column.name} cannot have",
+        expected=expected,
+        found=f"{'nothing' if found is None else repr(found)} in row {first[ROW]}"
+        + (f", and in {others} more" if others else ""),
+        remedy=f"mend the table, or say under [values.{column.name}] what its word means"
+        + ("; steps beyond the range are counted in thousands, in the rules, too" if is_step else ""),
+    )

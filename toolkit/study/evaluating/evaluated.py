@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any
 from toolkit.estimators import task_uncertainties
 from toolkit.estimators.taskwise import SMALLEST_SAMPLE
 from toolkit.noise.regimes import REGIMES
-from toolkit.registers.arrow import to_arrow
+from toolkit.registers.arrow import parquet_bytes, to_arrow
 from toolkit.registers.manifest import RegistrationRef
-from toolkit.registers.parquet import parquet_bytes
 from toolkit.registers.row_tables import FAULTS
 from toolkit.registers.schema import TABLES
 from toolkit.registers.writer import rows_files, write_study

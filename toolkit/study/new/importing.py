@@ -26,8 +26,7 @@ from toolkit.prereg.record import DEMONSTRATION
 from toolkit.registers.arrow import to_arrow
 from toolkit.registers.imported.mapping import read_mapping
 from toolkit.registers.imported.source import read_source
-from toolkit.registers.imported.tables import tables_of
-from toolkit.registers.imported.writing import write_imported
+from toolkit.registers.imported.tables import tables_of, write_imported
 from toolkit.registers.manifest import RegistrationRef
 from toolkit.registers.row_tables import DECISIONS
 from toolkit.registers.study import Study, open_study

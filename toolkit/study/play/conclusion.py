@@ -6,9 +6,8 @@ import json
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from toolkit.registers.arrow import to_arrow
+from toolkit.registers.arrow import parquet_bytes, to_arrow
 from toolkit.registers.columns import Type
-from toolkit.registers.parquet import parquet_bytes
 from toolkit.registers.schema import TABLES
 from toolkit.study.check.evidence import shortcomings
 from toolkit.study.play.segments import names_of, rows_of

@@ -30,8 +30,7 @@ from toolkit.probe.identities import check_identities
 from toolkit.probe.regroups import index_rows, read_groups
 from toolkit.probe.rollouts import coordinate_names
 from toolkit.probe.rows import Place
-from toolkit.registers.arrow import to_arrow
-from toolkit.registers.parquet import parquet_bytes
+from toolkit.registers.arrow import parquet_bytes, to_arrow
 from toolkit.registers.schema import SCHEMA_VERSION, TABLES
 from toolkit.seeds import sampling_seed
 from toolkit.study.play.jobs import ModelProbeJob

@@ -11,8 +11,8 @@ from urllib.parse import urlencode
 
 from toolkit.decisions.case import Case
 from toolkit.decisions.plan import place_of
+from toolkit.registers.columns import PHASES
 from toolkit.registers.study import Study
-from toolkit.registers.vocabulary import PHASES
 from toolkit.website.charts.run import success_by_step
 from toolkit.website.examples import quoted
 from toolkit.website.material import Material

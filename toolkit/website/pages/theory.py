@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from toolkit.estimators import bandit, orthogonal_condition, spurious_rate, success_probability
-from toolkit.registers.vocabulary import ARMS
+from toolkit.registers.columns import ARMS
 from toolkit.website.charts.theory import condition_by_success, orthogonal_sides, over_flips, spurious_rates
 from toolkit.website.material import Material
 from toolkit.website.page import Page

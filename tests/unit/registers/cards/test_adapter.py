@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import CHECKOUT
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.registers.cards.adapter import Adapter, adapter_card
-from toolkit.registers.origin import Origin
+from toolkit.registers.study import Origin
 
 if TYPE_CHECKING:
     from toolkit.registers.study import Study

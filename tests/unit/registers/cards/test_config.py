@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.described import configs, shipped
-from toolkit.registers.cards.config import config_of
-from toolkit.registers.cards.dataset import dataset_card
+from toolkit.registers.cards.dataset import config_of, dataset_card
 from toolkit.registers.schema import TABLES
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from tests.described import SOURCE, STUDIES, configs, documents, shipped
 from toolkit.errors import DamagedError
-from toolkit.registers.cards.croissant import croissant
 from toolkit.registers.cards.dataset import dataset_card
+from toolkit.registers.cards.documents import croissant
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,8 +11,7 @@ import pytest
 
 from tests.described import STUDIES, configs, shipped
 from toolkit.errors import DamagedError
-from toolkit.registers.cards.config import Config, Split
-from toolkit.registers.cards.dataset import dataset_card, size_category, table_text
+from toolkit.registers.cards.dataset import Config, Split, dataset_card, size_category, table_text
 from toolkit.registers.schema import TABLES
 
 if TYPE_CHECKING:

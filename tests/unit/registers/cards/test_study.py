@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.described import shipped
-from toolkit.registers.cards.study import matrix_text, outcomes_text, registered_text
+from toolkit.registers.cards.dataset import matrix_text, outcomes_text, registered_text
 from toolkit.registers.manifest import RegistrationRef
 
 if TYPE_CHECKING:

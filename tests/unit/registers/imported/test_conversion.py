@@ -10,8 +10,7 @@ import pytest
 
 from toolkit.errors import DamagedError
 from toolkit.registers.columns import Column, Type
-from toolkit.registers.imported.conversion import converted
-from toolkit.registers.imported.source import ROW
+from toolkit.registers.imported.source import ROW, converted
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 GOOD = {

@@ -14,8 +14,7 @@ from tests.unit.registers.imported.test_mapping import MAPPING
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.registers.imported.mapping import parse_mapping
 from toolkit.registers.imported.source import read_source
-from toolkit.registers.imported.tables import tables_of
-from toolkit.registers.imported.writing import write_imported
+from toolkit.registers.imported.tables import tables_of, write_imported
 from toolkit.registers.manifest import RegistrationRef
 from toolkit.registers.study import Study, open_study, verify_study
 
