@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.decisions.study import RULES, rule
-from toolkit.decisions.change import RELATIONS
 from toolkit.decisions.probe_plan import SCORED, ProbePlan, ProbeSet
 from toolkit.decisions.rulebook import load_rulebook
+from toolkit.decisions.rules import RELATIONS
 from toolkit.errors import RuleError
 from toolkit.registers.columns import POOLS, REGIMES
 

@@ -8,9 +8,17 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.decisions.expressions import COMPARISONS, OPERATORS, Binary, Call, Expression, Name, Number
+from toolkit.decisions.expressions import (
+    COMPARISONS,
+    OPERATORS,
+    Binary,
+    Call,
+    Expression,
+    Name,
+    Number,
+    names_in,
+)
 from toolkit.decisions.grammar import parse
-from toolkit.decisions.kinds import names_in
 from toolkit.errors import RuleError
 
 numbers = st.from_regex(r"[0-9]{1,4}(\.[0-9]{1,4})?", fullmatch=True).map(lambda t: Number(t, Fraction(t)))

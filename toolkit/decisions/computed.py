@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from toolkit.decisions.endpoints import Endpoint, IntervalSpec
-    from toolkit.decisions.measure import Registers
+    from toolkit.decisions.lookup import Registers
     from toolkit.decisions.plan import Plan
     from toolkit.estimators.bootstrap import BootstrapInterval, BootstrapWeights
     from toolkit.registers.episode_counts import Counts

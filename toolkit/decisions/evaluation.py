@@ -7,8 +7,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import cast
 
-from toolkit.decisions.expressions import Binary, Call, Expression, Name, Number
-from toolkit.decisions.kinds import names_in
+from toolkit.decisions.expressions import Binary, Call, Expression, Name, Number, names_in
 from toolkit.decisions.values import (
     Missing,
     Scalar,

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from toolkit.decisions.rulebook import RuleBook
-    from toolkit.decisions.rules import Criterion, Rule
 
 # Ten seconds a question, in milliseconds; those of the shipped registration take a few.
 LIMIT = 10_000
@@ -217,7 +216,7 @@ class Formulas:
     def _passes(self, name: str) -> _Truth:
         if name not in self._rules:
             rule = self._book.rules[name]
-            self._rules[name] = self.all([self.of(c.expression) for c in read_as(rule, rule.binding)])
+            self._rules[name] = self.all([self.of(c.expression) for c in rule.read_as(rule.binding)])
         return self._rules[name]
 
     def _endpoint(self, name: str) -> Any:
@@ -281,8 +280,3 @@ def _solver() -> Any:
             remedy="pip install 'paired-rollouts-toolkit[freeze]'",
         ) from None
     return z3
-
-
-def read_as(rule: Rule, reading: str) -> list[Criterion]:
-    """Return the criteria that belong to a reading of a rule."""
-    return [criterion for criterion in rule.criteria if criterion.reading in (None, reading or None)]

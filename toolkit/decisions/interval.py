@@ -10,7 +10,7 @@ from toolkit.decisions.values import Missing, Scalar, exact
 
 if TYPE_CHECKING:
     from toolkit.decisions.endpoints import IntervalSpec
-    from toolkit.decisions.measure import Registers
+    from toolkit.decisions.lookup import Registers
 
 # An interval printed more coarsely than this cannot be told to belong to an estimate.
 COARSEST = Fraction(1, 2000)
@@ -50,6 +50,13 @@ class Interval:
             return self.source
         stored = ", stored with the study" if self.is_stored else ""
         return f"computed from episode rows, {self.resamples:,} resamples{stored}"
+
+    def end_text(self, end: str) -> str:
+        """Return the `lower` or `upper` end with its Monte Carlo error, in words."""
+        low_error, high_error = self.errors or (0, 0)
+        value, error = (self.low, low_error) if end == "lower" else (self.high, high_error)
+        numbers = f"{float(value):+.5f} with a Monte Carlo error of {float(error):.5f}"
+        return f"the {end} end of {self.id}, {numbers}"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the interval as it is printed with `--json`."""

@@ -1,16 +1,48 @@
-"""Rows found by the values of their columns, without reading the whole table for each."""
+"""What is read of a study: its tables' rows, found by the values of their columns."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from toolkit.decisions.measure import Registers
     from toolkit.registers.episode_counts import Counts
     from toolkit.registers.study import Origin
 
 Row = Mapping[str, Any]
+
+
+class Registers(Protocol):
+    """What the engine needs of a study."""
+
+    @property
+    def name(self) -> str:
+        """The study's name."""
+
+    @property
+    def is_summary(self) -> bool:
+        """Whether the study holds published figures only."""
+
+    @property
+    def origin(self) -> Origin | None:
+        """Where on the Hub the study came from; None for a local one."""
+
+    def has(self, table: str) -> bool:
+        """Whether the study has a table."""
+
+    def rows(self, table: str) -> Sequence[Row]:
+        """The rows of a table."""
+
+    def sha256(self, table: str) -> str:
+        """The logical row hash of a table."""
+
+    def files(self, table: str) -> dict[str, str]:
+        """The SHA-256 of each file of a table, by path."""
+
+    def success_counts(
+        self, column: str, runs: Sequence[str], where: Mapping[str, str], steps: Sequence[int]
+    ) -> Counts:
+        """Successes by run and step, then by task, counted from episode rows."""
 
 
 class IndexedRows(list[Row]):
@@ -39,47 +71,17 @@ class Indexed:
     """
 
     def __init__(self, registers: Registers) -> None:
-        self._registers = registers
+        self.name, self.is_summary, self.origin = registers.name, registers.is_summary, registers.origin
+        self.has, self.sha256, self.files = registers.has, registers.sha256, registers.files
+        self.success_counts = registers.success_counts
+        self._read = registers.rows
         self._rows: dict[str, IndexedRows] = {}
-
-    @property
-    def name(self) -> str:
-        """The study's name."""
-        return self._registers.name
-
-    @property
-    def is_summary(self) -> bool:
-        """Whether the study holds published figures only."""
-        return self._registers.is_summary
-
-    @property
-    def origin(self) -> Origin | None:
-        """Where on the Hub the study came from; None for a local one."""
-        return self._registers.origin
-
-    def has(self, table: str) -> bool:
-        """Whether the study has a table."""
-        return self._registers.has(table)
 
     def rows(self, table: str) -> IndexedRows:
         """The rows of a table."""
         if table not in self._rows:
-            self._rows[table] = IndexedRows(self._registers.rows(table))
+            self._rows[table] = IndexedRows(self._read(table))
         return self._rows[table]
-
-    def sha256(self, table: str) -> str:
-        """The logical row hash of a table."""
-        return self._registers.sha256(table)
-
-    def files(self, table: str) -> dict[str, str]:
-        """The SHA-256 of each file of a table, by path."""
-        return self._registers.files(table)
-
-    def success_counts(
-        self, column: str, runs: Sequence[str], where: Mapping[str, str], steps: Sequence[int]
-    ) -> Counts:
-        """Successes by run and step, then by task, counted from episode rows."""
-        return self._registers.success_counts(column, runs, where, steps)
 
 
 def rows_with(table: Sequence[Row], wanted: Mapping[str, object]) -> Sequence[Row]:

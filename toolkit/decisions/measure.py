@@ -1,61 +1,45 @@
-"""From the rows of a register to the value of an endpoint, exactly."""
+"""From the rows of a register to the value of an endpoint, exactly, and to the learning curves behind it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 from toolkit.decisions.endpoints import Rate
-from toolkit.decisions.lookup import rows_with
-from toolkit.decisions.plan import described
+from toolkit.decisions.lookup import Registers, Row, rows_with
+from toolkit.decisions.plan import described, place_of
 from toolkit.decisions.values import Missing, Scalar, Series, exact, together
 from toolkit.errors import DamagedError, RuleError
 from toolkit.estimators import auc, steps_to_threshold
 from toolkit.registers.schema import TABLES
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from toolkit.decisions.endpoints import Endpoint
     from toolkit.decisions.plan import Plan
-    from toolkit.registers.episode_counts import Counts
-    from toolkit.registers.study import Origin
 
-Row = Mapping[str, Any]
 Runs = Mapping[tuple[str, int], str | Missing]
 
 
-class Registers(Protocol):
-    """What the engine needs of a study."""
+@dataclass(frozen=True)
+class CurvePoint:
+    """One point.
 
-    @property
-    def name(self) -> str:
-        """The study's name."""
+    Args:
+        arm: the arm.
+        series: `seed 0`, …; `mean` over the deciding runs; `replication` for runs shown beside them.
+        step: training step.
+        success: true success, a fraction in [0, 1].
+    """
 
-    @property
-    def is_summary(self) -> bool:
-        """Whether the study holds published figures only."""
-
-    @property
-    def origin(self) -> Origin | None:
-        """Where on the Hub the study came from; None for a local one."""
-
-    def has(self, table: str) -> bool:
-        """Whether the study has a table."""
-
-    def rows(self, table: str) -> Sequence[Row]:
-        """The rows of a table."""
-
-    def sha256(self, table: str) -> str:
-        """The logical row hash of a table."""
-
-    def files(self, table: str) -> dict[str, str]:
-        """The SHA-256 of each file of a table, by path."""
-
-    def success_counts(
-        self, column: str, runs: Sequence[str], where: Mapping[str, str], steps: Sequence[int]
-    ) -> Counts:
-        """Successes by run and step, then by task, counted from episode rows."""
+    arm: str
+    series: str
+    step: int
+    success: Fraction
 
 
 def measure(endpoint: Endpoint, registers: Registers, plan: Plan) -> Scalar | Series[Fraction]:
@@ -111,6 +95,46 @@ def _measure(endpoint: Endpoint, registers: Registers, plan: Plan) -> Scalar | S
         for run, member in zip(runs.values(), members(endpoint), strict=True)
     )
     return Series("run", tuple(zip(named, levels.values(), strict=True)))
+
+
+def curve_points(endpoint: Endpoint, registers: Registers, plan: Plan) -> tuple[CurvePoint, ...]:
+    """Return the learning curves of an endpoint's runs on its evaluation set, at every step evaluated.
+
+    Args:
+        endpoint: an endpoint over several steps.
+        registers: the study.
+        plan: the registered runs.
+
+    Returns:
+        Points by arm, series and step; a mean only where every deciding seed has a value.
+    """
+    if not registers.has(endpoint.register):
+        return ()
+    table = registers.rows(endpoint.register)
+    runs = registers.rows("runs")
+    steps = sorted(
+        {r["step"] for r in table if all(r[name] == value for name, value in endpoint.where.items())}
+    )
+    points: list[CurvePoint] = []
+    deciding = plan.deciding_runs(endpoint, runs)
+    for arm in endpoint.arms:
+        for step in steps:
+            seeds = {s: run for (a, s), run in deciding.items() if a == arm and isinstance(run, str)}
+            found = {s: success_at(endpoint, table, run, step) for s, run in seeds.items()}
+            values = [value for value in found.values() if not isinstance(value, Missing)]
+            points += [
+                CurvePoint(arm, f"seed {s}", step, v) for s, v in found.items() if not isinstance(v, Missing)
+            ]
+            if values and len(values) == len(endpoint.seeds):
+                points.append(CurvePoint(arm, "mean", step, sum(values, Fraction(0)) / len(values)))
+            for run in runs:
+                condition, scaling, ran, seed = place_of(run)
+                shown = (condition, scaling, ran) == (endpoint.condition, endpoint.scale_rewards, arm)
+                if shown and run["role"] == "replication" and seed in endpoint.seeds:
+                    value = success_at(endpoint, table, run["run_id"], step)
+                    if not isinstance(value, Missing):
+                        points.append(CurvePoint(arm, "replication", step, value))
+    return tuple(sorted(points, key=lambda p: (p.arm, p.series, p.step)))
 
 
 def success_at(endpoint: Endpoint, table: Sequence[Row], run: str, step: int) -> Scalar:

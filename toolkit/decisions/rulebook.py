@@ -6,13 +6,11 @@ import tomllib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from toolkit.decisions.change import Change, change_rules
 from toolkit.decisions.endpoints import Endpoint, IntervalSpec, read_endpoint, read_interval, read_set
-from toolkit.decisions.expressions import Kind
-from toolkit.decisions.kinds import check_test, names_in
+from toolkit.decisions.expressions import Kind, check_test, names_in
 from toolkit.decisions.plan import Plan, read_plan
 from toolkit.decisions.probe_plan import ProbePlan, read_probe
-from toolkit.decisions.rules import Rule, read_rule
+from toolkit.decisions.rules import Change, Rule, change_rules, read_rule
 from toolkit.decisions.section import Section
 from toolkit.decisions.terms import OF_TOOLKIT, Terms, read_terms
 from toolkit.decisions.units import check_units
@@ -179,7 +177,7 @@ def _check(book: RuleBook) -> None:
     for rule in book.rules.values():
         if rule.id in book.names_of(rule):
             raise RuleError("a rule rests on itself", where=f"rules.{rule.id}")
-    check_units(book)
+    check_units(book.endpoints, book.intervals, book.rules.values())
 
 
 def _check_rule(rule: Rule, book: RuleBook, names: dict[str, Kind]) -> None:

@@ -1,9 +1,9 @@
-"""What a rule is, and how one is read from the registration."""
+"""What a rule is, how one is read from the registration, and what amendments do to it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from toolkit.decisions.expressions import Binary, Call, Expression, Number
 from toolkit.decisions.grammar import parse
@@ -11,10 +11,11 @@ from toolkit.decisions.section import Section, identifier, strings
 from toolkit.errors import RuleError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from fractions import Fraction
 
 KINDS = ("hypothesis", "prediction", "gate")
+RELATIONS = ("replaces", "restates", "adds")
 
 
 @dataclass(frozen=True)
@@ -76,10 +77,37 @@ class Rule:
             other.numbers,
         )
 
+    def read_as(self, reading: str) -> list[Criterion]:
+        """Return the criteria that belong to a reading."""
+        return [criterion for criterion in self.criteria if criterion.reading in (None, reading or None)]
+
     @property
     def numbers(self) -> frozenset[Fraction]:
         """The numbers that its tests compare with."""
         return frozenset(n for criterion in self.criteria for n in _numbers(criterion.expression))
+
+
+@dataclass(frozen=True)
+class Change:
+    """What amendments did to a rule.
+
+    Args:
+        amendment: id of the last one that names it.
+        relation: what that one does: `replaces`; `restates` where the rule is unchanged and reads what the
+            amendment changed; `adds` where there was no such rule.
+        first: the rule as it was first written: as frozen, or as added.
+        added_by: id of the amendment that added it; empty where it was frozen.
+    """
+
+    amendment: str
+    relation: str
+    first: Rule
+    added_by: str = ""
+
+    @property
+    def frozen(self) -> Rule | None:
+        """The rule as frozen; None where an amendment added it."""
+        return None if self.added_by else self.first
 
 
 def read_rule(name: str, content: object) -> Rule:
@@ -169,3 +197,76 @@ def _numbers(expression: Expression) -> Iterator[Fraction]:
         case Call(_, arguments):
             for argument in arguments:
                 yield from _numbers(argument)
+
+
+def change_rules(
+    rules: dict[str, Rule],
+    changes: dict[str, Change],
+    head: Mapping[str, Any],
+    new: Mapping[str, Rule],
+    where: str,
+) -> None:
+    """Apply one amendment to the rules.
+
+    Args:
+        rules: the rules before it, by id; changed in place.
+        changes: what the amendments before it did, by rule; changed in place.
+        head: its table `[amendment]`.
+        new: its rules.
+        where: its name, for messages.
+
+    Raises:
+        RuleError: its head is malformed, or names other rules than it has, or says of a rule what is not so.
+    """
+    section = Section(head, where)
+    label = identifier(section.text("id"), where)
+    for key in ("dated", "title", "seen", "reason"):
+        section.text(key)
+    section.texts("changes")
+    section.text("note", "")
+    named = [(rule, relation) for relation in RELATIONS for rule in section.texts(relation, ())]
+    section.done()
+    relations = dict(named)
+    if len(relations) != len(named) or set(new) != set(relations):
+        raise RuleError(
+            "an amendment's rules are not those that it replaces, restates or adds, each named once",
+            expected=", ".join(rule for rule, _ in named) or "no rule",
+            found=", ".join(new) or "no rule",
+            where=where,
+        )
+    for name, rule in new.items():
+        _check_relation(relations[name], rule, rules.get(name), where)
+        before = changes.get(name)
+        if relations[name] == "adds":
+            changes[name] = Change(label, "adds", rule, label)
+        elif before is None:
+            changes[name] = Change(label, relations[name], rules[name])
+        else:
+            changes[name] = Change(label, relations[name], before.first, before.added_by)
+        rules[name] = rule
+
+
+def _check_relation(relation: str, rule: Rule, before: Rule | None, where: str) -> None:
+    """Check that a rule is to the one before it what the amendment says."""
+    if relation == "adds":
+        if before is not None:
+            raise RuleError(
+                f"an amendment adds {rule.id}, which there is already",
+                expected="a new name, or `replaces`",
+                where=where,
+            )
+        if rule.superseded:
+            raise RuleError(f"an amendment adds {rule.id} and says that it is superseded", where=where)
+        return
+    if before is None:
+        raise RuleError(
+            f"an amendment {relation} {rule.id}, which there is not yet",
+            expected="a rule that is frozen or was added by an earlier amendment, or `adds`",
+            where=where,
+        )
+    if relation == "restates" and not rule.says_the_same(before):
+        raise RuleError(
+            f"an amendment restates {rule.id} and changes its text or one of its numbers",
+            expected="the same text and numbers, or `replaces`",
+            where=where,
+        )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from toolkit.decisions.decision import Decision
     from toolkit.decisions.endpoints import IntervalSpec
-    from toolkit.decisions.measure import Registers, Row
+    from toolkit.decisions.lookup import Registers, Row
 
 # What is decided does not depend on these: decisions are what comes out, and launches enter no rule.
 LEFT_OUT = (DECISIONS.name, LAUNCHES.name)

@@ -22,10 +22,10 @@ from toolkit.errors import RuleError
 from toolkit.registers.schema import TABLES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from toolkit.decisions.endpoints import Endpoint
-    from toolkit.decisions.rulebook import RuleBook
+    from toolkit.decisions.endpoints import Endpoint, IntervalSpec
+    from toolkit.decisions.rules import Rule
     from toolkit.registers.columns import Column, Table
 
 POINTS = "percentage points"
@@ -54,7 +54,9 @@ class Unit:
         return "/".join(["·".join(above) or "1", *below])
 
 
-def check_units(book: RuleBook) -> None:
+def check_units(
+    endpoints: Mapping[str, Endpoint], intervals: Mapping[str, IntervalSpec], rules: Iterable[Rule]
+) -> None:
     """Check the units of a registration.
 
     1. Every endpoint has the unit of what it measures; percentage points, and they alone, are named `_pp`.
@@ -62,17 +64,21 @@ def check_units(book: RuleBook) -> None:
     3. No test adds, subtracts or compares values of different units.
 
     Args:
-        book: the rules, with every name declared and every operator given what it takes.
+        endpoints: as declared, by name.
+        intervals: as declared, by name.
+        rules: with every name declared and every operator given what it takes.
 
     Raises:
         RuleError: one of these does not hold.
     """
-    for endpoint in book.endpoints.values():
+    for endpoint in endpoints.values():
         _check_unit(endpoint)  # 1
         _check_range(endpoint)  # 2
-    for rule in book.rules.values():
+    units = {name: unit_of(endpoint) for name, endpoint in endpoints.items()}
+    units |= {name: units[interval.endpoint] for name, interval in intervals.items()}
+    for rule in rules:
         for criterion in rule.criteria:
-            _Test(book, f"{rule.id}.{criterion.id}").unit(criterion.expression)  # 3
+            _Test(units, f"{rule.id}.{criterion.id}").unit(criterion.expression)  # 3
 
 
 def unit_of(endpoint: Endpoint) -> Unit:
@@ -180,18 +186,16 @@ def _unit_of_column(column: Column) -> Unit:
 class _Test:
     """The units within one test; None is that of numbers without a name, which take any."""
 
-    def __init__(self, book: RuleBook, where: str) -> None:
-        self._book = book
+    def __init__(self, units: Mapping[str, Unit], where: str) -> None:
+        self._units = units
         self._where = where
 
     def unit(self, expression: Expression) -> Unit | None:
         match expression:
             case Number():
                 return None
-            case Name(name):
-                return unit_of(self._book.endpoints[name])
-            case Call("lower" | "upper", (Name(name),)):
-                return unit_of(self._book.endpoints[self._book.intervals[name].endpoint])
+            case Name(name) | Call("lower" | "upper", (Name(name),)):
+                return self._units[name]
             case Binary(operator, left, right):
                 return self._binary(operator, self.unit(left), self.unit(right))
             case Call(operator, arguments):

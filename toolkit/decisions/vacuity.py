@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from toolkit.decisions.evaluation import evaluate
-from toolkit.decisions.formulas import Example, Formulas, read_as, undecided
+from toolkit.decisions.formulas import Example, Formulas, undecided
 from toolkit.decisions.values import Series, Truth, Value, kleene_all
 from toolkit.errors import RuleError
 
@@ -76,7 +76,7 @@ def outcomes(book: RuleBook, rule_id: str, reading: str = "") -> Outcomes:
     chosen = reading or rule.binding
     name = f"rule {rule.id}, read as {chosen!r}," if chosen else f"rule {rule.id}"
     passes, misses = (
-        _example(book, read_as(rule, chosen), f"{name} {never}", f"rules.{rule.id}", holds=holds)
+        _example(book, rule.read_as(chosen), f"{name} {never}", f"rules.{rule.id}", holds=holds)
         for holds, never in ((True, "can never pass"), (False, "can never miss"))
     )
     return Outcomes(rule.id, chosen, passes, misses)
@@ -111,7 +111,7 @@ def _evaluated(book: RuleBook, criteria: Sequence[Criterion], example: Example) 
             return example.endpoints[name]
         if role == "passes":
             rule = book.rules[name]
-            return _evaluated(book, read_as(rule, rule.binding), example)
+            return _evaluated(book, rule.read_as(rule.binding), example)
         return example.intervals[name][role == "upper"]
 
     truths = [evaluate(criterion.expression, resolve) for criterion in criteria]

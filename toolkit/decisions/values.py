@@ -108,6 +108,12 @@ def kleene_majority(truths: Sequence[Truth]) -> Truth:
     return together(absent)
 
 
+def mean_of(value: Scalar | Series[Fraction]) -> Scalar:
+    """Return the mean of a series, or what is missing for it; a number is its own mean."""
+    present = value.present() if isinstance(value, Series) else value
+    return sum(present, Fraction(0)) / len(present) if isinstance(present, tuple) else present
+
+
 def exact(value: float | Decimal) -> Fraction:
     """Return a stored number exactly; a double counts as the shortest decimal that prints it.
 

@@ -12,8 +12,8 @@ from typing import Any
 from toolkit.decisions.case import Case
 from toolkit.decisions.decision import Decision
 from toolkit.decisions.endpoints import Endpoint, Rate
+from toolkit.decisions.expressions import names_in
 from toolkit.decisions.interval import Interval
-from toolkit.decisions.kinds import names_in
 from toolkit.decisions.measure import members
 from toolkit.decisions.rules import Rule
 from toolkit.decisions.values import Missing, Series, Value

@@ -9,7 +9,7 @@ from toolkit.study.probing import published
 
 if TYPE_CHECKING:
     from findings.evidence import Evidence
-    from toolkit.decisions.measure import Row
+    from toolkit.decisions.lookup import Row
     from toolkit.study.probing.published import ProbeSize
 
 BASE = "base"

@@ -56,7 +56,7 @@ def test_an_addition_is_refused_until_its_template_is_filled_in(
 
 
 def test_the_amendment_template_names_every_relation(toolkit: Callable[..., Result]) -> None:
-    from toolkit.decisions.change import RELATIONS
+    from toolkit.decisions.rules import RELATIONS
 
     lines = toolkit("amend", "--template").out.splitlines()
     for relation in RELATIONS:

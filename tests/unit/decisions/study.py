@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from toolkit.registers.episode_counts import Counts
     from toolkit.registers.study import Origin
 
 RULES = """
@@ -148,6 +149,9 @@ class SmallStudy:
 
     def files(self, table: str) -> dict[str, str]:
         return {f"{table}/all.parquet": f"hash of the file of {table}"}
+
+    def success_counts(self, *_: object) -> Counts:
+        raise AssertionError("the small study has no episodes")
 
 
 def small_study() -> SmallStudy:

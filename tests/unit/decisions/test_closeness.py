@@ -10,7 +10,7 @@ import pytest
 
 from tests.unit.decisions.rows_study import REGISTRATION, ROW_RULES, VALIDATION, write_rows_study
 from tests.unit.decisions.study import rule
-from toolkit.decisions.closeness import close_evidence
+from toolkit.decisions.criteria import close_evidence
 from toolkit.decisions.engine import Engine
 from toolkit.decisions.interval import Interval
 from toolkit.decisions.rulebook import load_rulebook

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from toolkit.decisions.expressions import Kind
+from toolkit.decisions.expressions import Kind, check_test, names_in
 from toolkit.decisions.grammar import parse
-from toolkit.decisions.kinds import check_test, names_in
 from toolkit.errors import RuleError
 
 NAMES = {

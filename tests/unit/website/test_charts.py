@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.decisions.curves import CurvePoint
+from toolkit.decisions.measure import CurvePoint
 from toolkit.website.charts import theme
 from toolkit.website.charts.curves import learning_curves
 from toolkit.website.charts.differences import Spread, seed_differences

@@ -30,7 +30,7 @@ from toolkit.probe.uncertainty import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolkit.decisions.measure import Registers
+    from toolkit.decisions.lookup import Registers
     from toolkit.registers.arrow import Row
     from toolkit.registers.study import Study
 

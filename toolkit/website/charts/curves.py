@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from toolkit.decisions.curves import CurvePoint
+from toolkit.decisions.measure import CurvePoint
 from toolkit.decisions.values import rounded
 from toolkit.website.charts.drawing import HALF, WIDTH, Chart, draw
 from toolkit.website.charts.marks import apart, capital, listed

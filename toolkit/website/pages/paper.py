@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from toolkit.decisions.case import Case
-from toolkit.decisions.curves import CurvePoint
+from toolkit.decisions.measure import CurvePoint
 from toolkit.errors import DamagedError, UsageError
 from toolkit.registers.query import Answer, asking
 from toolkit.website.charts.curves import MEAN, learning_curves

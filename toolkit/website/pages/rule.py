@@ -7,7 +7,7 @@ from typing import Any
 from toolkit.decisions.case import Case
 from toolkit.decisions.decision import Decision
 from toolkit.decisions.endpoints import Endpoint
-from toolkit.decisions.kinds import names_in
+from toolkit.decisions.expressions import names_in
 from toolkit.decisions.provenance import rows_query
 from toolkit.registers.arrow import Row
 from toolkit.registers.query import Answer, asking

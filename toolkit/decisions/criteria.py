@@ -1,0 +1,140 @@
+"""Judging a rule's criteria on what was measured: what holds, on what grounds, and what could turn it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from toolkit.decisions.decision import CriterionResult, Decision
+from toolkit.decisions.endpoints import Rate
+from toolkit.decisions.evaluation import compared_with, evaluate, subject
+from toolkit.decisions.expressions import names_in
+from toolkit.decisions.interval import Interval, evidence_of
+from toolkit.decisions.values import Missing, Value, kleene_all, together
+from toolkit.estimators.bootstrap import CLOSE_ERRORS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from fractions import Fraction
+
+    from toolkit.decisions.endpoints import Endpoint
+    from toolkit.decisions.rules import Criterion, Rule
+    from toolkit.decisions.values import Scalar, Series
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What the tests of a rule read, by name.
+
+    Args:
+        values: of endpoints.
+        intervals: registered intervals.
+        decisions: on the rules that it rests on.
+        is_summary: whether figures stand as published.
+    """
+
+    values: Mapping[str, Scalar | Series[Fraction]]
+    intervals: Mapping[str, Interval | Missing]
+    decisions: Mapping[str, Decision]
+    is_summary: bool = False
+
+    def resolve(self, role: str, name: str) -> Value:
+        """Return the value of a name in its role, as `evaluate` asks for it."""
+        if role == "passes":
+            return self.decisions[name].holds
+        if role == "value":
+            return self.values[name]
+        interval = self.intervals[name]
+        if isinstance(interval, Missing):
+            return interval
+        return interval.low if role == "lower" else interval.high
+
+
+def judge(criterion: Criterion, measured: Measured, endpoints: Mapping[str, Endpoint]) -> CriterionResult:
+    """Evaluate a criterion.
+
+    Args:
+        criterion: a checked one.
+        measured: what it reads.
+        endpoints: as declared, by name.
+    """
+    holds = evaluate(criterion.expression, measured.resolve)
+    if not isinstance(holds, bool | Missing):
+        raise TypeError(criterion.test)
+    value, against = (
+        None if part is None else evaluate(part, measured.resolve)
+        for part in (subject(criterion.expression), compared_with(criterion.expression))
+    )
+    basis = tuple(dict.fromkeys(_basis(name, measured, endpoints) for name in names_in(criterion.expression)))
+    return CriterionResult(
+        criterion.id, criterion.text, criterion.test, criterion.reading, value, holds, basis, against
+    )
+
+
+def _basis(name: str, measured: Measured, endpoints: Mapping[str, Endpoint]) -> str:
+    """Say what a name rests on: what was recomputed here, and what stands as published."""
+    if name in measured.decisions:
+        return "rules"
+    if name in measured.intervals:
+        interval = measured.intervals[name]
+        return "interval " + ("not available" if isinstance(interval, Missing) else f"as {interval.source}")
+    if isinstance(endpoints[name].outcome, Rate):
+        return "counts"
+    return "figures as published" if measured.is_summary else "figures"
+
+
+def verdict_of(rule: Rule, criteria: Sequence[CriterionResult], reading: str) -> str:
+    """Combine the criteria of a reading into a verdict.
+
+    Hypotheses, gates and joint predictions are Kleene conjunctions. Another prediction is partially met as
+    soon as one part is met and one is missed; with a part unknown and no such split it has no verdict.
+    """
+    truths = [criterion.holds for criterion in criteria if criterion.reading in (None, reading or None)]
+    if not rule.joint and True in truths and False in truths:
+        return "partially_met"
+    absent = [truth for truth in truths if isinstance(truth, Missing)]
+    whole = kleene_all(truths) if rule.joint or not absent else together(absent)
+    if isinstance(whole, Missing):
+        return "not_run" if whole.not_run else "not_evaluable"
+    words = {"hypothesis": ("pass", "miss"), "prediction": ("met", "missed"), "gate": (rule.open, rule.shut)}
+    yes, no = words[rule.kind]
+    return yes if whole else no
+
+
+def close_calls(rule: Rule, measured: Measured, interval: Interval | Missing | None) -> tuple[str, ...]:
+    """Say what other random numbers could turn: tests, those of rules that they name, the evidence."""
+    calls: list[str] = []
+    for criterion in rule.criteria:
+        calls += [f"{criterion.id} could turn with {end}" for end in _close_ends(criterion, measured)]
+        for name in names_in(criterion.expression):
+            if name in measured.decisions:
+                calls += [f"{name}: {call}" for call in measured.decisions[name].close_calls]
+    ends = close_evidence(interval, rule.threshold)
+    return tuple(dict.fromkeys(calls + [f"the evidence could turn with {end}" for end in ends]))
+
+
+def _close_ends(criterion: Criterion, measured: Measured) -> Iterator[str]:
+    """Yield the ends that would turn a test if they lay three Monte Carlo errors elsewhere, in words."""
+    holds = evaluate(criterion.expression, measured.resolve)
+    for name in names_in(criterion.expression):
+        for end, moved in _moved(measured.intervals.get(name)):
+            elsewhere = replace(measured, intervals={**measured.intervals, name: moved})
+            if evaluate(criterion.expression, elsewhere.resolve) != holds:
+                yield end
+
+
+def close_evidence(interval: Interval | Missing | None, threshold: Fraction | None) -> tuple[str, ...]:
+    """Return the ends that would change the evidence if they lay three Monte Carlo errors elsewhere."""
+    evidence = evidence_of(interval, threshold)
+    turned = [end for end, moved in _moved(interval) if evidence_of(moved, threshold) != evidence]
+    return tuple(dict.fromkeys(turned))
+
+
+def _moved(interval: Interval | Missing | None) -> Iterator[tuple[str, Interval]]:
+    """Yield an end in words and the interval with it moved, each way; none where the ends are exact."""
+    if not isinstance(interval, Interval) or interval.errors is None:
+        return
+    low, high = (CLOSE_ERRORS * error for error in interval.errors)
+    for sign in (-1, 1):
+        yield interval.end_text("lower"), replace(interval, low=interval.low + sign * low)
+        yield interval.end_text("upper"), replace(interval, high=interval.high + sign * high)
