@@ -15,6 +15,8 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 
+from tests.benchmarks.timing import verdict
+
 ROUNDS = 7
 TOOLKIT = [sys.executable, "-m", "toolkit"]
 EMBEDDED = [*TOOLKIT, "decide", "--all", "--study", "embedded"]
@@ -68,7 +70,7 @@ def main() -> None:
     print(f"{'command':26} {'wall s':>8} {'cpu s':>8} {'peak MB':>8} {'ratio':>7}  goal")
     for case in cases:
         wall, cpu = statistics.median(case.wall[1:]), statistics.median(case.cpu[1:])
-        goal = "" if case.goal is None else f"{'met' if wall < case.goal else 'MISSED'}: under {case.goal} s"
+        goal = "" if case.goal is None else verdict(wall < case.goal, f"under {case.goal} s")
         print(f"{case.name:26} {wall:8.3f} {cpu:8.3f} {max(case.memory):8.0f} {wall / base:7.2f}  {goal}")
     print(f"ratio: wall time over that of '{BASE}', medians of {ROUNDS} rounds (reproduce: 3) in one run")
     # Imported only now: a child process is charged with the memory that its parent held.
@@ -77,15 +79,8 @@ def main() -> None:
     intervals.compare()
     # In a process of its own: what the others loaded would slow its many small objects down.
     sys.stdout.flush()
-    subprocess.run([sys.executable, "-m", "tests.benchmarks.episodes"], check=True)
-    subprocess.run([sys.executable, "-m", "tests.benchmarks.tokens"], check=True)
-    subprocess.run([sys.executable, "-m", "tests.benchmarks.rows"], check=True)
-    subprocess.run([sys.executable, "-m", "tests.benchmarks.queries"], check=True)
-    subprocess.run([sys.executable, "-m", "tests.benchmarks.site"], check=True)
-    subprocess.run([sys.executable, "-m", "tests.benchmarks.study"], check=True)
-    subprocess.run([sys.executable, "-m", "tests.benchmarks.probe"], check=True)
-    subprocess.run([sys.executable, "-m", "tests.benchmarks.gram"], check=True)
-    subprocess.run([sys.executable, "-m", "tests.benchmarks.scores"], check=True)
+    for name in ("episodes", "tokens", "rows", "queries", "site", "study", "gram", "scores"):
+        subprocess.run([sys.executable, "-m", f"tests.benchmarks.{name}"], check=True)
 
 
 if __name__ == "__main__":

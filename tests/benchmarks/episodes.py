@@ -9,35 +9,27 @@ all its schedules.
 from __future__ import annotations
 
 import json
-import os
 import statistics
 import subprocess
 import sys
 import sysconfig
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
-from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tests.benchmarks.timing import verdict
 from toolkit.backoffice.records import Order
 from toolkit.episodes.agents import reference
-from toolkit.episodes.desk import Desk
+from toolkit.episodes.desk import CallRecord, Desk
 from toolkit.episodes.episode import close, play
-from toolkit.noise.regimes import REGIMES
+from toolkit.noise.regimes import REGIMES, Regime
 from toolkit.seeds import evaluation_seed
 from toolkit.tasks.generator import generate
 from toolkit.tasks.pools import POOLS, tasks
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from toolkit.episodes.desk import CallRecord
-    from toolkit.noise.regimes import Regime
-    from toolkit.tasks.task import Task
-
-    Job = tuple[Task, int]
+from toolkit.tasks.task import Task
 
 ROUNDS, POOL_ROUNDS, SCHEDULES, READS = 9, 3, 4, 5
 CLEAN, FAULTS = REGIMES["clean"], REGIMES["faults_p025"]
@@ -96,25 +88,25 @@ def yardstick(_: None = None) -> None:
             found += TABLE[key]
 
 
-def every_schedule(pool: Sequence[Task]) -> list[Job]:
+def every_schedule(pool: Sequence[Task]) -> list[tuple[Task, int]]:
     """Return every task with each of its first evaluation schedules."""
     return [(task, evaluation_seed(task.task_id, number)) for task in pool for number in range(SCHEDULES)]
 
 
-def untraced(regime: Regime, jobs: Sequence[Job], _: None = None) -> None:
+def untraced(regime: Regime, jobs: Sequence[tuple[Task, int]], _: None = None) -> None:
     """Play without traces."""
     for task, seed in jobs:
         play(task, regime, seed, reference)
 
 
-def text_a_call(jobs: Sequence[Job], _: None = None) -> None:
+def text_a_call(jobs: Sequence[tuple[Task, int]], _: None = None) -> None:
     """Play with traces and write each call as a JSON text."""
     for task, seed in jobs:
         for record in play(task, FAULTS, seed, reference, traced=True).trace or ():
             json.dumps(call_document(record))
 
 
-def text_an_episode(jobs: Sequence[Job], _: None = None) -> None:
+def text_an_episode(jobs: Sequence[tuple[Task, int]], _: None = None) -> None:
     """Play with traces and write each trace as one JSON text."""
     for task, seed in jobs:
         trace = play(task, FAULTS, seed, reference, traced=True).trace or ()
@@ -132,12 +124,12 @@ def call_document(record: CallRecord) -> dict[str, Any]:
     }
 
 
-def desks(regime: Regime, jobs: Sequence[Job]) -> list[Desk]:
+def desks(regime: Regime, jobs: Sequence[tuple[Task, int]]) -> list[Desk]:
     """Make desks: resets."""
     return [Desk(task, regime, seed) for task, seed in jobs]
 
 
-def desks_with_reads(regime: Regime, jobs: Sequence[Job]) -> list[tuple[Desk, str]]:
+def desks_with_reads(regime: Regime, jobs: Sequence[tuple[Task, int]]) -> list[tuple[Desk, str]]:
     """Make desks, each with the arguments of a read of an order as a JSON text."""
     texts = [json.dumps({"order_id": first_order(task)}) for task, _ in jobs]
     return list(zip(desks(regime, jobs), texts, strict=True))
@@ -155,7 +147,7 @@ def reads(prepared: Sequence[tuple[Desk, str]]) -> None:
             json.dumps(desk.call("get_order", json.loads(text)))
 
 
-def finished(regime: Regime, jobs: Sequence[Job]) -> list[Desk]:
+def finished(regime: Regime, jobs: Sequence[tuple[Task, int]]) -> list[Desk]:
     """Play without grading."""
     played = desks(regime, jobs)
     for desk in played:
@@ -169,7 +161,7 @@ def grade(played: Sequence[Desk]) -> None:
         close(desk)
 
 
-def our_ways(jobs: Sequence[Job]) -> list[Way]:
+def our_ways(jobs: Sequence[tuple[Task, int]]) -> list[Way]:
     """Return what is measured of this project."""
     count, steps = len(jobs), READS * len(jobs)
     return [
@@ -185,62 +177,6 @@ def our_ways(jobs: Sequence[Job]) -> list[Way]:
     ]
 
 
-def tau2_ways() -> list[Way]:
-    """Return what is measured of tau2-bench's retail domain: what its own runs and evaluator are made of.
-
-    No model takes part. Its database holds 500 customers and 1,000 orders, where a task's world here holds
-    a few: that is most of the difference in resetting and grading.
-
-    Raises:
-        ImportError: it is not installed.
-        FileNotFoundError: it does not find its data.
-    """
-    # Without this, importing it would ask a server for prices of models.
-    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-    from tau2.data_model.message import ToolCall
-    from tau2.domains.retail.environment import get_environment, get_tasks
-
-    # It logs every answer; with the sink that it starts with, that would be most of what is measured.
-    from loguru import logger  # isort: skip
-
-    logger.disable("tau2")
-    loaded = get_environment().tools.db
-    order = json.dumps({"order_id": next(iter(loaded.orders))})
-    gold = [
-        (action.name, json.dumps(action.arguments)) for action in get_tasks()[0].evaluation_criteria.actions
-    ]
-
-    def copied() -> Any:
-        return get_environment(db=loaded.model_copy(deep=True))
-
-    def step(environment: Any, name: str, arguments: str) -> None:
-        answer = environment.get_response(ToolCall(name=name, arguments=json.loads(arguments)))
-        if answer.error:
-            raise ValueError(answer.content)
-
-    def read(environment: Any) -> None:
-        for _ in range(1000):
-            step(environment, "get_order_details", order)
-
-    def act(environment: Any) -> None:
-        for name, arguments in gold:
-            step(environment, name, arguments)
-
-    def episode(_: None = None) -> None:
-        environment = get_environment()
-        act(environment)
-        environment.get_db_hash()
-
-    return [
-        Way("tau2 read step with JSON", 1000, read, copied),
-        Way("tau2 reset (get_environment)", 1, lambda _: get_environment()),
-        Way("tau2 reset (copy of a loaded one)", 1, lambda _: copied()),
-        Way("tau2 grading (hash of a database)", 1, lambda e: e.get_db_hash(), copied),
-        Way(f"tau2 {len(gold)} gold actions with JSON", 1, act, copied),
-        Way("tau2 episode: reset, actions, hash", 1, episode),
-    ]
-
-
 def take_turns(ways: Sequence[Way], rounds: int = ROUNDS) -> None:
     """Measure several rounds and one before them that is not counted."""
     for _ in range(rounds + 1):
@@ -253,7 +189,7 @@ def show(ways: Sequence[Way]) -> None:
     print(f"  {'':36} {'µs':>12} {'a second':>10} {'yardsticks':>11}  goal")
     for way in ways:
         rate = 1 / way.seconds
-        goal = "" if way.goal is None else f"{'met' if rate >= way.goal else 'MISSED'}: at least {way.goal:,}"
+        goal = "" if way.goal is None else verdict(rate >= way.goal, f"at least {way.goal:,}")
         ratio = way.seconds / ways[0].seconds
         print(f"  {way.name:36} {1e6 * way.seconds:12,.2f} {rate:10,.0f} {ratio:11,.1f}  {goal}".rstrip())
 
@@ -286,17 +222,6 @@ def compare() -> None:
     ]
     take_turns(pools, POOL_ROUNDS)
     print("  " + "; ".join(f"{way.name}: {way.seconds:.2f} s" for way in pools))
-    try:
-        theirs = tau2_ways()
-    except (ImportError, FileNotFoundError) as missing:
-        print(f"side by side with tau2-bench: skipped ({missing}). To install it, with Python 3.12 or 3.13:")
-        print("  git clone https://github.com/sierra-research/tau2-bench && pip install ./tau2-bench")
-        print("  export TAU2_DATA_DIR=$PWD/tau2-bench/data")
-        return
-    both = [*our_ways(jobs), *theirs]
-    take_turns(both)
-    print(f"side by side with tau2-bench {version('tau2')}, its retail domain, in turns, its logging off")
-    show(both)
 
 
 if __name__ == "__main__":

@@ -16,15 +16,13 @@ import resource
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import numpy as np
 
+from tests.benchmarks.timing import verdict
 from toolkit.probe.gram import gram
 from toolkit.probe.slot import default_width
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 COORDINATES = 33_600_000
 POOL_BYTES = 96 * 2**20
@@ -81,7 +79,7 @@ def measure(vectors: int, coordinates: int) -> None:
     took = time.thread_time() - started - paused
     rate, needed = reference.rate, vectors * (vectors + 1) * coordinates / took
     share, full = needed / rate, 2 * vectors / (vectors + 1) * needed / rate
-    met = f"{'met' if share >= GOAL else 'MISSED'}: at least {GOAL:.0%}"
+    met = verdict(share >= GOAL, f"at least {GOAL:.0%}")
     print(
         f"  {vectors:4} {coordinates / 1e6:7.2f} {took:7.2f} {rate / 1e9:8.1f} "
         f"{needed / 1e9:8.1f} {share:7.0%} {full:11.0%}  {met}"
@@ -97,7 +95,7 @@ def main() -> None:
         measure(vectors, coordinates)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"  peak {peak:.0f} MB, {POOL_BYTES >> 20} MB of it simulated scores a line", end="  ")
-    print(f"{'met' if peak < GOAL_MB else 'MISSED'}: under {GOAL_MB} MB")
+    print(f"{verdict(peak < GOAL_MB, f'under {GOAL_MB} MB')}")
 
 
 def compare() -> None:

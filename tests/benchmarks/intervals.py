@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import statistics
-import time
+from collections.abc import Callable
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import stats
 
+from tests.benchmarks.timing import medians, verdict
 from toolkit.estimators import crossed_bootstrap, crossed_bootstraps, draw_weights
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 SEEDS, TASKS, RESAMPLES, ENDPOINTS, ROUNDS = 3, 64, 10_000, 20, 9
 RNG = np.random.default_rng(1)
@@ -73,14 +69,7 @@ def compare() -> None:
     has_arch = find_spec("arch") is not None
     if has_arch:
         ways["arch"] = by_arch
-    taken: dict[str, list[float]] = {name: [] for name in ways}
-    for number in range(ROUNDS + 1):
-        for name, way in ways.items():
-            started = time.perf_counter()
-            way()
-            if number:
-                taken[name].append(time.perf_counter() - started)
-    ms = {name: 1000 * statistics.median(times) for name, times in taken.items()}
+    ms = {name: 1000 * seconds for name, seconds in medians(ways, ROUNDS).items()}
     print(f"registered interval, {SEEDS} × {TASKS}, {RESAMPLES} resamples, medians of {ROUNDS} rounds")
     for name, figure in ms.items():
         print(f"  {name:8} {figure:9.2f} ms")
@@ -94,4 +83,4 @@ def compare() -> None:
     if has_arch:
         goals.append(("arch / one", ms["arch"] / ms["one"], "at least 10", ms["arch"] >= 10 * ms["one"]))
     for text, ratio, goal, met in goals:
-        print(f"  {text:13} {ratio:6.2f}  {'met' if met else 'MISSED'}: {goal}")
+        print(f"  {text:13} {ratio:6.2f}  {verdict(met, goal)}")

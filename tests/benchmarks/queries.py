@@ -17,6 +17,8 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from tests.benchmarks.timing import verdict
+
 RUNS, STEPS, TASKS, SCHEDULES, ROUNDS = 100, 25, 500, 8, 7
 PERIODIC = ("clean", "faults_p010", "faults_p025", "held_out_types", "challenge")
 PROCESSES = 2
@@ -178,11 +180,7 @@ def compare() -> None:
             median = statistics.median(found["took"])
             medians[what] = median
             is_met = median < GOAL_SECONDS and peak < GOAL_MEGABYTES
-            goal = (
-                f"{'met' if is_met else 'MISSED'}: {GOAL_SECONDS} s, {GOAL_MEGABYTES} MB"
-                if what == "by step"
-                else ""
-            )
+            goal = verdict(is_met, f"{GOAL_SECONDS} s, {GOAL_MEGABYTES} MB") if what == "by step" else ""
             print(
                 f"  {what:28} {found['groups']:7} {min(found['took']):7.3f} {median:9.3f} "
                 f"{found['first']:8.3f} {peak:8.0f}  {goal}".rstrip()

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import statistics
 import tempfile
-import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from tests import row_study
+from tests.benchmarks.timing import medians, verdict
 from toolkit.registers.arrow import parquet_bytes
 from toolkit.registers.rowhash import row_sha256
 from toolkit.registers.schema import TABLES
 from toolkit.registers.study import open_study, verify_study
 from toolkit.registers.validation import check_parents, check_table
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 RUNS = 45
 ROUNDS = 5
@@ -26,14 +22,8 @@ ROUNDS = 5
 
 def measure(what: str, work: Callable[[], object], goal: float | None = None) -> None:
     """Print the median wall time of some rounds, after one that is not counted."""
-    took = []
-    for _ in range(ROUNDS + 1):
-        started = time.perf_counter()
-        work()
-        took.append(time.perf_counter() - started)
-    wall = statistics.median(took[1:])
-    verdict = "" if goal is None else f"{'met' if wall < goal else 'MISSED'}: under {goal} s"
-    print(f"{what:44} {wall:8.3f} s  {verdict}")
+    wall = medians({what: work}, ROUNDS)[what]
+    print(f"{what:44} {wall:8.3f} s  {'' if goal is None else verdict(wall < goal, f'under {goal} s')}")
 
 
 def main() -> None:
@@ -47,7 +37,8 @@ def main() -> None:
     }
     goals = {"episodes": 1.0, "groups": 0.5}
     for name, goal in goals.items():
-        table, whole = TABLES[name], pa.concat_tables(parts[name])
+        whole = pa.concat_tables(parts[name])
+        table = TABLES[name].narrowed(whole.column_names)
 
         def check(table: object = table, whole: pa.Table = whole) -> None:
             check_table(table, whole)

@@ -9,35 +9,29 @@ time on one thread is counted, on an accelerator wall time with the device waite
 from __future__ import annotations
 
 import os
-import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tests.benchmarks.timing import medians
 from tests.unit.probe.stack import INSTALL, PACKAGES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from toolkit.probe.transcript import Transcript
+from toolkit.probe.transcript import Transcript
 
 ROUNDS = 7
 TINY, PUBLISHED = (260, 180, 120, 240, 200, 90, 150, 220), (3000, 2400, 2700, 1800)
 
 
-def seconds(work: Callable[[], object]) -> float:
-    """Time some work: of this process, or to the end of what it started on an accelerator."""
+def clock() -> float:
+    """Return the time of this process, or of the end of what it started on an accelerator."""
     import torch
 
-    on_device = torch.cuda.is_available()
-    clock = time.perf_counter if on_device else time.process_time
-    started = clock()
-    work()
-    if on_device:
-        torch.cuda.synchronize()
-    return clock() - started
+    if not torch.cuda.is_available():
+        return time.process_time()
+    torch.cuda.synchronize()
+    return time.perf_counter()
 
 
 def measure(name: str, model: Any, batch: Sequence[Transcript]) -> None:
@@ -57,13 +51,7 @@ def measure(name: str, model: Any, batch: Sequence[Transcript]) -> None:
         "hooks": lambda: list(scorer.scores(batch, len(batch))),
         "loop": lambda: list(scorer.reference(batch)),
     }
-    took: dict[str, list[float]] = {way: [] for way in ways}
-    for number in range(ROUNDS + 1):
-        for way, work in ways.items():
-            found = seconds(work)
-            if number:
-                took[way].append(found)
-    plain_s, hooks_s, loop_s = (statistics.median(took[way]) for way in ways)
+    plain_s, hooks_s, loop_s = medians(ways, ROUNDS, clock).values()
     print(
         f"  {name:12} {len(batch):3} {size / 1e6:7.2f} {plain_s:8.3f} {hooks_s:8.3f} {loop_s:8.3f} "
         f"{hooks_s / plain_s:12.2f} {hooks_s / loop_s:11.2f}"

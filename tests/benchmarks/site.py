@@ -11,6 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from tests.benchmarks.timing import verdict
 from tests.conftest import CHECKOUT
 
 ROUNDS = 2
@@ -38,7 +39,7 @@ def compare() -> None:
     median = statistics.median(seconds)
     print(f"the whole site, {pages} pages, in a process of its own; {ROUNDS} rounds")
     print(f"  {min(seconds):7.2f} s at least, {median:7.2f} s median", end="  ")
-    print(f"{'met' if median < GOAL_S else 'MISSED'}: under {GOAL_S:g} s")
+    print(f"{verdict(median < GOAL_S, f'under {GOAL_S:g} s')}")
 
 
 if __name__ == "__main__":

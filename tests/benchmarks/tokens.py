@@ -6,23 +6,19 @@ same token, made here, its document and its root.
 
 from __future__ import annotations
 
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from tests.benchmarks.timing import medians, verdict
 from tests.forge.case import recipe
 from tests.forge.pki import house
 from tests.forge.token import DOCUMENT, NOW
 from toolkit.prereg.pem import write_certificates
 from toolkit.prereg.token.verify import Material, verify_token
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 ROUNDS, TOKENS = 15, 20
 COLD_GOAL_S = 0.4
@@ -76,15 +72,15 @@ def compare() -> None:
         folder.joinpath("token").write_bytes(token)
         folder.joinpath("document").write_bytes(DOCUMENT)
         folder.joinpath("root.pem").write_bytes(write_certificates((house().root.der,)))
-        ways: dict[str, tuple[Callable[[], None], int]] = {
-            "toolkit": (here(token), TOKENS),
-            "openssl ts -verify": (by_openssl(folder), 1),
-            "python -c pass": (command("-c", "pass"), 1),
-            "toolkit verify-prereg": (command("-m", "toolkit", "verify-prereg", "--json", codes=(0, 3)), 1),
-        }
+        engines = {"toolkit": here(token)}
         if has_client := find_spec("rfc3161_client") is not None:
-            ways["rfc3161-client"] = (by_rfc3161_client(token), TOKENS)
-        taken = _taken(ways)
+            engines["rfc3161-client"] = by_rfc3161_client(token)
+        processes = {
+            "openssl ts -verify": by_openssl(folder),
+            "python -c pass": command("-c", "pass"),
+            "toolkit verify-prereg": command("-m", "toolkit", "verify-prereg", "--json", codes=(0, 3)),
+        }
+        taken = medians(engines, ROUNDS, times=TOKENS) | medians(processes, ROUNDS)
     print(f"tokens, medians of {ROUNDS} rounds")
     for name, figure in taken.items():
         print(f"  {name:22} {1000 * figure:9.2f} ms")
@@ -94,22 +90,8 @@ def compare() -> None:
     if has_client:
         print(f"  rfc3161-client / toolkit {taken['rfc3161-client'] / taken['toolkit']:6.2f}")
     cold = taken["toolkit verify-prereg"]
-    met = "met" if cold < COLD_GOAL_S else "MISSED"
-    ratio = cold / taken["python -c pass"]
-    print(f"  verify-prereg / python   {ratio:6.2f}  {met}: verify-prereg under {COLD_GOAL_S} s")
-
-
-def _taken(ways: dict[str, tuple[Callable[[], None], int]]) -> dict[str, float]:
-    """Return the median seconds that each way takes once; the first round is not counted."""
-    taken: dict[str, list[float]] = {name: [] for name in ways}
-    for number in range(ROUNDS + 1):
-        for name, (way, times) in ways.items():
-            started = time.perf_counter()
-            for _ in range(times):
-                way()
-            if number:
-                taken[name].append((time.perf_counter() - started) / times)
-    return {name: statistics.median(times) for name, times in taken.items()}
+    met = verdict(cold < COLD_GOAL_S, f"verify-prereg under {COLD_GOAL_S} s")
+    print(f"  verify-prereg / python   {cold / taken['python -c pass']:6.2f}  {met}")
 
 
 if __name__ == "__main__":

@@ -18,17 +18,14 @@ from __future__ import annotations
 import json
 import math
 import sys
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from toolkit.estimators import bca_interval, crossed_bootstraps, draw_weights, t_quantile
 from toolkit.estimators.bootstrap import BootstrapWeights
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 TRUTH = 0.03
 SEED_DEVIATION, RESIDUAL_DEVIATION = 0.034, 0.16

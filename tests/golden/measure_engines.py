@@ -33,12 +33,13 @@ import sys
 import tempfile
 import warnings
 from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from asn1crypto import pem
 from cryptography import x509
@@ -56,9 +57,6 @@ from toolkit.prereg.token.certificate import read_certificate
 from toolkit.prereg.token.timestamp import granted_token, read_timestamp
 from toolkit.prereg.token.verdict import Refused
 from toolkit.prereg.token.verify import Material, verify_token
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 FILE = Path(__file__).with_name("engines.json")
 PATIENCE_S = 20

@@ -10,14 +10,10 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from toolkit.places import find_home
 from toolkit.registers.query import asking
-from toolkit.registers.study import open_study
-
-if TYPE_CHECKING:
-    from toolkit.registers.study import Study
+from toolkit.registers.study import Study, open_study
 
 CARD = Path(__file__).parents[2] / "cards" / "embedded.md"
 START, END = "<!-- levels -->\n", "<!-- /levels -->"

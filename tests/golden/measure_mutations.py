@@ -26,11 +26,13 @@ import ssl
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.forge import der
 from tests.forge.case import recipe, verified
@@ -38,13 +40,8 @@ from tests.forge.defects import CASES
 from tests.forge.pki import directory, house
 from tests.forge.token import Request, accuracy
 from tests.unit.prereg.test_real_tokens import MISSING, PRESENT, read_real
+from toolkit.prereg.token.verdict import TokenVerdict
 from toolkit.prereg.token.verify import Material, verify_token
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from datetime import datetime
-
-    from toolkit.prereg.token.verdict import TokenVerdict
 
 FILE = Path(__file__).with_name("mutations.json")
 SEED = 20_261_120

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Callable
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.conftest import CHECKOUT
+from tests.conftest import CHECKOUT, Result
 from tests.golden.test_paper_tables import printed_as
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.conftest import Result
-    from toolkit.decisions.case import Case
-    from toolkit.decisions.decision import Decision
+from toolkit.decisions.case import Case
+from toolkit.decisions.decision import Decision
 
 SOURCE = CHECKOUT / "registers" / "published" / "source"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
@@ -11,14 +11,10 @@ from tests.conftest import CHECKOUT, Result
 from tests.golden import measure_levels
 from toolkit.decisions.case import Case, open_case
 from toolkit.estimators import mean_luck_share
+from toolkit.places import Home
 from toolkit.prereg.registration import load_registration
 from toolkit.registers.study import Study, open_study
 from toolkit.study.play.rows import rows_of_run
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from toolkit.places import Home
 
 CARD = CHECKOUT / "cards" / "embedded.md"
 RUN = "c2-independent-s2"

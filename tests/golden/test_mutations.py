@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -24,9 +25,6 @@ from tests.golden.measure_mutations import (
     stored,
     where,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 FOUND = stored()
 # Where a change may survive, all its places together. In bytes: what nobody signs and nothing is taken from,

@@ -10,14 +10,11 @@ import json
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from toolkit.registers.query import ask
-
-if TYPE_CHECKING:
-    from toolkit.registers.study import Study
+from toolkit.registers.study import Study
 
 TABLES = json.loads((Path(__file__).parent / "paper_tables.json").read_text(encoding="utf-8"))
 STEPS = (0, 20, 40, 60, 80, 100)

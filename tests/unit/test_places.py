@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.conftest import CHECKOUT
 from toolkit.errors import UsageError
 from toolkit.places import HOME_VARIABLE, find_home
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_the_variable_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

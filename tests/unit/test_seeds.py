@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable
 from itertools import pairwise, product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from scipy import stats
@@ -22,9 +23,6 @@ from toolkit.seeds import (
     slot_seed,
     world_seed,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
 
 VECTORS: dict[str, list[dict[str, Any]]] = json.loads(
     (CHECKOUT / "tests/vectors/draws.json").read_text(encoding="utf-8")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import jsonschema
 import pytest
@@ -18,7 +19,7 @@ from toolkit.backoffice.schemas import (
     openai_tools,
     openapi_document,
 )
-from toolkit.backoffice.tools import TOOLS
+from toolkit.backoffice.tools import TOOLS, Tool
 from toolkit.episodes.agents import careless, reference
 from toolkit.episodes.desk import Desk
 from toolkit.episodes.episode import play
@@ -28,10 +29,6 @@ from toolkit.tasks.pools import load_task
 
 VERSION = "9.9"
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from toolkit.backoffice.tools import Tool
 
 ALL = pytest.mark.parametrize("tool", TOOLS.values(), ids=list(TOOLS))
 TASKS = [load_task(f"validation:{index}") for index in range(40)]

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -8,10 +8,7 @@ from tests.unit.backoffice.world import LAMP, RUG, world
 from toolkit.backoffice.records import Address, Order, Product, Shipment, Stock, Ticket
 from toolkit.backoffice.refusal import Refusal
 from toolkit.backoffice.tools import TOOLS, execute
-from toolkit.backoffice.world import snapshot
-
-if TYPE_CHECKING:
-    from toolkit.backoffice.world import World
+from toolkit.backoffice.world import World, snapshot
 
 ADDRESS = {"street": "9 Oak Street", "city": "Bath", "postal_code": "BA1", "country": "United Kingdom"}
 TICKET = {"customer_id": "C-1", "category": "damage", "priority": "high", "summary": "Broken."}

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toolkit.backoffice.records import Order
 from toolkit.episodes.desk import Desk
 from toolkit.noise.draws import Schedule
-from toolkit.noise.faults import Mixture
+from toolkit.noise.faults import Fault, Mixture
 from toolkit.noise.regimes import Regime
 from toolkit.tasks.pools import load_task
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from toolkit.noise.faults import Fault
-    from toolkit.tasks.task import Task
+from toolkit.tasks.task import Task
 
 
 def only(fault: Fault, rate: float = 1.0) -> Regime:

@@ -7,7 +7,7 @@ import json
 from functools import cache
 from itertools import pairwise
 from statistics import mean
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 
@@ -16,12 +16,10 @@ from tests.unit.episodes.play import only
 from toolkit.episodes import agents, brief, workflow
 from toolkit.episodes.agents import careless, reference
 from toolkit.episodes.episode import Episode, play
+from toolkit.noise.faults import Fault
 from toolkit.noise.regimes import REGIMES
 from toolkit.seeds import evaluation_seed
 from toolkit.tasks.pools import POOLS, load_task, tasks
-
-if TYPE_CHECKING:
-    from toolkit.noise.faults import Fault
 
 AGENTS = {"reference": reference, "careless": careless}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -10,11 +10,9 @@ from tests.unit.episodes.play import an_order, code, desk, first_faulty, only, s
 from toolkit.backoffice.refusal import CODES
 from toolkit.episodes.desk import Desk, Exposure
 from toolkit.episodes.episode import close
+from toolkit.noise.draws import Schedule
 from toolkit.noise.faults import Mixture, kept, retry_after
 from toolkit.noise.regimes import REGIMES, Regime
-
-if TYPE_CHECKING:
-    from toolkit.noise.draws import Schedule
 
 CLEAN = REGIMES["clean"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -15,9 +15,7 @@ from toolkit.episodes.episode import close
 from toolkit.episodes.grading import Difference, changed, differences, succeeded
 from toolkit.noise.regimes import REGIMES
 from toolkit.tasks.pools import load_task
-
-if TYPE_CHECKING:
-    from toolkit.tasks.task import Call, Task
+from toolkit.tasks.task import Call, Task
 
 CLEAN = REGIMES["clean"]
 

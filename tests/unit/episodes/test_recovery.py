@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tests.unit.episodes.play import an_order, desk, first_faulty, only, seed_where
 from toolkit.backoffice.records import Order
+from toolkit.noise.draws import Schedule
 from toolkit.noise.faults import Mixture, retry_after
 from toolkit.noise.regimes import REGIMES, Regime
-
-if TYPE_CHECKING:
-    from toolkit.noise.draws import Schedule
 
 ORDER = {"customer": next(k for k, v in desk(REGIMES["clean"]).task.base.orders_of.items() if len(v) > 2)}
 

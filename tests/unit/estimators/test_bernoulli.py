@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from toolkit.estimators import bandit, standardized, success_probability
-
-if TYPE_CHECKING:
-    from toolkit.estimators.theory import ByDesign
+from toolkit.estimators.theory import ByDesign
 
 HALF, TENTH = Fraction(1, 2), Fraction(1, 10)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import permutations, product
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -14,13 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolkit.estimators import enumerated_outcome_moments, outcome_moments
-from toolkit.estimators.moments import LARGEST_ENUMERATION, LARGEST_GROUP
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from toolkit.estimators.moments import GroupMoments, OutcomeMoments
-    from toolkit.registers.study import Study
+from toolkit.estimators.moments import LARGEST_ENUMERATION, LARGEST_GROUP, GroupMoments, OutcomeMoments
+from toolkit.registers.study import Study
 
 DESIGNS = ("paired", "independent")
 EPSILON = 1e-4

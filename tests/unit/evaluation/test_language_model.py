@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from toolkit.episodes.agents import reference
 from toolkit.episodes.episode import play
@@ -17,16 +17,11 @@ from toolkit.evaluation.language_model import (
 )
 from toolkit.evaluation.sets import EvaluationSet
 from toolkit.noise.regimes import REGIMES
-from toolkit.policies.language_model.conversation import Turn
+from toolkit.policies.language_model.conversation import Conversation, Turn
 from toolkit.policies.language_model.scripted import ScriptedEngine
 from toolkit.registers.row_tables import EPISODES, LUCK_SHARE
 from toolkit.seeds import evaluation_seed, sample_seed
 from toolkit.tasks.pools import load_task
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from toolkit.policies.language_model.conversation import Conversation
 
 ENGINE = ScriptedEngine("reference")
 NOISY = EvaluationSet("final", "validation", "faults_p025", 24, 3)

@@ -10,10 +10,11 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from itertools import combinations, product
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,10 +23,6 @@ from scipy import stats
 from tests.conftest import CHECKOUT
 from toolkit.noise.draws import GRADER, Draw, Schedule
 from toolkit.seeds import LIMIT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
 
 VECTORS_FILE = CHECKOUT / "tests/vectors/draws.json"
 VECTORS: dict[str, list[dict[str, Any]]] = json.loads(VECTORS_FILE.read_text(encoding="utf-8"))

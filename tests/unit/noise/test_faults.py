@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, get_args
+from collections.abc import Callable, Iterator
+from typing import get_args
 
 import pytest
 from scipy import stats
@@ -13,9 +14,6 @@ from toolkit.noise import faults
 from toolkit.noise.draws import Draw, Schedule
 from toolkit.noise.faults import ABOUT, APPLIES, Fault, Mixture, kept, retry_after
 from toolkit.noise.regimes import DEFAULT, HELD_OUT, OUTAGE_FREE, OUTAGE_HEAVY
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 MIXTURES = {
     "default": DEFAULT,

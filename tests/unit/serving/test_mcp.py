@@ -8,11 +8,14 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
+from mcp import Client
 
 from tests.conftest import CHECKOUT, run
 from toolkit.backoffice.schemas import json_schema
@@ -22,12 +25,6 @@ from toolkit.episodes.replay import replay
 from toolkit.noise.regimes import REGIMES
 from toolkit.seeds import evaluation_seed
 from toolkit.tasks.pools import load_task
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-    from pathlib import Path
-
-    from mcp import Client
 
 if find_spec("mcp") is None:
     if os.environ.get("CI"):
