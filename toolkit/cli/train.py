@@ -17,8 +17,6 @@ from toolkit.errors import UsageError
 from toolkit.places import find_home
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from toolkit.places import Home
     from toolkit.prereg.registration import Registration
     from toolkit.study.executors.where import Where
@@ -108,7 +106,7 @@ def train(
     from toolkit.study.plan.measured import Basis, read_measurements
     from toolkit.study.plan.training_plan import plan_training
     from toolkit.study.play.matrix import Selection
-    from toolkit.training.recipe import load_recipe
+    from toolkit.training.recipe import load_recipe, setting_sources
 
     if seconds_per_step is not None and tokens_per_second is not None:
         raise UsageError("give seconds a step or tokens a second, not both")
@@ -138,7 +136,7 @@ def train(
         where=" ".join((f"--recipe {recipe.name}", *(f"--set {change}" for change in changes))),
     )
     sources = (
-        _sources(name, recipe, model, changes)
+        setting_sources(name, recipe, model=model, changes=changes)
         if name
         else dict.fromkeys(recipe.settings(), f"the registration {registration.name}")
     )
@@ -164,12 +162,6 @@ def _fixed(registration: Registration, selection: Selection) -> Recipe:
             remedy="for the paper's: --recipe qwen3.5-2b",
         )
     return runs[0].settings
-
-
-def _sources(name: str, recipe: Recipe, model: str | None, changes: Sequence[str]) -> dict[str, str]:
-    from toolkit.training.recipe_sources import setting_sources
-
-    return setting_sources(name, recipe, model=model, changes=changes)
 
 
 def _registration(name: str | None, measured: Measurements | None, home: Home) -> Registration:

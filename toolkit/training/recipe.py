@@ -1,7 +1,7 @@
 """Recipes: all settings of a language model's training, as data that is read strictly.
 
 A recipe is a TOML file. Nothing in it is optional and nothing else may stand in it, so that no setting of a
-run comes from a default that nobody wrote down.
+run comes from a default that nobody wrote down. Only a table `sources` may: it says where settings come from.
 
 Source:
     Paper app:training, "Stack" and "Trainer settings".
@@ -190,12 +190,8 @@ def load_recipe(name: str, *, model: str | None = None, changes: Sequence[str] =
         RuleError: the file says something that a recipe does not say, or contradicts itself.
         IncompleteError: the file cannot be read.
     """
-    path = recipe_path(name)
-    try:
-        document = tomllib.loads(read_text(path))
-    except tomllib.TOMLDecodeError as error:
-        raise RuleError("the recipe is no TOML", found=str(error), where=path) from None
-    recipe = read_recipe(document, str(path))
+    document, _ = _read_file(name)
+    recipe = read_recipe(document, str(recipe_path(name)))
     if model is None and not changes:
         return recipe
     document = recipe.document()
@@ -205,6 +201,50 @@ def load_recipe(name: str, *, model: str | None = None, changes: Sequence[str] =
         _change(document, change)
     said = " ".join([f"--model {model}"] * (model is not None) + [f"--set {text}" for text in changes])
     return read_recipe(document, said, UsageError)
+
+
+def setting_sources(
+    name: str, recipe: Recipe, *, model: str | None, changes: Sequence[str]
+) -> dict[str, str]:
+    """Return where every setting of a recipe comes from, by its dotted name.
+
+    Args:
+        name: of the recipe, or the path of its file.
+        recipe: what was read of it, with what was asked to be otherwise.
+        model: the model that was asked for; None where none was.
+        changes: texts as `lora.rank=16`.
+
+    Raises:
+        RuleError: the file gives a source of what is no setting, or one that is no text.
+    """
+    _, sources = _read_file(name)
+    settings = recipe.settings()
+    wrong = [
+        setting
+        for setting, source in sources.items()
+        if setting not in settings or not isinstance(source, str)
+    ]
+    if wrong:
+        raise RuleError(
+            "the recipe's sources are not those of its settings",
+            expected="a text for a setting",
+            found=", ".join(wrong),
+            where=recipe_path(name),
+        )
+    by_model = {} if model is None else {"model": "--model", "revision": "--model: the newest"}
+    changed = dict.fromkeys((change.partition("=")[0] for change in changes), "--set")
+    return dict.fromkeys(settings, "the recipe") | sources | by_model | changed
+
+
+def _read_file(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what a recipe's file says: the settings, and their sources by dotted names."""
+    path = recipe_path(name)
+    try:
+        document = tomllib.loads(read_text(path))
+    except tomllib.TOMLDecodeError as error:
+        raise RuleError("the recipe is no TOML", found=str(error), where=path) from None
+    sources = document.pop("sources", {})
+    return document, _flat(sources) if isinstance(sources, dict) else {"sources": sources}
 
 
 def read_recipe(document: Mapping[str, Any], where: str, error: type[ToolkitError] = RuleError) -> Recipe:
