@@ -18,7 +18,7 @@ from typing import Any
 
 from tests.benchmarks.timing import medians
 from tests.unit.probe.stack import INSTALL, PACKAGES
-from toolkit.probe.transcript import Transcript
+from toolkit.probe.recorded import Transcript
 
 ROUNDS = 7
 TINY, PUBLISHED = (260, 180, 120, 240, 200, 90, 150, 220), (3000, 2400, 2700, 1800)
@@ -36,7 +36,7 @@ def clock() -> float:
 
 def measure(name: str, model: Any, batch: Sequence[Transcript]) -> None:
     """Time the three ways and print one line."""
-    from toolkit.probe.likelihood import batch_log_likelihood
+    from toolkit.probe.gradients import batch_log_likelihood
     from toolkit.probe.lora import Scorer
 
     scorer = Scorer(model)

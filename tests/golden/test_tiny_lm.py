@@ -11,8 +11,8 @@ import pytest
 from tests.conftest import CHECKOUT, Result
 from toolkit.decisions.case import Case, open_case
 from toolkit.places import Home
+from toolkit.policies.language_model.loading import model_path
 from toolkit.policies.language_model.opening import folder_sha256
-from toolkit.policies.language_model.shipped import model_path
 from toolkit.prereg.registration import load_registration
 from toolkit.registers.study import Study, open_study
 from toolkit.study.play.rows import rows_of_run

@@ -24,9 +24,8 @@ if TYPE_CHECKING:
     from toolkit.study.play.matrix import Selection
     from toolkit.study.play.runner import Played
     from toolkit.study.play.workplace import Workplace
-    from toolkit.training.language_model.specification import LanguageModelSpecification
     from toolkit.training.recipe import Recipe
-    from toolkit.training.specification import Specification
+    from toolkit.training.specification import LanguageModelSpecification, Specification
 
 EXTRAS = {"vllm": "gpu", "transformers": "train"}
 """Engine → the extra that it needs."""
@@ -238,10 +237,10 @@ def _specified(recipe: Recipe, run: Specification, study: str) -> LanguageModelS
     Raises:
         UsageError: the recipe is not the registered one, or has other sizes.
     """
+    from toolkit.policies.language_model.loading import model_path
     from toolkit.policies.language_model.opening import model_commit
-    from toolkit.policies.language_model.shipped import model_path
     from toolkit.study.plan.counting import check_agreement
-    from toolkit.training.language_model.specification import (
+    from toolkit.training.specification import (
         LanguageModelSpecification,
         specify_language_model,
     )

@@ -5,24 +5,17 @@ answers. Whether to make that call, another one or none, and what to make of an 
 Every decision and every surface token is kept: they are what a score is made of.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from toolkit.backoffice.tools import TOOLS
-from toolkit.episodes.brief import read_prompt
-from toolkit.episodes.workflow import Abandoned, Knowledge, errand_steps
-from toolkit.policies.situations import ACTIONS, REPEATS, Situation
-from toolkit.policies.slips import slip
+from toolkit.episodes.brief import Errand, read_prompt
+from toolkit.episodes.desk import MakeCall
+from toolkit.episodes.workflow import Abandoned, Knowledge, Steps, errand_steps
+from toolkit.policies.loglinear import Choice, Policy
+from toolkit.policies.situations import ACTIONS, REPEATS, Action, Kind, Situation
 from toolkit.seeds import units
 from toolkit.tasks.task import BUDGET_BASE, BUDGET_PER_WRITE, Call
-
-if TYPE_CHECKING:
-    from toolkit.episodes.brief import Errand
-    from toolkit.episodes.desk import MakeCall
-    from toolkit.episodes.workflow import Steps
-    from toolkit.policies.loglinear import Choice, Policy
-    from toolkit.policies.situations import Action, Kind
 
 Answer = dict[str, Any]
 
@@ -235,3 +228,52 @@ class Rollout:
             return False
         self._revision = answer["revision"]
         return True
+
+
+DECIMAL_POINT = 10
+
+
+def slip(call: Call, orders: Sequence[Answer], customers: Sequence[Answer], order: Answer) -> Call | None:
+    """Return the wrong call in place of the right one; None where it can only be forgotten.
+
+    Which one follows from the call, the text and what was read, never from the plan: the order that fits the
+    words almost as well, a line's price for a unit's, a decimal point in the wrong place.
+
+    Args:
+        call: the right call.
+        orders: the customer's orders as last listed.
+        customers: the customers last found.
+        order: the order last looked at.
+    """
+    arguments = call.arguments
+    if call.tool == "issue_refund" and order.get("order_id") == arguments["order_id"]:
+        amount = _other_amount(arguments["amount_cents"], order)
+        if amount is not None:
+            return Call(call.tool, {**arguments, "amount_cents": amount})
+    other = _other("order_id", arguments, orders) or _other("customer_id", arguments, customers)
+    if other:
+        return Call(call.tool, {**arguments, **other})
+    if call.tool == "issue_refund" and arguments["amount_cents"] >= DECIMAL_POINT:
+        return Call(call.tool, {**arguments, "amount_cents": arguments["amount_cents"] // DECIMAL_POINT})
+    return None
+
+
+def _other_amount(amount: int, order: Answer) -> int | None:
+    """Return a line's price for a unit's, or a unit's for a line's; None where there is no such confusion."""
+    for line in order.get("lines", ()):
+        unit = line["unit_price_cents"]
+        whole = unit * line["quantity"]
+        if unit != whole and amount in (unit, whole):
+            return int(whole if amount == unit else unit)
+    return None
+
+
+def _other(name: str, arguments: Answer, listed: Sequence[Answer]) -> Answer | None:
+    """Return another record of a list in place of the one named: of the same status, if there is one."""
+    named = arguments.get(name)
+    others = [record for record in listed if record.get(name) not in (None, named)]
+    if not named or not others:
+        return None
+    status = next((record.get("status") for record in listed if record.get(name) == named), None)
+    alike = [record for record in others if record.get("status") == status]
+    return {name: (alike or others)[0][name]}

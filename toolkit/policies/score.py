@@ -8,15 +8,10 @@ Source:
     Paper sec:setting, S = Σ_t ∇ log π.
 """
 
-from __future__ import annotations
+from collections.abc import Iterable
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from toolkit.policies.agent import Rollout
-    from toolkit.policies.loglinear import Choice, Policy
+from toolkit.policies.agent import Rollout
+from toolkit.policies.loglinear import Choice, Policy
 
 
 def score(policy: Policy, rollout: Rollout) -> list[float]:

@@ -4,8 +4,6 @@ A situation is made of the text, the answers and the agent's own calls, and of n
 nor the world nor the noise. Features are indicators; a parameter belongs to a feature and an action.
 """
 
-from __future__ import annotations
-
 from typing import Literal, NamedTuple, TypeAlias
 
 from toolkit.tasks.templates import WEIGHTS

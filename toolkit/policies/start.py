@@ -5,17 +5,10 @@ policy succeeds as often as the paper's (sec:results, tab:curves): about 0.80 wi
 faults at p = 0.25.
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from math import log
-from typing import TYPE_CHECKING
 
-from toolkit.policies.situations import ACTIONS, every_feature
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from toolkit.policies.situations import Action, Feature, Kind
+from toolkit.policies.situations import ACTIONS, Action, Feature, Kind, every_feature
 
 START: Mapping[Kind, Mapping[Action, float]] = {
     "read": {"go": 0.9970, "slip": 0.0015, "skip": 0.0010, "finish": 0.0005},

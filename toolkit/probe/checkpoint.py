@@ -5,33 +5,26 @@
 3. Everything else is computed from the evidence, by the same code that computes it from a register.
 """
 
-from __future__ import annotations
+from collections.abc import Mapping
+from typing import NamedTuple
 
-from typing import TYPE_CHECKING, NamedTuple
+import numpy as np
+from numpy.typing import NDArray
 
 from toolkit.errors import DamagedError
-from toolkit.probe.design import OUTCOME, TRANSITION
-from toolkit.probe.evidence import gather
+from toolkit.policies.loglinear import Policy
+from toolkit.probe.design import OUTCOME, TRANSITION, Design
+from toolkit.probe.evidence import Evidence, gather
 from toolkit.probe.identities import Identity, identities
 from toolkit.probe.moments import ESTIMATORS, MC, moments
+from toolkit.probe.regroups import Groups
 from toolkit.probe.rollouts import coordinate_blocks, play_and_score
 from toolkit.probe.rows import Place, gram_rows
 from toolkit.probe.summary import estimates, probe_row, sides
 from toolkit.probe.uncertainty import Resampling, interval_rows
+from toolkit.registers.arrow import Row
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from toolkit.policies.loglinear import Policy
-    from toolkit.probe.design import Design
-    from toolkit.probe.evidence import Evidence
-    from toolkit.probe.regroups import Groups
-    from toolkit.registers.arrow import Row
-
-    Listed = Mapping[str, Mapping[int, Groups]]
+Listed = Mapping[str, Mapping[int, Groups]]
 
 
 class ScoredPolicy(NamedTuple):

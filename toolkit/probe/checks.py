@@ -1,17 +1,11 @@
 """What a model, its transcripts and its scores have to be: refused before a pass, or after it."""
 
-from __future__ import annotations
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
-
-from toolkit.errors import DamagedError, UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from toolkit.errors import VerificationError
-    from toolkit.probe.coordinates import Coordinates
-    from toolkit.probe.transcript import Transcript
+from toolkit.errors import DamagedError, UsageError, VerificationError
+from toolkit.probe.adapter import Coordinates
+from toolkit.probe.recorded import Transcript
 
 
 def check_temperature(temperature: float) -> None:

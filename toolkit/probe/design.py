@@ -1,7 +1,5 @@
 """What a probe measures: which rollouts, under which noise, put together into which groups."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import asdict, dataclass
 from typing import NamedTuple

@@ -5,28 +5,20 @@ Across tasks, the inner products of the tasks' mean gradients, by estimator and 
 them, and a task's own Gram matrix does not hold them.
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.probe.design import DESIGNS
 from toolkit.probe.gram import blocks, gram
-from toolkit.probe.moments import moments
+from toolkit.probe.moments import Moments, moments
+from toolkit.probe.regroups import Groups
+from toolkit.probe.rollouts import Scored
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from toolkit.probe.moments import Moments
-    from toolkit.probe.regroups import Groups
-    from toolkit.probe.rollouts import Scored
-
-    Array = NDArray[np.float64]
+Array = NDArray[np.float64]
 
 ONE_BY_ONE = 1
 """Width of the blocks where every bit counts: each sum over coordinates then has one order."""

@@ -7,9 +7,8 @@ Source:
     Paper prop:condition and app:probe; M = ‖mean clean gradient‖².
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,15 +16,9 @@ from toolkit.errors import VerificationError
 from toolkit.estimators import enumerated_outcome_moments
 from toolkit.estimators.moments import LARGEST_ENUMERATION
 from toolkit.probe.design import DESIGNS, INDEPENDENT, OUTCOME, PAIRED
-from toolkit.probe.moments import MC, SW
-from toolkit.probe.summary import sides
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from toolkit.probe.evidence import Evidence
-    from toolkit.probe.moments import Moments
-    from toolkit.probe.summary import Estimate
+from toolkit.probe.evidence import Evidence
+from toolkit.probe.moments import MC, SW, Moments
+from toolkit.probe.summary import Estimate, sides
 
 TOLERANCE = 1e-9
 SMALLEST = 1e-6

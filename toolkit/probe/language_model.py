@@ -9,30 +9,24 @@ Every figure follows from the evidence by `toolkit.probe.checkpoint.derive`, as 
 policy. All coordinates are scored: a language model has no actions apart from its tokens.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
-from typing import TYPE_CHECKING, TypeAlias
+from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
 from toolkit.errors import DamagedError, IncompleteError, UsageError
-from toolkit.probe.design import ALL, OUTCOME, TRANSITION
+from toolkit.probe.design import ALL, OUTCOME, TRANSITION, Design, RolloutSet
+from toolkit.probe.evidence import Evidence
 from toolkit.probe.gram import MISMATCHED
+from toolkit.probe.lora import Scorer
 from toolkit.probe.recorded import Recorded, check_number
+from toolkit.probe.regroups import Groups
 from toolkit.probe.spool import Spool, check_designs
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from pathlib import Path
-
-    from toolkit.probe.design import Design, RolloutSet
-    from toolkit.probe.evidence import Evidence
-    from toolkit.probe.lora import Scorer
-    from toolkit.probe.regroups import Groups
-
-    Listed: TypeAlias = Mapping[str, Mapping[int, Groups]]
-    Watch: TypeAlias = Callable[[int, int, str], None]
+Listed: TypeAlias = Mapping[str, Mapping[int, Groups]]
+Watch: TypeAlias = Callable[[int, int, str], None]
 
 
 def probe_language_model(

@@ -6,28 +6,21 @@ A pass over a padded batch is one forward and one backward of Σ_i log-likelihoo
 apart. A loop of single passes without hooks or padding gives the same, and is what the hooks are held to.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Self
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from toolkit.errors import UsageError, VerificationError
 from toolkit.probe import checks
-from toolkit.probe.adapter import Adapter
-from toolkit.probe.coordinates import Coordinates, verify_presence
-from toolkit.probe.hooks import hooked, verify_hooks
-from toolkit.probe.likelihood import batch_log_likelihood, single_log_likelihood
+from toolkit.probe.adapter import Adapter, Coordinates, verify_presence
+from toolkit.probe.gradients import batch_log_likelihood, hooked, single_log_likelihood, verify_hooks
+from toolkit.probe.recorded import Transcript
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from types import TracebackType
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from toolkit.probe.transcript import Transcript
-
-    Rows = NDArray[np.float32]
+Rows = NDArray[np.float32]
 
 
 class Scorer:

@@ -7,21 +7,15 @@ Source:
     Paper sec:probe and app:probe, "Estimators".
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from toolkit.estimators import outcome_moments, regrouped_moments
 from toolkit.probe.design import INDEPENDENT, OUTCOME, PAIRED
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from toolkit.probe.regroups import Groups
+from toolkit.probe.regroups import Groups
 
 MC, SW = "MC", "SW"
 ESTIMATORS = (MC, SW)

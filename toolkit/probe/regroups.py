@@ -8,19 +8,12 @@ Source:
     Paper app:probe, "Transition noise".
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from toolkit.errors import DamagedError, IncompleteError
-from toolkit.probe.design import INDEPENDENT, PAIRED, STRATIFIED
+from toolkit.probe.design import INDEPENDENT, PAIRED, STRATIFIED, Design, RolloutSet
+from toolkit.registers.arrow import Row
 from toolkit.seeds import Stream, regroup_seed
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from toolkit.probe.design import Design, RolloutSet
-    from toolkit.registers.arrow import Row
 
 Groups = tuple[tuple[int, ...], ...]
 """Groups as positions in a task's pool."""

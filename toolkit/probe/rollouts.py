@@ -1,27 +1,20 @@
 """Playing the rollouts of a probe with a log-linear policy, and scoring them exactly."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from toolkit.episodes.episode import play
 from toolkit.errors import DamagedError, UsageError
 from toolkit.noise.regimes import REGIMES
 from toolkit.policies.agent import Rollout
+from toolkit.policies.loglinear import Layout, Policy
 from toolkit.policies.score import score
-from toolkit.probe.design import ACTIONS, ALL
+from toolkit.probe.design import ACTIONS, ALL, RolloutSet
 from toolkit.seeds import evaluation_seed, sample_seed
 from toolkit.tasks.pools import load_task
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from toolkit.policies.loglinear import Layout, Policy
-    from toolkit.probe.design import RolloutSet
 
 
 @dataclass(frozen=True)

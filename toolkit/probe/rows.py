@@ -1,23 +1,16 @@
 """Evidence as rows of a register, and back."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from toolkit.errors import DamagedError, IncompleteError
-from toolkit.probe.design import DESIGNS
+from toolkit.probe.design import DESIGNS, RolloutSet
 from toolkit.probe.evidence import Evidence
 from toolkit.probe.moments import ESTIMATORS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from toolkit.probe.design import RolloutSet
-    from toolkit.registers.arrow import Row
+from toolkit.registers.arrow import Row
 
 
 class Place(NamedTuple):

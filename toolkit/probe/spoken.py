@@ -4,28 +4,21 @@ One engine samples and scores, so that every importance weight is 1. Tasks are s
 fixed: who else samples, and in how many processes, changes nothing.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toolkit.episodes.desk import Desk
 from toolkit.episodes.episode import close
 from toolkit.noise.regimes import REGIMES
+from toolkit.policies.language_model.chat import Chat
 from toolkit.policies.language_model.conversation import Conversation, opening
 from toolkit.policies.language_model.local import DeskPartner
-from toolkit.policies.language_model.lockstep import speak
-from toolkit.probe.recorded import Recorded
-from toolkit.probe.transcript import Transcript
+from toolkit.policies.language_model.lockstep import Spoken, speak
+from toolkit.probe.design import RolloutSet
+from toolkit.probe.recorded import Recorded, Transcript
 from toolkit.seeds import evaluation_seed, sample_seed, units
 from toolkit.tasks.pools import load_task
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from toolkit.policies.language_model.chat import Chat
-    from toolkit.policies.language_model.lockstep import Spoken
-    from toolkit.probe.design import RolloutSet
 
 SIDE_BY_SIDE = 64
 """Conversations at once, where a task has no more rollouts than that; whole tasks always."""

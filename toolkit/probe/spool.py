@@ -7,11 +7,18 @@
 3. After the last task the second file is read by blocks for the products of mean gradients across tasks.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Self, TypeAlias
+import math
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.probe.design import DESIGNS, OUTCOME
@@ -19,26 +26,18 @@ from toolkit.probe.evidence import Evidence, check_groups
 from toolkit.probe.gram import MISMATCHED, blocks, gram
 from toolkit.probe.moments import ESTIMATORS, moments
 from toolkit.probe.recorded import check_rewards, check_weights
-from toolkit.probe.scratch import scratch, scratch_bytes
+from toolkit.probe.regroups import Groups
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from pathlib import Path
-    from types import TracebackType
-
-    from numpy.typing import NDArray
-
-    from toolkit.probe.regroups import Groups
-
-    Array: TypeAlias = NDArray[np.float64]
-    Single: TypeAlias = NDArray[np.float32]
-    Watch: TypeAlias = Callable[[int, int, str], None]
+Array: TypeAlias = NDArray[np.float64]
+Single: TypeAlias = NDArray[np.float32]
+Watch: TypeAlias = Callable[[int, int, str], None]
+Kind: TypeAlias = tuple[str, tuple[int, ...]]
 
 
 class Spool:
     """The scores of one checkpoint under one noise on their way to its evidence: a context manager.
 
-    Its files are removed at the end and on every error (`toolkit.probe.scratch`). They take
+    Its files are removed at the end and on every error (`toolkit.probe.spool`). They take
 
         4 · N · P + 8 · 2 · D · T · P bytes:
 
@@ -264,4 +263,64 @@ def _uneven(rollouts: int, found: str, where: str) -> UsageError:
         expected=f"{rollouts} rewards, weights, token counts and scores",
         found=found,
         where=where,
+    )
+
+
+def scratch_bytes(arrays: Mapping[str, Kind]) -> int:
+    """Return how many bytes the files of some arrays take."""
+    return sum(math.prod(shape) * np.dtype(kind).itemsize for kind, shape in arrays.values())
+
+
+@contextmanager
+def scratch(folder: Path, arrays: Mapping[str, Kind]) -> Iterator[tuple[Any, ...]]:
+    """Map files as arrays of zeros, and remove them at the end and on every error.
+
+    They lie in a folder of their own, named `probe-…`; a process that is killed leaves it behind. Their space
+    is taken at once: a disk that fills up under a mapped file ends the process.
+
+    Args:
+        folder: an existing folder.
+        arrays: name of the file → type and shape of the array.
+
+    Yields:
+        The arrays, to be used inside only.
+
+    Raises:
+        UsageError: the folder does not exist or cannot be written, or has too little space.
+    """
+    if not folder.is_dir():
+        raise UsageError(
+            "the folder for the scores does not exist", where=folder, remedy="make it, or name another"
+        )
+    size, free = scratch_bytes(arrays), shutil.disk_usage(folder).free
+    if free < size:
+        raise _refused(folder, size, f"{free / 1e9:.1f} GB free")
+    try:
+        made = tempfile.TemporaryDirectory(prefix="probe-", dir=folder)
+    except OSError as error:
+        raise _refused(folder, size, error.strerror) from None
+    with made as own:
+        try:
+            mapped = tuple(_mapped(Path(own, name), *array) for name, array in arrays.items())
+        except OSError as error:
+            raise _refused(folder, size, error.strerror) from None
+        yield mapped
+
+
+def _mapped(path: Path, kind: str, shape: tuple[int, ...]) -> Any:
+    size = math.prod(shape) * np.dtype(kind).itemsize
+    with path.open("wb") as stream:
+        stream.truncate(size)
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(stream.fileno(), 0, size)
+    return np.memmap(path, kind, "r+", shape=shape)
+
+
+def _refused(folder: Path, size: int, found: str | None) -> UsageError:
+    return UsageError(
+        "the folder does not take the scores",
+        expected=f"a folder to write to, with {size / 1e9:.1f} GB of space",
+        found=found,
+        where=folder,
+        remedy="name another folder, on a larger disk",
     )

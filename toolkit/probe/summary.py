@@ -3,29 +3,21 @@
 Every figure follows from the evidence alone; nothing is played or scored here.
 """
 
-from __future__ import annotations
-
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from toolkit.estimators import exact_conditions, pooled_trace
+from toolkit.estimators.taskwise import PooledTrace
 from toolkit.probe.design import DESIGNS, INDEPENDENT, OUTCOME, PAIRED, STRATIFIED
-from toolkit.probe.moments import ESTIMATORS, MC, SW
+from toolkit.probe.evidence import Evidence
+from toolkit.probe.moments import ESTIMATORS, MC, SW, Moments
+from toolkit.registers.arrow import Row
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
-    from toolkit.estimators.taskwise import PooledTrace
-    from toolkit.probe.evidence import Evidence
-    from toolkit.probe.moments import Moments
-    from toolkit.registers.arrow import Row
-
-    Array = NDArray[np.float64]
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

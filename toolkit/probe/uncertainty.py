@@ -5,24 +5,19 @@ within tasks as if it lay between them; the mean gradient of many groups has a l
 gradient. Each such figure stands beside what pure noise would give, and beside its debiased value.
 """
 
-from __future__ import annotations
+from collections.abc import Mapping
+from typing import NamedTuple
 
-from typing import TYPE_CHECKING, NamedTuple
+import numpy as np
+from numpy.typing import NDArray
 
 from toolkit.estimators import debiased_between_share, noise_within_share, norm_over_floor, task_uncertainties
+from toolkit.estimators.taskwise import Figures, PooledTrace
 from toolkit.probe.design import DESIGNS, INDEPENDENT, OUTCOME, PAIRED, STRATIFIED
+from toolkit.probe.summary import Estimate, Sides
+from toolkit.registers.arrow import Row
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from toolkit.estimators.taskwise import Figures, PooledTrace
-    from toolkit.probe.summary import Estimate, Sides
-    from toolkit.registers.arrow import Row
-
-    Array = NDArray[np.float64]
+Array = NDArray[np.float64]
 
 DIGITS = 6
 """Significant digits of what was resampled: more than its Monte Carlo error leaves."""

@@ -4,14 +4,9 @@ Source:
     Kingma and Ba 2015, algorithm 1; β and ε as there and as in the paper's trainer.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 MEAN_DECAY = 0.9
 SQUARE_DECAY = 0.999

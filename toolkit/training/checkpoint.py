@@ -1,20 +1,14 @@
 """Checkpoints: weights as a row of a register, bit for bit, and back."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import struct
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import Any
 
 from toolkit.errors import DamagedError
+from toolkit.registers.arrow import Row
 from toolkit.training.adam import Weights
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    from toolkit.registers.arrow import Row
 
 PARTS = ("parameters", "first_moment", "second_moment")
 

@@ -11,28 +11,21 @@ Source:
     Paper eq:advantages, eq:g and app:training; DAPO's token-level aggregation as in the paper's trainer.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from math import sqrt
-from typing import TYPE_CHECKING
 
-from toolkit.episodes.episode import play
+from toolkit.episodes.episode import Episode, play
 from toolkit.estimators.advantages import EPSILON
 from toolkit.noise.regimes import REGIMES
 from toolkit.policies.agent import Rollout
 from toolkit.policies.loglinear import Policy
 from toolkit.policies.score import weighted_scores
+from toolkit.registers.arrow import Row
 from toolkit.seeds import rollout_seed, sampling_seed
 from toolkit.tasks.pools import load_task
 from toolkit.training.adam import Weights, ascend
-from toolkit.training.rows import POOL, groups_at
-
-if TYPE_CHECKING:
-    from toolkit.episodes.episode import Episode
-    from toolkit.registers.arrow import Row
-    from toolkit.training.rows import GroupPlan
-    from toolkit.training.specification import Specification
+from toolkit.training.rows import POOL, GroupPlan, groups_at
+from toolkit.training.specification import Specification
 
 Played = tuple["Rollout", "Episode"]
 

@@ -3,17 +3,13 @@
 No throughput stands here: a rate comes from runs that were measured, or from the reader.
 """
 
-from __future__ import annotations
-
 import heapq
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Self
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from toolkit.training.architecture import Architecture
-    from toolkit.training.recipe import Recipe
+from toolkit.training.architecture import Architecture
+from toolkit.training.recipe import Recipe
 
 HOUR = 3600
 # Passes over a rollout's tokens, in forward passes: sampled; scored again by the trainer before the step; the
@@ -69,9 +65,9 @@ class Range(NamedTuple):
     mean: float | None
     high: float
 
-    def times(self, factor: float) -> Range:
+    def times(self, factor: float) -> Self:
         """Return the range, every number of it multiplied."""
-        return Range(*(None if value is None else value * factor for value in self))  # type: ignore[arg-type]
+        return type(self)(*(None if value is None else value * factor for value in self))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)

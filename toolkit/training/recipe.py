@@ -7,21 +7,17 @@ Source:
     Paper app:training, "Stack" and "Trainer settings".
 """
 
-from __future__ import annotations
-
 import hashlib
 import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import Any, get_type_hints
 
 from toolkit.errors import RuleError, ToolkitError, UsageError
 from toolkit.files import read_text
 from toolkit.tasks.task import canonical
 from toolkit.training.recipe_limits import problems
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 SHIPPED = Path(__file__).parent / "recipes"
 ENDING = ".toml"

@@ -1,13 +1,9 @@
 """What the settings of a recipe may be, each by itself and beside the others."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterator, Mapping
 from decimal import Decimal, InvalidOperation
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 ONE_OF = {
     "dtype": ("bfloat16", "float32"),

@@ -4,18 +4,13 @@ Source:
     Paper app:env, "Event keys and schedules"; the registered protocol for blocking.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from toolkit.noise.schedules import group_seeds
+from toolkit.noise.schedules import Design, group_seeds
 from toolkit.seeds import Stream, order_seed, row_seed, run_seed
 from toolkit.tasks.pools import POOLS
-
-if TYPE_CHECKING:
-    from toolkit.noise.schedules import Design
-    from toolkit.training.specification import Specification
+from toolkit.training.specification import Specification
 
 POOL = "train"
 QUIET = "clean"

@@ -4,16 +4,11 @@ Source:
     Paper app:training, "Stack" and "Trainer settings"; TRL 1.12.0, `GRPOConfig`.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from toolkit.errors import UsageError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from toolkit.training.recipe import Recipe
+from toolkit.training.recipe import Recipe
 
 
 def grpo_arguments(

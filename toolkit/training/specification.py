@@ -1,15 +1,12 @@
 """What a run is: everything that decides its bytes, frozen before it is launched."""
 
-from __future__ import annotations
-
 import hashlib
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from toolkit.tasks.task import canonical
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from toolkit.training.recipe import Recipe, read_recipe
 
 
 @dataclass(frozen=True)
@@ -71,3 +68,61 @@ class Specification:
     def sha256(self) -> str:
         """Return the SHA-256 of the canonical document."""
         return hashlib.sha256(canonical(self.document()).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class LanguageModelSpecification(Specification):
+    """The specification of a language model's run.
+
+    Its sizes and learning rate are those of the recipe; it has no surface tokens.
+
+    Args:
+        recipe: the recipe's document.
+        model_commit: commit of the model that it starts from, or the SHA-256 of its files.
+    """
+
+    checkpoint_table: ClassVar[str] = "adapters"
+
+    recipe: Mapping[str, Any] = field(default_factory=dict)
+    model_commit: str = ""
+
+    def document(self) -> dict[str, Any]:
+        """Return the specification as JSON values."""
+        return {**super().document(), "recipe": dict(self.recipe)}
+
+    @property
+    def settings(self) -> Recipe:
+        """The recipe."""
+        return read_recipe(self.recipe, self.run_id)
+
+
+def specify_language_model(
+    specification: Specification, recipe: Recipe, model_commit: str
+) -> LanguageModelSpecification:
+    """Return the specification of a language model's run.
+
+    Args:
+        specification: the run as its registration's matrix has it.
+        recipe: the settings.
+        model_commit: commit of the model that it starts from, or the SHA-256 of its files.
+    """
+    return LanguageModelSpecification(
+        **{
+            **asdict(specification),
+            "learning_rate": recipe.optimizer.learning_rate,
+            "surface_tokens": 0,
+            "checkpoint_every": recipe.step.checkpoint_every,
+        },
+        recipe=recipe.document(),
+        model_commit=model_commit,
+    )
+
+
+def read_specification(document: Mapping[str, Any]) -> Specification:
+    """Return the specification that a document is, of either kind of run.
+
+    Raises:
+        TypeError, KeyError, ValueError: it is none of this package's.
+    """
+    kind = LanguageModelSpecification if "recipe" in document else Specification
+    return kind(**{**document, "diagnosed": tuple(document["diagnosed"])})

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.policies.exponential import exp, softmax
+from toolkit.policies.loglinear import exp, softmax
 
 # Bits as this toolkit computes them: another machine, Python or library has to find the same.
 BITS = {

@@ -1,6 +1,6 @@
 """Slips: which wrong call takes the place of the right one."""
 
-from toolkit.policies.slips import slip
+from toolkit.policies.agent import slip
 from toolkit.tasks.task import Call
 
 ORDERS = [

@@ -15,8 +15,7 @@ from toolkit.episodes.episode import play
 from toolkit.noise.regimes import REGIMES
 from toolkit.policies.agent import Rollout
 from toolkit.policies.loglinear import Policy, untrained
-from toolkit.probe.recorded import Recorded
-from toolkit.probe.transcript import Transcript
+from toolkit.probe.recorded import Recorded, Transcript
 from toolkit.seeds import evaluation_seed, sample_seed
 from toolkit.tasks.pools import load_task
 

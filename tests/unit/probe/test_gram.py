@@ -15,8 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.probe.scores import draw
-from toolkit.probe.gram import blocks, gram
-from toolkit.probe.slot import SMALLEST_WIDTH, default_width
+from toolkit.probe.gram import SMALLEST_WIDTH, blocks, default_width, gram
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

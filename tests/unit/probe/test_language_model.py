@@ -16,6 +16,7 @@ from tests.unit.probe.published import COORDINATES, published_model
 from tests.unit.probe.stack import require_stack
 from tests.unit.probe.tiny import draw, tiny_model
 from toolkit.errors import DamagedError, IncompleteError, UsageError, VerificationError
+from toolkit.probe.adapter import Coordinates
 from toolkit.probe.checkpoint import (
     EVIDENCE,
     ScoredPolicy,
@@ -24,7 +25,6 @@ from toolkit.probe.checkpoint import (
     evidence_rows,
     weight_figures,
 )
-from toolkit.probe.coordinates import Coordinates
 from toolkit.probe.design import ACTIONS, ALL, DESIGNS, OUTCOME, TRANSITION
 from toolkit.probe.evidence import gather
 from toolkit.probe.identities import check_identities

@@ -14,7 +14,7 @@ from tests.unit.probe.stack import require_stack
 from tests.unit.probe.tiny import draw, tiny_model, transcripts
 from toolkit.errors import DamagedError, UsageError, VerificationError
 from toolkit.probe.lora import Scorer
-from toolkit.probe.transcript import Transcript
+from toolkit.probe.recorded import Transcript
 
 require_stack()
 

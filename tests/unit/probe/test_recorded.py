@@ -8,8 +8,7 @@ import pytest
 
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.probe.design import TRANSITION, RolloutSet
-from toolkit.probe.recorded import Recorded, check_number
-from toolkit.probe.transcript import Transcript
+from toolkit.probe.recorded import Recorded, Transcript, check_number
 
 ONE = Transcript((1, 2, 3, 4), (False, True, False, True))
 SET = RolloutSet(TRANSITION, "diagnostic", "faults_p025", 3, 4, 4)

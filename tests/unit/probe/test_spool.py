@@ -14,7 +14,8 @@ from tests.unit.probe.designs import FLIP_RATE, design, groups_of, recorded_numb
 from tests.unit.probe.scores import draw
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.policies.loglinear import Policy, untrained
-from toolkit.probe import scratch, slot
+from toolkit.probe import gram as products
+from toolkit.probe import spool as spooling
 from toolkit.probe.design import ALL, OUTCOME, TRANSITION, RolloutSet
 from toolkit.probe.evidence import Evidence, gather
 from toolkit.probe.rollouts import Scored, coordinate_blocks, play_and_score
@@ -65,8 +66,8 @@ def assert_near(found: Evidence, expected: Evidence) -> None:
 def test_evidence_through_files_is_that_of_memory(
     tmp_path: Path, rollouts: RolloutSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(slot, "SMALLEST_WIDTH", 64)
-    monkeypatch.setattr(slot, "BLOCK_ENTRIES", 2048)
+    monkeypatch.setattr(products, "SMALLEST_WIDTH", 64)
+    monkeypatch.setattr(products, "BLOCK_ENTRIES", 2048)
     scored = simulated(rollouts, 2001)
     groups = GROUPS if rollouts.noise == TRANSITION else None
     part = {ALL: slice(0, 2001)}
@@ -243,7 +244,7 @@ def test_a_folder_that_does_not_take_the_scores_is_refused(
 ) -> None:
     with pytest.raises(UsageError, match="does not exist"), spool(tmp_path / "none", ONE.outcome, 50):
         pass
-    monkeypatch.setattr(scratch.shutil, "disk_usage", lambda _: SimpleNamespace(free=1e9))
+    monkeypatch.setattr(spooling.shutil, "disk_usage", lambda _: SimpleNamespace(free=1e9))
     with (
         pytest.raises(UsageError, match="does not take") as caught,
         spool(tmp_path, ONE.outcome, 10_000_000),
@@ -259,7 +260,7 @@ def test_a_disk_that_fills_up_leaves_no_file(tmp_path: Path, monkeypatch: pytest
     def full(*_: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(scratch.os, "posix_fallocate", full)
+    monkeypatch.setattr(spooling.os, "posix_fallocate", full)
     with (
         pytest.raises(UsageError, match="does not take") as caught,
         spool(tmp_path, ONE.outcome, 50),

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from toolkit.errors import UsageError
-from toolkit.probe.coordinates import Coordinates
-from toolkit.probe.transcript import Transcript
+from toolkit.probe.adapter import Coordinates
+from toolkit.probe.recorded import Transcript
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

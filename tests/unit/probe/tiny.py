@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from toolkit.probe.transcript import Transcript
+from toolkit.probe.recorded import Transcript
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,9 +13,9 @@ from tests.unit.probe.tiny import draw
 from toolkit.policies.language_model.opening import model_commit
 from toolkit.study.new.task_pools import summarize
 from toolkit.tasks.pools import load_task
-from toolkit.training.language_model.specification import LanguageModelSpecification
 from toolkit.training.recipe import load_recipe
 from toolkit.training.settings import lora_arguments
+from toolkit.training.specification import LanguageModelSpecification
 
 if TYPE_CHECKING:
     from pathlib import Path

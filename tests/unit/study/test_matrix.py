@@ -15,8 +15,8 @@ from toolkit.evaluation.sets import final_sets, periodic_sets
 from toolkit.study.play.matrix import Selection, specify
 from toolkit.study.play.summaries import policy_of
 from toolkit.tasks.task import canonical
-from toolkit.training.language_model.specification import LanguageModelSpecification, read_specification
 from toolkit.training.recipe import load_recipe
+from toolkit.training.specification import LanguageModelSpecification, read_specification
 
 RULES = Path(__file__).parents[3] / "prereg/paired-rollouts/rules.toml"
 POOLS = {"train": "a" * 64}

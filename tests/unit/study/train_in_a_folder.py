@@ -27,7 +27,7 @@ from toolkit.training.language_model import session
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from toolkit.training.language_model.specification import LanguageModelSpecification
+    from toolkit.training.specification import LanguageModelSpecification
 
 STEPS = 4
 SETTINGS = (f"step.steps={STEPS}", "step.checkpoint_every=2", "step.prompts=1", "step.micro_batch=8")

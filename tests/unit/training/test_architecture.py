@@ -9,8 +9,7 @@ import pytest
 
 from tests.unit.training.stack import require_trainer
 from toolkit.errors import IncompleteError
-from toolkit.training.architecture import architecture_of
-from toolkit.training.models import find_model, known_models
+from toolkit.training.architecture import architecture_of, find_model, known_models
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from toolkit.training.architecture import find_model
 from toolkit.training.memory import estimate_memory, gpus_needed
-from toolkit.training.models import find_model
 from toolkit.training.plan import (
     Range,
     Rate,

@@ -5,17 +5,13 @@ as the template writes it after a call. Nothing that was sampled is ever rendere
 an evaluation are those of training.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toolkit.backoffice.schemas import openai_tools
 from toolkit.errors import UsageError
 from toolkit.policies.language_model.conversation import Turn, tool_call
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 Message = dict[str, Any]
 

@@ -7,21 +7,15 @@
 4. A turn without calls ends its conversation; so does the desk, and so does the limit of turns.
 """
 
-from __future__ import annotations
-
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from toolkit.episodes.desk import Desk
-from toolkit.episodes.episode import close
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from toolkit.episodes.episode import Episode
-    from toolkit.noise.regimes import Regime
-    from toolkit.tasks.task import Task
+from toolkit.episodes.episode import Episode, close
+from toolkit.noise.regimes import Regime
+from toolkit.tasks.task import Task
 
 INSTRUCTIONS = (
     "You work in the back office of a web shop. Do exactly what the message asks, with the tools, one call "
@@ -30,6 +24,8 @@ INSTRUCTIONS = (
 )
 TURNS = 24
 """Most turns with tool calls in an episode, above every task's budget. Source: paper app:training."""
+MAX_TOKENS = 6144
+"""Most tokens of a conversation beyond its opening. Source: paper app:training."""
 
 
 @dataclass(frozen=True)

@@ -8,24 +8,67 @@ Servers have sampling settings of their own: vLLM takes them from the model's `g
 it was started with `--generation-config vllm`. Temperature and `top_p` are sent; what else is, a user says.
 """
 
-from __future__ import annotations
-
 import json
+import queue
 import threading
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 from toolkit.errors import DamagedError, IncompleteError, UsageError
-from toolkit.policies.language_model.conversation import Turn
+from toolkit.policies.language_model.conversation import Conversation, Turn
+from toolkit.policies.language_model.exchange import Server
 from toolkit.policies.language_model.refusals import SERVE_WITH_TOOLS, ContextError
-from toolkit.policies.language_model.side_by_side import side_by_side
 from toolkit.seeds import turn_seed
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+T = TypeVar("T")
+R = TypeVar("R")
 
-    from toolkit.policies.language_model.conversation import Conversation
-    from toolkit.policies.language_model.exchange import Server
+
+def side_by_side(work: Callable[[T], R], items: Sequence[T], most: int) -> list[R]:
+    """Return what a function returns for each item, a number of them at work at once.
+
+    After the first failure, or an interrupt, no further item is begun; those at work are left to themselves:
+    an answer that nobody wants any more may take minutes.
+
+    Args:
+        work: the function.
+        items: the items.
+        most: how many at once, >= 1.
+
+    Raises:
+        BaseException: whatever the function raised first.
+    """
+    waiting: queue.SimpleQueue[tuple[int, T]] = queue.SimpleQueue()
+    for numbered in enumerate(items):
+        waiting.put(numbered)
+    answers: queue.SimpleQueue[tuple[int, R | None, BaseException | None]] = queue.SimpleQueue()
+    stopped = threading.Event()
+
+    def take() -> None:
+        while not stopped.is_set():
+            try:
+                number, item = waiting.get_nowait()
+            except queue.Empty:
+                return
+            try:
+                answers.put((number, work(item), None))
+            except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
+                answers.put((number, None, error))
+
+    for _ in range(min(most, len(items))):
+        threading.Thread(target=take, daemon=True).start()
+    found: dict[int, R] = {}
+    try:
+        while len(found) < len(items):
+            number, answer, error = answers.get()
+            if error is not None:
+                raise error
+            found[number] = answer  # type: ignore[assignment]  # it is an answer where there was no error
+    finally:
+        stopped.set()
+    return [found[number] for number in range(len(items))]
+
 
 CONCURRENCY = 16
 TURN_TOKENS = 1024

@@ -4,8 +4,6 @@ What can get better by asking again is asked again, a few times and with growing
 (429), that failed (5xx), or that could not be reached. Nothing else is: a refusal stays one.
 """
 
-from __future__ import annotations
-
 import http.client
 import json
 import os
@@ -13,15 +11,13 @@ import ssl
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.policies.language_model.refusals import is_final, refusal, words
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 ATTEMPTS = 5
 PAUSE_S = 1.0
@@ -111,7 +107,7 @@ class Server:
             ) from None
         raise _Passing(str(reason) or type(reason).__name__) from None
 
-    def _give_up(self, passing: _Passing, attempts: int) -> NoReturn:
+    def _give_up(self, passing: "_Passing", attempts: int) -> NoReturn:
         times = "once" if attempts == 1 else f"{attempts} times"
         raise IncompleteError(
             "the server does not answer",

@@ -1,17 +1,14 @@
 """From a model's folder or name to its tokenizer and its weights, with transformers."""
 
-from __future__ import annotations
-
 import multiprocessing
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from toolkit.errors import IncompleteError
 from toolkit.policies.language_model.chat import Chat
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 INSTALL = "pip install 'paired-rollouts-toolkit[language-model]'"
 SHOWN = 300
@@ -122,3 +119,18 @@ def _read_answers(tokenizer: Any) -> None:
         add_response_schema(tokenizer)
     except ValueError:
         return  # likewise
+
+
+MODELS = Path(__file__).parent / "models"
+WEIGHTS = "model.safetensors"
+
+
+def model_path(name: str) -> str:
+    """Return the folder of a model that comes with the package; any other name as it is.
+
+    Args:
+        name: of a shipped model, of a folder, or of a model on the Hub.
+    """
+    folder = MODELS / name
+    is_shipped = name == Path(name).name and (folder / WEIGHTS).is_file()
+    return str(folder) if is_shipped else name

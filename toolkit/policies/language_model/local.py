@@ -1,22 +1,14 @@
 """A model in this process, with transformers: whole episodes token by token, side by side."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from toolkit.episodes.desk import Desk
-from toolkit.episodes.episode import close
-from toolkit.policies.language_model.conversation import Conversation, opening, take_turn
-from toolkit.policies.language_model.growing import MAX_TOKENS
+from toolkit.episodes.episode import Episode, close
+from toolkit.policies.language_model.chat import Chat
+from toolkit.policies.language_model.conversation import MAX_TOKENS, Conversation, Play, opening, take_turn
 from toolkit.policies.language_model.lockstep import speak
 from toolkit.seeds import units
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from toolkit.episodes.episode import Episode
-    from toolkit.policies.language_model.chat import Chat
-    from toolkit.policies.language_model.conversation import Play
 
 BATCH = 64
 

@@ -13,16 +13,12 @@ falls in the model's distribution. What it gets does not depend on which others 
 last digits of the model's own sums.
 """
 
-from __future__ import annotations
-
 from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from toolkit.errors import IncompleteError, UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
 
 
 class Partner(Protocol):

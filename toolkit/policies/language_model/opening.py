@@ -1,28 +1,22 @@
 """From what a user names to an engine, and to what says whether two evaluations are of the same policy."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toolkit.backoffice.schemas import openai_tools
 from toolkit.episodes.agents import AGENTS
 from toolkit.errors import UsageError
 from toolkit.files import file_sha256
-from toolkit.policies.language_model.conversation import INSTRUCTIONS
+from toolkit.policies.language_model.conversation import INSTRUCTIONS, MAX_TOKENS, Engine, Player
 from toolkit.policies.language_model.endpoint import CONCURRENCY, TURN_TOKENS, Endpoint
 from toolkit.policies.language_model.exchange import TIMEOUT_S, Server
-from toolkit.policies.language_model.growing import MAX_TOKENS
+from toolkit.policies.language_model.loading import model_path
 from toolkit.policies.language_model.scripted import ScriptedEngine
-from toolkit.policies.language_model.shipped import model_path
 from toolkit.tasks.task import canonical
-
-if TYPE_CHECKING:
-    from toolkit.policies.language_model.conversation import Engine, Player
 
 ENGINES = ("transformers", "vllm", "endpoint", "scripted")
 LIBRARIES = {"transformers": ("transformers", "torch", "peft"), "vllm": ("vllm", "transformers", "torch")}

@@ -6,17 +6,11 @@ Source:
     the available context size"; Ollama: "… does not support tools"; OpenAI: code `context_length_exceeded`.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from http import HTTPStatus
-from typing import TYPE_CHECKING
 
-from toolkit.errors import IncompleteError, UsageError
-
-if TYPE_CHECKING:
-    from toolkit.errors import ToolkitError
+from toolkit.errors import IncompleteError, ToolkitError, UsageError
 
 SHOWN = 300
 _TOOLS = re.compile(

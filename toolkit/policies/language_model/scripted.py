@@ -4,20 +4,14 @@ They need no model, so that whatever holds conversations can be tried with them:
 conversation must come out as the agent's own does.
 """
 
-from __future__ import annotations
-
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toolkit.episodes.agents import AGENTS
-from toolkit.policies.language_model.conversation import Turn
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from toolkit.episodes.desk import Agent
-    from toolkit.policies.language_model.conversation import Conversation
+from toolkit.episodes.desk import Agent
+from toolkit.policies.language_model.conversation import Conversation, Turn
 
 
 class _NextCall(Exception):  # noqa: N818 - a signal to whoever plays the agent, not an error

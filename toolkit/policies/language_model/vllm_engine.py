@@ -5,23 +5,17 @@ request with a seed of its own, so that what is sampled depends on the conversat
 batch enters by the last digits of the model's sums alone.
 """
 
-from __future__ import annotations
-
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from toolkit.errors import IncompleteError
+from toolkit.errors import IncompleteError, UsageError
 from toolkit.files import read_bytes
-from toolkit.policies.language_model.growing import MAX_TOKENS, extend, room
+from toolkit.policies.language_model.chat import Chat
+from toolkit.policies.language_model.conversation import MAX_TOKENS, Conversation, Turn
 from toolkit.seeds import turn_seed
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from toolkit.policies.language_model.chat import Chat
-    from toolkit.policies.language_model.conversation import Conversation, Turn
 
 RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
 """The ranks of adapters that vLLM makes room for."""
@@ -178,3 +172,44 @@ def _rank(folder: str) -> int:
             found=f"{type(error).__name__}: {error}",
             where=path,
         ) from None
+
+
+def extend(talk: Conversation, chat: Chat, context: int) -> None:
+    """Bring a conversation's tokens up to its messages.
+
+    Args:
+        talk: the conversation.
+        chat: the tokenizer.
+        context: most tokens that the model takes.
+
+    Raises:
+        UsageError: the opening alone is longer than the model's context.
+    """
+    if not talk.tokens:
+        talk.tokens = chat.opening(talk.messages)
+        talk.opened = len(talk.tokens)
+        if talk.opened >= context:
+            raise UsageError(
+                "the model's context is too small for the task and its tools",
+                expected=f"more than {talk.opened} tokens",
+                found=f"{context} tokens",
+                remedy="choose a model with a longer context",
+            )
+        return
+    answers: list[dict[str, Any]] = []
+    for message in reversed(talk.messages):
+        if message["role"] != "tool":
+            break
+        answers.insert(0, message)
+    talk.tokens += chat.after_call(answers)
+
+
+def room(talk: Conversation, most: int, context: int) -> int:
+    """Return how many tokens the next turn may have; none are left where it is zero or less.
+
+    Args:
+        talk: the conversation.
+        most: most tokens beyond its opening.
+        context: most tokens that the model takes.
+    """
+    return min(most - (len(talk.tokens) - talk.opened), context - len(talk.tokens))

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from toolkit.errors import IncompleteError
 from toolkit.study.plan.counting import check_agreement, count_run
+from toolkit.training.architecture import find_model
 from toolkit.training.memory import estimate_memory, gpus_needed
-from toolkit.training.models import find_model
 from toolkit.training.plan import rate_of_step, rate_of_tokens, rescaled, schedule
 from toolkit.training.recipe import load_recipe
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolkit.study.plan.measured import Basis
+    from toolkit.training.architecture import Model
     from toolkit.training.memory import Memory
-    from toolkit.training.models import Model
     from toolkit.training.plan import Rate, RunCounts, Schedule
     from toolkit.training.recipe import Recipe
     from toolkit.training.specification import Specification

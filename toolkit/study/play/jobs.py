@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from toolkit.probe.design import Design
     from toolkit.registers.arrow import Row
     from toolkit.study.play.run import Segment
-    from toolkit.training.language_model.specification import LanguageModelSpecification
-    from toolkit.training.specification import Specification
+    from toolkit.training.specification import LanguageModelSpecification, Specification
 
 Play: TypeAlias = "Callable[[Specification, int, Row | None], Segment]"
 """Plays a segment: the run, the step at which it ends, the checkpoint before it."""

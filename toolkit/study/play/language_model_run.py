@@ -44,9 +44,8 @@ from toolkit.study.play.segments import encode, link
 from toolkit.study.play.workplace import Launch, Workplace, segment_name
 from toolkit.tasks.pools import POOLS
 from toolkit.tasks.task import canonical
-from toolkit.training.language_model.session import Moments, open_session
-from toolkit.training.language_model.specification import LanguageModelSpecification
-from toolkit.training.language_model.stack import stack
+from toolkit.training.language_model.session import Moments, open_session, stack
+from toolkit.training.specification import LanguageModelSpecification
 
 if TYPE_CHECKING:
     from collections.abc import Callable

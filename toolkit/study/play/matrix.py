@@ -14,9 +14,8 @@ from toolkit.decisions.rulebook import load_rulebook
 from toolkit.errors import IncompleteError, RuleError, UsageError
 from toolkit.noise.regimes import REGIMES
 from toolkit.prereg.anchor import anchor
-from toolkit.training.language_model.specification import specify_language_model
 from toolkit.training.recipe import read_recipe
-from toolkit.training.specification import Specification
+from toolkit.training.specification import Specification, specify_language_model
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.registers.arrow import to_rows
 from toolkit.registers.manifest import check_file
-from toolkit.training.language_model.specification import read_specification
+from toolkit.training.specification import read_specification
 
 if TYPE_CHECKING:
     from toolkit.registers.arrow import Row

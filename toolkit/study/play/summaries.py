@@ -14,7 +14,7 @@ from toolkit.noise.regimes import REGIMES
 from toolkit.registers.row_tables import FAULTS
 from toolkit.study.play.matrix import LOSS
 from toolkit.tasks.task import canonical
-from toolkit.training.language_model.specification import LanguageModelSpecification
+from toolkit.training.specification import LanguageModelSpecification
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from toolkit.errors import UsageError
+from toolkit.policies.language_model.loading import model_path
 from toolkit.policies.language_model.opening import model_commit
-from toolkit.policies.language_model.shipped import model_path
 from toolkit.study.executors.where import each_done
 from toolkit.study.play.language_model_run import train_run
 from toolkit.study.play.runner import Played, Tick
 from toolkit.study.play.workplace import Workplace
-from toolkit.training.language_model.specification import LanguageModelSpecification
+from toolkit.training.specification import LanguageModelSpecification
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -12,7 +12,7 @@ from toolkit.prereg.anchor import amendment_anchor, anchor
 from toolkit.probe.design import OUTCOME, TRANSITION, Design, RolloutSet
 from toolkit.registers.schema import TABLES
 from toolkit.study.play.run import ends
-from toolkit.training.language_model.specification import LanguageModelSpecification
+from toolkit.training.specification import LanguageModelSpecification
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError
-from toolkit.policies.language_model.loading import load_chat, loading
-from toolkit.policies.language_model.shipped import model_path
+from toolkit.policies.language_model.loading import load_chat, loading, model_path
 from toolkit.probe.checkpoint import ScoredPolicy
 from toolkit.probe.design import ALL
 from toolkit.probe.language_model import probe_language_model
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
 
     from toolkit.registers.arrow import Row
     from toolkit.study.play.jobs import ModelProbeJob
-    from toolkit.training.language_model.specification import LanguageModelSpecification
+    from toolkit.training.specification import LanguageModelSpecification
 
 BATCH = 8
 """Transcripts that share a pass when they are scored."""

@@ -22,7 +22,7 @@ from toolkit.study.play import run as runs
 from toolkit.study.play.jobs import ModelProbeJob, ProbeJob, perform
 from toolkit.study.play.runner import Tick
 from toolkit.study.probing.probed import CHECKPOINTS, TABULATED, read_probed
-from toolkit.training.language_model.specification import LanguageModelSpecification
+from toolkit.training.specification import LanguageModelSpecification
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

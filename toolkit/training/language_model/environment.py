@@ -8,25 +8,18 @@ Source:
     Paper app:training, "Stack": `GRPOTrainer` with an environment factory for tool calling.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from inspect import Parameter as Argument
 from inspect import Signature
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from toolkit.backoffice.tools import TOOLS
+from toolkit.backoffice.tools import TOOLS, Tool
 from toolkit.episodes.desk import Desk
-from toolkit.episodes.episode import close
+from toolkit.episodes.episode import Episode, close
 from toolkit.noise.regimes import REGIMES
 from toolkit.policies.language_model.conversation import as_text
 from toolkit.tasks.pools import load_task
 from toolkit.training.rows import POOL
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from toolkit.backoffice.tools import Tool
-    from toolkit.episodes.episode import Episode
 
 BARE = "<arguments>"
 """Stands for the names of arguments that came without any: TRL calls tools with arguments by name alone."""

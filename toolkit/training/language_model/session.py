@@ -3,31 +3,24 @@
 Importing this module imports nothing heavy; opening a session does.
 """
 
-from __future__ import annotations
-
 import os
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
 
 from toolkit.errors import IncompleteError, UsageError
+from toolkit.policies.language_model.chat import Chat
+from toolkit.policies.language_model.conversation import Engine, Player
 from toolkit.policies.language_model.loading import load_chat, loading
 from toolkit.policies.language_model.local import LocalEngine
 from toolkit.seeds import derive, run_seed, sampling_seed
-from toolkit.training.language_model.batches import examples
-from toolkit.training.recipe import read_recipe
+from toolkit.training.language_model.groups import Example, Record, examples
+from toolkit.training.recipe import Recipe, read_recipe
 from toolkit.training.settings import grpo_arguments, lora_arguments
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
-
-    from toolkit.policies.language_model.chat import Chat
-    from toolkit.policies.language_model.conversation import Engine, Player
-    from toolkit.training.language_model.batches import Example
-    from toolkit.training.language_model.specification import LanguageModelSpecification
-    from toolkit.training.language_model.trainer import Record
-    from toolkit.training.recipe import Recipe
+from toolkit.training.specification import LanguageModelSpecification
 
 SEEDS = 2**31
 SHOWN = 200
@@ -126,7 +119,6 @@ def open_session(
     from transformers import PrinterCallback
     from trl import GRPOConfig
 
-    from toolkit.training.language_model.callbacks import checkpoint_callback
     from toolkit.training.language_model.trainer import GroupTrainer
 
     recipe = read_recipe(specification.recipe, specification.run_id)
@@ -240,3 +232,42 @@ def load_base(model: str, recipe: Recipe, *, cpu: bool) -> Any:
         # TRL asks the model itself for its context, also where a part of it has one.
         loaded.config.max_position_embeddings = text.max_position_embeddings
     return loaded
+
+
+def checkpoint_callback(moments: Moments) -> Any:
+    """Return a callback of Transformers' trainer."""
+    from transformers import TrainerCallback
+
+    class Told(TrainerCallback):  # type: ignore[misc]
+        """Tells the step."""
+
+        def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:  # noqa: ARG002
+            moments.stepped(state.global_step)
+
+        def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:  # noqa: ARG002
+            moments.saved(state.global_step)
+
+    return Told()
+
+
+PACKAGES = ("torch", "transformers", "trl", "peft", "accelerate", "vllm", "flash-linear-attention")
+
+
+def stack() -> dict[str, Any]:
+    """Return packages and their versions, accelerators, and the number of processes."""
+    import torch
+
+    here = [f"{name} {found}" for name in PACKAGES if (found := _version(name))]
+    names = [torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count())]
+    return {
+        "stack": ", ".join(here),
+        "accelerator": ", ".join(names) or None,
+        "processes": int(os.environ.get("WORLD_SIZE", "1")),
+    }
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None

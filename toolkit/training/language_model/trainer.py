@@ -14,11 +14,10 @@ What is added to `GRPOTrainer`, step by step; the code repeats the numbers:
 Importing this module imports TRL; nothing else here does.
 """
 
-from __future__ import annotations
-
 import json
+from collections.abc import Callable, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from accelerate.utils import gather_object
@@ -29,19 +28,10 @@ from toolkit.backoffice.schemas import openai_tools
 from toolkit.policies.language_model.chat import Chat
 from toolkit.policies.language_model.conversation import Conversation
 from toolkit.policies.language_model.local import DeskPartner
-from toolkit.policies.language_model.lockstep import speak
+from toolkit.policies.language_model.lockstep import Spoken, speak
 from toolkit.seeds import derive, rollout_seed, units
-from toolkit.training.language_model.batches import check_groups, placed
 from toolkit.training.language_model.environment import BARE, BackOffice, Dispatch
-from toolkit.training.language_model.records import Rollout, group_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from toolkit.policies.language_model.lockstep import Spoken
-    from toolkit.registers.arrow import Row
-
-    Record = Callable[[list[Row]], None]
+from toolkit.training.language_model.groups import Record, Rollout, check_groups, group_rows, placed
 
 _OVER = frozenset({"budget_exceeded", "episode_over"})
 

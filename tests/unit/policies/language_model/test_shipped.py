@@ -10,10 +10,9 @@ from small_model.template import CHAT_TEMPLATE
 from tests.unit.training.stack import require_trainer
 from toolkit.evaluation.language_model import Sampling, evaluate
 from toolkit.evaluation.sets import EvaluationSet
-from toolkit.policies.language_model.loading import load_chat, load_model
+from toolkit.policies.language_model.loading import MODELS, load_chat, load_model, model_path
 from toolkit.policies.language_model.local import LocalEngine
 from toolkit.policies.language_model.opening import folder_sha256
-from toolkit.policies.language_model.shipped import MODELS, model_path
 
 SMALL = Path(model_path("small"))
 

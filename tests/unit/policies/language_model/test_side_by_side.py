@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from toolkit.policies.language_model.side_by_side import side_by_side
+from toolkit.policies.language_model.endpoint import side_by_side
 
 
 def test_answers_come_in_the_order_of_the_items() -> None:

@@ -13,15 +13,14 @@ from toolkit.episodes.episode import play
 from toolkit.noise.regimes import REGIMES
 from toolkit.policies.language_model.conversation import as_text, opening, tool_call
 from toolkit.tasks.pools import load_task
-from toolkit.training.language_model.specification import specify_language_model
 from toolkit.training.recipe import load_recipe
-from toolkit.training.specification import Specification
+from toolkit.training.specification import Specification, specify_language_model
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from toolkit.training.language_model.specification import LanguageModelSpecification
+    from toolkit.training.specification import LanguageModelSpecification
 
 HIDDEN = 32
 TASKS = 24

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from toolkit.errors import DamagedError
-from toolkit.training.language_model.batches import check_groups, examples, placed
 from toolkit.training.language_model.environment import BackOffice
-from toolkit.training.language_model.records import Rollout, group_rows
-from toolkit.training.language_model.specification import LanguageModelSpecification
+from toolkit.training.language_model.groups import Rollout, check_groups, examples, group_rows, placed
+from toolkit.training.specification import LanguageModelSpecification
 
 SPECIFICATION = LanguageModelSpecification(
     study="tests", root="tests", run_id="r", condition="C2", arm="independent", seed=3, tier=1,

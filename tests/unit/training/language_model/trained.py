@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from toolkit.episodes.desk import Agent
     from toolkit.registers.arrow import Row
     from toolkit.training.language_model.session import Session
-    from toolkit.training.language_model.specification import LanguageModelSpecification
+    from toolkit.training.specification import LanguageModelSpecification
 
 
 @dataclass
@@ -191,7 +191,7 @@ def _scoring(run: Trained) -> Any:
     from transformers import TrainerCallback
 
     from toolkit.probe.lora import Scorer
-    from toolkit.probe.transcript import Transcript
+    from toolkit.probe.recorded import Transcript
 
     class Scoring(TrainerCallback):
         def on_pre_optimizer_step(self, *_: Any, **__: Any) -> None:
