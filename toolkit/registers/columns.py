@@ -153,6 +153,11 @@ def optional(*columns: Column) -> tuple[Column, ...]:
     return tuple(replace(column, optional=True) for column in columns)
 
 
+def maybe(column: Column) -> Column:
+    """Return a column whose values may be absent."""
+    return replace(column, nullable=True)
+
+
 text = partial(Column, type=Type.STRING)
 """Declare a string column."""
 count = partial(Column, type=Type.INT32, low=0)
@@ -175,6 +180,8 @@ real = partial(Column, type=Type.FLOAT64)
 """Declare a double-precision column."""
 exact = partial(Column, type=Type.DECIMAL)
 """Declare a decimal column: a figure printed with a fixed number of digits, kept exactly."""
+share = partial(exact, low=0, high=1)
+"""Declare a decimal column of fractions."""
 moment = partial(Column, type=Type.TIMESTAMP)
 """Declare a UTC time column."""
 

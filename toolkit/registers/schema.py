@@ -6,325 +6,231 @@ derive from here. A change of meaning is a new major version, and its registers 
 
 from __future__ import annotations
 
-from toolkit.registers.columns import (
-    ARMS,
-    CELL,
-    OF_RUN,
-    REGIMES,
-    ROLES,
-    RUN,
-    Parent,
-    Table,
-    count,
-    exact,
-    moment,
-    optional,
-    real,
-    text,
-)
-from toolkit.registers.probe_tables import (
-    PROBE,
-    PROBE_CHECKPOINTS,
-    PROBE_CLEAN_TASKS,
-    PROBE_DIAGNOSTIC_TASKS,
-    PROBE_GRAM,
-    PROBE_INDICES,
-    PROBE_INTERVALS,
-)
-from toolkit.registers.row_tables import (
-    ADAPTERS,
-    CHECKPOINTS,
-    DECISIONS,
-    EPISODES,
-    GROUPS,
-    LAUNCHES,
-    LUCK_SHARE,
-    SCHEDULES,
-    TASK_POOLS,
-)
+from functools import partial
+
+from toolkit.registers import columns as c
+from toolkit.registers import probe_tables, row_tables
 
 SCHEMA_VERSION = "1.5.0"
 
-RUNS = Table(
+# Episodes of an evaluation, and groups of a run, that something holds of.
+_episodes = partial(c.count, unit="episodes", at_most=("episodes",))
+_groups = partial(c.count, unit="groups", at_most=("groups",))
+
+RUNS = c.Table(
     "runs",
     "One row a run: condition × arm × seed, with its hyperparameters, its launch and its stack.",
     (
-        RUN,
-        *CELL,
-        text(
+        c.RUN,
+        *c.CELL,
+        c.text(
             "role",
             "`pilot`, `primary` and `reference` runs enter decisions; a `replication` is shown beside them.",
-            choices=ROLES,
+            choices=c.ROLES,
         ),
-        *optional(
-            exact(
-                "fault_rate", "Transition noise: probability p of a fault per eligible call.", low=0, high=1
-            ),
-            exact(
-                "flip_rate", "Outcome noise: probability q that a success is graded a failure.", low=0, high=1
-            ),
-            text("scale_rewards", "Scaling of the advantages within a group.", choices=("group", "none")),
-            text("loss_type", "Aggregation of the token losses."),
-            count("steps", "Training steps.", unit="steps"),
-            count("group_size", "Rollouts in a group, G.", unit="rollouts"),
-            count("prompts_per_step", "Prompts in a training step.", unit="tasks"),
+        *c.optional(
+            c.share("fault_rate", "Transition noise: probability p of a fault per eligible call."),
+            c.share("flip_rate", "Outcome noise: probability q that a success is graded a failure."),
+            c.text("scale_rewards", "Scaling of the advantages within a group.", choices=("group", "none")),
+            c.text("loss_type", "Aggregation of the token losses."),
+            c.count("steps", "Training steps.", unit="steps"),
+            c.count("group_size", "Rollouts in a group, G.", unit="rollouts"),
+            c.count("prompts_per_step", "Prompts in a training step.", unit="tasks"),
         ),
-        count("episodes", "Episodes of training and evaluation together.", unit="episodes"),
-        *optional(
-            count("training_groups", "Training groups found in the run's evidence.", unit="groups"),
-            count("training_rollouts", "Training rollouts found in the run's evidence.", unit="rollouts"),
-            count(
-                "attempts",
-                "Attempts of the counted run; null where `launches` lists them.",
-                low=1,
-                nullable=True,
+        c.count("episodes", "Episodes of training and evaluation together.", unit="episodes"),
+        *c.optional(
+            c.count("training_groups", "Training groups found in the run's evidence.", unit="groups"),
+            c.count("training_rollouts", "Training rollouts found in the run's evidence.", unit="rollouts"),
+            c.maybe(
+                c.count("attempts", "Attempts of the counted run; null where `launches` lists them.", low=1)
             ),
         ),
-        text("status", "State of the run's evidence.", choices=("COMPLETE", "INCOMPLETE")),
-        *optional(
-            moment(
-                "launched_at",
-                "When the counted attempt was launched; null where `launches` says so.",
-                nullable=True,
+        c.text("status", "State of the run's evidence.", choices=("COMPLETE", "INCOMPLETE")),
+        *c.optional(
+            c.maybe(
+                c.moment(
+                    "launched_at", "When the counted attempt was launched; null where `launches` says so."
+                )
             ),
-            text("registered", "Version of the registration the run was launched under.", nullable=True),
-            text("provider", "Where the run was computed."),
-            text(
-                "accelerator", "Accelerator type, inferred from the provider; null for none.", nullable=True
-            ),
-            text("torch_version", "PyTorch version of the run; null for none.", nullable=True),
-            text("vllm_version", "vLLM version of the run; null for none.", nullable=True),
-            text(
-                "code_commit",
-                "Commit of the training code; null where a release made the run.",
-                nullable=True,
-            ),
-            text(
+            c.maybe(c.text("registered", "Version of the registration the run was launched under.")),
+            c.text("provider", "Where the run was computed."),
+            c.maybe(c.text("accelerator", "Accelerator type, inferred from the provider; null for none.")),
+            c.maybe(c.text("torch_version", "PyTorch version of the run; null for none.")),
+            c.maybe(c.text("vllm_version", "vLLM version of the run; null for none.")),
+            c.maybe(c.text("code_commit", "Commit of the training code; null where a release made the run.")),
+            c.text(
                 "model_commit",
                 "Commit of the model's weights, or the SHA-256 of their files where these lie in a folder.",
                 nullable=True,
             ),
-            text("recipe_sha256", "SHA-256 of the settings that a language model was trained with."),
-            text("register_commit", "Commit at which the original register was read.", nullable=True),
-            real("wall_time_s", "Duration of the run.", unit="s", low=0, nullable=True),
-            real("peak_memory_gb", "Peak accelerator memory.", unit="GB", low=0, nullable=True),
-            real("estimated_cost_usd", "Estimated cost.", unit="USD", low=0, nullable=True),
-            text("specification", "JSON: all that decides the bytes of the run.", nullable=True),
+            c.text("recipe_sha256", "SHA-256 of the settings that a language model was trained with."),
+            c.maybe(c.text("register_commit", "Commit at which the original register was read.")),
+            c.maybe(c.real("wall_time_s", "Duration of the run.", unit="s", low=0)),
+            c.maybe(c.real("peak_memory_gb", "Peak accelerator memory.", unit="GB", low=0)),
+            c.maybe(c.real("estimated_cost_usd", "Estimated cost.", unit="USD", low=0)),
+            c.maybe(c.text("specification", "JSON: all that decides the bytes of the run.")),
         ),
     ),
     key=("run_id",),
 )
 
-EVALUATIONS = Table(
+EVALUATIONS = c.Table(
     "evaluations",
     "One row an evaluation: one run at one step under one regime, as counts of episodes.",
     (
-        RUN,
-        *CELL,
-        text("phase", "During training or at its end.", choices=("periodic", "final")),
-        text("pool", "Task pool.", choices=("validation", "test")),
-        text("regime", "Noise of the evaluation.", choices=REGIMES),
-        count("step", "Training step of the evaluated policy."),
-        count("episodes", "Episodes played.", unit="episodes", low=1),
-        count("successes", "Episodes with true success.", unit="episodes", at_most=("episodes",)),
-        *optional(
-            count(
+        c.RUN,
+        *c.CELL,
+        c.text("phase", "During training or at its end.", choices=("periodic", "final")),
+        c.text("pool", "Task pool.", choices=("validation", "test")),
+        c.text("regime", "Noise of the evaluation.", choices=c.REGIMES),
+        c.count("step", "Training step of the evaluated policy."),
+        c.count("episodes", "Episodes played.", unit="episodes", low=1),
+        _episodes("successes", "Episodes with true success."),
+        *c.optional(
+            _episodes(
                 "observed_successes",
                 "Episodes whose observed reward is 1: a flip makes it less than the successes.",
-                unit="episodes",
                 at_most=("successes",),
             ),
-            count(
-                "flipped",
-                "Successes that the grader reported as failures.",
-                unit="episodes",
-                at_most=("successes",),
-            ),
-            count("exposed", "Episodes that met at least one fault.", unit="episodes", at_most=("episodes",)),
-            count(
+            _episodes("flipped", "Successes that the grader reported as failures.", at_most=("successes",)),
+            _episodes("exposed", "Episodes that met at least one fault."),
+            _episodes(
                 "recovered",
                 "True successes among the exposed episodes; null where none was exposed.",
-                unit="episodes",
                 nullable=True,
                 at_most=("exposed", "successes"),
             ),
-            count("finished", "Episodes ended by the policy itself.", unit="episodes", at_most=("episodes",)),
-            count(
-                "budget_exceeded",
-                "Episodes ended by the call budget.",
-                unit="episodes",
-                at_most=("episodes",),
-            ),
-            count("calls", "Tool calls over all episodes.", unit="calls"),
-            count("tasks", "Different tasks played.", unit="tasks", low=1, at_most=("episodes",)),
-            count(
-                "episodes_per_task",
-                "Episodes of the task that has most of them.",
-                unit="episodes",
-                low=1,
-                at_most=("episodes",),
-            ),
-            text(
+            _episodes("finished", "Episodes ended by the policy itself."),
+            _episodes("budget_exceeded", "Episodes ended by the call budget."),
+            c.count("calls", "Tool calls over all episodes.", unit="calls"),
+            c.count("tasks", "Different tasks played.", unit="tasks", low=1, at_most=("episodes",)),
+            _episodes("episodes_per_task", "Episodes of the task that has most of them.", low=1),
+            c.text(
                 "task_set",
                 "SHA-256 of the positions of its tasks, ascending, each as decimal digits and a newline.",
             ),
         ),
     ),
     key=("run_id", "phase", "pool", "regime", "step"),
-    parents=(OF_RUN,),
+    parents=(c.OF_RUN,),
     sums=(("successes", ("observed_successes", "flipped")),),
 )
 
-GROUPS_SUMMARY = Table(
+GROUPS_SUMMARY = c.Table(
     "groups_summary",
     "One row a run: counts over its training groups.",
     (
-        RUN,
-        *CELL,
-        count("groups", "Training groups.", unit="groups", low=1),
-        count(
-            "all_correct", "Groups whose rollouts all truly succeeded.", unit="groups", at_most=("groups",)
-        ),
-        count(
+        c.RUN,
+        *c.CELL,
+        c.count("groups", "Training groups.", unit="groups", low=1),
+        _groups("all_correct", "Groups whose rollouts all truly succeeded."),
+        _groups(
             "spurious",
             "All-correct groups whose observed rewards nevertheless vary.",
-            unit="groups",
             at_most=("all_correct",),
         ),
-        count(
-            "zero_variance", "Groups whose observed rewards are constant.", unit="groups", at_most=("groups",)
-        ),
-        real("mean_max_abs_advantage", "Largest |advantage| of a group, averaged over groups.", low=0),
-        count(
+        _groups("zero_variance", "Groups whose observed rewards are constant."),
+        c.real("mean_max_abs_advantage", "Largest |advantage| of a group, averaged over groups.", low=0),
+        _groups(
             "sharing_one_seed",
             "Groups with one resolved schedule seed; null where the study published none.",
-            unit="groups",
             nullable=True,
-            at_most=("groups",),
         ),
-        count(
+        _groups(
             "several_seeds",
             "Groups with several resolved schedule seeds; null where the study published none.",
-            unit="groups",
             nullable=True,
-            at_most=("groups",),
         ),
     ),
     key=("run_id",),
-    parents=(OF_RUN,),
+    parents=(c.OF_RUN,),
     sums=(("groups", ("sharing_one_seed", "several_seeds")),),
 )
 
-LUCK_SHARE_SUMMARY = Table(
+LUCK_SHARE_SUMMARY = c.Table(
     "luck_share_summary",
     "One row a luck-share diagnostic: 8 schedules × 8 rollouts for each of 16 tasks, by run and step.",
     (
-        text("run_id", "The run, or the calibration, that was diagnosed."),
-        text(
+        c.text("run_id", "The run, or the calibration, that was diagnosed."),
+        c.text(
             "environment",
             "Version of the environment: the authors' (their runs used v3), or this toolkit's.",
             choices=("v1", "v2", "v3", "toolkit-1"),
         ),
-        text("policy", "The policy diagnosed."),
-        text("regime", "Noise of the tables: tool faults, also for runs trained without.", choices=REGIMES),
-        text("condition", "Condition of the run; null for a calibration.", nullable=True),
-        text("arm", "Arm of the run; null for a calibration.", nullable=True, choices=ARMS),
-        count("seed", "Seed of the run; null for a calibration.", nullable=True),
-        count("step", "Training step; 0 is the untrained policy."),
-        text("pool", "Pool of the tasks; null where the register does not name it.", nullable=True),
-        text("target", "Reward diagnosed; null where the register does not name it.", nullable=True),
-        real("luck_share", "λ: mean of the per-task ratios, where defined.", low=0, high=1),
-        real("luck_share_pooled", "Ratio of the averaged components.", nullable=True, low=0, high=1),
-        exact(
+        c.text("policy", "The policy diagnosed."),
+        c.text(
+            "regime", "Noise of the tables: tool faults, also for runs trained without.", choices=c.REGIMES
+        ),
+        c.text("condition", "Condition of the run; null for a calibration.", nullable=True),
+        c.text("arm", "Arm of the run; null for a calibration.", nullable=True, choices=c.ARMS),
+        c.count("seed", "Seed of the run; null for a calibration.", nullable=True),
+        c.count("step", "Training step; 0 is the untrained policy."),
+        c.text("pool", "Pool of the tasks; null where the register does not name it.", nullable=True),
+        c.text("target", "Reward diagnosed; null where the register does not name it.", nullable=True),
+        c.real("luck_share", "λ: mean of the per-task ratios, where defined.", low=0, high=1),
+        c.real("luck_share_pooled", "Ratio of the averaged components.", nullable=True, low=0, high=1),
+        c.share(
             "interval_low",
             "Lower end of the 95% task-bootstrap interval.",
             nullable=True,
-            low=0,
-            high=1,
             at_most=("interval_high",),
         ),
-        exact("interval_high", "Upper end of the 95% task-bootstrap interval.", nullable=True, low=0, high=1),
-        real("variance_between", "Mean between-schedule variance.", unit="reward²", low=0),
-        real("variance_within", "Mean within-schedule variance.", unit="reward²", low=0),
-        count("tasks", "Diagnostic tasks.", unit="tasks"),
-        count("tasks_defined", "Tasks whose ratio is defined.", unit="tasks", at_most=("tasks",)),
+        c.share("interval_high", "Upper end of the 95% task-bootstrap interval.", nullable=True),
+        c.real("variance_between", "Mean between-schedule variance.", unit="reward²", low=0),
+        c.real("variance_within", "Mean within-schedule variance.", unit="reward²", low=0),
+        c.count("tasks", "Diagnostic tasks.", unit="tasks"),
+        c.count("tasks_defined", "Tasks whose ratio is defined.", unit="tasks", at_most=("tasks",)),
     ),
     key=("run_id", "step", "pool", "target"),
-    parents=(Parent("runs", ("run_id",), same=("condition", "arm", "seed"), where_present="condition"),),
+    parents=(c.Parent("runs", ("run_id",), same=("condition", "arm", "seed"), where_present="condition"),),
 )
 
-INTERVALS = Table(
+INTERVALS = c.Table(
     "intervals",
     "One row an interval that the study published and that its summary figures cannot give again.",
     (
-        text("endpoint", "Endpoint of the registration that the interval belongs to."),
-        exact("level", "Confidence level.", low=0, high=1),
-        exact("low", "Lower end, as printed.", at_most=("estimate",)),
-        exact("high", "Upper end, as printed."),
-        exact("estimate", "Point estimate printed beside it.", at_most=("high",)),
-        count("decimals", "Digits printed after the point.", unit="digits", low=3, high=6),
-        text("method", "How the interval was made."),
-        text("resampled", "What was resampled."),
-        count("resamples", "Bootstrap resamples."),
-        count("rng_seed", "Seed of the resampling."),
-        count("tasks", "Tasks resampled.", unit="tasks"),
+        c.text("endpoint", "Endpoint of the registration that the interval belongs to."),
+        c.share("level", "Confidence level."),
+        c.exact("low", "Lower end, as printed.", at_most=("estimate",)),
+        c.exact("high", "Upper end, as printed."),
+        c.exact("estimate", "Point estimate printed beside it.", at_most=("high",)),
+        c.count("decimals", "Digits printed after the point.", unit="digits", low=3, high=6),
+        c.text("method", "How the interval was made."),
+        c.text("resampled", "What was resampled."),
+        c.count("resamples", "Bootstrap resamples."),
+        c.count("rng_seed", "Seed of the resampling."),
+        c.count("tasks", "Tasks resampled.", unit="tasks"),
     ),
     key=("endpoint", "level"),
 )
 
-EVENTS = Table(
+EVENTS = c.Table(
     "events",
     "One row a dated event of the protocol, from the study's own records.",
     (
-        moment("occurred_at", "When; midnight where only the day is known."),
-        text("precision", "How exactly the time is known.", choices=("second", "day")),
-        text(
+        c.moment("occurred_at", "When; midnight where only the day is known."),
+        c.text("precision", "How exactly the time is known.", choices=("second", "day")),
+        c.text(
             "kind",
             "What sort of event.",
             choices=(
-                "freeze",
-                "token",
-                "amendment",
-                "change_before_freeze",
-                "deviation",
-                "disclosure",
-                "launch",
-                "cancellation",
-                "calibration",
-                "probe",
+                *("freeze", "token", "amendment", "change_before_freeze", "deviation"),
+                *("disclosure", "launch", "cancellation", "calibration", "probe"),
             ),
         ),
-        text("event", "The event."),
-        text("detail", "Runs, hash, address or commit concerned.", nullable=True),
-        text("source", "Where the study recorded it."),
+        c.text("event", "The event."),
+        c.text("detail", "Runs, hash, address or commit concerned.", nullable=True),
+        c.text("source", "Where the study recorded it."),
     ),
     key=("occurred_at", "event"),
 )
 
-TABLES: dict[str, Table] = {
+TABLES: dict[str, c.Table] = {
     table.name: table
     for table in (
-        RUNS,
-        EVALUATIONS,
-        GROUPS_SUMMARY,
-        LUCK_SHARE_SUMMARY,
-        PROBE,
-        PROBE_CHECKPOINTS,
-        PROBE_CLEAN_TASKS,
-        PROBE_DIAGNOSTIC_TASKS,
-        PROBE_GRAM,
-        PROBE_INDICES,
-        PROBE_INTERVALS,
-        INTERVALS,
-        EVENTS,
-        LAUNCHES,
-        SCHEDULES,
-        EPISODES,
-        GROUPS,
-        LUCK_SHARE,
-        CHECKPOINTS,
-        ADAPTERS,
-        DECISIONS,
-        TASK_POOLS,
+        *(RUNS, EVALUATIONS, GROUPS_SUMMARY, LUCK_SHARE_SUMMARY),
+        *probe_tables.TABLES,
+        *(INTERVALS, EVENTS),
+        *row_tables.TABLES,
     )
 }

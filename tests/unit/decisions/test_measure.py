@@ -12,7 +12,8 @@ from toolkit.decisions.measure import measure
 from toolkit.decisions.rulebook import RuleBook, load_rulebook
 from toolkit.decisions.values import Missing, Series, exact
 from toolkit.errors import DamagedError, RuleError
-from toolkit.registers.schema import PROBE, TABLES
+from toolkit.registers.probe_tables import PROBE
+from toolkit.registers.schema import TABLES
 
 BOOK = load_rulebook(RULES + rule("H", "mean(gap) > 0"))
 

@@ -11,7 +11,7 @@ from toolkit.backoffice.tools import TOOLS, Kind
 from toolkit.noise.draws import Draw, Schedule
 from toolkit.noise.faults import APPLIES
 from toolkit.noise.regimes import DEFAULT, HELD_OUT, OUTAGE_FREE, OUTAGE_HEAVY, REGIMES, Regime
-from toolkit.registers import schema
+from toolkit.registers import columns
 
 KINDS: tuple[Kind, ...] = ("read", "list", "write", "control")
 FAULTY = {
@@ -38,7 +38,7 @@ def schedules() -> list[Schedule]:
 
 
 def test_the_regimes_are_those_of_the_registers() -> None:
-    assert tuple(REGIMES) == schema.REGIMES
+    assert tuple(REGIMES) == columns.REGIMES
 
 
 def test_a_regime_is_found_under_its_own_name() -> None:

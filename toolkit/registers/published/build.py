@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from toolkit.errors import DamagedError
 from toolkit.registers.cards.documents import repository_documents
-from toolkit.registers.published import probe, protocol, training
+from toolkit.registers.published import figures
 from toolkit.registers.published.source import Source, read_source
 from toolkit.registers.writer import compare_built, rows_files, write_study
 
@@ -22,16 +22,16 @@ STUDY = "published"
 REGISTRATION = "paired-rollouts"
 
 _TABLES: dict[str, Callable[[Source], list[Row]]] = {
-    "runs": training.runs,
-    "evaluations": training.evaluations,
-    "groups_summary": training.groups_summary,
-    "luck_share_summary": training.luck_share_summary,
-    "probe": probe.probe,
-    "probe_checkpoints": probe.probe_checkpoints,
-    "probe_clean_tasks": probe.probe_clean_tasks,
-    "probe_diagnostic_tasks": probe.probe_diagnostic_tasks,
-    "intervals": protocol.intervals,
-    "events": protocol.events,
+    "runs": figures.runs,
+    "evaluations": figures.evaluations,
+    "groups_summary": figures.groups_summary,
+    "luck_share_summary": figures.luck_share_summary,
+    "probe": figures.probe,
+    "probe_checkpoints": figures.probe_checkpoints,
+    "probe_clean_tasks": figures.probe_clean_tasks,
+    "probe_diagnostic_tasks": figures.probe_diagnostic_tasks,
+    "intervals": figures.intervals,
+    "events": figures.events,
 }
 
 

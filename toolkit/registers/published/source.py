@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal, InvalidOperation
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError
 from toolkit.files import read_bytes
+from toolkit.registers.columns import Type
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from toolkit.registers.arrow import Row
+    from toolkit.registers.columns import Table
 
 SOURCES = (
     "calibration",
@@ -74,7 +80,7 @@ def read_source(folder: Path) -> Source:
     return Source(folder, content, records)
 
 
-def whole(record: Record, column: str) -> int:
+def whole(record: Mapping[str, str], column: str) -> int:
     """Return a count."""
     value = _decimal(_text(record, column), column)
     if value != value.to_integral_value():
@@ -82,24 +88,53 @@ def whole(record: Record, column: str) -> int:
     return int(value)
 
 
-def number(record: Record, column: str) -> float:
+def number(record: Mapping[str, str], column: str) -> float:
     """Return a measured figure."""
     return float(_decimal(_text(record, column), column))
 
 
-def maybe_number(record: Record, column: str) -> float | None:
-    """Return a measured figure, or None where the cell is empty."""
-    return float(_decimal(record[column], column)) if record[column] else None
-
-
-def decimal(record: Record, column: str) -> Decimal:
+def decimal(record: Mapping[str, str], column: str) -> Decimal:
     """Return a printed figure exactly."""
     return _decimal(_text(record, column), column)
 
 
-def maybe_decimal(record: Record, column: str) -> Decimal | None:
-    """Return a printed figure exactly, or None where the cell is empty."""
-    return _decimal(record[column], column) if record[column] else None
+def row_of(
+    table: Table, record: Mapping[str, str], names: Mapping[str, str], own: Row, lacking: tuple[str, ...] = ()
+) -> Row:
+    """Return a row of a table from a record.
+
+    Args:
+        table: the table.
+        record: texts by the transcription's names; what is empty is null where the column allows it.
+        names: column → the record's name for it, where it is another.
+        own: column → what the record does not say in so many words.
+        lacking: columns that were not recorded.
+
+    Raises:
+        KeyError: the record lacks a column.
+        ValueError: a time is none, or has no zone.
+        DamagedError: a text is no value of its column.
+    """
+    row = dict(own)
+    for column in table.columns:
+        if column.name not in own and column.name not in lacking:
+            name = names.get(column.name, column.name)
+            row[column.name] = (
+                None if column.nullable and not record[name] else _READERS[column.type](record, name)
+            )
+    return row
+
+
+def moment(record: Mapping[str, str], column: str) -> datetime:
+    """Return a time from its ISO 8601 text.
+
+    Raises:
+        ValueError: it is none, or has no zone.
+    """
+    time = datetime.fromisoformat(record[column])
+    if time.tzinfo is None:
+        raise ValueError(f"{record[column]} has no time zone")
+    return time
 
 
 def share_of(fraction: str, total: int, where: object) -> int:
@@ -139,7 +174,16 @@ def _decimal(text: str, where: object) -> Decimal:
     return value
 
 
-def _text(record: Record, column: str) -> str:
+def _text(record: Mapping[str, str], column: str) -> str:
     if not record.get(column):
         raise DamagedError(f"{column} is empty", where=dict(list(record.items())[:4]))
     return record[column]
+
+
+_READERS: dict[Type, Callable[[Mapping[str, str], str], Any]] = {
+    Type.STRING: lambda record, column: record[column],
+    Type.INT32: whole,
+    Type.FLOAT64: number,
+    Type.DECIMAL: decimal,
+    Type.TIMESTAMP: moment,
+}
