@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, Page
 
+Loaded = tuple[list[str], dict[str, dict[str, object]]]
 LOOK = f"""() => ({{
   ran: window.{CANARY},
   wide: document.documentElement.scrollWidth > window.innerWidth,
@@ -36,20 +37,17 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield site
 
 
-@pytest.fixture(scope="module")
-def loaded(chromium: Browser, attacked: Served) -> tuple[list[str], dict[str, dict[str, object]]]:
-    """Load every page on a phone, and return what went wrong and what every page holds."""
+@pytest.fixture(scope="module", params=["one of each kind", pytest.param("all", marks=pytest.mark.slow)])
+def loaded(chromium: Browser, attacked: Served, request: pytest.FixtureRequest) -> Loaded:
+    """Load pages on a phone, and return what went wrong and what each page holds."""
     page = chromium.new_page(viewport={"width": 390, "height": 844})
     watch = Watch(attacked.address).on(page)
     read = {}
-    for name in attacked.names:
+    for name in attacked.names if request.param == "all" else attacked.kinds().values():
         page.goto(attacked.url(name), wait_until="load")
         read[name] = page.evaluate(LOOK)
     page.close()
     return watch.wrong, read
-
-
-Loaded = tuple[list[str], dict[str, dict[str, object]]]
 
 
 def test_no_page_runs_what_a_text_says(loaded: Loaded) -> None:

@@ -1,12 +1,12 @@
 /** What was reached here beside what is recorded, for a reader to compare line by line. */
 
-import { restsOnChance, truthWord } from "./agreement";
-import { type Document, named, readValue } from "./evidence";
+import { type Disagreement, restsOnChance, truthWord } from "./agreement";
+import { type Document, type Evidence, named, readValue } from "./evidence";
 import { Fraction } from "./fraction";
 import { ERRORS, type Interval, agree, apart, asRecorded } from "./interval";
 import { make } from "./page";
+import type { Outcome } from "./redecision";
 import { Missing, Series, type Value } from "./value";
-import type { Reached } from "./workbench";
 
 const LARGEST_COUNT = 1_000_000n;
 const GOOD = ["pass", "met", "holds"];
@@ -14,6 +14,14 @@ const BAD = ["miss", "missed", "does not hold"];
 const MIXED = ["partially_met", "superseded"];
 
 type Cell = string | Node;
+
+/** What was reached here. */
+export interface Reached {
+  evidence: Evidence;
+  outcome: Outcome;
+  intervals: ReadonlyMap<string, Interval | Missing>;
+  disagreements: readonly Disagreement[];
+}
 
 /** The result in a sentence, whether all of it is as recorded, and the tables behind it. */
 export function report(document: Document, reached: Reached): { words: string; agrees: boolean; content: Node[] } {

@@ -1,19 +1,9 @@
 /** The widget: a seed, a number of resamples, a button, and what comes of it. */
 
-import type { Disagreement } from "./agreement";
-import type { Document, Evidence } from "./evidence";
-import type { Choice, Interval } from "./interval";
+import type { Document } from "./evidence";
+import type { Choice } from "./interval";
 import { make } from "./page";
-import type { Outcome } from "./redecision";
-import { report } from "./report";
-import type { Missing } from "./value";
-
-export interface Reached {
-  evidence: Evidence;
-  outcome: Outcome;
-  intervals: ReadonlyMap<string, Interval | Missing>;
-  disagreements: readonly Disagreement[];
-}
+import { type Reached, report } from "./report";
 
 export type Decide = (choice: Choice, pause: (done: number) => Promise<void>) => Promise<Reached>;
 
