@@ -79,9 +79,9 @@ def check_place(folder: Path) -> None:
     Raises:
         IncompleteError: something else is, or the place is no folder.
     """
-    place = next(path for path in (folder, *folder.absolute().parents) if path.exists())
-    if not place.is_dir():
-        raise IncompleteError("the site needs a folder", found=f"{place} is a file", where=folder)
+    nearest = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not nearest.is_dir():
+        raise IncompleteError("the site needs a folder", found=f"{nearest} is a file", where=folder)
     if folder.exists() and any(folder.iterdir()) and not (folder / MARK).is_file():
         raise IncompleteError(
             "the folder holds something else than a generated site",
@@ -127,9 +127,9 @@ def write_site(folder: Path, content: dict[str, bytes]) -> Built:
     changed = {n: c for n, c in content.items() if not (folder / n).is_file() or read_bytes(folder / n) != c}
     write_all(folder, changed)
     for name in set(before) - set(content):
-        place = folder / name
-        if ".." not in Path(name).parts and not Path(name).is_absolute() and place.is_file():
-            place.unlink()
+        stale = folder / name
+        if ".." not in Path(name).parts and not Path(name).is_absolute() and stale.is_file():
+            stale.unlink()
     return Built(folder, tuple(sorted(content)), tuple(sorted(changed)))
 
 

@@ -13,7 +13,7 @@ from toolkit.website.links import Finding, check_links
 from toolkit.website.markup import read_markup
 
 # What browsers would show or run; other files that lie there are their owner's.
-SHOWN = (".html", ".js", ".css")
+PAGE_FILES = (".html", ".js", ".css")
 
 
 def check_site(folder: Path, content: Mapping[str, bytes], versions: Sequence[Version]) -> list[Finding]:
@@ -64,7 +64,7 @@ def check_is_site(folder: Path) -> None:
 def _unexpected(folder: Path, names: set[str], versions: set[str]) -> Iterator[Finding]:
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
-        if name.partition("/")[0] not in versions and path.suffix in SHOWN and name not in names:
+        if name.partition("/")[0] not in versions and path.suffix in PAGE_FILES and name not in names:
             yield Finding(name, "unexpected", "the registers do not give it")
 
 

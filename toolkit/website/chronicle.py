@@ -47,11 +47,11 @@ def chronicle(
         verification: what can be said of its tokens; None where nobody looked.
         cases: the studies that it decides, with their runs and records.
     """
-    found = [*_tokens(registration, verification), *_additions(registration, verification)]
+    entries = [*_tokens(registration, verification), *_additions(registration, verification)]
     for case in cases:
-        found += _runs(case)
-        found += _records(case.study)
-    return tuple(sorted(found, key=lambda dated: (dated.at, dated.kind, dated.label)))
+        entries += _runs(case)
+        entries += _records(case.study)
+    return tuple(sorted(entries, key=lambda dated: (dated.at, dated.kind, dated.label)))
 
 
 def _tokens(registration: Registration, verification: Verification | None) -> Iterator[Dated]:

@@ -30,20 +30,20 @@ def limits(rule: Rule, decision: Decision) -> Limits | None:
     None where no criterion of the binding reading compares an end of the interval with a number, or where two
     compare the same end.
     """
-    found: dict[str, Fraction] = {}
+    bounds: dict[str, Fraction] = {}
     held = []
     outcomes = {criterion.id: criterion.holds for criterion in decision.criteria}
     for criterion in rule.criteria:
         if criterion.reading not in (None, rule.binding):
             continue
         for end, bound in _ends(criterion.expression, rule.interval):
-            if end in found:
+            if end in bounds:
                 return None
-            found[end] = bound
+            bounds[end] = bound
             held.append(outcomes[criterion.id])
-    if not found or any(isinstance(outcome, Missing) for outcome in held):
+    if not bounds or any(isinstance(outcome, Missing) for outcome in held):
         return None
-    return Limits(found.get("lower"), found.get("upper"), all(outcome is True for outcome in held))
+    return Limits(bounds.get("lower"), bounds.get("upper"), all(outcome is True for outcome in held))
 
 
 def comparisons(rule: Rule, endpoint: str, series: Series[Fraction]) -> tuple[Comparison, ...]:
@@ -57,7 +57,7 @@ def comparisons(rule: Rule, endpoint: str, series: Series[Fraction]) -> tuple[Co
     present = [(name, value) for name, value in series.items if not isinstance(value, Missing)]
     if not present or len(present) < len(series.items):
         return ()
-    first, found = present[0], []
+    first, compared = present[0], []
     for part in _parts(rule):
         scope, sign, number = _members(part, endpoint)
         if not scope:
@@ -66,8 +66,8 @@ def comparisons(rule: Rule, endpoint: str, series: Series[Fraction]) -> tuple[Co
         of = {EACH: present, REST: present[1:], LAST: present[-1:]}[scope]
         held = sum(HOLDS[sign](value, bound) for _, value in of)
         base = first[0] if number is None else None
-        found.append(Comparison(scope, sign, float(bound), base, held, len(of)))
-    return tuple(dict.fromkeys(found))
+        compared.append(Comparison(scope, sign, float(bound), base, held, len(of)))
+    return tuple(dict.fromkeys(compared))
 
 
 def _ends(expression: Expression, interval: str) -> Iterator[tuple[str, Fraction]]:

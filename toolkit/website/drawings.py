@@ -49,8 +49,8 @@ def rule_charts(case: Case, decision: Decision, figures: Iterable[Row]) -> list[
             if isinstance(value, Series) and len(set(value.values)) > 1:
                 dots, interval = _dots(case, endpoint, value, figures)
                 compared = comparisons(case.book.rules[decision.rule], endpoint.id, value)
-                said = Measured(endpoint.title, endpoint.by, endpoint.unit, measure(endpoint))
-                drawn.append(members(said, dots, interval, compared))
+                measured = Measured(endpoint.title, endpoint.by, endpoint.unit, measure(endpoint))
+                drawn.append(members(measured, dots, interval, compared))
     return [chart for chart in drawn if chart is not None]
 
 
@@ -106,10 +106,10 @@ def estimate_chart(case: Case, decision: Decision) -> Chart | None:
 
 
 def _bar(decision: Decision) -> Bar | None:
-    found = decision.interval
-    if not isinstance(found, Interval):
+    interval = decision.interval
+    if not isinstance(interval, Interval):
         return None
-    return Bar(found.level, found.low, found.high, f"{found.origin} ({found.method})")
+    return Bar(interval.level, interval.low, interval.high, f"{interval.origin} ({interval.method})")
 
 
 def _what(endpoint: Endpoint) -> str:
@@ -122,7 +122,7 @@ def _dots(
     case: Case, endpoint: Endpoint, series: Series[Any], figures: Iterable[Row]
 ) -> tuple[tuple[Dot, ...], str]:
     """Return the members of a series, and what is to be said of their intervals."""
-    ends, said = _ends(case, endpoint, figures)
+    ends, interval_words = _ends(case, endpoint, figures)
     dots = tuple(
         Dot(name, float(round(value, 4)), *ends.get(name, (None, None)))
         for name, value in series.items
@@ -130,7 +130,7 @@ def _dots(
     )
     lacking = len(series.items) - len(dots)
     without = "" if not lacking else f"; {lacking} of {len(series.items)} have no value and are left out"
-    return dots, said + without
+    return dots, interval_words + without
 
 
 def _ends(

@@ -139,7 +139,7 @@ def _as_table(counts: Counts, runs: Sequence[str], steps: Sequence[int]) -> Any:
     """Return counts by run, step and task, in this order: neighbours are alike, which packs well."""
     import pyarrow as pa
 
-    listed = [
+    rows = [
         (run, step, task, counted.episodes, counted.successes)
         for run in runs
         for step in steps
@@ -147,7 +147,7 @@ def _as_table(counts: Counts, runs: Sequence[str], steps: Sequence[int]) -> Any:
     ]
     names = ("run_id", "step", "task", "episodes", "successes")
     types = (pa.string(), pa.int32(), pa.int32(), pa.int32(), pa.int32())
-    columns = list(zip(*listed, strict=True)) or [()] * len(names)
+    columns = list(zip(*rows, strict=True)) or [()] * len(names)
     return pa.table(
         {name: pa.array(c, t) for name, c, t in zip(names, columns, types, strict=True)},
     )

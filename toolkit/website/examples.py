@@ -12,7 +12,7 @@ from toolkit.website.registers import carried
 FEW = 20
 SLOW = 100_000  # rows that a browser reads in half a second
 # What is asked of an episode, as far as the study recorded it.
-SHOWN = (
+EPISODE_COLUMNS = (
     "phase",
     "pool",
     "regime",
@@ -111,7 +111,7 @@ def _of_episodes(study: Study) -> Iterator[tuple[str, str]]:
     yield (
         f"The episodes of one run, {run}",
         (
-            f"SELECT {', '.join(name for name in SHOWN if name in held)}\n"
+            f"SELECT {', '.join(name for name in EPISODE_COLUMNS if name in held)}\n"
             f"FROM episodes\nWHERE run_id = {quoted(run)}\nORDER BY phase, regime, step, task, schedule"
         ),
     )

@@ -79,15 +79,15 @@ def read_front(cards: Path, cases: Sequence[Case]) -> Front | None:
     }
     answer = []
     for text, verdicts in sentences:
-        said = {tuple(place.split("/", 1)): verdict for place, verdict in verdicts.items()}
-        for place, verdict in said.items():
-            if reached.get(place, verdict) != verdict:
+        expected = {tuple(rule.split("/", 1)): verdict for rule, verdict in verdicts.items()}
+        for rule, verdict in expected.items():
+            if reached.get(rule, verdict) != verdict:
                 raise DamagedError(
                     "a sentence of the front page says another verdict than the rule reaches",
-                    expected=f"{'/'.join(place)} {reached[place]}",
+                    expected=f"{'/'.join(rule)} {reached[rule]}",
                     found=f"{verdict}, in {text!r}",
                     where=path,
                 )
-        if said.keys() <= reached.keys():  # a home without one of the studies cannot say it
-            answer.append(Sentence(text, tuple(said)))
+        if expected.keys() <= reached.keys():  # a home without one of the studies cannot say it
+            answer.append(Sentence(text, tuple(expected)))
     return Front(title, question, tuple(answer), tuple(order))

@@ -70,8 +70,8 @@ def freeze(site: Path, name: str, content: Mapping[str, bytes], taken: Collectio
         IncompleteError: something else is in its place, or the folder cannot be written.
     """
     check_name(name, taken)
-    listed = write_list(content)
-    version = Version(name, entries(listed, LIST), hashlib.sha256(listed).hexdigest())
+    hash_list = write_list(content)
+    version = Version(name, entries(hash_list, LIST), hashlib.sha256(hash_list).hexdigest())
     folder = site / name
     if (folder / LIST).is_file():
         _check_same(folder, _read(folder), version)
@@ -85,7 +85,7 @@ def freeze(site: Path, name: str, content: Mapping[str, bytes], taken: Collectio
             remedy="give another name: --freeze NAME",
         )
     with replacing(folder) as new:
-        write_all(new, {**content, LIST: listed})
+        write_all(new, {**content, LIST: hash_list})
     return version
 
 

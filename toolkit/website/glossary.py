@@ -108,8 +108,8 @@ def _figures(endpoints: Sequence[Endpoint]) -> Iterator[Term]:
         held = [endpoint for endpoint in endpoints if name in endpoint.where]
         column = TABLES[held[0].register].column(name) if held else None
         if column is not None:
-            said = _each(endpoint.where[name] for endpoint in held)
-            yield Term(f"{name} ({', '.join(said)})", column.meaning)
+            values = _each(endpoint.where[name] for endpoint in held)
+            yield Term(f"{name} ({', '.join(values)})", column.meaning)
 
 
 def _intervals(case: Case, endpoints: Iterable[Endpoint]) -> Iterator[Term]:

@@ -75,12 +75,12 @@ def _problem(
     path, _, fragment = target.partition("#")
     if reference.attribute == "srcset" or (not path and not fragment):
         return "broken link", f"{reference.attribute}={target!r}"
-    place = _resolved(name, path) if path else name
-    if place not in there:
+    file = _resolved(name, path) if path else name
+    if file not in there:
         return "broken link", target
     # A fragment with an equals sign is a question to a page's script, such as #study=…&sql=….
     is_id = fragment and "=" not in fragment
-    if is_id and place in pages and unquote(fragment) not in pages[place].ids:
+    if is_id and file in pages and unquote(fragment) not in pages[file].ids:
         return "no such id", target
     return None
 

@@ -64,8 +64,14 @@ def seed_rows(case: Case, endpoint: Endpoint) -> tuple[SeedRow, ...]:
     rows = []
     for seed in endpoint.seeds:
         arms = tuple(_arm(case, endpoint, arm, runs[arm, seed]) for arm in endpoint.arms)
-        found = values.get(str(seed))
-        rows.append(SeedRow(seed, None if found is None or isinstance(found, Missing) else found, arms))
+        member = values.get(str(seed))
+        rows.append(
+            SeedRow(
+                seed,
+                None if member is None or isinstance(member, Missing) else member,
+                arms,
+            )
+        )
     return tuple(rows)
 
 
@@ -81,18 +87,18 @@ def fragment_of(endpoint: Endpoint) -> str:
     """Return the part of an address that filters a run's episodes to those that an endpoint reads."""
     if endpoint.register != EVALUATIONS:
         return ""
-    said = {name: endpoint.where[name] for name in FILTERS if name in endpoint.where}
+    filters = {name: endpoint.where[name] for name in FILTERS if name in endpoint.where}
     if len(endpoint.steps) == 1:
-        said["step"] = str(endpoint.steps[0])
-    return urlencode(said)
+        filters["step"] = str(endpoint.steps[0])
+    return urlencode(filters)
 
 
 def counts_fragment(endpoint: Endpoint) -> str:
     """Return the part of an address that leads to a run's counts on the set that an endpoint reads."""
     if endpoint.register != EVALUATIONS:
         return ""
-    place = [endpoint.where.get(name, "") for name in FILTERS[:3]]
-    return counts_of(*place) if all(place) else COUNTS
+    names = [endpoint.where.get(name, "") for name in FILTERS[:3]]
+    return counts_of(*names) if all(names) else COUNTS
 
 
 def _lists_episodes(case: Case) -> bool:

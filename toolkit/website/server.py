@@ -83,15 +83,15 @@ class SiteServer(ThreadingHTTPServer):
         if not path.startswith(self.base) or not _names_a_place(parts):
             return None
         try:
-            place = self.folder.joinpath(*parts).resolve()
-            is_folder = place.is_dir()
+            file = self.folder.joinpath(*parts).resolve()
+            is_folder = file.is_dir()
         except OSError:
             return None  # a name that is too long is no file's
-        if not place.is_relative_to(self.folder):
+        if not file.is_relative_to(self.folder):
             return None
         if is_folder and parts[-1]:
             return quote(f"{path}/")  # its pages' links begin below it
-        return (place / "index.html" if is_folder else None) if parts[-1] == "" else place
+        return (file / "index.html" if is_folder else None) if parts[-1] == "" else file
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -111,19 +111,19 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(with_body=False)
 
     def _answer(self, *, with_body: bool) -> None:
-        found = self.server.find(self.path)
-        if isinstance(found, str):
-            self._send(HTTPStatus.MOVED_PERMANENTLY, b"", "text/plain", with_body=with_body, location=found)
+        file = self.server.find(self.path)
+        if isinstance(file, str):
+            self._send(HTTPStatus.MOVED_PERMANENTLY, b"", "text/plain", with_body=with_body, location=file)
             return
         try:
-            content = found.read_bytes() if found is not None and found.is_file() else None
+            content = file.read_bytes() if file is not None and file.is_file() else None
         except OSError:
             content = None
-        if content is None or found is None:
+        if content is None or file is None:
             text = b"There is no such page on this site.\n"
             self._send(HTTPStatus.NOT_FOUND, text, "text/plain; charset=utf-8", with_body=with_body)
             return
-        self._send(HTTPStatus.OK, content, TYPES.get(found.suffix, OTHER), with_body=with_body)
+        self._send(HTTPStatus.OK, content, TYPES.get(file.suffix, OTHER), with_body=with_body)
 
     def _send(
         self, status: HTTPStatus, content: bytes, kind: str, *, with_body: bool, location: str = ""

@@ -18,16 +18,16 @@ PLACE = ("phase", "pool", "regime", "step", "task", "schedule")
 
 def pairs(recorded: Sequence[Recorded]) -> list[dict[str, Any]]:
     """Return episodes that stand side by side, in order: neighbours of one study, task and schedule."""
-    listed = []
-    for _, group in groupby(recorded, key=lambda one: (one.study, *(one.row[name] for name in PLACE))):
+    shown = []
+    for _, group in groupby(recorded, key=lambda e: (e.study, *(e.row[name] for name in PLACE))):
         side_by_side = list(group)
-        keys = [_keys(one) for one in side_by_side]
+        keys = [_keys(episode) for episode in side_by_side]
         sides = [
-            _side(one, [(side_by_side[n].run["arm"], keys[n]) for n in range(len(keys)) if n != number])
-            for number, one in enumerate(side_by_side)
+            _side(episode, [(side_by_side[n].run["arm"], keys[n]) for n in range(len(keys)) if n != number])
+            for number, episode in enumerate(side_by_side)
         ]
         first = side_by_side[0]
-        listed.append(
+        shown.append(
             {
                 "title": f"Task {first.row['task']}, schedule {first.row['schedule']}",
                 "place": {name: first.row[name] for name in PLACE},
@@ -41,7 +41,7 @@ def pairs(recorded: Sequence[Recorded]) -> list[dict[str, Any]]:
                 "shared": len(set(keys[0]).intersection(*keys[1:])) if len(keys) > 1 else 0,
             }
         )
-    return listed
+    return shown
 
 
 def _keys(recorded: Recorded) -> dict[tuple[object, ...], int]:
@@ -53,7 +53,7 @@ def _keys(recorded: Recorded) -> dict[tuple[object, ...], int]:
 def _side(recorded: Recorded, others: Sequence[tuple[Any, dict[tuple[object, ...], int]]]) -> dict[str, Any]:
     document = episode_document(recorded.episode)
     row, run = recorded.row, recorded.run
-    place = " ".join(
+    options = " ".join(
         f"--{name} {word(row[name])}" for name in ("phase", "regime", "step", "task", "schedule")
     )
     return {
@@ -64,8 +64,8 @@ def _side(recorded: Recorded, others: Sequence[tuple[Any, dict[tuple[object, ...
         "ended": document["ended"],
         "charged": document["calls_charged"],
         "budget": document["budget"],
-        "differences": [json.dumps(one, ensure_ascii=False) for one in document["differences"]],
-        "command": f"toolkit episode replay --study {recorded.study} --run {word(run['run_id'])} {place}",
+        "differences": [json.dumps(difference, ensure_ascii=False) for difference in document["differences"]],
+        "command": f"toolkit episode replay --study {recorded.study} --run {word(run['run_id'])} {options}",
         "calls": [
             _call(call, recorded, others, number) for number, call in enumerate(document["calls"] or (), 1)
         ],

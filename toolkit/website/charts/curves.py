@@ -110,19 +110,19 @@ def caption(points: Sequence[CurvePoint], what: str, measure: str) -> str:
     """Return the drawing in words."""
     arms = [arm.replace("_", " ") for arm in colours(point.arm for point in points)]
     steps = sorted({point.step for point in points})
-    said = f"{what}: {measure}, steps {steps[0]} to {steps[-1]}, {listed(arms)}. "
+    text = f"{what}: {measure}, steps {steps[0]} to {steps[-1]}, {listed(arms)}. "
     names = {point.series for point in points}
-    said += f"Thin lines are {_seeds(points)} seeds" + (", bold lines their means" if MEAN in names else "")
+    text += f"Thin lines are {_seeds(points)} seeds" + (", bold lines their means" if MEAN in names else "")
     if REPLICATION in names:
-        said += "; the dashed line is a replication that decides nothing"
+        text += "; the dashed line is a replication that decides nothing"
     means = {(p.arm, p.step): float(p.success) for p in points if p.series == MEAN}
-    said += ". " + " ".join(
+    text += ". " + " ".join(
         f"Mean of {arm.replace('_', ' ')}: "
         + ", ".join(f"{means[arm, step]:.1%} at {step}" for step in steps if (arm, step) in means)
         + "."
         for arm in dict.fromkeys(arm for arm, _ in means)
     )
-    return f"{said.strip()} Single steps have no interval: none is registered for them."
+    return f"{text.strip()} Single steps have no interval: none is registered for them."
 
 
 def _seeds(points: Sequence[CurvePoint]) -> str:
@@ -137,21 +137,21 @@ def _seeds(points: Sequence[CurvePoint]) -> str:
 
 def _ends(points: Sequence[CurvePoint], gap: float) -> list[dict[str, Any]]:
     """Return the name of every arm where its mean ends, or its first line where it has no mean."""
-    found = {}
+    last_of = {}
     for arm in colours(point.arm for point in points):
         of_arm = [p for p in points if p.arm == arm]
         chosen = [p for p in of_arm if p.series == MEAN] or of_arm
         last = max(chosen, key=lambda p: p.step)
-        found[arm] = last
-    places = apart([float(point.success) for point in found.values()], gap)
+        last_of[arm] = last
+    places = apart([float(point.success) for point in last_of.values()], gap)
     return [
         {
             "arm": arm,
             "step": point.step,
-            "place": place,
+            "place": height,
             "label": f"{arm.replace('_', ' ')} {float(point.success):.1%}",
         }
-        for (arm, point), place in zip(found.items(), places, strict=True)
+        for (arm, point), height in zip(last_of.items(), places, strict=True)
     ]
 
 

@@ -49,7 +49,7 @@ class Spread:
         """Where dashed lines stand: at the threshold and at bounds; zero has a line of its own."""
         threshold = () if self.threshold is None else (self.threshold,)
         bounds = () if self.limits is None else self.limits.places
-        return tuple(place for place in dict.fromkeys((*threshold, *bounds)) if place)
+        return tuple(value for value in dict.fromkeys((*threshold, *bounds)) if value)
 
 
 def seed_differences(spread: Spread) -> Chart | None:
@@ -75,7 +75,7 @@ def seed_differences(spread: Spread) -> Chart | None:
         order.append(MEAN)
     y = alt.Y("row:N", sort=order, title=None, axis=alt.Axis(ticks=False, domain=False, grid=False))
     x = alt.X("value:Q", title=_axis(spread), axis=alt.Axis(tickCount=8, labelExpr=signs(shown)))
-    layers = [vertical(0, INK), *(vertical(rounded(place), LIMIT, (5, 4)) for place in spread.marked)]
+    layers = [vertical(0, INK), *(vertical(rounded(mark), LIMIT, (5, 4)) for mark in spread.marked)]
     if spread.bar and spread.mean is not None:
         layers.append(_bar(spread.bar, y))
     reach = max(*shown, 0.0) - min(*shown, 0.0)
@@ -103,45 +103,45 @@ def finding(spread: Spread) -> str:
         above = sum(value > 0 for value in values)
         equal = sum(value == 0 for value in values)
         first, second = (arm.replace("_", " ") for arm in spread.arms[:2])
-        said = f"{first} above {second} in {above} of {whole} {each}"
-        said += f", equal in {equal}" if equal else ""
+        title = f"{first} above {second} in {above} of {whole} {each}"
+        title += f", equal in {equal}" if equal else ""
     else:
         low, high = (f"{rounded(value):.4g}" for value in (min(values), max(values)))
-        said = (
+        title = (
             f"{' '.join(spread.arms).replace('_', ' ') or spread.title}: {low} to {high} over {whole} {each}"
         )
-    said += f", {spread.absent} missing" if spread.absent else ""
+    title += f", {spread.absent} missing" if spread.absent else ""
     if spread.mean is not None:
-        said += f"; mean {signed(rounded(spread.mean))}"
+        title += f"; mean {signed(rounded(spread.mean))}"
     if spread.bar and spread.limits:
-        said += f", {spread.bar.name} {'' if spread.limits.kept else 'not '}{spread.limits.words}"
+        title += f", {spread.bar.name} {'' if spread.limits.kept else 'not '}{spread.limits.words}"
     elif spread.bar:
         inside = "includes" if spread.bar.holds_zero else "excludes"
-        said += f", interval {inside} zero"
-    return capital(said)
+        title += f", interval {inside} zero"
+    return capital(title)
 
 
 def caption(spread: Spread) -> str:
     """Return the drawing in words."""
-    said = ", ".join(f"{spread.member} {name} {signed(rounded(value))}" for name, value in spread.members)
-    said = f"{spread.title}. Dots: {said}."
+    text = ", ".join(f"{spread.member} {name} {signed(rounded(value))}" for name, value in spread.members)
+    text = f"{spread.title}. Dots: {text}."
     if spread.absent:
-        said += f" {spread.absent} without a value, so that there is no mean."
+        text += f" {spread.absent} without a value, so that there is no mean."
     if spread.mean is not None:
-        said += f" Diamond: mean {signed(rounded(spread.mean))}."
+        text += f" Diamond: mean {signed(rounded(spread.mean))}."
     if spread.bar:
-        said += f" Bar: {spread.bar.words} of the mean, {spread.bar.made}."
+        text += f" Bar: {spread.bar.words} of the mean, {spread.bar.made}."
     else:
-        said += " No interval was registered or can be had for it."
-    said += " Solid line: zero."
+        text += " No interval was registered or can be had for it."
+    text += " Solid line: zero."
     bounds = spread.limits.places if spread.limits else ()
     if spread.threshold is not None and spread.threshold not in bounds:
-        said += f" Dashed line: registered threshold {plain(rounded(spread.threshold), '+g')}."
+        text += f" Dashed line: registered threshold {plain(rounded(spread.threshold), '+g')}."
     if spread.limits:
-        dashed = [plain(rounded(place)) for place in bounds if place]
-        said += f" Dashed line{'s' if len(dashed) > 1 else ''}: {listed(dashed)}." if dashed else ""
-        said += f" The rule asks for an interval {spread.limits.words}."
-    return said
+        dashed = [plain(rounded(bound)) for bound in bounds if bound]
+        text += f" Dashed line{'s' if len(dashed) > 1 else ''}: {listed(dashed)}." if dashed else ""
+        text += f" The rule asks for an interval {spread.limits.words}."
+    return text
 
 
 def _axis(spread: Spread) -> str:

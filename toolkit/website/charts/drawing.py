@@ -129,8 +129,8 @@ def _drawing(specification: str) -> str:
 def _widened(svg: str) -> str:
     """Round a drawing's width up: the same text is not measured to the same pixel every time."""
 
-    def whole(found: re.Match[str]) -> str:
-        width = math.ceil(int(found[1]) / STEP) * STEP
-        return f'width="{width}" height="{found[2]}" viewBox="0 0 {width} {found[2]}"'
+    def whole(match: re.Match[str]) -> str:
+        width = math.ceil(int(match[1]) / STEP) * STEP
+        return f'width="{width}" height="{match[2]}" viewBox="0 0 {width} {match[2]}"'
 
     return re.sub(r'width="(\d+)" height="(\d+)" viewBox="0 0 \1 \2"', whole, svg, count=1)

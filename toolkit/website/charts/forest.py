@@ -40,7 +40,7 @@ class ForestRow:
         """Where its ticks stand: at the threshold and at bounds; zero has a line of its own."""
         threshold = () if self.threshold is None else (self.threshold,)
         bounds = () if self.limits is None else self.limits.places
-        return tuple(place for place in dict.fromkeys((*threshold, *bounds)) if place)
+        return tuple(value for value in dict.fromkeys((*threshold, *bounds)) if value)
 
 
 @dataclass(frozen=True)
@@ -66,24 +66,24 @@ def forest(rows: tuple[ForestRow, ...], study: str) -> Chart | None:
     whole = [_Whole(row, row.mean, row.bar) for row in rows if row.mean is not None and row.bar is not None]
     if not whole:
         return None
-    unit = Counter(one.row.unit for one in whole).most_common(1)[0][0]
-    drawn = [one for one in whole if one.row.unit == unit]
+    unit = Counter(e.row.unit for e in whole).most_common(1)[0][0]
+    drawn = [e for e in whole if e.row.unit == unit]
     values = [
         {
-            "rule": one.row.rule,
-            "what": f"{one.row.rule}: {one.row.title}",
-            "value": rounded(one.mean),
-            "low": float(one.bar.low),
-            "high": float(one.bar.high),
-            "verdict": one.row.verdict.replace("_", " "),
-            "words": one.words,
+            "rule": e.row.rule,
+            "what": f"{e.row.rule}: {e.row.title}",
+            "value": rounded(e.mean),
+            "low": float(e.bar.low),
+            "high": float(e.bar.high),
+            "verdict": e.row.verdict.replace("_", " "),
+            "words": e.words,
         }
-        for one in drawn
+        for e in drawn
     ]
-    order = [one.row.rule for one in drawn]
+    order = [e.row.rule for e in drawn]
     axis = alt.Axis(ticks=False, domain=False, grid=False, labelFontWeight="bold")
     y = alt.Y("rule:N", sort=order, title=None, axis=axis)
-    ends = [float(end) for one in drawn for end in (one.bar.low, one.bar.high)]
+    ends = [float(end) for e in drawn for end in (e.bar.low, e.bar.high)]
     x = alt.X("low:Q", title=f"estimate ({unit})", axis=alt.Axis(tickCount=8, labelExpr=signs(ends)))
     base = alt.Chart(alt.Data(values=values)).encode(y=y, tooltip=["what:N", "words:N"])
     layers = [
@@ -92,7 +92,7 @@ def forest(rows: tuple[ForestRow, ...], study: str) -> Chart | None:
         base.mark_point(shape="diamond", size=110, filled=True, color=ACCENT, opacity=1).encode(x="value:Q"),
         base.mark_text(align="left", dx=10, fontSize=12).encode(x=alt.value(WIDTH), text="verdict:N"),
     ]
-    marked = [{"rule": one.row.rule, "at": rounded(place)} for one in drawn for place in one.row.marked]
+    marked = [{"rule": e.row.rule, "at": rounded(mark)} for e in drawn for mark in e.row.marked]
     if marked:
         tick = alt.Chart(alt.Data(values=marked)).mark_tick(
             color=LIMIT, thickness=2, height=18, orient="vertical"
@@ -108,40 +108,40 @@ def forest(rows: tuple[ForestRow, ...], study: str) -> Chart | None:
 
 
 def _finding(drawn: Sequence[_Whole]) -> str:
-    across = sum(one.bar.holds_zero for one in drawn)
+    across = sum(e.bar.holds_zero for e in drawn)
     rules = f"{len(drawn)} rule{'s' if len(drawn) > 1 else ''}"
     if across == len(drawn):
-        said = f"The interval of {'each of ' if len(drawn) > 1 else ''}{rules} includes zero"
+        title = f"The interval of {'each of ' if len(drawn) > 1 else ''}{rules} includes zero"
     else:
-        said = f"The intervals of {across or 'none'} of {rules} include zero"
-    bounded = [(one.row.rule, one.row.limits) for one in drawn if one.row.limits]
+        title = f"The intervals of {across or 'none'} of {rules} include zero"
+    bounded = [(e.row.rule, e.row.limits) for e in drawn if e.row.limits]
     if len(bounded) == 1:
         ((rule, limits),) = bounded
-        said += f"; that of {rule} is {'' if limits.kept else 'not '}{limits.words}"
+        title += f"; that of {rule} is {'' if limits.kept else 'not '}{limits.words}"
     elif bounded:
         kept = sum(limits.kept for _, limits in bounded)
-        said += f"; {kept or 'none'} of {len(bounded)} keep{'s' * (kept == 1)} registered bounds"
-    return said
+        title += f"; {kept or 'none'} of {len(bounded)} keep{'s' * (kept == 1)} registered bounds"
+    return title
 
 
 def _caption(rows: Sequence[ForestRow], drawn: Sequence[_Whole], study: str, unit: str) -> str:
-    each = (f"{one.row.rule} {one.row.verdict.replace('_', ' ')}, {one.words}" for one in drawn)
-    said = f"Study {study}. {'; '.join(each)}. Diamonds: estimates. Bars: their intervals"
-    for made, count in Counter(one.bar.made for one in drawn).most_common():
-        of_these = ", ".join(one.row.rule for one in drawn if one.bar.made == made)
-        said += f", {made}" + ("" if count == len(drawn) else f" ({of_these})")
-    said += ". Solid line: zero."
-    if any(one.row.marked for one in drawn):
-        said += (
+    each = (f"{e.row.rule} {e.row.verdict.replace('_', ' ')}, {e.words}" for e in drawn)
+    caption = f"Study {study}. {'; '.join(each)}. Diamonds: estimates. Bars: their intervals"
+    for made, count in Counter(e.bar.made for e in drawn).most_common():
+        of_these = ", ".join(e.row.rule for e in drawn if e.bar.made == made)
+        caption += f", {made}" + ("" if count == len(drawn) else f" ({of_these})")
+    caption += ". Solid line: zero."
+    if any(e.row.marked for e in drawn):
+        caption += (
             " Short upright ticks: registered thresholds, and bounds that a rule asks its interval to keep."
         )
-    asked = [f"{one.row.rule} {one.row.limits.words}" for one in drawn if one.row.limits]
+    asked = [f"{e.row.rule} {e.row.limits.words}" for e in drawn if e.row.limits]
     if asked:
-        said += f" Intervals are to lie: {'; '.join(asked)}."
+        caption += f" Intervals are to lie: {'; '.join(asked)}."
     others = [row.rule for row in rows if row.mean is not None and row.bar and row.unit != unit]
     if others:
-        said += f" In another unit, and not drawn: {listed(others)}."
+        caption += f" In another unit, and not drawn: {listed(others)}."
     lacking = [row.rule for row in rows if row.mean is None or row.bar is None]
     if lacking:
-        said += f" Without an interval, and not drawn: {listed(lacking)}."
-    return said
+        caption += f" Without an interval, and not drawn: {listed(lacking)}."
+    return caption

@@ -56,16 +56,16 @@ def luck_shares(what: str, shares: tuple[Luck, ...], interval: str) -> Chart | N
             (s for s in shares if s.step == step), key=lambda s: (list(colour_of).index(s.arm), s.run)
         )
         most = max(sum(s.step == other for s in shares) for other in steps)
-        for k, one in enumerate(beside):
-            place = i + (k - (len(beside) - 1) / 2) * SHARE / most
+        for k, share in enumerate(beside):
+            position = i + (k - (len(beside) - 1) / 2) * SHARE / most
             values.append(
                 {
-                    "at": place,
-                    "arm": one.arm,
-                    "value": one.value,
-                    "low": one.low,
-                    "high": one.high,
-                    "label": one.words,
+                    "at": position,
+                    "arm": share.arm,
+                    "value": share.value,
+                    "low": share.low,
+                    "high": share.high,
+                    "label": share.words,
                 }
             )
     named = alt.Axis(values=list(range(len(steps))), labelExpr=f"{steps}[datum.value]", grid=False)
@@ -89,13 +89,15 @@ def luck_shares(what: str, shares: tuple[Luck, ...], interval: str) -> Chart | N
     layers.append(
         text.encode(x=alt.value(WIDTH), y=alt.Y("place:Q", scale=scale), text="label:N", color=colour)
     )
-    said = f"{what}: luck share by step, a dot a run. "
+    caption = f"{what}: luck share by step, a dot a run. "
     for step in steps:
         of = [share.value for share in shares if share.step == step]
         many = f"{len(of)} runs, {min(of):.3f} to {max(of):.3f}" if len(of) > 1 else f"1 run, {of[0]:.3f}"
-        said += f"Step {step}: {many}. "
-    said += f"{capital(interval)}. Above 0 even without luck: what lies below zero is cut off."
-    return draw(alt.layer(*layers), _finding(shares), said, HEIGHT, subtitle=f"{what}: luck share λ by step")
+        caption += f"Step {step}: {many}. "
+    caption += f"{capital(interval)}. Above 0 even without luck: what lies below zero is cut off."
+    return draw(
+        alt.layer(*layers), _finding(shares), caption, HEIGHT, subtitle=f"{what}: luck share λ by step"
+    )
 
 
 def reward_table(
@@ -146,9 +148,9 @@ def reward_table(
     all_or_none = sum(len(set(row)) == 1 for row in rewards)
     title = f"{all_or_none} of {len(rewards)} schedules decide every rollout alike"
     each = "; ".join(f"{entry['schedule']} {entry['label']}" for entry in sums)
-    said = f"{where}. Squares marked 1 are rewards, those marked 0 none. By row: {each}. {share}."
+    caption = f"{where}. Squares marked 1 are rewards, those marked 0 none. By row: {each}. {share}."
     layers = alt.layer(square, mark).resolve_scale(color="independent") + names
-    return draw(layers, title, said, CELL * len(rewards), subtitle=f"{where}. {share}")
+    return draw(layers, title, caption, CELL * len(rewards), subtitle=f"{where}. {share}")
 
 
 def _finding(shares: tuple[Luck, ...]) -> str:

@@ -95,7 +95,7 @@ def members(
         {"member": d.name, "value": d.value, "low": d.low, "high": d.high, "label": d.words} for d in dots
     ]
     order = [dot.name for dot in dots]
-    bases = {one.bound: one.base for one in compared if one.base is not None}
+    bases = {c.bound: c.base for c in compared if c.base is not None}
     if bases:
         order.insert(0, ROOM)  # an empty row, where the dotted line has its name
     labels = alt.Axis(ticks=False, domain=False, grid=False, labelLimit=240)
@@ -118,18 +118,18 @@ def members(
         layers.append(base.mark_rule(color=FAINT).encode(x=x, x2=alt.datum(1)))
     layers.append(base.mark_circle(size=90, color=ACCENT, opacity=1).encode(x=x))
     layers.append(base.mark_text(align="left", dx=10).encode(x=alt.value(WIDTH), text="label:N"))
-    said = (
+    caption = (
         f"{what.title}. " + "; ".join(f"{dot.name} {dot.words}" for dot in dots) + f". {capital(interval)}."
     )
     if what.unit == RATIO:
-        said += " Dashed line: 1, where both sides are equal."
+        caption += " Dashed line: 1, where both sides are equal."
     for bound in _bounds(what, compared):
-        said += f" Dashed line in colour: {plain(bound)}, with which the rule compares."
+        caption += f" Dashed line in colour: {plain(bound)}, with which the rule compares."
     for bound, name in bases.items():
-        said += f" Dotted line: {name}, the first, {bound:.3f}, with which the rule compares later ones."
+        caption += f" Dotted line: {name}, the first, {bound:.3f}, with which the rule compares later ones."
     height = ROW * len(order) + 10
     return draw(
-        alt.layer(*layers), finding(what, dots, compared), said, height, subtitle=short(what.title, 160)
+        alt.layer(*layers), finding(what, dots, compared), caption, height, subtitle=short(what.title, 160)
     )
 
 
@@ -142,59 +142,59 @@ def finding(what: Measured, dots: Sequence[Dot], compared: Sequence[Comparison] 
         figure = short(what.figure)
         if not compared:
             return capital(f"{figure} {where} over {len(dots)} {many}")
-        every = "all " if len(dots) > 1 and all(one.held == len(dots) for one in compared) else ""
-        said = _all_compared([one for one in compared if one.scope != EACH], what.member)
-        numbers = [_number(one) for one in compared if one.scope == EACH]
+        every = "all " if len(dots) > 1 and all(c.held == len(dots) for c in compared) else ""
+        title = _all_compared([c for c in compared if c.scope != EACH], what.member)
+        numbers = [_number(c) for c in compared if c.scope == EACH]
         whole = capital(f"{figure} {where} in {every}{len(dots)} {many}")
-        return ", ".join((whole, *numbers)) + (f"; {said}" if said else "")
+        return ", ".join((whole, *numbers)) + (f"; {title}" if title else "")
     if compared:
-        said = capital(_all_compared(compared, what.member))
-        said += f", {where}" if len(dots) > 1 and all(one.base is None for one in compared) else ""
+        title = capital(_all_compared(compared, what.member))
+        title += f", {where}" if len(dots) > 1 and all(c.base is None for c in compared) else ""
     elif (below := sum(value < 1 for value in values)) in (0, len(dots)):
         side = "below" if below else "not below"
-        said = f"{'All ' if len(dots) > 1 else ''}{len(dots)} {many} {side} 1"
-        said += f", {min(values):.3f} to {max(values):.3f}" if len(dots) > 1 else ""
+        title = f"{'All ' if len(dots) > 1 else ''}{len(dots)} {many} {side} 1"
+        title += f", {min(values):.3f} to {max(values):.3f}" if len(dots) > 1 else ""
     else:
-        said = f"{below} of {len(dots)} {many} below 1"
+        title = f"{below} of {len(dots)} {many} below 1"
     ended = [dot for dot in dots if dot.low is not None and dot.high is not None]
     across = sum((dot.low or 0) <= 1 <= (dot.high or 0) for dot in ended)
     if ended:
         many = "s reach" if across > 1 else " reaches"
-        said += f"; {across or 'no'} interval{many} 1"
-    return said
+        title += f"; {across or 'no'} interval{many} 1"
+    return title
 
 
 def _bounds(what: Measured, compared: Sequence[Comparison]) -> list[float]:
     """Return the numbers that are compared with and have no line yet."""
     has_one = [1.0] if what.unit == RATIO else []
-    bounds = dict.fromkeys(one.bound for one in compared if one.base is None)
+    bounds = dict.fromkeys(c.bound for c in compared if c.base is None)
     return [bound for bound in bounds if bound not in has_one]
 
 
-def _number(one: Comparison) -> str:
+def _number(comparison: Comparison) -> str:
     """Return of how many members it is true that they lie on their side of a number."""
-    side = f"{SIDES[one.sign]} {plain(one.bound)}"
-    return side if one.held == one.of else f"{one.held or 'none'} of them {side}"
+    side = f"{SIDES[comparison.sign]} {plain(comparison.bound)}"
+    return side if comparison.held == comparison.of else f"{comparison.held or 'none'} of them {side}"
 
 
 def _all_compared(compared: Sequence[Comparison], member: str) -> str:
     """Return of which members comparisons are true; the first member is told once."""
     told: list[str] = []
     bases: set[str | None] = set()
-    for one in compared:
-        told.append(_compared(one, member, new=one.base not in bases))
-        bases.add(one.base)
+    for comparison in compared:
+        told.append(_compared(comparison, member, new=comparison.base not in bases))
+        bases.add(comparison.base)
     return "; ".join(told)
 
 
-def _compared(one: Comparison, member: str, *, new: bool) -> str:
+def _compared(comparison: Comparison, member: str, *, new: bool) -> str:
     """Return of which members a comparison is true."""
-    first = f"the first ({one.base}, {one.bound:.3f})" if new else "it"
-    side = f"{SIDES[one.sign]} {plain(one.bound) if one.base is None else first}"
-    if one.scope == LAST:
-        return f"the last {member} {'is ' if one.held else 'is not '}{side}"
-    later = "later " if one.scope == REST else ""
-    many = f"{later}{member}{'s' if one.of > 1 else ''}"
-    if one.held == one.of:
-        return f"{'all ' if one.of > 1 else ''}{one.of} {many} {side}"
-    return f"{one.held or 'none'} of {one.of} {many} {side}"
+    first = f"the first ({comparison.base}, {comparison.bound:.3f})" if new else "it"
+    side = f"{SIDES[comparison.sign]} {plain(comparison.bound) if comparison.base is None else first}"
+    if comparison.scope == LAST:
+        return f"the last {member} {'is ' if comparison.held else 'is not '}{side}"
+    later = "later " if comparison.scope == REST else ""
+    many = f"{later}{member}{'s' if comparison.of > 1 else ''}"
+    if comparison.held == comparison.of:
+        return f"{'all ' if comparison.of > 1 else ''}{comparison.of} {many} {side}"
+    return f"{comparison.held or 'none'} of {comparison.of} {many} {side}"

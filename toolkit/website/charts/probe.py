@@ -61,13 +61,13 @@ def ratios(what: str, points: tuple[Ratio, ...], interval: str, *, beside: bool 
     values = [
         {
             "trajectory": p.trajectory,
-            "at": place,
+            "at": position,
             "value": p.value,
             "low": p.low,
             "high": p.high,
             "label": p.words,
         }
-        for p, place in zip(points, at, strict=True)
+        for p, position in zip(points, at, strict=True)
     ]
     top = max([1.0, *(p.value for p in points), *(p.high for p in points if p.high is not None)]) * 1.04
     scale = alt.Scale(domain=[0, top], nice=False)
@@ -77,17 +77,17 @@ def ratios(what: str, points: tuple[Ratio, ...], interval: str, *, beside: bool 
     colour = alt.Color(
         "trajectory:N", legend=None, scale=alt.Scale(domain=trajectories, range=list(colour_of.values()))
     )
-    one = alt.Chart(alt.Data(values=[{"one": 1}])).mark_rule(color=INK, strokeDash=[5, 4]).encode(y="one:Q")
+    equal = alt.Chart(alt.Data(values=[{"one": 1}])).mark_rule(color=INK, strokeDash=[5, 4]).encode(y="one:Q")
     base = alt.Chart(alt.Data(values=values)).encode(x=x, color=colour, tooltip=["label:N"])
-    layers = [one]
+    layers = [equal]
     spans = [value for value in values if value["low"] is not None]
     if spans:
         span = alt.Chart(alt.Data(values=spans)).mark_rule(strokeWidth=3, opacity=0.5)
         layers.append(span.encode(x=x, color=colour, y=alt.Y("low:Q", scale=scale), y2="high:Q"))
     layers.append(base.mark_circle(size=60, opacity=1).encode(y=y))
     layers += _names(points, steps, top, scale, colour, width=width)
-    said = _caption(what, points, interval)
-    return draw(alt.layer(*layers), _finding(points), said, HEIGHT, subtitle=what, width=width)
+    caption = _caption(what, points, interval)
+    return draw(alt.layer(*layers), _finding(points), caption, HEIGHT, subtitle=what, width=width)
 
 
 def condition_by_task(where: str, unit: str, sides: tuple[tuple[str, float, float], ...]) -> Chart | None:
@@ -122,12 +122,12 @@ def condition_by_task(where: str, unit: str, sides: tuple[tuple[str, float, floa
     equal_ones = sum(left == right for _, left, right in sides)
     title = f"L below R for {below} of {len(sides)} tasks"
     title += f", equal for {equal_ones}" if equal_ones else ""
-    said = (
+    caption = (
         f"Both sides of the exact condition at {where}, a dot a task: L upwards, R to the right. Dashed "
         f"line: both equal; below it pairing lowers the trace. {title}. Single tasks have no interval; that "
         "of the ratio over all tasks resamples tasks."
     )
-    return draw(alt.layer(*layers), title, said, SQUARE, subtitle=f"{where}, clean rollouts, task by task")
+    return draw(alt.layer(*layers), title, caption, SQUARE, subtitle=f"{where}, clean rollouts, task by task")
 
 
 def _places(points: Sequence[Ratio], steps: Sequence[int]) -> list[float]:
@@ -153,8 +153,8 @@ def _names(
     ended = [point for point in last.values() if point.step == steps[-1]]
     places = apart([point.value for point in ended], top * LINE_OF_TEXT / HEIGHT)
     beside = [
-        {"trajectory": point.trajectory, "name": short(point.trajectory), "place": place}
-        for point, place in zip(ended, places, strict=True)
+        {"trajectory": point.trajectory, "name": short(point.trajectory), "place": height}
+        for point, height in zip(ended, places, strict=True)
     ]
     above = [
         {
@@ -192,9 +192,9 @@ def _caption(what: str, points: Sequence[Ratio], interval: str) -> str:
 def _finding(points: Sequence[Ratio]) -> str:
     below = sum(point.value < 1 for point in points)
     values = [point.value for point in points]
-    said = f"Below 1 at {below} of {len(points)} checkpoints, {min(values):.3f} to {max(values):.3f}"
+    title = f"Below 1 at {below} of {len(points)} checkpoints, {min(values):.3f} to {max(values):.3f}"
     ended = [point for point in points if point.low is not None and point.high is not None]
     across = sum((point.low or 0) <= 1 <= (point.high or 0) for point in ended)
     if ended:
-        said += f"; {across or 'no'} interval{'s reach' if across > 1 else ' reaches'} 1"
-    return said
+        title += f"; {across or 'no'} interval{'s reach' if across > 1 else ' reaches'} 1"
+    return title

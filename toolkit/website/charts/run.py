@@ -138,20 +138,20 @@ def _names(sets: Sequence[str], values: list[dict[str, Any]], domain: list[float
             "success": value["success"],
             "leader": right + LEADER,
             "name": right + LEADER + 3,
-            "place": place,
+            "place": height,
         }
-        for value, place in zip(last, places, strict=True)
+        for value, height in zip(last, places, strict=True)
     ]
 
 
 def _caption(lines: dict[str, list[Point]], run: str, once: tuple[str, ...]) -> str:
     told = "; ".join(f"{name}: {_told(line)}" for name, line in lines.items())
-    said = (
+    caption = (
         f"True success of {run}. {told}. Names have the colours of their points, to which thin lines lead. "
     )
     if once and len(once) < len(lines):
-        said += "Sets played once stand in a column of their own, on the right. "
-    return f"{said}Rates of one run's own counts; no interval is drawn of them."
+        caption += "Sets played once stand in a column of their own, on the right. "
+    return f"{caption}Rates of one run's own counts; no interval is drawn of them."
 
 
 def _told(line: list[Point]) -> str:

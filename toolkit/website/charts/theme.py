@@ -29,9 +29,9 @@ RIGHT = "#cc79a7"
 
 def colours(arms: Iterable[str]) -> dict[str, str]:
     """Return the colour of every arm, in the order in which charts list them: first those known here."""
-    listed = dict.fromkeys(arms)
-    known = {arm: colour for arm, colour in ARM_COLOURS.items() if arm in listed}
-    return known | dict(zip((arm for arm in listed if arm not in known), cycle(OTHERS), strict=False))
+    present = dict.fromkeys(arms)
+    known = {arm: colour for arm, colour in ARM_COLOURS.items() if arm in present}
+    return known | dict(zip((arm for arm in present if arm not in known), cycle(OTHERS), strict=False))
 
 
 def config() -> dict[str, Any]:

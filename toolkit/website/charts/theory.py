@@ -42,9 +42,9 @@ def over_flips(
     """
     verbs = {_compare(paired, independent) for _, independent, paired in points[1:]}
     if len(verbs) == 1:
-        said = f"Pairing {verbs.pop()} the variance of the {what} at every flip rate"
+        title = f"Pairing {verbs.pop()} the variance of the {what} at every flip rate"
     else:
-        said = f"Pairing lowers or raises the variance of the {what}, by flip rate"
+        title = f"Pairing lowers or raises the variance of the {what}, by flip rate"
     last = points[-1]
     lines = [
         Line(name, ARM_COLOURS[name], tuple((p[0], p[i]) for p in points), (last[0], last[i]), AT_END)
@@ -54,7 +54,7 @@ def over_flips(
         f"Even odds of success, {size} rollouts: {unit} by flip rate, a line a design; at "
         f"{last[0]:g} it is {last[1]:.4g} independent and {last[2]:.4g} paired. {EXACT}"
     )
-    return draw(_lines(lines, "flip rate q", unit), said, caption, HEIGHT)
+    return draw(_lines(lines, "flip rate q", unit), title, caption, HEIGHT)
 
 
 def condition_by_success(size: int, points: tuple[tuple[float, float, float], ...]) -> Chart | None:
@@ -66,18 +66,18 @@ def condition_by_success(size: int, points: tuple[tuple[float, float, float], ..
     """
     below = [chance for chance, left, right in points if left < right]
     if not below:
-        said = "In the bandit pairing never lowers the gradient's variance"
+        title = "In the bandit pairing never lowers the gradient's variance"
     elif len(below) == len(points):
-        said = "In the bandit pairing always lowers the gradient's variance"
+        title = "In the bandit pairing always lowers the gradient's variance"
     else:
-        said = f"In the bandit pairing lowers the gradient's variance only below {max(below):g} success"
+        title = f"In the bandit pairing lowers the gradient's variance only below {max(below):g} success"
     lines = _sides(points)
     caption = (
         f"Both sides of the exact condition for {size} rollouts of the bandit, by success probability: where "
         "L, the mean squared length of the clean gradient, is below R, the score spread of the successes, "
         f"pairing lowers the variance. {EXACT}"
     )
-    return draw(_lines(lines, "success probability p", "score²"), said, caption, HEIGHT)
+    return draw(_lines(lines, "success probability p", "score²"), title, caption, HEIGHT)
 
 
 def orthogonal_sides(size: int, points: tuple[tuple[int, float, float], ...]) -> Chart | None:
@@ -88,7 +88,7 @@ def orthogonal_sides(size: int, points: tuple[tuple[int, float, float], ...]) ->
         points: successes, left side, right side, in squared score lengths.
     """
     first = next((k for k, left, right in points if left < right), None)
-    said = (
+    title = (
         "With orthogonal scores pairing never helps"
         if first is None
         else f"With orthogonal scores pairing helps from {first} successes on"
@@ -99,7 +99,7 @@ def orthogonal_sides(size: int, points: tuple[tuple[int, float, float], ...]) ->
         f"one, by true successes in the group. {EXACT}"
     )
     chart = _lines(lines, "true successes k", "score²", dots=True)
-    return draw(chart, said, caption, HEIGHT)
+    return draw(chart, title, caption, HEIGHT)
 
 
 def spurious_rates(
@@ -129,7 +129,7 @@ def spurious_rates(
     chart = alt.layer(_lines(lines, "flip rate q", "probability", form=".0%"), paired, label)
     middle = named[sorted(named)[len(named) // 2 - 1]]
     size = next(size for size, rate in named.items() if rate == middle)
-    said = (
+    title = (
         f"At a flip rate of {shown:g}, {middle:.0%} of all-correct groups of {size} look as if they differed"
     )
     caption = (
@@ -137,7 +137,7 @@ def spurious_rates(
         f"succeeded, by flip rate, a line a group size: at {shown:g}, {words}. Under the paired design it is "
         f"zero (dashed). {EXACT}"
     )
-    return draw(chart, said, caption, HEIGHT)
+    return draw(chart, title, caption, HEIGHT)
 
 
 def _sides(points: Sequence[tuple[float, float, float]]) -> list[Line]:
@@ -152,8 +152,8 @@ def _sides(points: Sequence[tuple[float, float, float]]) -> list[Line]:
     return lines
 
 
-def _compare(one: float, other: float) -> str:
-    return "lowers" if one < other else "raises" if one > other else "leaves"
+def _compare(paired: float, independent: float) -> str:
+    return "lowers" if paired < independent else "raises" if paired > independent else "leaves"
 
 
 def _lines(

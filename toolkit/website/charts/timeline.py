@@ -84,19 +84,19 @@ def _labels(marks: Sequence[Mark], x: Any, y: Any) -> list[Any]:
     for lane, label, at, _, _ in marks:
         if not label:
             continue
-        place = (_seconds(at) - start) * scale
+        position = (_seconds(at) - start) * scale
         before = last.get(lane)
-        if before and place - before["reached"] < LETTER * len(label) / 2 + GAP:
+        if before and position - before["reached"] < LETTER * len(label) / 2 + GAP:
             before["label"] += f", {label}"
         else:
-            before = last[lane] = {"lane": lane, "at": at, "place": place, "label": label}
+            before = last[lane] = {"lane": lane, "at": at, "place": position, "label": label}
             placed.append(before)
         half = LETTER * len(before["label"]) / 2
         before["reached"] = before["place"] + half * (2 if before["place"] < half else 1)
     layers = []
     for align in ("left", "center", "right"):
         chosen = [
-            {name: one[name] for name in ("lane", "at", "label")} for one in placed if _align(one) == align
+            {key: name[key] for key in ("lane", "at", "label")} for name in placed if _align(name) == align
         ]
         if chosen:
             text = alt.Chart(alt.Data(values=chosen)).mark_text(align=align, dy=-12, color=INK, limit=WIDTH)

@@ -103,7 +103,7 @@ def _example(case: Case) -> dict[str, Any] | None:
         if (row["step"], row["pool"]) == (step, pool):
             tasks.setdefault(row["task"], []).append(row)
     split = {task: luck_share([row["observed_rewards"] for row in held]) for task, held in tasks.items()}
-    defined = {task: one.share for task, one in split.items() if one.share is not None}
+    defined = {task: parts.share for task, parts in split.items() if parts.share is not None}
     if not defined:
         return None
     task = max(defined, key=lambda t: (defined[t], -t))
@@ -142,11 +142,11 @@ def _registered_runs(case: Case) -> Iterator[str]:
 
 def _by_arm(rows: Sequence[Row], runs: Mapping[str, Row]) -> list[dict[str, Any]]:
     """Return the counts of every condition and arm, added up over its runs, beside what theory gives."""
-    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    arms: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in rows:
         run = runs.get(row["run_id"], {})
         key = (row["condition"], row["arm"], run.get("scale_rewards"), run.get("role"))
-        entry = found.setdefault(
+        entry = arms.setdefault(
             key,
             {
                 "condition": row["condition"],
@@ -162,7 +162,7 @@ def _by_arm(rows: Sequence[Row], runs: Mapping[str, Row]) -> list[dict[str, Any]
         for name in COUNTS:
             held, more = entry[name], row[name]
             entry[name] = None if held is None or more is None else held + more
-    return [{**entry, "rate": _rate(entry)} for entry in found.values()]
+    return [{**entry, "rate": _rate(entry)} for entry in arms.values()]
 
 
 def _rate(entry: Mapping[str, Any]) -> float | None:

@@ -76,19 +76,19 @@ def _outcomes(case: Case, item: Item) -> dict[str, Any]:
 
 def _answers(paper: Paper, asks: Sequence[tuple[Case, Ask]], item: Item, part: Part) -> list[dict[str, Any]]:
     """Return what every study answers, with drawings that stand side by side over the same range."""
-    found = [_answer(paper, case, ask, item, part) for case, ask in asks]
+    answers = [_answer(paper, case, ask, item, part) for case, ask in asks]
     if part.draw == "curves":
-        curves = [_points(answer["rows"]) for answer in found]
+        curves = [_points(answer["rows"]) for answer in answers]
         rates = [point.success for points in curves for point in points]
         within = (min(rates), max(rates)) if rates else None
-        for answer, points in zip(found, curves, strict=True):
+        for answer, points in zip(answers, curves, strict=True):
             what = _what(answer, item, part)
             answer["chart"] = learning_curves(points, what, "successes / episodes", within=within)
     elif part.draw == "ratios":
-        for answer in found:
+        for answer in answers:
             dots = tuple(Ratio(str(t), int(s), round(float(v), 4), None, None) for t, s, v in answer["rows"])
             answer["chart"] = ratios(_what(answer, item, part), dots, NO_INTERVALS, beside=True)
-    return found
+    return answers
 
 
 def _what(answer: dict[str, Any], item: Item, part: Part) -> str:
@@ -97,7 +97,7 @@ def _what(answer: dict[str, Any], item: Item, part: Part) -> str:
 
 def _answer(paper: Paper, case: Case, ask: Ask, item: Item, part: Part) -> dict[str, Any]:
     """Return what a study answers to a part's query, or why it cannot."""
-    found: dict[str, Any] = {
+    nothing: dict[str, Any] = {
         "study": case.study.name,
         "is_summary": case.study.is_summary,
         "columns": (),
@@ -107,7 +107,7 @@ def _answer(paper: Paper, case: Case, ask: Ask, item: Item, part: Part) -> dict[
     }
     absent = [name for name in part.needs if not case.study.has(name)]
     if absent:
-        return {**found, "lacks": f"its registers have no table {', '.join(absent)}"}
+        return {**nothing, "lacks": f"its registers have no table {', '.join(absent)}"}
     try:
         answer = ask(part.query)
     except UsageError as error:
@@ -115,10 +115,10 @@ def _answer(paper: Paper, case: Case, ask: Ask, item: Item, part: Part) -> dict[
             raise DamagedError(
                 "a query of the paper's list is refused", found=error.found, where=f"{FILE}: {item.id}"
             ) from None
-        return {**found, "lacks": "its registers lack columns that the paper's study has"}
+        return {**nothing, "lacks": "its registers lack columns that the paper's study has"}
     if not answer.rows:
-        return {**found, "lacks": part.none}
-    return {**found, "columns": answer.columns, "rows": answer.rows}
+        return {**nothing, "lacks": part.none}
+    return {**nothing, "columns": answer.columns, "rows": answer.rows}
 
 
 def _points(answered: Iterable[Sequence[Any]]) -> tuple[CurvePoint, ...]:

@@ -83,8 +83,8 @@ def _measured(case: Case, figures: Sequence[Row]) -> dict[str, Any]:
     by_key = {(_place(r), r["noise"], r["estimator"], r["figure"]): r for r in figures}
     places = sorted({_place(row) for row in rows}, key=_order)
     named = _registered(case, places)
-    first = [place for place in places if place in named]
-    scored = list(dict.fromkeys(place[2] for place in places))
+    first = [checkpoint for checkpoint in places if checkpoint in named]
+    scored = list(dict.fromkeys(checkpoint[2] for checkpoint in places))
     shown = first or places
     return {
         "checkpoints": len(places),
@@ -111,18 +111,22 @@ def _place(row: Row) -> Place:
     return row["trajectory"], row["step"], row["scored"]
 
 
-def _order(place: Place) -> tuple[bool, bool, str, int]:
-    return place[2] != "all", place[0] != BASE, place[0], place[1]
+def _named(checkpoint: Place) -> str:
+    return f"{checkpoint[0]}@{checkpoint[1]}"
+
+
+def _order(checkpoint: Place) -> tuple[bool, bool, str, int]:
+    return checkpoint[2] != "all", checkpoint[0] != BASE, checkpoint[0], checkpoint[1]
 
 
 def _registered(case: Case, places: Iterable[Place]) -> set[Place]:
     """Return the checkpoints that rules name; where they name no coordinates, those that were scored."""
-    scored = {place[2] for place in places}
+    scored = {checkpoint[2] for checkpoint in places}
     named = set()
     for endpoint in case.book.endpoints.values():
         if endpoint.register == SUMMARY and endpoint.by == "checkpoint":
             on = {endpoint.where["scored"]} if "scored" in endpoint.where else scored
-            named |= {(*checkpoint, one) for checkpoint in endpoint.checkpoints for one in on}
+            named |= {(*checkpoint, coordinates) for checkpoint in endpoint.checkpoints for coordinates in on}
     return named
 
 
@@ -138,7 +142,7 @@ def _charts(case: Case, places: Sequence[Place], by_key: Mapping[Key, Row]) -> l
         ("outcome", "trace_ratio"),
         ("transition", "trace_ratio"),
     ):
-        rows = [by_key[key] for place in places if (key := (place, noise, "MC", figure)) in by_key]
+        rows = [by_key[key] for checkpoint in places if (key := (checkpoint, noise, "MC", figure)) in by_key]
         points = tuple(
             Ratio(r["trajectory"], r["step"], r["value"], r["low"], r["high"])
             for r in rows
@@ -154,13 +158,13 @@ def _ratio_rows(places: Iterable[Place], by_key: Mapping[Key, Row]) -> list[tupl
     """Return a row a checkpoint: its ratios with their intervals, as text."""
     return [
         (
-            f"{place[0]}@{place[1]}",
+            _named(checkpoint),
             *(
-                _ratio(by_key.get((place, noise, estimator, figure)))
+                _ratio(by_key.get((checkpoint, noise, estimator, figure)))
                 for _, noise, estimator, figure in RATIOS
             ),
         )
-        for place in places
+        for checkpoint in places
     ]
 
 
@@ -187,9 +191,9 @@ def _traces(rows: Iterable[Row], places: Sequence[Place]) -> list[dict[str, Any]
     tables = []
     for noise, estimator in dict.fromkeys((row["noise"], row["estimator"]) for row in by_key.values()):
         held = [
-            (place, by_key[place, noise, estimator])
-            for place in places
-            if (place, noise, estimator) in by_key
+            (checkpoint, by_key[checkpoint, noise, estimator])
+            for checkpoint in places
+            if (checkpoint, noise, estimator) in by_key
         ]
         if not held:
             continue
@@ -202,8 +206,12 @@ def _traces(rows: Iterable[Row], places: Sequence[Place]) -> list[dict[str, Any]
                 "estimator": estimator,
                 "columns": ["checkpoint", "scored", *kept],
                 "rows": [
-                    (f"{place[0]}@{place[1]}", place[2], *(_figure(row[name]) for name in kept))
-                    for place, row in held
+                    (
+                        _named(checkpoint),
+                        checkpoint[2],
+                        *(_figure(row[name]) for name in kept),
+                    )
+                    for checkpoint, row in held
                 ],
             }
         )
@@ -254,9 +262,13 @@ def _effective_sizes(case: Case) -> dict[Place, float]:
     }
 
 
-def _of_tasks(case: Case, place: Place) -> dict[str, Any]:
+def _of_tasks(case: Case, checkpoint: Place) -> dict[str, Any]:
     """Return both tables of single tasks at a checkpoint, the first registered one."""
-    found: dict[str, Any] = {"where": f"{place[0]}@{place[1]}", "scored": place[2], "chart": None}
+    tables: dict[str, Any] = {
+        "where": _named(checkpoint),
+        "scored": checkpoint[2],
+        "chart": None,
+    }
     for name, columns in (
         ("probe_clean_tasks", ("task_id", "successes", "condition_left", "condition_right")),
         (
@@ -264,15 +276,17 @@ def _of_tasks(case: Case, place: Place) -> dict[str, Any]:
             ("task_id", "squared_norms_paired", "squared_norms_independent", "squared_norms_stratified"),
         ),
     ):
-        rows = [r for r in case.study.rows(name) if _place(r) == place] if case.study.has(name) else []
-        found[name] = {"columns": columns, "rows": [tuple(_figure(row[c]) for c in columns) for row in rows]}
+        rows = [r for r in case.study.rows(name) if _place(r) == checkpoint] if case.study.has(name) else []
+        tables[name] = {"columns": columns, "rows": [tuple(_figure(row[c]) for c in columns) for row in rows]}
         if name == "probe_clean_tasks":
             sides = tuple(
                 (str(r["task_id"]), float(f"{r['condition_left']:.5g}"), float(f"{r['condition_right']:.5g}"))
                 for r in rows
             )
-            found["chart"] = condition_by_task(f"{found['where']} ({place[2]} coordinates)", "score²", sides)
-    return found
+            tables["chart"] = condition_by_task(
+                f"{tables['where']} ({checkpoint[2]} coordinates)", "score²", sides
+            )
+    return tables
 
 
 def _figure(value: object) -> object:

@@ -59,7 +59,7 @@ def _context(
 ) -> dict[str, Any]:
     dated = chronicle(registration, verification, cases)
     orders = verification.chronology if verification else ()
-    place = registration.folder / FROZEN
+    frozen_list = registration.folder / FROZEN
     touching = [touch for case in cases for touch in touching_runs(registration, case)]
     return {
         "r": registration,
@@ -72,7 +72,7 @@ def _context(
         "orders": [(order, [d for d in touching if d.study == order.study]) for order in orders],
         "elsewhere": [d.id for d in registration.deviations if d.id not in {t.id for t in touching}],
         "chart_drawn": _chart(registration, verification, dated, touching),
-        "frozen_files": entries(read_bytes(place), place),
+        "frozen_files": entries(read_bytes(frozen_list), frozen_list),
         "tokens": _tokens(registration, verification),
         "rules": _rules(registration, cases),
         "restated": registration.record.is_restated,
@@ -103,18 +103,18 @@ def _tokens(registration: Registration, verification: Verification | None) -> li
     judged = verification.authorities if verification else ()
     tokens = []
     for number, authority in enumerate(registration.record.authorities):
-        found = judged[number] if judged else None
-        verdict = found.verdict if found else None
+        authority_verdict = judged[number] if judged else None
+        verdict = authority_verdict.verdict if authority_verdict else None
         message = verdict.message if verdict else ""
         facts: list[tuple[str, object]] = [
             ("asked at", authority.address),
             ("recorded time", moment(authority.recorded_time)),
             ("token", authority.token_place if authority.token_place not in message else ""),
         ]
-        if found and verdict and verdict.gen_time is not None:
+        if authority_verdict and verdict and verdict.gen_time is not None:
             stated = "not stated" if verdict.accuracy_seconds is None else f"{verdict.accuracy_seconds:g} s"
             facts += [
-                ("operator", found.authority.operator),
+                ("operator", authority_verdict.authority.operator),
                 ("time in the token", moment(verdict.gen_time)),
                 ("accuracy", stated),
                 ("serial", verdict.serial),
@@ -218,9 +218,9 @@ def _finding(registration: Registration, orders: Sequence[Chronology], touching:
 def touching_runs(registration: Registration, case: Case) -> tuple[Touching, ...]:
     """Return the deviations and disclosures whose text names deciding runs of a study, in order."""
     deciding = [str(run["run_id"]) for run in case.study.rows("runs") if run["role"] in case.book.plan.roles]
-    found = []
+    touching = []
     for entry in registration.deviations:
-        said = set(_WORD.findall(f"{entry.title} {entry.text}"))
-        if runs := tuple(run for run in deciding if run in said):
-            found.append(Touching(entry.id, entry.title, case.study.name, runs))
-    return tuple(found)
+        names = set(_WORD.findall(f"{entry.title} {entry.text}"))
+        if runs := tuple(run for run in deciding if run in names):
+            touching.append(Touching(entry.id, entry.title, case.study.name, runs))
+    return tuple(touching)

@@ -81,8 +81,8 @@ def _rule_page(case: Case, decision: Decision, ask: Ask, figures: Iterable[Row])
 
 def _rows(case: Case, endpoint: Endpoint, ask: Ask) -> dict[str, Any]:
     query = rows_query(endpoint, case.book.plan)
-    said = {"id": endpoint.id, "title": endpoint.title, "formula": formula(endpoint), "query": query}
+    about = {"id": endpoint.id, "title": endpoint.title, "formula": formula(endpoint), "query": query}
     if not case.study.has(endpoint.register):
-        return {**said, "columns": (), "rows": ()}
+        return {**about, "columns": (), "rows": ()}
     answer = ask(query)
-    return {**said, "columns": answer.columns, "rows": answer.rows}
+    return {**about, "columns": answer.columns, "rows": answer.rows}

@@ -103,22 +103,22 @@ def _rows(study: Study, table: str) -> Mapping[str, list[Row]]:
 
 
 def _by_run(rows: Iterable[Row]) -> Mapping[str, list[Row]]:
-    found: dict[str, list[Row]] = defaultdict(list)
+    by_run: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
-        found[row["run_id"]].append(row)
-    return found
+        by_run[row["run_id"]].append(row)
+    return by_run
 
 
 def _files(study: Study) -> Mapping[str, list[tuple[str, str, int | None]]]:
     """Return the files that hold one run's rows each: name, SHA-256, rows."""
-    found: dict[str, list[tuple[str, str, int | None]]] = defaultdict(list)
+    files: dict[str, list[tuple[str, str, int | None]]] = defaultdict(list)
     runs = {row["run_id"] for row in study.rows("runs")}
     for table in study.tables:
         for name, digest in study.files(table.name).items():
             stem = PurePosixPath(name).stem
             if stem in runs:
-                found[stem].append((name, digest, study.manifest.files[name].rows))
-    return found
+                files[stem].append((name, digest, study.manifest.files[name].rows))
+    return files
 
 
 def _readers(case: Case) -> Mapping[str, list[Reader]]:
@@ -130,8 +130,8 @@ def _readers(case: Case) -> Mapping[str, list[Reader]]:
         if endpoint.by == "checkpoint":
             read_by[name] = {trajectories[t] for t, _ in endpoint.checkpoints if t in trajectories}
         elif endpoint.by != "row":
-            found = case.book.plan.deciding_runs(endpoint, runs)
-            read_by[name] = {run for run in found.values() if isinstance(run, str)}
+            deciding = case.book.plan.deciding_runs(endpoint, runs)
+            read_by[name] = {run for run in deciding.values() if isinstance(run, str)}
     readers: dict[str, list[Reader]] = defaultdict(list)
     for decision in case.engine.decide_all():
         read: set[str] = set()
@@ -195,19 +195,19 @@ def _episode_file(tables: Tables, run: str) -> str | None:
 
 def _sets(evaluations: Sequence[Row], *, linked: bool) -> list[Row]:
     """Return evaluation sets in the order of the rows, each with its own rows."""
-    found: dict[tuple[str, ...], list[Row]] = {}
+    sets: dict[tuple[str, ...], list[Row]] = {}
     for row in evaluations:
-        found.setdefault(tuple(row[name] for name in SET), []).append(_evaluation(row, linked=linked))
-    return [{"id": counts_of(*place), "name": rows[0]["set"], "rows": rows} for place, rows in found.items()]
+        sets.setdefault(tuple(row[name] for name in SET), []).append(_evaluation(row, linked=linked))
+    return [{"id": counts_of(*key), "name": rows[0]["set"], "rows": rows} for key, rows in sets.items()]
 
 
 def _evaluation(row: Row, *, linked: bool) -> Row:
-    place = {name: str(row[name]) for name in (*SET, "step")}
+    filters = {name: str(row[name]) for name in (*SET, "step")}
     return {
         "set": " ".join(row[name].replace("_", " ") for name in SET),
         "counts": [row[column] for column in COUNTS if column in row],
         "rate": f"{row['successes'] / row['episodes']:.1%}",
-        "fragment": urlencode(place) if linked else "",
+        "fragment": urlencode(filters) if linked else "",
     }
 
 
@@ -271,13 +271,13 @@ def runs_of_trajectories(case: Case) -> dict[str, str]:
     the beginning of a run's name. A sentence that fits no run, or two, tells nothing.
     """
     runs = [run for run in case.study.rows("runs") if run["role"] in case.book.plan.roles]
-    found = {str(run["run_id"]): str(run["run_id"]) for run in runs}
+    run_of = {str(run["run_id"]): str(run["run_id"]) for run in runs}
     for amendment in case.registration.amendments:
         for change in amendment.changes:
-            said = _SAID.match(change)
-            if said and (run := _meant(said[2], runs)):
-                found[said[1]] = run
-    return found
+            sentence = _SAID.match(change)
+            if sentence and (run := _meant(sentence[2], runs)):
+                run_of[sentence[1]] = run
+    return run_of
 
 
 def _meant(words: str, runs: Sequence[Run]) -> str:

@@ -129,12 +129,12 @@ def _cell(
     """
     beside = cell.role if cell.role and cell.role not in case.book.plan.roles else ""
     roles = (beside,) if beside else case.book.plan.roles
-    found = [run for run in runs if run["role"] in roles and cell.holds(*place_of(run))]
-    there = {(run["arm"], run["seed"]) for run in found}
+    runs_there = [run for run in runs if run["role"] in roles and cell.holds(*place_of(run))]
+    there = {(run["arm"], run["seed"]) for run in runs_there}
     return {
         "cell": cell,
         "beside": beside,
-        "runs": [(run["run_id"], run_page(case.study.name, run["run_id"])) for run in found],
+        "runs": [(run["run_id"], run_page(case.study.name, run["run_id"])) for run in runs_there],
         "of": len(cell.arms) * len(cell.seeds),
         "absent": [f"{arm} {seed}" for arm in cell.arms for seed in cell.seeds if (arm, seed) not in there],
         "fixed": _fixed({name: value for name, value in cell.fixed.items() if name not in shared}),

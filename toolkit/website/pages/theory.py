@@ -27,7 +27,7 @@ def pages(material: Material) -> Iterator[Page]:
     if not compared:
         return
     success = success_probability(LOGIT)
-    found = bandit(success, GROUP_SIZE, FLIP_RATE)
+    example = bandit(success, GROUP_SIZE, FLIP_RATE)
     rates = [Fraction(i, 25) * LARGEST_FLIP_RATE for i in range(26)]
     # Points of a drawing, as doubles: exact fractions take three times as long and look the same.
     swept = tuple(bandit(float(success), GROUP_SIZE, float(rate)) for rate in rates)
@@ -43,7 +43,7 @@ def pages(material: Material) -> Iterator[Page]:
         "Theory: when does pairing help a gradient?",
         "theory",
         {
-            "b": found,
+            "b": example,
             "settings": {
                 "logit": LOGIT,
                 "group_size": GROUP_SIZE,
