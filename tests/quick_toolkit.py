@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.unit.study import fake_play
 from toolkit.cli import main, study
-from toolkit.study.play import run as runs
+from toolkit.study.play import segments as runs
 
 if __name__ == "__main__":
     runs.play_segment = fake_play.wholly

@@ -14,7 +14,7 @@ from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.places import Home, find_home
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from toolkit.decisions.case import Case
@@ -217,6 +217,19 @@ def explain(case: Case, rule: str) -> dict[str, Any]:
             if rule in d.concerns
         ],
     }
+
+
+def pool_digests(home: Home, progress: Callable[[str], None]) -> dict[str, str]:
+    """Return the SHA-256 of the pools that runs meet, by the home's register of them where it is here.
+
+    Args:
+        home: where registers are.
+        progress: told which pool is being made.
+    """
+    from toolkit.study.new.task_pools import STUDY, digests
+
+    registered = open_study(STUDY, home) if (home.registers / STUDY).is_dir() else None
+    return digests(STUDY_POOLS, registered, progress)
 
 
 def registered_runs(study: Study, home: Home | None = None) -> dict[str, Specification]:

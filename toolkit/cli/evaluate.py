@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import tempfile
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from toolkit.policies.language_model.opening import Opening
     from toolkit.study.evaluating.folder import EvaluationFolder, Played
     from toolkit.study.evaluating.jobs import Asked
-    from toolkit.study.executors.where import Where
+    from toolkit.study.executors.executor import Executor
 
 REGISTERED = "clean,faults_p010,faults_p025,held_out_types,challenge"
 EVERY = "all"
@@ -187,11 +186,11 @@ def evaluate(
         timeout_s,
     )
     _check_fitting(opening)
-    where = chosen(executor, processes or (1 if executor == "local" else None), address)
+    workers = chosen(executor, processes or (1 if executor == "local" else None), address)
     asked = Asked(_regimes(sets), pool, tasks, schedules, luck_share, seed)
     server = _check_reachable(opening)
     with _folder(opening, asked, out) as folder:
-        played = _play(folder, opening, asked, where, is_kept=out is not None)
+        played = _play(folder, opening, asked, workers, is_kept=out is not None)
         registers = None if out is None else _seal(folder, model, played)
     print_evaluation(
         {
@@ -300,14 +299,12 @@ def _folder(opening: Opening, asked: Asked, out: Path | None) -> Iterator[Evalua
             yield folder
 
 
-def _play(folder: EvaluationFolder, opening: Opening, asked: Asked, where: Where, *, is_kept: bool) -> Played:
-    from toolkit.study.evaluating.jobs import perform
-    from toolkit.study.executors.where import each_done
-
+def _play(
+    folder: EvaluationFolder, opening: Opening, asked: Asked, executor: Executor, *, is_kept: bool
+) -> Played:
     try:
-        with counted("evaluating") as (watch, say):
-            done = partial(each_done, where=where, perform=perform, say=say)
-            return folder.play(opening, asked, perform=done, watch=watch, say=say)
+        with counted("evaluating") as told:
+            return folder.play(opening, asked, executor.telling(*told))
     except KeyboardInterrupt:
         if is_kept:
             remark("every finished block is kept; the same command goes on from there")

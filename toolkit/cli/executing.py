@@ -10,7 +10,7 @@ import click
 from toolkit.errors import UsageError
 
 if TYPE_CHECKING:
-    from toolkit.study.executors.where import Where
+    from toolkit.study.executors.executor import Executor
 
 MOST_PROCESSES = 4096
 
@@ -52,16 +52,16 @@ def _with_options(command: F, left_out: str) -> F:
     return command
 
 
-def chosen(executor: str, processes: int | None, address: str | None) -> Where:
-    """Return where the work is to be done.
+def chosen(executor: str, processes: int | None, address: str | None) -> Executor:
+    """Return who is to do the work.
 
     Raises:
         UsageError: an address of Ray, and another executor.
     """
-    from toolkit.study.executors.where import RAY, Where
+    from toolkit.study.executors.executor import RAY, Executor
 
     if address is not None and executor != RAY:
         raise UsageError(
             "--address is a Ray cluster's", remedy="add --executor ray, or leave the address out"
         )
-    return Where(executor, processes, address)
+    return Executor(executor, processes, address)

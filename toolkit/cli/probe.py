@@ -81,7 +81,7 @@ def run_probe(
     """
     from toolkit.study.probing.run import measure_study, sealed_with_probe
 
-    where = chosen(executor, processes, address)
+    workers = chosen(executor, processes, address)
     home = find_home()
     if check and (folder or into):
         raise UsageError(
@@ -95,20 +95,13 @@ def run_probe(
     study, registration, probe = _opened(api.open_study(name))
     root = Path.cwd() if home.is_shipped else home.root
     kept_in = None if check else (folder or root / "runs" / study.name / "probe").absolute()
-    with counted("probing") as (watch, say):
-        probed = measure_study(
-            study,
-            probe,
-            folder=kept_in,
-            where=where,
-            watch=lambda tick: watch(tick.done, tick.total, tick.doing),
-            say=say,
-        )
+    with counted("probing") as told:
+        probed = measure_study(study, probe, workers.telling(*told), folder=kept_in)
     document: dict[str, Any] = {
         "study": study.name,
-        "trajectories": list(probed.probed.evidence),
-        "kept": list(probed.probed.kept),
-        "largest_residual": probed.probed.largest_residual,
+        "trajectories": list(probed.evidence),
+        "kept": list(probed.kept),
+        "largest_residual": probed.largest_residual,
     }
     if check:
         tables = probed.compare(study)

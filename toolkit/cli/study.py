@@ -13,24 +13,19 @@ from toolkit import api
 from toolkit.cli.executing import chosen, executor_options
 from toolkit.cli.output import console, json_option, print_json, say_line
 from toolkit.cli.progress import counted, steps
-from toolkit.cli.train import check_repeatable, train_models
-from toolkit.errors import IncompleteError, UsageError
+from toolkit.errors import UsageError
 from toolkit.places import find_home
 
 if TYPE_CHECKING:
     from toolkit.places import Home
     from toolkit.prereg.registration import Registration
     from toolkit.registers.study import Study
-    from toolkit.study.executors.where import Where
+    from toolkit.study.executors.executor import Executor
     from toolkit.study.play.matrix import Selection
-    from toolkit.study.play.runner import Played
-    from toolkit.study.play.workplace import Workplace
+    from toolkit.study.play.workplace import Played, Workplace
     from toolkit.study.probing.design import RegisteredProbe
     from toolkit.study.probing.run import MeasuredProbe
     from toolkit.training.specification import Specification
-
-"""Pools whose tasks a run may meet."""
-TASK_POOLS = "task-pools"
 
 folder_option = click.option(
     "--folder",
@@ -95,34 +90,37 @@ def run_study(
       toolkit study run embedded --executor ray --address auto
       toolkit study run embedded --check --json
     """
-    from toolkit.study.play.matrix import Selection
+    from toolkit.study.play.matrix import Selection, specify_registered
+    from toolkit.study.probing.design import registered_probe
 
     selection = Selection(tiers, rules, runs)
-    where = chosen(executor, processes, address)
+    workers = chosen(executor, processes, address)
     home = find_home()
     registration = _registration(name, home)
     _check_asked(home, selection, folder=folder, into=into, check=check)
     registered = api.open_study(registration.name, home) if check else None
-    specifications = _specify(registration, selection, _pool_digests(home))
-    check_repeatable(specifications, check=check)
+    with steps("pools") as progress:
+        pools = api.pool_digests(home, progress)
+    specifications = specify_registered(registration, pools, selection)
     if registered is not None:
-        tables = _play_again(registered, registration, specifications, where, is_all=selection.is_everything)
+        tables = _play_again(
+            registered, registration, specifications, workers, is_all=selection.is_everything
+        )
         _report_check(registered.name, specifications, tables, as_json=as_json)
         return
     _wait_for_freeze(registration)
     into = home.registers if into is None and selection.is_everything else into
-    probe = _registered_probe(registration, specifications) if selection.is_everything else None
+    probe = registered_probe(registration, specifications) if selection.is_everything else None
     workplace = _workplace(home, registration.name, folder)
     document: dict[str, Any] = {"study": registration.name, "folder": str(workplace.folder)}
-    if not keep_complete:
-        _refuse_complete(workplace, specifications, runs)
-    trained = train_models(workplace, specifications, where)
+    if not keep_complete:  # a pattern, or a whole study, merely keeps what is complete
+        workplace.check_unplayed([run for run in specifications if run.run_id in runs])
+    trained = _train(workplace, specifications, workers)
     with workplace.held(specifications):
-        played = trained or _play(workplace, specifications, where)
-        lacking = _lacking(workplace, specifications)
+        played = trained or _play(workplace, specifications, workers)
+        lacking = workplace.lacking(specifications, with_incomplete=with_incomplete)
         document |= {"completed": list(played.completed), "kept": list(played.kept), "incomplete": lacking}
-        _check_evidence(workplace, lacking, with_incomplete=with_incomplete)
-        measured = _probe(workplace, probe, where) if probe else None
+        measured = _probe(workplace, probe, workers) if probe else None
         document["registers"] = into and _seal(
             into / registration.name, home, registration, workplace, specifications, measured=measured
         )
@@ -143,15 +141,14 @@ def status(*, name: str, folder: Path | None, as_json: bool) -> None:
     """
     from dataclasses import asdict
 
-    from toolkit.study.play.matrix import EVERYTHING
-    from toolkit.study.play.status import COMPLETE, statuses
+    from toolkit.study.play.matrix import specify_registered
 
     home = find_home()
     registration = _registration(name, home)
     workplace = _workplace(home, registration.name, folder)
-    found = statuses(workplace, _specify(registration, EVERYTHING, {}))
-    complete = sum(run.state == COMPLETE for run in found)
-    at_work = [run.run_id for run in found if run.at_work]
+    statuses = workplace.statuses(specify_registered(registration, {}))
+    complete = sum(run.state == "complete" for run in statuses)
+    at_work = [run.run_id for run in statuses if run.at_work]
     if as_json:
         print_json(
             {
@@ -159,7 +156,7 @@ def status(*, name: str, folder: Path | None, as_json: bool) -> None:
                 "folder": str(workplace.folder),
                 "at_work": bool(at_work),
                 "complete": complete,
-                "runs": [asdict(run) for run in found],
+                "runs": [asdict(run) for run in statuses],
             }
         )
         return
@@ -168,58 +165,41 @@ def status(*, name: str, folder: Path | None, as_json: bool) -> None:
     table = Table()
     for heading in ("run", "tier", "state", "segments", "attempts", "what is lacking"):
         table.add_column(heading, no_wrap=heading == "run")
-    for run in found:
+    for run in statuses:
         segments = f"{run.segments} of {run.of}"
         lacking = "; ".join(run.shortcomings)
         table.add_row(run.run_id, str(run.tier), run.state, segments, str(run.attempts), lacking)
     console().print(table)
     say_line(
-        f"{registration.name}: {complete} of {len(found)} runs complete in {workplace.folder}"
+        f"{registration.name}: {complete} of {len(statuses)} runs complete in {workplace.folder}"
         + (f", a command is at work on {len(at_work)}" if at_work else "")
     )
 
 
-def _registered_probe(
-    registration: Registration, specifications: tuple[Specification, ...]
-) -> RegisteredProbe | None:
-    from toolkit.study.probing.design import registered_probe
+def _train(
+    workplace: Workplace, specifications: tuple[Specification, ...], executor: Executor
+) -> Played | None:
+    """Train the runs where they are language models'; None where none is."""
+    from toolkit.study.play.training_jobs import language_models, train_models
 
-    return registered_probe(registration, specifications)
+    runs = language_models(specifications)
+    if not runs:
+        return None
+    with counted("training") as told:
+        return train_models(workplace, runs, executor.telling(*told))
 
 
-def _probe(workplace: Workplace, probe: RegisteredProbe, where: Where) -> MeasuredProbe:
+def _probe(workplace: Workplace, probe: RegisteredProbe, executor: Executor) -> MeasuredProbe:
     from toolkit.study.probing.run import measure_runs
 
-    with counted("probing") as (watch, say):
-        return measure_runs(
-            workplace,
-            probe,
-            where=where,
-            watch=lambda tick: watch(tick.done, tick.total, tick.doing),
-            say=say,
-        )
+    with counted("probing") as told:
+        return measure_runs(workplace, probe, executor.telling(*told))
 
 
 def _registration(name: str, home: Home) -> Registration:
     from toolkit.prereg.registration import load_registration
 
     return load_registration(home.registration_folder(name))
-
-
-def _specify(
-    registration: Registration, selection: Selection, pools: dict[str, str]
-) -> tuple[Specification, ...]:
-    from toolkit.study.play.matrix import specify_registered
-
-    return specify_registered(registration, pools, selection)
-
-
-def _pool_digests(home: Home) -> dict[str, str]:
-    from toolkit.study.new.task_pools import digests
-
-    registered = api.open_study(TASK_POOLS, home) if (home.registers / TASK_POOLS).is_dir() else None
-    with steps("pools") as progress:
-        return digests(api.STUDY_POOLS, registered, progress)
 
 
 def _wait_for_freeze(registration: Registration) -> None:
@@ -252,53 +232,15 @@ def _workplace(home: Home, name: str, folder: Path | None) -> Workplace:
     return Workplace((folder or root / "runs" / name).absolute())
 
 
-def _refuse_complete(
-    workplace: Workplace, specifications: tuple[Specification, ...], runs: tuple[str, ...]
-) -> None:
-    """Refuse to launch a complete run that was named; a pattern, or a whole study, merely keeps it."""
-    for specification in specifications:
-        run = workplace.run(specification)
-        if specification.run_id in runs and run.is_complete:
-            raise UsageError(
-                f"{specification.run_id} is complete, and a complete run is not launched again",
-                where=run.folder,
-                remedy="give another --folder to play it there, --check to compare it with the registers, "
-                "or --keep-complete",
-            )
-
-
-def _play(workplace: Workplace, specifications: tuple[Specification, ...], where: Where) -> Played:
+def _play(workplace: Workplace, specifications: tuple[Specification, ...], executor: Executor) -> Played:
     from toolkit.study.play.runner import play_runs
 
     try:
-        with counted("playing") as (watch, say):
-            return play_runs(
-                workplace,
-                specifications,
-                where=where,
-                watch=lambda tick: watch(tick.done, tick.total, tick.doing),
-                say=say,
-            )
+        with counted("playing") as told:
+            return play_runs(workplace, specifications, executor.telling(*told))
     except KeyboardInterrupt:
         click.echo("every finished segment is kept; the same command goes on from there", err=True)
         raise
-
-
-def _lacking(workplace: Workplace, specifications: tuple[Specification, ...]) -> dict[str, list[str]]:
-    from toolkit.study.play.status import shortcomings_of
-
-    found = {run.run_id: list(shortcomings_of(workplace.run(run))) for run in specifications}
-    return {run: reasons for run, reasons in found.items() if reasons}
-
-
-def _check_evidence(workplace: Workplace, lacking: dict[str, list[str]], *, with_incomplete: bool) -> None:
-    if lacking and not with_incomplete:
-        raise IncompleteError(
-            "the evidence of a run is not what is registered, and it does not count",
-            found="; ".join(f"{run}: {reasons[0]}" for run, reasons in lacking.items()),
-            where=workplace.folder,
-            remedy="`toolkit study status` says everything; --with-incomplete writes registers anyway",
-        )
 
 
 def _seal(
@@ -310,20 +252,15 @@ def _seal(
     *,
     measured: MeasuredProbe | None,
 ) -> dict[str, str]:
-    from toolkit.files import hold, make_folder, read_text
-    from toolkit.study.play.assemble import assemble
-    from toolkit.study.play.decided import seal_decided
+    from toolkit.study.play.assemble import assemble, seal_decided
 
-    card = home.cards / f"{registration.name}.md"
     with steps("registers") as progress:
         assembly = assemble(workplace, specifications, progress)
         if measured is not None:
             assembly = measured.added_to(assembly)
         progress("deciding and writing")
-        source = read_text(card) if card.is_file() else None
-        make_folder(folder.parent)
-        with hold(folder.parent, f".{folder.name}.lock", "study's registers"):
-            manifest = seal_decided(folder, registration, api.reference(registration), assembly, source)
+        card = home.cards / f"{registration.name}.md"
+        manifest = seal_decided(folder, registration, api.reference(registration), assembly, card)
     return {"folder": str(folder), "logical_sha256": manifest.logical_sha256}
 
 
@@ -331,23 +268,23 @@ def _play_again(
     registered: Study,
     registration: Registration,
     specifications: tuple[Specification, ...],
-    where: Where,
+    executor: Executor,
     *,
     is_all: bool,
 ) -> tuple[str, ...]:
-    from toolkit.study.check.comparison import play_again
+    from toolkit.study.check.comparison import check_repeatable, play_again
+    from toolkit.study.probing.design import registered_probe
 
-    probe = _registered_probe(registration, specifications) if is_all else None
-    with counted("playing again") as (watch, say):
+    check_repeatable(specifications)
+    probe = registered_probe(registration, specifications) if is_all else None
+    with counted("playing again") as told:
         return play_again(
             registered,
             specifications,
             api.reference(registration),
+            executor.telling(*told),
             is_everything=is_all,
             probe=probe,
-            where=where,
-            watch=lambda tick: watch(tick.done, tick.total, tick.doing),
-            say=say,
         )
 
 
@@ -358,8 +295,8 @@ def _report_check(
     if as_json:
         print_json({"verdict": "verified", "study": name, "runs": names, "tables": list(tables)})
     else:
-        said = "1 run played again is" if len(names) == 1 else f"{len(names)} runs played again are"
-        say_line(f"{name}: {said} what is registered ({', '.join(tables)})")
+        runs = "1 run played again is" if len(names) == 1 else f"{len(names)} runs played again are"
+        say_line(f"{name}: {runs} what is registered ({', '.join(tables)})")
 
 
 def _report(document: dict[str, Any], *, as_json: bool) -> None:

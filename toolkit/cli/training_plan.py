@@ -1,4 +1,4 @@
-"""The plan of a training, as a JSON document and for people."""
+"""The plan of a training, for people."""
 
 from __future__ import annotations
 
@@ -6,55 +6,20 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from toolkit.cli.output import console, headline, say_line
-from toolkit.training.plan import most_operations, most_tokens, run_hours
+from toolkit.study.plan.training_plan import NOT_COUNTED, NOT_EVALUABLE
+from toolkit.training.plan import run_hours
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from toolkit.study.plan.training_plan import TrainingPlan
-    from toolkit.training.plan import Range, RunCounts
+    from toolkit.training.plan import Range
 
-NOT_EVALUABLE = "not_evaluable"
 GIGA = 10**9
 WIDEST = 17
-NOT_COUNTED = "what libraries keep besides, and a model's tower for images, are not counted"
 
 
-def plan_document(plan: TrainingPlan, sources: Mapping[str, str]) -> dict[str, Any]:
-    """Return a plan as JSON values.
-
-    Args:
-        plan: the plan.
-        sources: where each setting comes from.
-    """
-    recipe = plan.recipe
-    return {
-        "recipe": {
-            "name": recipe.name,
-            "sha256": recipe.sha256(),
-            "settings": [
-                {"setting": name, "value": value, "source": sources[name]}
-                for name, value in recipe.settings().items()
-            ],
-        },
-        "study": plan.study,
-        "runs": [_run(run, plan) for run in plan.runs],
-        "total": _total(plan.runs),
-        "bounds": _bounds(plan),
-        "memory": _memory(plan),
-        "time": _time(plan),
-        "lacks": list(plan.lacks),
-    }
-
-
-def range_document(hours: Range | None) -> dict[str, float | None] | None:
-    """Return a range as JSON values, to six digits."""
-    if hours is None:
-        return None
-    return {name: _rounded(value) for name, value in hours._asdict().items()}
-
-
-def said_range(hours: Range | None, digits: int = 1) -> str:
+def _range(hours: Range | None, digits: int = 1) -> str:
     """Return a range as people read it."""
     if hours is None:
         return NOT_EVALUABLE
@@ -98,10 +63,10 @@ def _show_runs(plan: TrainingPlan) -> None:
             *(str(tier), condition, arm, _seeds([run.seed for run in runs])),
             _one(run.rollouts for run in runs),
             " to ".join(f"{number:,}" for number in (evaluated[0], *evaluated[1:][-1:])),
-            said_range(hours),
+            _range(hours),
         )
     console().print(table)
-    total = _total(plan.runs)
+    total = plan.total
     checkpoints = ", ".join(map(str, plan.runs[0].checkpoints))
     say_line(
         f"{_number(total['runs'], 'run')}, each with checkpoints at {checkpoints}: "
@@ -111,7 +76,7 @@ def _show_runs(plan: TrainingPlan) -> None:
         f"{total['evaluated']:,} episodes of evaluation ({total['periodic']:,} periodic, {total['final']:,} "
         f"final, {total['diagnostic']:,} diagnostic)"
     )
-    bounds = _bounds(plan)
+    bounds = plan.bounds
     operations = bounds["operations"]
     say_line(
         f"at most {bounds['tokens_trained']:.3g} tokens of training and {bounds['tokens_evaluated']:.3g} of "
@@ -145,75 +110,9 @@ def _show_time(plan: TrainingPlan) -> None:
         return
     say_line(
         f"{_number(len(plan.runs), 'run')} on {_number(schedule.gpus, 'GPU')}, {schedule.slots} at once, "
-        f"each whole: {said_range(schedule.hours)} hours"
+        f"each whole: {_range(schedule.hours)} hours"
     )
-    say_line(f"GPU-hours: {said_range(schedule.gpu_hours)}")
-
-
-def _run(run: RunCounts, plan: TrainingPlan) -> dict[str, Any]:
-    return {
-        "run_id": run.run_id,
-        "tier": run.tier,
-        "condition": run.condition,
-        "arm": run.arm,
-        "seed": run.seed,
-        **_counts([run]),
-        "checkpoints": list(run.checkpoints),
-        "hours": range_document(run_hours(run, plan.rate) if plan.rate else None),
-    }
-
-
-def _total(runs: tuple[RunCounts, ...]) -> dict[str, int]:
-    return {"runs": len(runs), **_counts(runs), "checkpoints": sum(len(run.checkpoints) for run in runs)}
-
-
-def _counts(runs: Iterable[RunCounts]) -> dict[str, int]:
-    counted = list(runs)
-    names = ("steps", "groups", "rollouts", "periodic", "final", "diagnostic", "evaluated", "episodes")
-    return {name: sum(getattr(run, name) for run in counted) for name in names}
-
-
-def _bounds(plan: TrainingPlan) -> dict[str, int | None]:
-    trained, evaluated = most_tokens(plan.runs, plan.recipe)
-    operations = most_operations(plan.runs, plan.recipe, plan.model.architecture) if plan.model else None
-    return {"tokens_trained": trained, "tokens_evaluated": evaluated, "operations": operations}
-
-
-def _memory(plan: TrainingPlan) -> dict[str, Any]:
-    memory, model = plan.memory, plan.model
-    if memory is None or model is None:
-        return {"verdict": NOT_EVALUABLE}
-    return {
-        "verdict": memory.verdict,
-        "accelerator_bytes": memory.accelerator,
-        "low_bytes": memory.low,
-        "high_bytes": memory.high,
-        "gpus_a_run": plan.gpus_a_run,
-        "engine_sequences": memory.sequences,
-        "parameters": model.architecture.parameters,
-        "sizes_from": model.source,
-        "parts": [
-            {"part": part.name, "low_bytes": part.low, "high_bytes": part.high, "how": part.how}
-            for part in memory.parts
-        ],
-        "not_counted": NOT_COUNTED,
-    }
-
-
-def _time(plan: TrainingPlan) -> dict[str, Any]:
-    rate, schedule = plan.rate, plan.schedule
-    if rate is None or schedule is None:
-        return {"verdict": NOT_EVALUABLE}
-    return {
-        "verdict": "estimated" if schedule.hours else NOT_EVALUABLE,
-        "from": rate.source,
-        "gpu_seconds_an_episode": range_document(rate.seconds),
-        "gpus_a_run": rate.gpus,
-        "gpus": schedule.gpus,
-        "runs_at_once": schedule.slots,
-        "hours": range_document(schedule.hours),
-        "gpu_hours": range_document(schedule.gpu_hours),
-    }
+    say_line(f"GPU-hours: {_range(schedule.gpu_hours)}")
 
 
 def _table(*headings: str) -> Any:
@@ -246,7 +145,3 @@ def _gigabytes(low: int, high: int) -> str:
     if low == high:
         return f"{low / GIGA:.1f}"
     return f"{low / GIGA:.1f} to {high / GIGA:.1f}"
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else float(f"{value:.6g}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,7 +19,6 @@ require_stack()
 from tests.conftest import run as toolkit  # noqa: E402
 from tests.unit.study import fake_play  # noqa: E402
 from tests.unit.study.small_model import adapter_rows, recipe, save_base  # noqa: E402
-from toolkit import __version__  # noqa: E402
 from toolkit.files import read_bytes  # noqa: E402
 from toolkit.places import HOME_VARIABLE  # noqa: E402
 from toolkit.policies.language_model.opening import model_commit  # noqa: E402
@@ -26,10 +26,10 @@ from toolkit.prereg.registration import load_registration  # noqa: E402
 from toolkit.registers.study import open_study  # noqa: E402
 from toolkit.study.new.task_pools import summarize  # noqa: E402
 from toolkit.study.play.conclusion import conclude, files_of  # noqa: E402
+from toolkit.study.play.launches import Launch  # noqa: E402
 from toolkit.study.play.matrix import specify_registered  # noqa: E402
-from toolkit.study.play.run import ends  # noqa: E402
-from toolkit.study.play.segments import encode, link  # noqa: E402
-from toolkit.study.play.workplace import Launch, Workplace, segment_name  # noqa: E402
+from toolkit.study.play.segments import encode, ends, link, segment_name  # noqa: E402
+from toolkit.study.play.workplace import Workplace  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -107,7 +107,7 @@ def table(name: str, document: dict[str, Any]) -> str:
 def lay_run(workplace: Workplace, run: Specification, rows: list[dict]) -> None:
     """Write what training a run leaves: made-up groups and episodes, and adapters."""
     folder = workplace.run(run)
-    folder.launch(Launch(0, "2027-01-01T00:00:00Z", 0, "3.11", "Linux", __version__, run.sha256()))
+    folder.launch(replace(Launch.now(run, 0), launched_at="2027-01-01T00:00:00Z"))
     before = ""
     for number, (end, row) in enumerate(zip(ends(run), rows, strict=True)):
         segment = fake_play.wholly(run, end, None)
@@ -138,7 +138,6 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         (prereg / "evidence" / token).write_bytes(token.encode())
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(HOME_VARIABLE, str(home))
-        patch.setattr("toolkit.cli.study.POOLS", POOLS)
         patch.setattr("toolkit.api.STUDY_POOLS", POOLS)
         pools = {name: summarize(name).sha256 for name in POOLS}
         for run in specify_registered(load_registration(prereg), pools):

@@ -212,7 +212,7 @@ def test_a_register_that_lacks_a_pool_is_told(
     toolkit: Callable[..., Result], small: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree(CHECKOUT / "registers" / "task-pools", small.registers / "task-pools")
-    monkeypatch.setattr("toolkit.cli.study.POOLS", ("diagnostic", "another"))
+    monkeypatch.setattr("toolkit.api.STUDY_POOLS", ("diagnostic", "another"))
     result = run(toolkit, "--run", RUN)
     assert result.code == 3
     assert "lacks another" in result.err

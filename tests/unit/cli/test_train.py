@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from toolkit.cli import train
 from toolkit.errors import UsageError
+from toolkit.study.play import training_jobs
 from toolkit.training.recipe import load_recipe
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from tests.conftest import Result
     from toolkit.places import Home
+    from toolkit.training.recipe import Recipe
 
 DRY = ("train", "--recipe", "qwen3.5-2b", "--dry-run")
 
@@ -150,33 +151,41 @@ def test_a_dry_run_imports_nothing_heavy() -> None:
     assert not {"torch", "trl", "vllm", "transformers", "peft", "datasets"} & set(done.stderr.split())
 
 
+def check(recipe: Recipe, *, cpu: bool) -> list[str]:
+    """Return what is remarked where training is not refused."""
+    said: list[str] = []
+    training_jobs.check_stack(recipe, cpu=cpu, say=said.append)
+    return said
+
+
 def test_training_without_the_extra_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(train, "_version", lambda name: None if name == "vllm" else "1")
+    monkeypatch.setattr(training_jobs, "_version", lambda name: None if name == "vllm" else "1")
     with pytest.raises(UsageError, match="not installed") as caught:
-        train.check_stack(load_recipe("qwen3.5-2b"), cpu=False)
+        check(load_recipe("qwen3.5-2b"), cpu=False)
     assert "[gpu]" in str(caught.value.remedy)
     assert caught.value.found == "without vllm"
 
 
 def test_training_without_a_gpu_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(train, "_version", load_recipe("qwen3.5-2b").packages.get)
-    monkeypatch.setattr(train, "has_gpu", lambda: False)
+    monkeypatch.setattr(training_jobs, "_version", load_recipe("qwen3.5-2b").packages.get)
+    monkeypatch.setattr(training_jobs, "has_gpu", lambda: False)
     with pytest.raises(UsageError, match="no GPU"):
-        train.check_stack(load_recipe("qwen3.5-2b"), cpu=False)
+        check(load_recipe("qwen3.5-2b"), cpu=False)
     without = load_recipe("qwen3.5-2b", changes=["engine.kind=transformers"])
-    train.check_stack(without, cpu=True)
+    check(without, cpu=True)
 
 
 def test_vllm_on_a_processor_is_refused() -> None:
     with pytest.raises(UsageError, match="generates on a GPU"):
-        train.check_stack(load_recipe("qwen3.5-2b"), cpu=True)
+        check(load_recipe("qwen3.5-2b"), cpu=True)
 
 
 def test_other_versions_than_the_recipe_s_are_remarked(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     here = dict(load_recipe("qwen3.5-2b").packages) | {"trl": "1.16.0", "torch": "2.13.0+cu130"}
-    monkeypatch.setattr(train, "_version", here.get)
-    monkeypatch.setattr(train, "has_gpu", lambda: True)
-    train.check_stack(load_recipe("qwen3.5-2b"), cpu=False)
-    assert capsys.readouterr().err == "trl 1.16.0 is installed; the recipe was written for 1.12.0\n"
+    monkeypatch.setattr(training_jobs, "_version", here.get)
+    monkeypatch.setattr(training_jobs, "has_gpu", lambda: True)
+    assert check(load_recipe("qwen3.5-2b"), cpu=False) == [
+        "trl 1.16.0 is installed; the recipe was written for 1.12.0"
+    ]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from toolkit.evaluation.sets import EvaluationSet
     from toolkit.registers.arrow import Row
-    from toolkit.study.play.run import Segment
+    from toolkit.study.play.segments import Segment
 
 WIDTH = 5
 QUIET = dict.fromkeys(FAULTS, 0) | {f"{code}_{end}": 0 for code in RECOVERIES for end in ("due", "made")}

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from tests.unit.study import fake_play
-from toolkit.study.executors.where import Where
+from toolkit.study.executors.executor import Executor
 from toolkit.study.play.runner import play_runs
 from toolkit.study.play.workplace import Workplace
 
@@ -15,7 +15,7 @@ def main(folder: str, runs: str, processes: str, executor: str = "local") -> Non
     workplace = Workplace(Path(folder))
     listed = [fake_play.specification(f"c2-paired-s{seed}", seed=seed) for seed in range(int(runs))]
     with workplace.held(listed):
-        play_runs(workplace, listed, where=Where(executor, int(processes)), play=fake_play.slowly)
+        play_runs(workplace, listed, Executor(executor, int(processes)), play=fake_play.slowly)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from toolkit.errors import DamagedError, IncompleteError
-from toolkit.study.play.adapters import fingerprint, read_adapter, with_adapter
+from toolkit.study.play.rows import fingerprint, read_adapter, with_adapter
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,11 +15,11 @@ from toolkit.errors import DamagedError, IncompleteError, VerificationError
 from toolkit.registers.manifest import RegistrationRef
 from toolkit.registers.study import Study, open_study, verify_study
 from toolkit.study.check.comparison import compare
-from toolkit.study.check.evidence import shortcomings
 from toolkit.study.new.task_pools import summarize
 from toolkit.study.play.assemble import Assembly, assemble, schedules, seal
-from toolkit.study.play.run import ends
+from toolkit.study.play.conclusion import shortcomings
 from toolkit.study.play.runner import play_runs
+from toolkit.study.play.segments import ends
 from toolkit.study.play.workplace import Workplace
 
 if TYPE_CHECKING:

@@ -17,10 +17,10 @@ from toolkit.registers.query import ask
 from toolkit.registers.study import Study, open_study, verify_study
 from toolkit.study.evaluating.evaluated import figures, luck_shares, study_name, write_registers
 from toolkit.study.evaluating.folder import EvaluationFolder, Played, identity
-from toolkit.study.evaluating.jobs import Asked, BlockJob, jobs, perform, perform_here
+from toolkit.study.evaluating.jobs import Asked, jobs, perform
+from toolkit.study.executors.executor import Executor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from toolkit.registers.arrow import Row
@@ -38,7 +38,7 @@ def folder(path: Path, opening: Opening = OPENING, asked: Asked = ASKED) -> Eval
 def play(path: Path, asked: Asked = ASKED, **how: Any) -> Played:
     place = folder(path, asked=asked)
     with place.held():
-        return place.play(OPENING, asked, **how)
+        return place.play(OPENING, asked, Executor(**({"places": 1} | how)))
 
 
 @pytest.fixture(scope="module")
@@ -78,10 +78,7 @@ def test_a_job_is_all_that_another_process_needs() -> None:
 
 
 def test_the_order_in_which_jobs_are_done_leaves_no_trace(tmp_path: Path, played: Played) -> None:
-    def backwards(listed: Sequence[BlockJob]) -> Iterator[tuple[BlockJob, list[Row]]]:
-        yield from perform_here(reversed(listed))
-
-    assert play(tmp_path, perform=backwards).rows == played.rows
+    assert play(tmp_path, places=2).rows == played.rows
 
 
 def test_a_set_has_the_same_rows_whatever_else_is_asked_for(tmp_path: Path, played: Played) -> None:
@@ -93,12 +90,12 @@ def test_a_set_has_the_same_rows_whatever_else_is_asked_for(tmp_path: Path, play
 
 
 def test_what_was_cut_off_goes_on_and_leaves_the_same_rows(tmp_path: Path, played: Played) -> None:
-    def cut_off(listed: Sequence[BlockJob]) -> Iterator[tuple[BlockJob, list[Row]]]:
-        yield from perform_here(listed[:5])
-        raise KeyboardInterrupt
+    def cut_off(*_: object) -> None:
+        if len(list((tmp_path / "blocks").iterdir())) == 5:
+            raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        play(tmp_path, perform=cut_off)
+        play(tmp_path, watch=cut_off)
     again = play(tmp_path)
     assert (again.kept, again.played) == (5, len(jobs(OPENING, ASKED)) - 5)
     assert again.rows == played.rows

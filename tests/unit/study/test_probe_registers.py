@@ -18,6 +18,7 @@ from toolkit.prereg.registration import Registration, load_registration
 from toolkit.registers.schema import TABLES
 from toolkit.registers.study import Study, open_study
 from toolkit.study.check.audit import audit
+from toolkit.study.check.probe_replay import ProbeReplayer
 from toolkit.study.play.rows import rows_of_run
 from toolkit.study.probing.design import (
     RegisteredProbe,
@@ -27,9 +28,8 @@ from toolkit.study.probing.design import (
     required_probe,
 )
 from toolkit.study.probing.probed import TABULATED, probe_trajectory
-from toolkit.study.probing.probing import probe_jobs
-from toolkit.study.probing.replay import ProbeReplayer
 from toolkit.study.probing.report import recompute, report
+from toolkit.study.probing.run import probe_jobs
 
 if TYPE_CHECKING:
     from collections.abc import Callable

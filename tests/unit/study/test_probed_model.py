@@ -36,10 +36,10 @@ from toolkit.registers.arrow import to_arrow  # noqa: E402
 from toolkit.registers.schema import TABLES  # noqa: E402
 from toolkit.registers.validation import check_table  # noqa: E402
 from toolkit.seeds import evaluation_seed, sample_seed, sampling_seed, units  # noqa: E402
-from toolkit.study.executors.where import Where  # noqa: E402
+from toolkit.study.executors.executor import Executor  # noqa: E402
 from toolkit.study.play.assemble import Assembly  # noqa: E402
 from toolkit.study.probing.probed import read_probed  # noqa: E402
-from toolkit.study.probing.probing import TABLES_OF_PROBE, probe_all, probe_jobs, with_probe  # noqa: E402
+from toolkit.study.probing.run import TABLES_OF_PROBE, probe_all, probe_jobs  # noqa: E402
 from toolkit.tasks.pools import load_task  # noqa: E402
 
 if TYPE_CHECKING:
@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 
     from toolkit.probe.recorded import Recorded
     from toolkit.registers.arrow import Row
-    from toolkit.study.play.jobs import ModelProbeJob
-    from toolkit.study.probing.probing import Probed
+    from toolkit.study.probing.probed import ModelProbeJob
+    from toolkit.study.probing.run import MeasuredProbe
 
 SINGLE = 1e-4
 GRADED = spoken.Recorded
@@ -94,7 +94,7 @@ def folder(jobs: tuple[ModelProbeJob, ...], tmp_path_factory: pytest.TempPathFac
 
 
 @pytest.fixture(scope="module")
-def probed(jobs: tuple[ModelProbeJob, ...], folder: Path) -> Probed:
+def probed(jobs: tuple[ModelProbeJob, ...], folder: Path) -> MeasuredProbe:
     return probe_all(folder, jobs)
 
 
@@ -102,7 +102,7 @@ def speaker(model: Any, base: Path) -> Speaker:
     return Speaker(model, load_chat(str(base)), 1.0, 24, 24)
 
 
-def gram_of(probed: Probed, trajectory: str, step: int, noise: str) -> list[Row]:
+def gram_of(probed: MeasuredProbe, trajectory: str, step: int, noise: str) -> list[Row]:
     import io
 
     import pyarrow.parquet as pq
@@ -127,7 +127,7 @@ def test_a_probe_at_some_steps_has_no_others(base: Path, rows: dict[str, list[Ro
 
 
 def test_its_gram_matrices_are_those_of_scores_from_a_loop_of_backward_passes(
-    base: Path, probed: Probed
+    base: Path, probed: MeasuredProbe
 ) -> None:
     run = RUNS[1]
     model = adapted(base, specification(base, run), 12)  # as the row of step 10 was made
@@ -145,7 +145,7 @@ def test_its_gram_matrices_are_those_of_scores_from_a_loop_of_backward_passes(
             assert set(row["weights"]) == {1.0}
 
 
-def test_what_it_measures_is_not_trivial(probed: Probed) -> None:
+def test_what_it_measures_is_not_trivial(probed: MeasuredProbe) -> None:
     figures = [row for row in probed.rows["probe"] if row["noise"] == "outcome"]
     assert any(row["trace_paired"] > 0 for row in figures)
     assert probed.largest_residual < 1e-9
@@ -231,26 +231,28 @@ def test_what_the_desk_answered_is_not_chosen(base: Path) -> None:
 def test_a_stop_leaves_what_was_finished(
     jobs: tuple[ModelProbeJob, ...], folder: Path, tmp_path: Path
 ) -> None:
-    def stop(tick: Any) -> None:
-        if tick.done == 1:
+    def stop(done: int, *_: object) -> None:
+        if done:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        probe_all(tmp_path, jobs, watch=stop)
+        probe_all(tmp_path, jobs, Executor(places=1, watch=stop))
     assert len(list(tmp_path.glob("*.json"))) == 1
     assert len(probe_all(tmp_path, jobs).kept) == 1
     assert snapshot(tmp_path) == snapshot(folder)
 
 
-def test_its_tables_obey_the_schema(jobs: tuple[ModelProbeJob, ...], probed: Probed) -> None:
-    assembly = with_probe(Assembly({}, {}, {}, {}), probed, DESIGN)
+def test_its_tables_obey_the_schema(jobs: tuple[ModelProbeJob, ...], probed: MeasuredProbe) -> None:
+    assembly = probed.added_to(Assembly({}, {}, {}, {}))
     assert set(assembly.tables) == set(TABLES_OF_PROBE)
     for name, listed in probed.rows.items():
         check_table(TABLES[name], to_arrow(TABLES[name], listed))
     assert assembly.rows["probe_checkpoints"] == 2 * len(jobs) - 1
 
 
-def test_a_checkpoint_names_the_adapter_that_was_scored(rows: dict[str, list[Row]], probed: Probed) -> None:
+def test_a_checkpoint_names_the_adapter_that_was_scored(
+    rows: dict[str, list[Row]], probed: MeasuredProbe
+) -> None:
     stored = {(row["trajectory"], row["step"]): row for row in probed.rows["probe_checkpoints"]}
     for run in RUNS:
         for row in rows[run][1:]:
@@ -350,5 +352,5 @@ def test_processes_change_no_byte(jobs: tuple[ModelProbeJob, ...], folder: Path,
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(spoken, "Recorded", GRADED)  # as other processes grade
         probe_all(tmp_path / "one", jobs[:2])
-    probe_all(tmp_path / "two", jobs[:2], where=Where(places=2))
+    probe_all(tmp_path / "two", jobs[:2], Executor(places=2))
     assert snapshot(tmp_path / "two") == snapshot(tmp_path / "one")

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -20,10 +20,10 @@ from toolkit.policies.loglinear import untrained
 from toolkit.registers.arrow import to_arrow
 from toolkit.registers.schema import TABLES
 from toolkit.registers.validation import check_table
-from toolkit.study.executors.where import Where
+from toolkit.study.executors.executor import Executor
 from toolkit.study.new.task_pools import summarize
 from toolkit.study.play.assemble import Assembly
-from toolkit.study.probing.probing import TABLES_OF_PROBE, probe_all, probe_jobs, with_probe
+from toolkit.study.probing.run import TABLES_OF_PROBE, probe_all, probe_jobs
 from toolkit.training.adam import Weights
 from toolkit.training.checkpoint import checkpoint_row
 from toolkit.training.specification import Specification
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from toolkit.registers.arrow import Row
-    from toolkit.study.play.jobs import ProbeJob
+    from toolkit.study.probing.probed import ProbeJob
 
 STEPS = (0, 20, 40)
 RUNS = ("x-paired-s0", "x-paired-s1")
@@ -88,24 +88,24 @@ def test_the_untrained_policy_is_probed_once(jobs: tuple[ProbeJob, ...]) -> None
 
 
 def test_processes_change_no_byte(jobs: tuple[ProbeJob, ...], folder: Path, tmp_path: Path) -> None:
-    probe_all(tmp_path, jobs, where=Where(places=2))
+    probe_all(tmp_path, jobs, Executor(places=2))
     assert snapshot(tmp_path) == snapshot(folder)
 
 
 def test_what_was_probed_is_kept(jobs: tuple[ProbeJob, ...], folder: Path) -> None:
     told: list[int] = []
-    found = probe_all(folder, jobs, watch=lambda tick: told.append(tick.done))
+    found = probe_all(folder, jobs, Executor(places=1, watch=lambda done, *_: told.append(done)))
     assert found.kept == tuple(job.trajectory for job in jobs)
-    assert told == [len(jobs)]
+    assert told == [1 + 2 + 2]
 
 
 def test_a_stop_leaves_what_was_finished(jobs: tuple[ProbeJob, ...], folder: Path, tmp_path: Path) -> None:
-    def stop(tick: Any) -> None:
-        if tick.done == 1:
+    def stop(done: int, *_: object) -> None:
+        if done:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        probe_all(tmp_path, jobs, watch=stop)
+        probe_all(tmp_path, jobs, Executor(places=1, watch=stop))
     assert len(list(tmp_path.glob("*.json"))) == 1
     assert len(probe_all(tmp_path, jobs).kept) == 1
     assert snapshot(tmp_path) == snapshot(folder)
@@ -160,7 +160,7 @@ def test_another_design_measures_again(jobs: tuple[ProbeJob, ...], folder: Path,
 
 def test_its_tables_obey_the_schema(jobs: tuple[ProbeJob, ...], folder: Path) -> None:
     found = probe_all(folder, jobs)
-    assembly = with_probe(Assembly({}, {}, {}, {}), found, DESIGN)
+    assembly = found.added_to(Assembly({}, {}, {}, {}))
     assert set(assembly.tables) == set(TABLES_OF_PROBE)
     for name, rows in found.rows.items():
         check_table(TABLES[name], to_arrow(TABLES[name], rows))
@@ -207,11 +207,11 @@ def test_a_policy_whose_parameters_diverged_is_refused(jobs: tuple[ProbeJob, ...
 
 
 def test_one_command_at_a_time_works_in_a_folder(jobs: tuple[ProbeJob, ...], tmp_path: Path) -> None:
-    def second(_: Any) -> None:
+    def second(*_: object) -> None:
         with pytest.raises(UsageError, match="another command is at work"):
             probe_all(tmp_path, jobs)
 
-    probe_all(tmp_path, jobs[:1], watch=second)
+    probe_all(tmp_path, jobs[:1], Executor(places=1, watch=second))
 
 
 def test_a_trajectory_s_file_says_what_it_was_made_from(jobs: tuple[ProbeJob, ...], folder: Path) -> None:

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from toolkit.errors import DamagedError, VerificationError
-from toolkit.study.check.evidence import shortcomings
-from toolkit.study.play.run import Segment, ends, play_segment
+from toolkit.study.play.conclusion import shortcomings
+from toolkit.study.play.segments import Segment, ends, play_segment
 from toolkit.training.specification import Specification
 
 SMALL = Specification(

@@ -18,23 +18,22 @@ from tests.conftest import CHECKOUT, snapshot
 from tests.unit.study import fake_play
 from tests.unit.study.fake_play import sparsely, specification
 from toolkit.errors import DamagedError, IncompleteError, UsageError
-from toolkit.study.executors.where import Where
-from toolkit.study.play.runner import Played, Tick, play_runs
-from toolkit.study.play.workplace import RunFolder, Workplace
+from toolkit.study.executors.executor import Executor
+from toolkit.study.play.runner import play_runs
+from toolkit.study.play.workplace import Played, RunFolder, Workplace
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from toolkit.training.specification import Specification
 
-TWO = Where(places=2)
 RUNS = tuple(specification(f"c2-paired-s{seed}", seed=seed) for seed in range(3))
 
 
-def play(folder: Path, runs: tuple[Specification, ...] = RUNS, **options: Any) -> Played:
+def play(folder: Path, runs: tuple[Specification, ...] = RUNS, play: Any = sparsely, **told: Any) -> Played:
     workplace = Workplace(folder)
     with workplace.held(runs):
-        return play_runs(workplace, runs, **({"play": sparsely} | options))
+        return play_runs(workplace, runs, Executor(**({"places": 1} | told)), play=play)
 
 
 def lasting(folder: Path) -> dict[str, bytes]:
@@ -56,8 +55,8 @@ def cut_off(tmp_path: Path) -> RunFolder:
 
 
 def leave_off(folder: Path, segments: int) -> RunFolder:
-    def stop(tick: Tick) -> None:
-        if tick.done == segments:
+    def stop(done: int, *_: object) -> None:
+        if done == segments:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -70,7 +69,7 @@ def of_first(content: dict[str, bytes]) -> dict[str, bytes]:
 
 
 def test_two_processes_leave_what_one_leaves(tmp_path: Path, expected: dict[str, bytes]) -> None:
-    play(tmp_path, where=TWO)
+    play(tmp_path, places=2)
     assert lasting(tmp_path) == expected
 
 
@@ -358,7 +357,7 @@ def test_what_a_killed_runner_had_begun_to_write_is_cleared_away(cut_off: RunFol
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_defect_of_the_play_is_told_with_its_run(tmp_path: Path, processes: int) -> None:
     with pytest.raises(DamagedError, match="c2-paired-s1 could not be played") as error:
-        play(tmp_path, play=fake_play.with_a_defect, where=Where(places=processes))
+        play(tmp_path, play=fake_play.with_a_defect, places=processes)
     assert "ZeroDivisionError: no rollout" in str(error.value)
     assert "segment to step 2" in str(error.value)
     assert "fake_play.py, line" in str(error.value)
@@ -366,30 +365,30 @@ def test_a_defect_of_the_play_is_told_with_its_run(tmp_path: Path, processes: in
 
 def test_a_process_that_was_killed_is_told(tmp_path: Path) -> None:
     with pytest.raises(IncompleteError, match="a process ended") as error:
-        play(tmp_path, RUNS[:2], play=fake_play.dying, where=TWO)
+        play(tmp_path, RUNS[:2], play=fake_play.dying, places=2)
     assert "exit code 9" in str(error.value)
 
 
 def test_progress_counts_every_segment_once(tmp_path: Path) -> None:
-    ticks: list[Tick] = []
-    play(tmp_path, watch=ticks.append)
-    done = [tick.done for tick in ticks]
-    assert {tick.total for tick in ticks} == {9}
+    ticks: list[tuple[int, int, str]] = []
+    play(tmp_path, watch=lambda *tick: ticks.append(tick))
+    done = [tick[0] for tick in ticks]
+    assert {tick[1] for tick in ticks} == {9}
     assert done == sorted(done)
     assert set(done) == set(range(10))
 
 
 def test_progress_counts_what_was_there_already(cut_off: RunFolder) -> None:
-    ticks: list[Tick] = []
-    play(cut_off.folder.parent, watch=ticks.append)
-    assert (ticks[0].done, ticks[-1].done) == (2, 9)
+    ticks: list[tuple[int, int, str]] = []
+    play(cut_off.folder.parent, watch=lambda *tick: ticks.append(tick))
+    assert (ticks[0][0], ticks[-1][0]) == (2, 9)
 
 
 def test_the_run_with_most_left_is_begun_first(cut_off: RunFolder) -> None:
-    ticks: list[Tick] = []
-    play(cut_off.folder.parent, watch=ticks.append)
-    assert ticks[1].doing == RUNS[1].run_id
-    assert ticks[-1].doing == RUNS[0].run_id
+    ticks: list[tuple[int, int, str]] = []
+    play(cut_off.folder.parent, watch=lambda *tick: ticks.append(tick))
+    assert ticks[1][2] == RUNS[1].run_id
+    assert ticks[-1][2] == RUNS[0].run_id
 
 
 def test_a_run_of_a_few_evaluations_alone_says_what_it_lacks(tmp_path: Path) -> None:

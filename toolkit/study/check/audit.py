@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from toolkit.errors import IncompleteError, VerificationError
 from toolkit.seeds import Stream, derive
+from toolkit.study.check.probe_replay import ProbeReplayer
 from toolkit.study.check.replay import Replayer, same
-from toolkit.study.probing.replay import ProbeReplayer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

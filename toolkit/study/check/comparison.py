@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolkit.errors import VerificationError
+from toolkit.errors import UsageError, VerificationError
 from toolkit.registers.row_tables import OF_LAUNCHES
 from toolkit.registers.rowhash import row_sha256
 from toolkit.registers.schema import TABLES
@@ -16,14 +16,14 @@ from toolkit.study.play.runner import play_runs
 from toolkit.study.play.segments import NAMES
 from toolkit.study.play.workplace import Workplace
 from toolkit.study.probing.run import measure_runs
+from toolkit.training.specification import LanguageModelSpecification
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from toolkit.registers.manifest import RegistrationRef
     from toolkit.registers.study import Study
-    from toolkit.study.executors.where import Where
-    from toolkit.study.play.runner import Tick
+    from toolkit.study.executors.executor import Executor
     from toolkit.study.probing.design import RegisteredProbe
     from toolkit.training.specification import Specification
 
@@ -65,12 +65,10 @@ def play_again(
     registered: Study,
     specifications: Sequence[Specification],
     reference: RegistrationRef,
+    executor: Executor,
     *,
     is_everything: bool,
     probe: RegisteredProbe | None = None,
-    where: Where,
-    watch: Callable[[Tick], None],
-    say: Callable[[str], None] = lambda _: None,
 ) -> tuple[str, ...]:
     """Play runs again in a folder of their own, and compare what they leave with what is registered.
 
@@ -80,9 +78,7 @@ def play_again(
         reference: the registration.
         is_everything: whether they are all of the study.
         probe: the registered probe, measured again with all of them.
-        where: where to play.
-        watch: told how far the playing has come.
-        say: told what was lost and played again.
+        executor: who plays; told how far the playing has come, and what was lost and played again.
 
     Returns:
         The tables that were compared.
@@ -93,8 +89,8 @@ def play_again(
     with tempfile.TemporaryDirectory() as scratch:
         workplace = Workplace(Path(scratch) / "runs")
         with workplace.held(specifications):
-            play_runs(workplace, specifications, where=where, watch=watch, say=say)
-            measured = measure_runs(workplace, probe, where=where, watch=watch, say=say) if probe else None
+            play_runs(workplace, specifications, executor)
+            measured = measure_runs(workplace, probe, executor) if probe else None
         assembly = assemble(workplace, specifications, lambda _: None)
         if measured is not None:
             assembly = measured.added_to(assembly)
@@ -102,6 +98,20 @@ def play_again(
         played = open_study(Path(scratch) / registered.name)
         names = None if is_everything else [run.run_id for run in specifications]
         return compare(registered, played, names)
+
+
+def check_repeatable(specifications: Iterable[Specification]) -> None:
+    """Check that runs come out the same to the last bit wherever they are played.
+
+    Raises:
+        UsageError: they are language models'.
+    """
+    if any(isinstance(run, LanguageModelSpecification) for run in specifications):
+        raise UsageError(
+            "the runs of language models are not compared row by row",
+            found="--check: their last digits are those of the machine and of its libraries",
+            remedy="train them with --folder elsewhere, and compare with `toolkit diff`",
+        )
 
 
 def _concerned(registered: Study, played: Study, name: str, runs: Collection[str] | None) -> list[str]:

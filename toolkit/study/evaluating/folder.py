@@ -9,35 +9,30 @@ A block's file:
     SHA-256 of everything below, in hexadecimal
     JSON: the SHA-256 of the evaluation's identity, and the block's name
     JSON: its rows
-
-Every file is written beside its place and renamed, and is never changed afterwards.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import toolkit
 from toolkit.errors import DamagedError, IncompleteError, UsageError
-from toolkit.files import hold, read_bytes, sealed, unsealed, write_durably
+from toolkit.files import read_bytes, sealed, unsealed, write_durably
 from toolkit.registers.schema import SCHEMA_VERSION
-from toolkit.study.evaluating.jobs import jobs, perform_here
+from toolkit.study.evaluating.jobs import Asked, BlockJob, jobs, perform
+from toolkit.study.executors import folder as folders
+from toolkit.study.executors.executor import HERE, Executor
 from toolkit.tasks.task import canonical
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from pathlib import Path
-
     from toolkit.policies.language_model.opening import Opening
     from toolkit.registers.arrow import Row
-    from toolkit.study.evaluating.jobs import Asked, BlockJob
-
-    Perform = Callable[[Sequence[BlockJob]], Iterable[tuple[BlockJob, list[Row]]]]
-    Watch = Callable[[int, int, str], None]
 
 IDENTITY = "evaluation.json"
 BLOCKS = "blocks"
@@ -96,7 +91,7 @@ class EvaluationFolder:
         """Where its study is."""
         return self.folder / REGISTERS
 
-    @contextlib.contextmanager
+    @contextmanager
     def held(self) -> Iterator[None]:
         """Hold the folder for one command alone, once it is clear that it is this evaluation's.
 
@@ -105,74 +100,60 @@ class EvaluationFolder:
             IncompleteError: it cannot be written, or holds something else.
             DamagedError: what says whose it is cannot be read.
         """
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise IncompleteError(
-                "the evaluation's folder cannot be made", found=error.strerror, where=self.folder
-            ) from None
-        with hold(self.folder, LOCK, "evaluation's folder"):
+        blocks = self.folder / BLOCKS
+        with folders.held(self.folder, "evaluation", {LOCK: "evaluation's folder"}, [blocks]):
             self._check_identity()
-            (self.folder / BLOCKS).mkdir(exist_ok=True)
-            for left in (self.folder / BLOCKS).glob(".*.part"):
-                left.unlink(missing_ok=True)
+            blocks.mkdir(exist_ok=True)
             yield
 
-    def play(
-        self,
-        opening: Opening,
-        asked: Asked,
-        *,
-        perform: Perform = perform_here,
-        watch: Watch = lambda *_: None,
-        say: Callable[[str], None] = lambda _: None,
-    ) -> Played:
+    def play(self, opening: Opening, asked: Asked, executor: Executor = HERE) -> Played:
         """Play what is not there yet, and return the rows of all that was asked for.
 
         Args:
             opening: the engine.
             asked: what is to be played.
-            perform: does jobs, in whatever order and place, and yields each with its rows.
-            watch: told how many episodes are done, of how many, and which block was the last.
-            say: told what was set aside and is played again.
+            executor: who plays; told how many episodes are done, and what was set aside and is played again.
 
         Raises:
             ToolkitError: a job failed; every block before it is kept.
             DamagedError: a block is another evaluation's.
         """
-        listed = jobs(opening, asked)
-        found = {job.name: rows for job in listed if (rows := self._kept(job, say)) is not None}
-        left = [job for job in listed if job.name not in found]
-        total = sum(job.episodes for job in listed)
-        done = total - sum(job.episodes for job in left)
-        watch(done, total, "what is there was checked")
-        kept = len(found)
-        for job, rows in perform(left):
-            write_durably(self._place(job), self._encoded(job, rows))
-            found[job.name] = rows
-            done += job.episodes
-            watch(done, total, str(job))
+
+        def keep(job: BlockJob, rows: list[Row]) -> list[Row]:
+            payload = f"{canonical(self._header(job))}\n{canonical(rows)}\n".encode()
+            write_durably(self._path(job), sealed(payload))
+            return rows
+
+        blocks = jobs(opening, asked)
+        results, before = folders.go_on(
+            executor,
+            blocks,
+            perform,
+            kept=lambda job: self._kept(job, executor),
+            keep=keep,
+            size=lambda job: job.episodes,
+        )
         tables: dict[str, list[Row]] = {}
-        for job in listed:
-            tables.setdefault(job.table, []).extend(found[job.name])
-        return Played(tables, kept, len(left))
+        for job, rows in zip(blocks, results, strict=True):
+            tables.setdefault(job.table, []).extend(rows)
+        return Played(tables, len(before), len(blocks) - len(before))
 
     def _check_identity(self) -> None:
         path = self.folder / IDENTITY
         if not path.is_file():
-            there = sorted(part.name for part in self.folder.iterdir() if not part.name.startswith("."))
-            if there:
+            others = sorted(part.name for part in self.folder.iterdir() if not part.name.startswith("."))
+            if others:
                 raise IncompleteError(
                     "the folder holds something, and nothing says of which evaluation",
                     expected=f"{IDENTITY}, or nothing",
-                    found=", ".join(there[:SHOWN]),
+                    found=", ".join(others[:SHOWN]),
                     where=self.folder,
                     remedy="restore the file, or give another folder (--out)",
                 )
-            write_durably(path, (json.dumps(self.identity, indent=2, ensure_ascii=False) + "\n").encode())
+            write_durably(path, folders.document_bytes(self.identity))
             return
-        found = _document(path)
-        differing = [n for n in sorted({*found, *self.identity}) if found.get(n) != self.identity.get(n)]
+        there = folders.read_document(path, "restore it, or give another --out")
+        differing = [n for n in sorted({*there, *self.identity}) if there.get(n) != self.identity.get(n)]
         if not differing:
             return
         of_code = set(differing) <= set(OF_CODE)
@@ -180,15 +161,15 @@ class EvaluationFolder:
             "the folder holds an evaluation by another version of this package"
             if of_code
             else "the folder holds an evaluation of another policy",
-            expected=_said(found, differing),
-            found=_said(self.identity, differing),
+            expected=_named(there, differing),
+            found=_named(self.identity, differing),
             where=path,
             remedy="go on with that version, or give another folder (--out): two versions are not mixed"
             if of_code
             else "give another folder (--out), or what this one was begun with",
         )
 
-    def _place(self, job: BlockJob) -> Path:
+    def _path(self, job: BlockJob) -> Path:
         return self.folder / BLOCKS / job.name
 
     def _header(self, job: BlockJob) -> dict[str, str]:
@@ -197,22 +178,17 @@ class EvaluationFolder:
             "block": job.name,
         }
 
-    def _encoded(self, job: BlockJob, rows: list[Row]) -> bytes:
-        payload = f"{canonical(self._header(job))}\n{canonical(rows)}\n".encode()
-        return sealed(payload)
-
-    def _kept(self, job: BlockJob, say: Callable[[str], None]) -> list[Row] | None:
+    def _kept(self, job: BlockJob, executor: Executor) -> list[Row] | None:
         """Return a block's rows; None where it was not played, or its file is no longer whole."""
-        path = self._place(job)
+        path = self._path(job)
         if not path.is_file():
             return None
         payload = unsealed(read_bytes(path))
         if payload is None:
-            number = 1 + len(list(path.parent.glob(f"{path.name}.damaged-*")))
-            kept = path.replace(path.with_name(f"{path.name}.damaged-{number}"))
-            say(f"{job.name} was cut short or changed; kept as {kept.name}, and played again")
+            aside = folders.set_aside(path).name
+            executor.say(f"{job.name} was cut short or changed; kept as {aside}, and played again")
             return None
-        header, rows = (json.loads(part) for part in payload.splitlines())
+        header, rows = map(json.loads, payload.splitlines())
         if header != self._header(job):
             raise DamagedError(
                 "a block belongs to another evaluation, or to another place in this one",
@@ -221,21 +197,8 @@ class EvaluationFolder:
                 where=path,
                 remedy="put back the file that belongs here, or move this one away: it will be played again",
             )
-        listed: list[Row] = rows
-        return listed
+        return list(rows)
 
 
-def _document(path: Path) -> dict[str, Any]:
-    try:
-        document = json.loads(read_bytes(path))
-    except (ValueError, RecursionError) as error:
-        raise DamagedError(
-            f"{path.name} is not JSON", found=error, where=path, remedy="restore it, or give another --out"
-        ) from None
-    if not isinstance(document, dict):
-        raise DamagedError(f"{path.name} holds no JSON object", where=path)
-    return document
-
-
-def _said(document: dict[str, Any], names: list[str]) -> str:
+def _named(document: dict[str, Any], names: list[str]) -> str:
     return ", ".join(f"{name} {json.dumps(document.get(name), ensure_ascii=False)}" for name in names)

@@ -9,22 +9,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from toolkit.evaluation.diagnostic import SAMPLES, SCHEDULES
-from toolkit.evaluation.language_model import (
-    Sampling,
-    blocks,
-    diagnose_block,
-    evaluate_block,
-)
+from toolkit.evaluation.language_model import Sampling, blocks, diagnose_block, evaluate_block
 from toolkit.evaluation.sets import EvaluationSet
 from toolkit.noise.regimes import REGIMES
 from toolkit.policies.language_model.opening import open_engine
 from toolkit.seeds import sampling_seed
-from toolkit.study.executors.executor import attempt
 from toolkit.tasks.pools import POOLS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from toolkit.policies.language_model.opening import Opening
     from toolkit.registers.arrow import Row
 
@@ -151,12 +143,6 @@ def perform(job: BlockJob) -> list[Row]:
     if job.table == LUCK_SHARE:
         return diagnose_block(engine, of.regime, of.pool, tasks, sampling)
     return evaluate_block(engine, of, tasks, sampling)
-
-
-def perform_here(listed: Iterable[BlockJob]) -> Iterator[tuple[BlockJob, list[Row]]]:
-    """Do jobs one after the other, in this process."""
-    for job in listed:
-        yield job, attempt(perform, job)
 
 
 def _is_drawn(regime: str) -> bool:

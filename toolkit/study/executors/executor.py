@@ -1,90 +1,116 @@
-"""What does jobs: as many at once as it has places. A job is data, and what performs it is one function.
-
-Whoever starts the jobs writes their answers down. Who does them writes nothing, and nothing is lost with it:
-a job is begun anew from what it carries.
-"""
+"""Who does jobs: this process, others of this machine, or Ray on many machines."""
 
 from __future__ import annotations
 
-import traceback
-from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+import contextlib
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeVar
 
-from toolkit.errors import DamagedError, IncompleteError, ToolkitError
+from toolkit.study.executors.processes import Here, Workers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from toolkit.study.executors.places import A, J, Places
+
+LOCAL = "local"
+RAY = "ray"
+
+Watch = Callable[[int, int, str], None]
+Say = Callable[[str], None]
+T = TypeVar("T")
 
 
-class Job(Protocol):
-    """What is to be done: a frozen dataclass that carries all that it needs, and can be pickled.
-
-    Its text (`str`) says in a few words what is done, for the `where` of an error.
-    """
-
-    @property
-    def subject(self) -> str:
-        """What the job is about: a run, a trajectory, a set."""
+def _nothing(*_: object) -> None:
+    """Say nothing."""
 
 
-J = TypeVar("J", bound=Job)
-A = TypeVar("A")
-
-
-class Executor(ABC, Generic[J, A]):
-    """Does jobs, as many at once as it has places.
+@dataclass(frozen=True)
+class Executor:
+    """Who does jobs, and who is told how far they are. None of it changes what they leave.
 
     Args:
-        places: how many; a job is started in one of `range(places)`.
+        kind: `local` or `ray`.
+        places: jobs at the same time; None for as many as the machine, or the cluster, has processors.
+        address: of a Ray cluster, `HOST:PORT` or `auto`; None has Ray started on this machine, for this once.
+        watch: told how much is done, of how much, and what was done last.
+        say: told what went wrong and was mended.
     """
 
-    places: int
+    kind: str = LOCAL
+    places: int | None = None
+    address: str | None = None
+    watch: Watch = _nothing
+    say: Say = _nothing
 
-    @abstractmethod
-    def start(self, place: int, job: J) -> None:
-        """Begin a job in a place that is free.
+    def telling(self, watch: Watch, say: Say) -> Executor:
+        """Return the same executor with others to be told."""
+        return replace(self, watch=watch, say=say)
+
+    def is_this_process(self, jobs: int) -> bool:
+        """Whether so many jobs are done in this process, one after the other."""
+        return self.kind == LOCAL and _least(self.places or os.cpu_count() or 1, jobs) == 1
+
+    def each_done(self, jobs: Iterable[J], perform: Callable[[J], A]) -> Iterator[tuple[J, A]]:
+        """Do jobs that do not wait for each other, and yield each with its answer as it comes.
+
+        Args:
+            jobs: begun in this order; the longest first keeps all places busy to the end.
+            perform: does a job, and is what another process can import; `functools.partial` of it will do.
 
         Raises:
-            IncompleteError: whoever works there is gone.
+            ToolkitError: a job failed; answers that came before have been yielded.
+            IncompleteError: Ray is not installed, or does not answer.
         """
+        return self.each_step(deque(jobs), lambda job: job, perform)
 
-    @abstractmethod
-    def wait(self) -> list[tuple[int, A]]:
-        """Wait for answers; return each with its place, which is free again.
+    def each_step(
+        self, work: deque[T], next_job: Callable[[T], J], perform: Callable[[J], A]
+    ) -> Iterator[tuple[T, A]]:
+        """Do work of several jobs each, and yield what a job belonged to with its answer as it comes.
+
+        Args:
+            work: begun in this order. Whoever takes an answer puts what it belonged to in front again where
+                there is more to be done: it then keeps its place.
+            next_job: gives its next job, at the moment at which a place is free for it.
+            perform: does a job, as for `each_done`.
 
         Raises:
-            ToolkitError: a job failed.
+            ToolkitError: as `each_done`.
         """
+        if not work:
+            return
+        with self._opened(perform, len(work)) as places:
+            free = list(range(places.number))
+            busy: dict[int, T] = {}
+            while work or busy:
+                while free and work:
+                    place = free.pop(0)
+                    busy[place] = work.popleft()
+                    places.start(place, next_job(busy[place]))
+                for place, answer in places.wait():
+                    free.insert(0, place)
+                    yield busy.pop(place), answer
+
+    @contextlib.contextmanager
+    def _opened(self, perform: Callable[[J], A], most: int) -> Iterator[Places[J, A]]:
+        """Provide places to do jobs in, and give them back at the end, however that comes."""
+        if self.kind == RAY:
+            from toolkit.study.executors import ray_connection, ray_tasks
+
+            with ray_connection.connected(self.address, self.places) as processors:
+                yield ray_tasks.RayTasks(_least(self.places or processors, most), perform, self.say)
+        elif self.is_this_process(most):
+            yield Here(perform)
+        else:
+            with Workers.opened(_least(self.places or os.cpu_count() or 1, most), perform) as workers:
+                yield workers
 
 
-def attempt(perform: Callable[[J], A], job: J) -> A:
-    """Do a job, wherever this is.
-
-    Raises:
-        ToolkitError: it failed; the error says which job.
-    """
-    try:
-        return perform(job)
-    except ToolkitError as error:
-        error.where = f"{job}: {error.where}" if error.where else str(job)
-        raise
-    except MemoryError:
-        raise IncompleteError(
-            "there is not enough memory for a run", where=str(job), remedy="use fewer --processes"
-        ) from None
-    except Exception as error:
-        # A defect of what performs is told like any other failure: every job but this one may still be sound.
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        raise DamagedError(
-            f"{job.subject} could not be played",
-            found=f"{type(error).__name__}: {error}",
-            where=f"{job}: {place.filename}, line {place.lineno}",
-        ) from error
+HERE = Executor(places=1)
+"""This process."""
 
 
-def answer_or_error(perform: Callable[[J], A], job: J) -> A | ToolkitError:
-    """Do a job for somebody in another process: what it failed with is an answer too."""
-    try:
-        return attempt(perform, job)
-    except ToolkitError as error:
-        return error
+def _least(places: int, most: int) -> int:
+    return max(1, min(places, most))

@@ -11,25 +11,23 @@ import multiprocessing
 import os
 import signal
 import threading
-from multiprocessing.connection import wait
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, process, wait
 from typing import TYPE_CHECKING
 
-from toolkit.errors import IncompleteError, ToolkitError
-from toolkit.study.executors.executor import A, Executor, J, answer_or_error, attempt
+from toolkit.errors import IncompleteError
+from toolkit.study.executors.places import A, J, Places, attempt
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from multiprocessing.connection import Connection
     from multiprocessing.process import BaseProcess
 
-GRACE_S = 2.0
 THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 
 
-class Here(Executor[J, A]):
+class Here(Places[J, A]):
     """Does one job at a time, in this process."""
 
-    places = 1
+    number = 1
 
     def __init__(self, perform: Callable[[J], A]) -> None:
         self._perform = perform
@@ -45,79 +43,80 @@ class Here(Executor[J, A]):
         return [] if job is None else [(0, attempt(self._perform, job))]
 
 
-class Workers(Executor[J, A]):
+class Workers(Places[J, A]):
     """Does jobs in processes of their own."""
 
-    def __init__(self, places: int, perform: Callable[[J], A]) -> None:
-        self.places = places
-        self._jobs: dict[int, J] = {}
-        self._ends: list[Connection] = []
-        self._processes: list[BaseProcess] = []
+    def __init__(self, pool: ProcessPoolExecutor, number: int, perform: Callable[[J], A]) -> None:
+        self.number = number
+        self._pool = pool
+        self._perform = perform
+        self._at_work: dict[Future[A], tuple[int, J]] = {}
+        self._others = set(multiprocessing.active_children())
+        self._processes: set[BaseProcess] = set()
+
+    @classmethod
+    @contextlib.contextmanager
+    def opened(cls, number: int, perform: Callable[[J], A]) -> Iterator[Workers[J, A]]:
+        """Provide processes, and end them at the end: what they are at then is played again another time."""
         context = multiprocessing.get_context("spawn")
-        with _undisturbed(), one_thread_each():
-            for _ in range(places):
-                ours, theirs = context.Pipe()
-                process = context.Process(target=_work, args=(theirs, perform), daemon=True)
-                process.start()
-                # Only the process may hold its end: a process that dies is noticed by its end being closed.
-                theirs.close()
-                self._ends.append(ours)
-                self._processes.append(process)
+        # Without work they end by themselves, and take what their libraries had opened with them.
+        with ProcessPoolExecutor(number, context, _end_with_parent) as pool:
+            workers = cls(pool, number, perform)
+            try:
+                yield workers
+            finally:
+                if workers._at_work:
+                    for each in workers._processes:
+                        each.terminate()
 
     def start(self, place: int, job: J) -> None:
         """Send a job to a process."""
-        self._jobs[place] = job
-        try:
-            self._ends[place].send(job)
-        except OSError:
-            raise self._gone(place) from None
+        self._at_work[self._submitted(job)] = (place, job)
+        self._processes |= set(multiprocessing.active_children()) - self._others
 
     def wait(self) -> list[tuple[int, A]]:
         """Wait until at least one process has answered."""
-        ready = wait([self._ends[place] for place in self._jobs])
-        answers = []
-        for place in [place for place in sorted(self._jobs) if self._ends[place] in ready]:
-            try:
-                answer = self._ends[place].recv()
-            except (EOFError, OSError):
-                raise self._gone(place) from None
-            if isinstance(answer, ToolkitError):
-                raise answer
-            del self._jobs[place]
-            answers.append((place, answer))
-        return answers
+        done, _ = wait(self._at_work, return_when=FIRST_COMPLETED)
+        try:
+            answers = [(self._at_work[future][0], future.result()) for future in done]
+        except process.BrokenProcessPool:
+            raise self._gone() from None
+        for future in done:
+            del self._at_work[future]
+        return sorted(answers, key=lambda answer: answer[0])
 
-    def stop(self) -> None:
-        """End the processes; what they were at is played again another time."""
-        for end in self._ends:
-            end.close()
-        for place, process in enumerate(self._processes):
-            if place not in self._jobs:
-                # Without work it ends by itself, and takes what its libraries had opened with it.
-                process.join(GRACE_S)
-            process.terminate()
-        for process in self._processes:
-            process.join(GRACE_S)
-            if process.is_alive():
-                process.kill()
+    def _submitted(self, job: J) -> Future[A]:
+        # A process is started with its first job: as it then finds the environment and the signals.
+        try:
+            with _undisturbed(), one_thread_each():
+                return self._pool.submit(attempt, self._perform, job)
+        except process.BrokenProcessPool:
+            raise self._gone() from None
 
-    def _gone(self, place: int) -> IncompleteError:
-        process = self._processes[place]
-        process.join(GRACE_S)
+    def _gone(self) -> IncompleteError:
+        for each in self._processes:
+            each.join()
+        # What is left of the pool is terminated: the process that ended first has another code.
+        codes = {each.exitcode for each in self._processes} - {0, -signal.SIGTERM}
         return IncompleteError(
             "a process ended in the middle of its work",
-            found=f"exit code {process.exitcode}: killed, or out of memory",
-            where=self._jobs[place].subject,
+            found=f"exit code {', '.join(map(str, sorted(filter(None, codes))))}: killed, or out of memory",
+            where=", ".join(sorted({job.subject for _, job in self._at_work.values()})),
             remedy="give the same command again: it goes on from the newest checkpoints; or use fewer "
             "--processes",
         )
 
 
-def _work(end: Connection, perform: Callable[[J], A]) -> None:
-    """Do jobs until nobody is left to send any."""
-    with contextlib.suppress(EOFError, OSError):
-        while True:
-            end.send(answer_or_error(perform, end.recv()))
+def _end_with_parent() -> None:
+    """Have this process end as soon as the one that started it is gone, whatever it is at."""
+    threading.Thread(target=_outlive_nobody, daemon=True).start()
+
+
+def _outlive_nobody() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 @contextlib.contextmanager
@@ -134,12 +133,17 @@ def _undisturbed() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def one_thread_each() -> Iterator[None]:
-    """Start processes whose matrix products take one thread: there are as many processes as processors."""
-    given = {name: "1" for name in THREADS if name not in os.environ}
+def environment(settings: dict[str, str]) -> Iterator[None]:
+    """Start processes with settings, unless the user has given others."""
+    given = {name: value for name, value in settings.items() if name not in os.environ}
     os.environ.update(given)
     try:
         yield
     finally:
         for name in given:
             del os.environ[name]
+
+
+def one_thread_each() -> contextlib.AbstractContextManager[None]:
+    """Start processes whose matrix products take one thread: there are as many processes as processors."""
+    return environment(dict.fromkeys(THREADS, "1"))

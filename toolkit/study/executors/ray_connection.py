@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import signal
 import socket
 import sys
 import threading
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Iterator
+from typing import Any, NoReturn
 
 from toolkit.errors import IncompleteError, UsageError
-from toolkit.study.executors.processes import one_thread_each
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from toolkit.study.executors.processes import environment, one_thread_each
 
 STORE_BYTES = 100_000_000
 """What a Ray started here holds of answers in memory; the rest goes through the disk. Ray takes 75 MiB at
@@ -98,7 +95,7 @@ def _connect(ray: Any, address: str | None, processors: int | None) -> None:
         options = {"address": "local", "num_cpus": processors, "include_dashboard": False}
         options["object_store_memory"] = STORE_BYTES
     try:
-        with one_thread_each(), _set_up():
+        with one_thread_each(), environment(SETTINGS):
             ray.init(log_to_driver=False, configure_logging=False, **options)
     except Exception as error:  # noqa: BLE001 - Ray says which of many things is wrong by its text alone
         text = " ".join(str(error).split())
@@ -150,18 +147,6 @@ class _WithoutRay:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
-
-
-@contextlib.contextmanager
-def _set_up() -> Iterator[None]:
-    """Start Ray with our settings, unless its user has given others."""
-    given = {name: value for name, value in SETTINGS.items() if name not in os.environ}
-    os.environ.update(given)
-    try:
-        yield
-    finally:
-        for name in given:
-            del os.environ[name]
 
 
 @contextlib.contextmanager

@@ -11,26 +11,24 @@ Every machine needs this package in the version of whoever sends the jobs: anoth
 from __future__ import annotations
 
 import socket
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import toolkit
 from toolkit.errors import IncompleteError, ToolkitError, UsageError
-from toolkit.study.executors.executor import A, Executor, J, answer_or_error
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from toolkit.study.executors.places import A, J, Places, answer_or_error
 
 MOST_LOSSES = 3
 """How often a job may lose its process: one that takes more memory than there is would be sent for ever."""
 
 
-class RayTasks(Executor[J, A]):
+class RayTasks(Places[J, A]):
     """Does jobs as tasks of Ray, which is connected."""
 
-    def __init__(self, places: int, perform: Callable[[J], A], say: Callable[[str], None]) -> None:
+    def __init__(self, number: int, perform: Callable[[J], A], say: Callable[[str], None]) -> None:
         import ray
 
-        self.places = places
+        self.number = number
         self._perform = perform
         self._say = say
         # Ray would send a lost job again by itself, and tell nobody.

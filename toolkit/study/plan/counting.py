@@ -8,18 +8,15 @@ from toolkit.decisions.rulebook import load_rulebook
 from toolkit.errors import UsageError
 from toolkit.evaluation.diagnostic import POOL, SAMPLES, SCHEDULES
 from toolkit.evaluation.sets import sets_at
-from toolkit.study.play.matrix import SIZES, specify
+from toolkit.study.play.matrix import Selection, specify
 from toolkit.tasks.pools import POOLS
 from toolkit.training.plan import RunCounts
+from toolkit.training.specification import LanguageModelSpecification
 
 if TYPE_CHECKING:
     from toolkit.prereg.registration import Registration
-    from toolkit.study.play.matrix import Selection
     from toolkit.training.recipe import Recipe
     from toolkit.training.specification import Specification
-
-# What recipe and registration both say of a run: a setting, and the field of a specification.
-BOTH = {**SIZES, "step.checkpoint_every": "checkpoint_every"}
 
 
 def runs_of(registration: Registration, selection: Selection) -> tuple[Specification, ...]:
@@ -60,25 +57,24 @@ def count_run(specification: Specification) -> RunCounts:
     )
 
 
-def check_agreement(recipe: Recipe, specification: Specification, where: str) -> None:
-    """Check that a recipe has the sizes that are registered for a run.
+def planned_runs(registration: Registration, selection: Selection) -> tuple[Specification, ...]:
+    """Return the runs that are meant, as `runs_of`: where none is selected, those of the first tier."""
+    runs = runs_of(registration, selection)
+    first = min(run.tier for run in runs)
+    return tuple(run for run in runs if run.tier == first) if selection.is_everything else runs
 
-    Args:
-        recipe: the settings.
-        specification: the run.
-        where: what was asked, for messages.
+
+def fixed_recipe(registration: Registration, selection: Selection) -> Recipe:
+    """Return the recipe that a registration fixes for its runs.
 
     Raises:
-        UsageError: they differ: a registered run has the registered sizes.
+        UsageError: it fixes none.
     """
-    settings = recipe.settings()
-    for name, field in BOTH.items():
-        registered = getattr(specification, field)
-        if settings[name] != registered:
-            raise UsageError(
-                f"the recipe's {name} is not what is registered",
-                expected=f"{registered}, for {specification.run_id} of {specification.study}",
-                found=settings[name],
-                where=where,
-                remedy=f"leave --set {name} out, or register a study with these sizes",
-            )
+    for run in planned_runs(registration, selection):
+        if isinstance(run, LanguageModelSpecification):
+            return run.settings
+    raise UsageError(
+        f"{registration.name} fixes no recipe",
+        expected="--recipe with the settings",
+        remedy="for the paper's: --recipe qwen3.5-2b",
+    )

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import IncompleteError
-from toolkit.study.plan.counting import check_agreement, count_run
-from toolkit.training.architecture import find_model
-from toolkit.training.memory import estimate_memory, gpus_needed
-from toolkit.training.plan import rate_of_step, rate_of_tokens, rescaled, schedule
-from toolkit.training.recipe import load_recipe
+from toolkit.study.plan.counting import count_run
+from toolkit.study.play.matrix import check_agreement
+from toolkit.training import plan
+from toolkit.training.architecture import Model, find_model
+from toolkit.training.memory import Memory, estimate_memory, gpus_needed
+from toolkit.training.recipe import Recipe, load_recipe
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from toolkit.study.plan.measured import Basis
-    from toolkit.training.architecture import Model
-    from toolkit.training.memory import Memory
-    from toolkit.training.plan import Rate, RunCounts, Schedule
-    from toolkit.training.recipe import Recipe
     from toolkit.training.specification import Specification
 
 # Settings that decide how long an episode takes; a rate that was measured with others says nothing.
@@ -27,6 +23,8 @@ DECIDES_TIME = (
     *("dtype", "lora.rank", "step.micro_batch", "sampling.max_completion_tokens", "sampling.max_turns"),
     *("sampling.context", "engine.kind", "engine.gpu_memory", "engine.thinking"),
 )
+NOT_EVALUABLE = "not_evaluable"
+NOT_COUNTED = "what libraries keep besides, and a model's tower for images, are not counted"
 HOW_TO_MEASURE = (
     "play some steps as a pilot, and give the seconds that a step took, --seconds-per-step, or the tokens "
     "that were generated in a second, --tokens-per-second"
@@ -51,13 +49,98 @@ class TrainingPlan:
 
     recipe: Recipe
     study: str
-    runs: tuple[RunCounts, ...]
+    runs: tuple[plan.RunCounts, ...]
     model: Model | None
     memory: Memory | None
     gpus_a_run: int | None
-    rate: Rate | None
-    schedule: Schedule | None
+    rate: plan.Rate | None
+    schedule: plan.Schedule | None
     lacks: tuple[str, ...]
+
+    @property
+    def total(self) -> dict[str, int]:
+        """What all runs play together."""
+        checkpoints = sum(len(run.checkpoints) for run in self.runs)
+        return {"runs": len(self.runs), **_counts(self.runs), "checkpoints": checkpoints}
+
+    @property
+    def bounds(self) -> dict[str, int | None]:
+        """The most tokens of training and evaluation, and the most operations; None without sizes."""
+        trained, evaluated = plan.most_tokens(self.runs, self.recipe)
+        architecture = self.model.architecture if self.model else None
+        operations = plan.most_operations(self.runs, self.recipe, architecture) if architecture else None
+        return {"tokens_trained": trained, "tokens_evaluated": evaluated, "operations": operations}
+
+    def document(self, sources: Mapping[str, str]) -> dict[str, Any]:
+        """Return the plan as JSON values.
+
+        Args:
+            sources: where each setting comes from.
+        """
+        return {
+            "recipe": {
+                "name": self.recipe.name,
+                "sha256": self.recipe.sha256(),
+                "settings": [
+                    {"setting": name, "value": value, "source": sources[name]}
+                    for name, value in self.recipe.settings().items()
+                ],
+            },
+            "study": self.study,
+            "runs": [self._run(run) for run in self.runs],
+            "total": self.total,
+            "bounds": self.bounds,
+            "memory": self._memory(),
+            "time": self._time(),
+            "lacks": list(self.lacks),
+        }
+
+    def _run(self, run: plan.RunCounts) -> dict[str, Any]:
+        return {
+            "run_id": run.run_id,
+            "tier": run.tier,
+            "condition": run.condition,
+            "arm": run.arm,
+            "seed": run.seed,
+            **_counts([run]),
+            "checkpoints": list(run.checkpoints),
+            "hours": _range(plan.run_hours(run, self.rate) if self.rate else None),
+        }
+
+    def _memory(self) -> dict[str, Any]:
+        memory, model = self.memory, self.model
+        if memory is None or model is None:
+            return {"verdict": NOT_EVALUABLE}
+        return {
+            "verdict": memory.verdict,
+            "accelerator_bytes": memory.accelerator,
+            "low_bytes": memory.low,
+            "high_bytes": memory.high,
+            "gpus_a_run": self.gpus_a_run,
+            "engine_sequences": memory.sequences,
+            "parameters": model.architecture.parameters,
+            "sizes_from": model.source,
+            "parts": [
+                {"part": part.name, "low_bytes": part.low, "high_bytes": part.high, "how": part.how}
+                for part in memory.parts
+            ],
+            "not_counted": NOT_COUNTED,
+        }
+
+    def _time(self) -> dict[str, Any]:
+        rate, schedule = self.rate, self.schedule
+        if rate is None or schedule is None:
+            return {"verdict": NOT_EVALUABLE}
+        return {
+            "verdict": "estimated" if schedule.hours else NOT_EVALUABLE,
+            "from": rate.source,
+            "gpu_seconds_an_episode": _range(rate.seconds),
+            "gpus_a_run": rate.gpus,
+            "gpus": schedule.gpus,
+            "runs_at_once": schedule.slots,
+            "hours": _range(schedule.hours),
+            "gpu_hours": _range(schedule.gpu_hours),
+        }
 
 
 def plan_training(
@@ -98,7 +181,7 @@ def plan_training(
         memory=memory,
         gpus_a_run=needed,
         rate=rate,
-        schedule=schedule(runs, rate, gpus) if rate else None,
+        schedule=plan.schedule(runs, rate, gpus) if rate else None,
         lacks=tuple(lacks),
     )
 
@@ -114,12 +197,12 @@ def _model(recipe: Recipe, lacks: list[str]) -> Model | None:
 
 def _rate(
     recipe: Recipe, model: Model | None, gpus: int | None, basis: Basis, lacks: list[str]
-) -> Rate | None:
+) -> plan.Rate | None:
     """Return the rate of an episode: the reader's own, or the measured one as far as it says something."""
     if basis.seconds_per_step is not None:
-        return rate_of_step(recipe, basis.seconds_per_step, gpus or 1)
+        return plan.rate_of_step(recipe, basis.seconds_per_step, gpus or 1)
     if basis.tokens_per_second is not None:
-        return rate_of_tokens(recipe, basis.tokens_per_second, gpus or 1)
+        return plan.rate_of_tokens(recipe, basis.tokens_per_second, gpus or 1)
     if basis.rate is None:
         lacks.append(f"time: no measured run is here; {HOW_TO_MEASURE}")
         return None
@@ -133,10 +216,24 @@ def _rate(
         return None
     if same_model or model is None or gpus is None:
         return basis.rate
-    return rescaled(basis.rate, find_model(measured.model).architecture, model.architecture, gpus)
+    return plan.rescaled(basis.rate, find_model(measured.model).architecture, model.architecture, gpus)
 
 
 def _differing(recipe: Recipe, measured: Recipe) -> tuple[str, ...]:
     """Return the settings that decide how long an episode takes and are not those that were measured."""
     ours, theirs = recipe.settings(), measured.settings()
     return tuple(name for name in DECIDES_TIME if ours[name] != theirs[name])
+
+
+def _counts(runs: Sequence[plan.RunCounts]) -> dict[str, int]:
+    names = ("steps", "groups", "rollouts", "periodic", "final", "diagnostic", "evaluated", "episodes")
+    return {name: sum(getattr(run, name) for run in runs) for name in names}
+
+
+def _range(hours: plan.Range | None) -> dict[str, float | None] | None:
+    """Return a range as JSON values, to six digits."""
+    if hours is None:
+        return None
+    return {
+        name: value if value is None else float(f"{value:.6g}") for name, value in hours._asdict().items()
+    }

@@ -10,30 +10,31 @@ from __future__ import annotations
 
 import io
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from toolkit.decisions.case import open_case
+from toolkit.decisions.stored import decision_rows
 from toolkit.errors import DamagedError
-from toolkit.files import read_bytes, write_all
-from toolkit.registers.arrow import to_rows
-from toolkit.registers.cards.documents import repository_documents
-from toolkit.registers.manifest import MANIFEST_NAME
+from toolkit.files import hold, make_folder, read_bytes, read_text, replacing, write_all
+from toolkit.registers.arrow import Row, to_rows
+from toolkit.registers.cards.documents import DOCUMENTS, repository_documents
+from toolkit.registers.manifest import MANIFEST_NAME, Manifest, RegistrationRef
+from toolkit.registers.row_tables import DECISIONS
 from toolkit.registers.schema import TABLES
+from toolkit.registers.study import open_study
 from toolkit.registers.writer import check_place, rows_files, seal_study
 from toolkit.study.new.task_pools import TABLE, check_specified, task_row
 from toolkit.study.play.conclusion import DERIVED, derived_rows
 from toolkit.study.play.segments import names_of
-from toolkit.study.play.workplace import SUMMARY
+from toolkit.study.play.workplace import SUMMARY, RunFolder, Workplace
 from toolkit.tasks.pools import digests_sha256, tasks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from pathlib import Path
-
-    from toolkit.registers.arrow import Row
-    from toolkit.registers.manifest import Manifest, RegistrationRef
-    from toolkit.study.play.workplace import RunFolder, Workplace
+    from toolkit.prereg.registration import Registration
     from toolkit.training.specification import Specification
 
 _MOMENTS = ("launched_at", "ended_at")
@@ -82,7 +83,8 @@ def assemble(
     by_run: dict[str, dict[str, bytes]] = {}
     for run in runs:  # 2
         for name in names_of(run.specification):
-            by_run.setdefault(name, {})[f"{name}/{run.specification.run_id}.parquet"] = _content(run, name)
+            content = read_bytes(run.folder / f"{name}.parquet")
+            by_run.setdefault(name, {})[f"{name}/{run.specification.run_id}.parquet"] = content
     lacking = {run.specification.run_id: _shortcomings(run) for run in runs}
     shared = _derived(runs, lacking) | {  # 3
         "launches": [row for run in runs for row in _launches(run)],
@@ -163,6 +165,48 @@ def _documents(
     return repository_documents(card, files, registration=registration, rows=rows)
 
 
+def seal_decided(
+    folder: Path, registration: Registration, named: RegistrationRef, assembly: Assembly, card: Path
+) -> Manifest:
+    """Write a study's registers with what is decided on them.
+
+    1. What is there is nothing, or an earlier build of the study.
+    2. The registers are written beside it, and everything registered is decided on them.
+    3. They are written again with the decisions and the card.
+    4. They take the place of what was there, all at once.
+
+    Args:
+        folder: the repository to write; the study has the registration's name.
+        registration: the registration.
+        named: the registration as the manifest names it.
+        assembly: the registers.
+        card: source of the dataset card; none is written where the file is missing.
+
+    Raises:
+        UsageError: another command writes them.
+        IncompleteError: something else is in the folder, or it cannot be written; what was there is left.
+        DamagedError: a row contradicts the schema; what was there is left.
+    """
+    study = registration.name
+    check_place(folder, study, [*assembly.contents, *DOCUMENTS])  # 1
+    source = read_text(card) if card.is_file() else None
+    make_folder(folder.parent)
+    with hold(folder.parent, f".{folder.name}.lock", "study's registers"), replacing(folder) as new:
+        seal(new, study, named, assembly)  # 2
+        engine = open_case(open_study(new), registration, recompute=True).engine
+        decisions = engine.decide_all()
+        rows = decision_rows(decisions, engine.inputs_sha256)
+        files = rows_files({DECISIONS.name: rows})[DECISIONS.name]
+        decided = replace(  # 3
+            assembly,
+            contents={**assembly.contents, **files},
+            tables={**assembly.tables, DECISIONS.name: tuple(files)},
+            rows={**assembly.rows, DECISIONS.name: len(rows)},
+        )
+        outcomes = [row | {"title": made.title} for row, made in zip(rows, decisions, strict=True)]
+        return seal(new, study, named, decided, source, decisions=outcomes)  # 4
+
+
 def schedules(files: Iterable[bytes]) -> list[Row]:
     """Return the schedules that episodes and diagnostics met, each once.
 
@@ -179,13 +223,13 @@ def schedules(files: Iterable[bytes]) -> list[Row]:
     met = pa.concat_tables(parts).group_by(list(_SCHEDULE)).aggregate([]).to_pylist()
     seeds: dict[tuple[str, int, int], int] = {}
     for row in met:
-        place = (row["pool"], row["task"], row["schedule"])
-        if seeds.setdefault(place, row["schedule_seed"]) != row["schedule_seed"]:
+        at = (row["pool"], row["task"], row["schedule"])
+        if seeds.setdefault(at, row["schedule_seed"]) != row["schedule_seed"]:
             raise DamagedError(
                 "two runs met different schedules in one place of an evaluation",
-                expected=f"seed {seeds[place]}",
+                expected=f"seed {seeds[at]}",
                 found=f"seed {row['schedule_seed']}",
-                where=f"{place[0]}:{place[1]}, schedule {place[2]}",
+                where=f"{at[0]}:{at[1]}, schedule {at[2]}",
             )
     return met  # type: ignore[no-any-return]
 
@@ -199,14 +243,10 @@ def pool_rows(specifications: Iterable[Specification]) -> list[Row]:
     named = {item for specification in specifications for item in specification.pools.items()}
     rows: list[Row] = []
     for name, sha256 in sorted(named):
-        listed = [task_row(task) for task in tasks(name)]
-        check_specified(name, digests_sha256([row["sha256"] for row in listed]), sha256)
-        rows += listed
+        generated = [task_row(task) for task in tasks(name)]
+        check_specified(name, digests_sha256([row["sha256"] for row in generated]), sha256)
+        rows += generated
     return rows
-
-
-def _content(run: RunFolder, name: str) -> bytes:
-    return read_bytes(run.folder / f"{name}.parquet")
 
 
 def _table_rows(files: Iterable[bytes]) -> list[Row]:
@@ -225,23 +265,19 @@ def _shortcomings(run: RunFolder) -> tuple[str, ...]:
     """Return why a run does not count: what its rows lack, and what its attempts do."""
     versions = {launch.code_version for launch in run.launches()}
     mixed = (f"its attempts have versions {', '.join(sorted(versions))}",) if len(versions) > 1 else ()
-    return (*_summary(run)["shortcomings"], *mixed)
+    return (*run.shortcomings(), *mixed)
 
 
 def _derived(runs: Sequence[RunFolder], lacking: Mapping[str, tuple[str, ...]]) -> dict[str, list[Row]]:
-    found: dict[str, list[Row]] = {name: [] for name in DERIVED}
+    tables: dict[str, list[Row]] = {name: [] for name in DERIVED}
     for run in runs:
-        summary = _summary(run)
+        # Its bytes are those that the run was complete with.
+        summary: dict[str, Any] = json.loads(read_bytes(run.folder / SUMMARY))
         for name in DERIVED:
-            found[name] += derived_rows(summary, name)
-    for row in found["runs"]:
+            tables[name] += derived_rows(summary, name)
+    for row in tables["runs"]:
         row["status"] = "INCOMPLETE" if lacking[row["run_id"]] else "COMPLETE"
-    return found
-
-
-def _summary(run: RunFolder) -> dict[str, Any]:
-    # Its bytes are those that the run was complete with.
-    return json.loads(read_bytes(run.folder / SUMMARY))  # type: ignore[no-any-return]
+    return tables
 
 
 def _launches(run: RunFolder) -> Iterable[Row]:
@@ -249,8 +285,4 @@ def _launches(run: RunFolder) -> Iterable[Row]:
         row = {"run_id": run.specification.run_id, **asdict(launch)}
         if launch.stack is None:
             row = {name: value for name, value in row.items() if name not in _OF_LANGUAGE_MODELS}
-        yield row | {name: _moment(row[name]) for name in _MOMENTS}
-
-
-def _moment(said: str | None) -> datetime | None:
-    return None if said is None else datetime.fromisoformat(said)
+        yield row | {name: row[name] and datetime.fromisoformat(row[name]) for name in _MOMENTS}

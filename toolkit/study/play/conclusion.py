@@ -1,25 +1,38 @@
-"""The end of a run: its rows as Parquet files, and a summary of what follows from them."""
+"""The end of a run: whether its evidence is what is registered, its rows as Parquet files, what follows.
+
+A run counts only if nothing of its evidence is found lacking.
+
+Source:
+    Registered rule on exclusion: every periodic and final set with exactly the expected task and schedule
+    identities, every training step's groups in the trainer's order.
+"""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from toolkit.registers.arrow import parquet_bytes, to_arrow
+from toolkit.evaluation.diagnostic import POOL, SAMPLES, SCHEDULES, regime_diagnosed
+from toolkit.evaluation.sets import EvaluationSet, sets_at
+from toolkit.registers.arrow import Row, parquet_bytes, to_arrow
 from toolkit.registers.columns import Type
 from toolkit.registers.schema import TABLES
-from toolkit.study.check.evidence import shortcomings
-from toolkit.study.play.segments import names_of, rows_of
-from toolkit.study.play.summaries import evaluations, groups_summary, luck_share_summary, policy_of, run_row
+from toolkit.study.play import summaries
+from toolkit.study.play.segments import Segment, ends, names_of, rows_of
 from toolkit.study.play.workplace import SUMMARY
+from toolkit.tasks.pools import POOLS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from toolkit.registers.arrow import Row
-    from toolkit.study.play.run import Segment
     from toolkit.training.specification import Specification
+
+Place = tuple[str, str, str, int]
+"""Phase, pool, regime, step."""
+
+SHOWN = 10
 
 DERIVED = ("runs", "evaluations", "groups_summary", "luck_share_summary")
 """Tables of which a run's summary holds the rows."""
@@ -48,10 +61,12 @@ def conclude(specification: Specification, segments: Iterable[bytes]) -> dict[st
     status = "INCOMPLETE" if lacking else "COMPLETE"
     summary = {
         "shortcomings": list(lacking),
-        "runs": [run_row(specification, rows, status, specification.study)],
-        "evaluations": evaluations(specification, rows["episodes"]),
-        "groups_summary": groups_summary(specification, rows["groups"]),
-        "luck_share_summary": luck_share_summary(specification, rows["luck_share"], policy_of(specification)),
+        "runs": [summaries.run_row(specification, rows, status, specification.study)],
+        "evaluations": summaries.evaluations(specification, rows["episodes"]),
+        "groups_summary": summaries.groups_summary(specification, rows["groups"]),
+        "luck_share_summary": summaries.luck_share_summary(
+            specification, rows["luck_share"], summaries.policy_of(specification)
+        ),
     }
     files = {
         f"{name}.parquet": parquet_bytes(name, to_arrow(TABLES[name], listed))
@@ -73,3 +88,97 @@ def _plain(value: object) -> str:
     if isinstance(value, Decimal):
         return str(value)
     raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def shortcomings(specification: Specification, rows: Segment) -> tuple[str, ...]:
+    """Return what a run's evidence lacks, or has too much; nothing where it is what is registered.
+
+    Args:
+        specification: the run.
+        rows: all rows of the run, in the order in which they were played.
+    """
+    found = [
+        *_of_runs(specification, rows),
+        *_of_evaluations(specification, rows["episodes"]),
+        *_of_groups(specification, rows["groups"]),
+        *_of_diagnostics(specification, rows["luck_share"]),
+        *_of_checkpoints(specification, rows[specification.checkpoint_table]),
+    ]
+    more = [f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
+    return (*found[:SHOWN], *more)
+
+
+def expected_sets(specification: Specification) -> dict[Place, EvaluationSet]:
+    """Return every evaluation that a run has, by its place."""
+    battery, at_noise = specification.battery, specification.at_noise
+    return {
+        (found.phase, found.pool, found.regime, step): found
+        for step in ends(specification)
+        for found in sets_at(battery, at_noise, is_last=step == specification.steps)
+    }
+
+
+def _of_runs(specification: Specification, rows: Segment) -> Iterator[str]:
+    for name, listed in rows.items():
+        others = {row["run_id"] for row in listed} - {specification.run_id}
+        if others:
+            yield f"{name} has rows of {', '.join(map(str, sorted(others)))}"
+
+
+def _of_evaluations(specification: Specification, episodes: Sequence[Row]) -> Iterator[str]:
+    played: dict[Place, Counter[tuple[int, int]]] = {}
+    for row in episodes:
+        place = (row["phase"], row["pool"], row["regime"], row["step"])
+        played.setdefault(place, Counter())[row["task"], row["schedule"]] += 1
+    expected = expected_sets(specification)
+    for place, wanted in expected.items():
+        found = played.pop(place, Counter())
+        wrong = [*(wanted.identities - set(found)), *(set(found) - wanted.identities)]
+        twice = [identity for identity, times in found.items() if times > 1]
+        if wrong or twice:
+            yield (
+                f"the {_said(place)} evaluation has {found.total()} episodes, "
+                f"not its {len(wanted.identities)}: {len(wrong)} missing or unknown, "
+                f"{len(twice)} played twice"
+            )
+    yield from (f"there is an evaluation that is not registered: {_said(place)}" for place in played)
+
+
+def _of_groups(specification: Specification, groups: Sequence[Row]) -> Iterator[str]:
+    expected = product(range(1, specification.steps + 1), range(specification.prompts_per_step))
+    found = [(row["step"], row["position"]) for row in groups]
+    if found != list(expected):
+        number = specification.steps * specification.prompts_per_step
+        yield f"the training groups are not the {number} of every step in the trainer's order: {len(found)}"
+    sized = ("schedule_seeds", "true_successes", "observed_rewards", "advantages")
+    wrong = [row for row in groups if any(len(row[name]) != specification.group_size for name in sized)]
+    if wrong:
+        yield f"{len(wrong)} training groups do not have {specification.group_size} rollouts"
+
+
+def _of_diagnostics(specification: Specification, rows: Sequence[Row]) -> Iterator[str]:
+    expected = sorted(product(range(POOLS[POOL].size), range(SCHEDULES)))
+    steps = sorted({row["step"] for row in rows})
+    if steps != sorted(specification.diagnosed):
+        said = ", ".join(map(str, steps)) or "no step"
+        yield f"the luck share was diagnosed at {said}, not at {', '.join(map(str, specification.diagnosed))}"
+    for step in steps:
+        found = sorted((row["task"], row["schedule"]) for row in rows if row["step"] == step)
+        if found != expected:
+            yield f"the luck-share tables at step {step} have {len(found)} rows, not their {len(expected)}"
+    regime = regime_diagnosed(specification.regime)
+    if any((row["pool"], row["regime"]) != (POOL, regime) for row in rows):
+        yield f"a luck-share table is not one of pool {POOL} under {regime}"
+    if any(len(row["true_successes"]) != SAMPLES for row in rows):
+        yield f"a luck-share table does not have {SAMPLES} rollouts a row"
+
+
+def _of_checkpoints(specification: Specification, rows: Sequence[Row]) -> Iterator[str]:
+    found = tuple(row["step"] for row in rows)
+    if found != ends(specification):
+        yield f"there are checkpoints at {', '.join(map(str, found))} alone"
+
+
+def _said(place: Place) -> str:
+    phase, pool, regime, step = place
+    return f"{phase} {pool} {regime} step {step}"

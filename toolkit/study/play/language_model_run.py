@@ -16,47 +16,35 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import platform
+import math
 import shutil
 import time
+from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-import toolkit
 from toolkit.errors import DamagedError
 from toolkit.evaluation.diagnostic import POOL, SAMPLES, SCHEDULES, regime_diagnosed
-from toolkit.evaluation.language_model import (
-    Sampling,
-    blocks,
-    diagnose_block,
-    evaluate_block,
-)
+from toolkit.evaluation.language_model import Sampling, blocks, diagnose_block, evaluate_block
 from toolkit.evaluation.sets import sets_at
 from toolkit.files import file_sha256, read_bytes
 from toolkit.seeds import sampling_seed
-from toolkit.study.play.adapters import ADAPTER
 from toolkit.study.play.conclusion import conclude, files_of
-from toolkit.study.play.jobs import peak_memory_mb
-from toolkit.study.play.run import ends, make_tasks
-from toolkit.study.play.runner import check_begun, now
-from toolkit.study.play.segments import encode, link
-from toolkit.study.play.workplace import Launch, Workplace, segment_name
+from toolkit.study.play.launches import Launch, peak_memory_mb
+from toolkit.study.play.rows import ADAPTER
+from toolkit.study.play.segments import Segment, encode, ends, link, make_tasks, segment_name
+from toolkit.study.play.workplace import RunFolder, Workplace
 from toolkit.tasks.pools import POOLS
 from toolkit.tasks.task import canonical
 from toolkit.training.language_model.session import Moments, open_session, stack
 from toolkit.training.specification import LanguageModelSpecification
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     from toolkit.registers.arrow import Row
-    from toolkit.study.play.run import Segment
-    from toolkit.study.play.workplace import RunFolder
+    from toolkit.study.executors.executor import Say
     from toolkit.training.language_model.session import Session
-
-    Say = Callable[[str], None]
 
 CARRIED = 4_000_000
 """Largest adapter, in bytes, that a row of `adapters` holds."""
@@ -96,7 +84,7 @@ def train_run(
     run = workplace.run(specification)
     held = workplace.held([specification]) if _is_first_process() else nullcontext()
     with held:
-        check_begun(run)  # 1
+        run.check_begun()  # 1
         if run.is_complete:
             return False
         make_tasks(tuple(sorted(specification.pools.items())))
@@ -137,10 +125,10 @@ class _Course:
     @property
     def specification(self) -> LanguageModelSpecification:
         """The run."""
-        found = self.run.specification
-        if not isinstance(found, LanguageModelSpecification):
+        specification = self.run.specification
+        if not isinstance(specification, LanguageModelSpecification):
             raise TypeError("a language model's run has a recipe")
-        return found
+        return specification
 
     @property
     def at(self) -> int:
@@ -161,18 +149,7 @@ class _Course:
         self._clear()
         self.begun = time.monotonic()
         if _is_first_process():
-            self.launch = self.run.launch(
-                Launch(
-                    attempt=0,
-                    launched_at=now(),
-                    from_step=self.at,
-                    python=platform.python_version(),
-                    platform=f"{platform.system()} {platform.machine()}",
-                    code_version=toolkit.__version__,
-                    specification_sha256=self.specification.sha256(),
-                    **stack(),
-                )
-            )
+            self.launch = self.run.launch(Launch.now(self.specification, self.at, **stack()))
 
     def checkpoint(self) -> Path | None:
         """Return the folder that training goes on from; None for the start."""
@@ -224,13 +201,7 @@ class _Course:
         self.run.keep(conclude(self.specification, map(read_bytes, self.run.segments)))
         self.run.complete(files_of(self.specification))
         if self.launch is not None:
-            ended = replace(
-                self.launch,
-                ended_at=now(),
-                wall_time_s=round(time.monotonic() - self.begun, 3),
-                peak_memory_mb=peak_memory_mb(),
-            )
-            self.run.record(ended)
+            self.run.record(self.launch.ended(self.begun, peak_memory_mb()))
 
     @property
     def _session(self) -> Session:
@@ -252,9 +223,9 @@ class _Course:
         sets = sets_at(run.battery, run.at_noise, is_last=step == run.steps)
         return self._shared(
             [
-                lambda one=one, block=block: evaluate_block(engine, one, block, sampling)  # type: ignore[misc]
-                for one in sets
-                for block in blocks(one.tasks, one.schedules)
+                lambda played=played, block=block: evaluate_block(engine, played, block, sampling)  # type: ignore[misc]
+                for played in sets
+                for block in blocks(played.tasks, played.schedules)
             ]
         )
 
@@ -284,17 +255,11 @@ def adapter_row(run_id: str, step: int, folder: Path) -> Row:
     with safe_open(folder / ADAPTER, framework="numpy") as tensors:
         shapes = [tensors.get_slice(name).get_shape() for name in tensors.keys()]  # noqa: SIM118 - no mapping
     raw = read_bytes(folder / ADAPTER)
-    coordinates = 0
-    for shape in shapes:
-        size = 1
-        for length in shape:
-            size *= length
-        coordinates += size
     return {
         "run_id": run_id,
         "step": step,
         "sha256": hashlib.sha256(raw).hexdigest(),
-        "coordinates": coordinates,
+        "coordinates": sum(math.prod(shape) for shape in shapes),
         "state_sha256": _state_sha256(folder),
         "adapter": base64.b64encode(raw).decode() if len(raw) <= CARRIED else None,
     }

@@ -14,7 +14,7 @@ from toolkit.decisions.rulebook import load_rulebook
 from toolkit.errors import IncompleteError, RuleError, UsageError
 from toolkit.noise.regimes import REGIMES
 from toolkit.prereg.anchor import anchor
-from toolkit.training.recipe import read_recipe
+from toolkit.training.recipe import Recipe, read_recipe
 from toolkit.training.specification import Specification, specify_language_model
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ PILOT = "pilot"
 MODEL = "model_commit"
 SIZES = {"step.steps": "steps", "step.prompts": "prompts_per_step", "step.rollouts": "group_size"}
 """What a recipe and a matrix both say: the setting, and the field of a specification."""
+BOTH = {**SIZES, "step.checkpoint_every": "checkpoint_every"}
+"""What a recipe and a specification both say."""
 LOSS = "dapo"
 """Aggregation of token losses: the sum over a step's decisions, divided by their number."""
 
@@ -175,6 +177,30 @@ def _of_policy(plan: Plan, cell: Cell, specification: Specification) -> Specific
             expected = registered or "the commit of the model, or the digest of its files"
             raise _disagreeing(name, expected, found, cell)
     return specify_language_model(specification, recipe, said[MODEL])
+
+
+def check_agreement(recipe: Recipe, specification: Specification, where: str) -> None:
+    """Check that a recipe has the sizes that are registered for a run.
+
+    Args:
+        recipe: the settings.
+        specification: the run.
+        where: what was asked, for messages.
+
+    Raises:
+        UsageError: they differ: a registered run has the registered sizes.
+    """
+    settings = recipe.settings()
+    for name, field in BOTH.items():
+        registered = getattr(specification, field)
+        if settings[name] != registered:
+            raise UsageError(
+                f"the recipe's {name} is not what is registered",
+                expected=f"{registered}, for {specification.run_id} of {specification.study}",
+                found=settings[name],
+                where=where,
+                remedy=f"leave --set {name} out, or register a study with these sizes",
+            )
 
 
 def _disagreeing(name: str, registered: object, found: object, cell: Cell) -> RuleError:

@@ -1,22 +1,27 @@
-"""Rows of one run, read from that run's own file."""
+"""Rows of one run, read from that run's own file; adapters in them, whole or not at all."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from toolkit.errors import DamagedError, IncompleteError, UsageError
-from toolkit.registers.arrow import to_rows
+from toolkit.errors import DamagedError, IncompleteError, ToolkitError, UsageError
+from toolkit.files import read_bytes
+from toolkit.registers.arrow import Row, to_rows
 from toolkit.registers.manifest import check_file
 from toolkit.training.specification import read_specification
 
 if TYPE_CHECKING:
-    from toolkit.registers.arrow import Row
     from toolkit.registers.study import Study
     from toolkit.training.specification import Specification
 
 SHOWN = 5
+ADAPTER = "adapter_model.safetensors"
+_LENGTH = 8
+_METADATA = "__metadata__"
 
 
 def run_file(study: Study, table: str, run_id: str) -> str:
@@ -69,3 +74,73 @@ def specification_of(study: Study, run_id: str) -> Specification:
             found=f"{type(error).__name__}: {error}"[:200],
             where=study.folder,
         ) from None
+
+
+def read_adapter(row: Row, run_id: str) -> bytes:
+    """Return the safetensors file of a row of `adapters`.
+
+    Args:
+        row: the row.
+        run_id: the run that it should belong to.
+
+    Raises:
+        DamagedError: it belongs to another run, or is not what was written.
+        IncompleteError: the row names an adapter that is kept elsewhere.
+    """
+    where = f"{run_id} at step {row['step']}"
+    if row["run_id"] != run_id:
+        raise DamagedError("the adapter belongs to another run", expected=run_id, found=row["run_id"])
+    if row["adapter"] is None:
+        raise IncompleteError(
+            "the adapter is too large for its row, and is not here",
+            expected=f"a safetensors file with SHA-256 {row['sha256']}",
+            where=where,
+            remedy="probe where the run was trained, with its folder: toolkit study run",
+        )
+    try:
+        raw = base64.b64decode(row["adapter"], validate=True)
+    except ValueError as error:
+        raise DamagedError("the adapter is no base64", found=error, where=where) from None
+    found = hashlib.sha256(raw).hexdigest()
+    if found != row["sha256"]:
+        raise DamagedError(
+            "the adapter is not the one that was written",
+            expected=f"SHA-256 {row['sha256']}",
+            found=f"SHA-256 {found}",
+            where=where,
+        )
+    return raw
+
+
+def fingerprint(raw: bytes) -> str:
+    """Return the SHA-256 of an adapter's numbers as its file holds them, tensors in order of their names.
+
+    Raises:
+        DamagedError: it is no safetensors file.
+    """
+    start = _LENGTH + int.from_bytes(raw[:_LENGTH], "little")
+    try:
+        listed: dict[str, Any] = json.loads(raw[_LENGTH:start])
+        places = [listed[name]["data_offsets"] for name in sorted(listed) if name != _METADATA]
+    except (ValueError, KeyError, TypeError) as error:
+        raise DamagedError("the adapter is no safetensors file", found=f"{error}"[:200]) from None
+    digest = hashlib.sha256()
+    for begin, end in places:
+        digest.update(raw[start + begin : start + end])
+    return digest.hexdigest()
+
+
+def with_adapter(row: Row, folder: Path) -> Row:
+    """Return a row with its adapter, taken from its run's folder where the row only names it.
+
+    Args:
+        row: of any table of checkpoints; one without adapters stays as it is.
+        folder: the run's.
+    """
+    if row.get("adapter", "") is not None:
+        return row
+    try:
+        raw = read_bytes(folder / f"checkpoint-{row['step']}" / ADAPTER)
+    except ToolkitError:
+        return row  # whoever needs it says that it is not here
+    return {**row, "adapter": base64.b64encode(raw).decode()}

@@ -10,137 +10,161 @@ What a run leaves depends on its specification alone: not on the places, nor on 
 from __future__ import annotations
 
 import hashlib
-import platform
 import time
 from collections import deque
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-import toolkit
-from toolkit.errors import UsageError
 from toolkit.files import read_bytes
-from toolkit.study.executors.where import HERE, executor
-from toolkit.study.play import run as runs
-from toolkit.study.play.conclusion import files_of
-from toolkit.study.play.jobs import ConcludeJob, PlayJob, perform
-from toolkit.study.play.segments import checkpoint_of
-from toolkit.study.play.workplace import Launch, segment_name
+from toolkit.study.executors.executor import HERE, Executor
+from toolkit.study.play import segments
+from toolkit.study.play.conclusion import conclude, files_of
+from toolkit.study.play.launches import Launch, peak_memory_mb
+from toolkit.study.play.workplace import Played, RunFolder, Workplace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from toolkit.registers.arrow import Row
-    from toolkit.study.executors.executor import Executor
-    from toolkit.study.executors.where import Where
-    from toolkit.study.play.jobs import Answer, Job, Play
-    from toolkit.study.play.workplace import RunFolder, Standing, Workplace
     from toolkit.training.specification import Specification
 
-    Say = Callable[[str], None]
+Play: TypeAlias = "Callable[[Specification, int, Row | None], segments.Segment]"
+"""Plays a segment: the run, the step at which it ends, the checkpoint before it."""
 
 
 @dataclass(frozen=True)
-class Tick:
-    """How far the playing has come.
+class PlayJob:
+    """Play a segment.
 
     Args:
-        done: segments that are there.
-        total: segments of all runs that were asked for.
-        doing: what has just been finished, in words.
+        specification: the run.
+        number: position of the segment.
+        end: step at which it ends.
+        before: SHA-256 of the file of the segment before; empty for the first.
+        checkpoint: row of `checkpoints` that the segment before ended with.
     """
 
-    done: int
-    total: int
-    doing: str
+    specification: Specification
+    number: int
+    end: int
+    before: str
+    checkpoint: Row | None
+
+    @property
+    def subject(self) -> str:
+        """What the job is about."""
+        return self.specification.run_id
+
+    def __str__(self) -> str:
+        return f"{self.subject}, segment to step {self.end}"
 
 
 @dataclass(frozen=True)
-class Played:
-    """What came of playing.
+class ConcludeJob:
+    """Turn a run that was played into registers.
 
     Args:
-        kept: runs that were complete before, untouched.
-        completed: runs that were completed now.
+        specification: the run.
+        segments: the bytes of its segments' files, in order.
     """
 
-    kept: tuple[str, ...]
-    completed: tuple[str, ...]
+    specification: Specification
+    segments: tuple[bytes, ...] = field(repr=False)
+
+    @property
+    def subject(self) -> str:
+        """What the job is about."""
+        return self.specification.run_id
+
+    def __str__(self) -> str:
+        return f"{self.subject}, its rows"
+
+
+Job: TypeAlias = PlayJob | ConcludeJob
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came of a job.
+
+    Args:
+        contents: files for the run's folder, by name.
+        peak_memory_mb: largest memory of the process so far, in MB.
+    """
+
+    contents: Mapping[str, bytes]
+    peak_memory_mb: float
+
+
+def perform(job: Job, play: Play) -> Answer:
+    """Do a job. It reads and writes no file: it may be done on another machine.
+
+    Raises:
+        ToolkitError: it failed.
+    """
+    if isinstance(job, ConcludeJob):
+        return Answer(conclude(job.specification, job.segments), peak_memory_mb())
+    rows = play(job.specification, job.end, job.checkpoint)
+    raw = segments.encode(segments.link(job.specification, job.number, job.end, job.before), rows)
+    return Answer({segments.segment_name(job.number): raw}, peak_memory_mb())
 
 
 @dataclass
 class _Course:
-    """A run on its way: what is known of it, and what is to be done next."""
+    """A run on its way: what was played of it, and what is to be done next."""
 
     folder: RunFolder
     digests: list[str]
     checkpoint: Row | None
     launch: Launch | None = None
     begun: float = 0.0
-    left: int = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.left = len(self.folder.segments) - len(self.digests)
+    @property
+    def left(self) -> int:
+        """Segments that are still to be played."""
+        return len(self.folder.segments) - len(self.digests)
 
-    def begin(self) -> Job:
-        """Record an attempt; return the first job."""
-        self.begun = time.monotonic()
-        self.launch = self.folder.launch(_facts(self.folder.specification, self.checkpoint))
-        return self.next()
-
-    def next(self) -> Job:
-        """Return what is to be done next."""
+    def next_job(self) -> Job:
+        """Return what is to be done next; an attempt is recorded with the first."""
         run, number = self.folder.specification, len(self.digests)
+        if self.launch is None:
+            self.begun = time.monotonic()
+            step = 0 if self.checkpoint is None else int(self.checkpoint["step"])
+            self.launch = self.folder.launch(Launch.now(run, step))
         if not self.left:
             return ConcludeJob(run, tuple(map(read_bytes, self.folder.segments)))
-        end = runs.ends(run)[number]
-        return PlayJob(run, number, end, self.digests[-1] if self.digests else "", self.checkpoint)
+        before = self.digests[-1] if self.digests else ""
+        return PlayJob(run, number, segments.ends(run)[number], before, self.checkpoint)
 
     def take(self, answer: Answer) -> bool:
         """Write down what was done; return whether the run is complete."""
         self.folder.keep(answer.contents)
         if not self.left:
             self.folder.complete(files_of(self.folder.specification))
-            self._end(answer.peak_memory_mb)
+            assert self.launch is not None  # noqa: S101 - recorded with the first job
+            self.folder.record(self.launch.ended(self.begun, answer.peak_memory_mb))
             return True
-        raw = answer.contents[segment_name(len(self.digests))]
+        raw = answer.contents[segments.segment_name(len(self.digests))]
         self.digests.append(hashlib.sha256(raw).hexdigest())
         # Read back rather than kept: a run goes on from the same bytes whether or not it was cut off.
-        self.checkpoint = checkpoint_of(raw)
-        self.left -= 1
+        self.checkpoint = segments.checkpoint_of(raw)
         return False
-
-    def _end(self, peak_memory_mb: float) -> None:
-        assert self.launch is not None  # noqa: S101 - a course is begun before it is taken anywhere
-        self.folder.record(
-            replace(
-                self.launch,
-                ended_at=now(),
-                wall_time_s=round(time.monotonic() - self.begun, 3),
-                peak_memory_mb=peak_memory_mb,
-            )
-        )
 
 
 def play_runs(
     workplace: Workplace,
     specifications: Sequence[Specification],
+    executor: Executor = HERE,
     *,
-    where: Where = HERE,
-    play: Play | None = None,
-    watch: Callable[[Tick], None] = lambda _: None,
-    say: Say = lambda _: None,
+    play: Play = segments.play_segment,
 ) -> Played:
     """Play runs to their end, from wherever they were left.
 
     Args:
         workplace: the folder, held by the caller.
         specifications: the runs.
-        where: where to play; one place plays in this process.
-        play: plays a segment; a function that a new process can import. Normally `play_segment`.
-        watch: told whenever a segment is there, or a run complete.
-        say: told what was kept aside, or lost, and played again.
+        executor: who plays; told whenever a segment is there or a run complete, and what is played again.
+        play: plays a segment; a function that a new process can import.
 
     Raises:
         UsageError: a run was launched with another specification, or by another version.
@@ -149,83 +173,19 @@ def play_runs(
     """
     folders = [workplace.run(specification) for specification in specifications]
     for folder in folders:  # 1
-        check_begun(folder)
+        folder.check_begun()
     kept = tuple(folder.specification.run_id for folder in folders if folder.is_complete)
-    courses = [_course(folder, folder.resume(say)) for folder in folders if not folder.is_complete]
-    tally = _Tally(sum(len(folder.segments) for folder in folders), courses, watch)
-    tally.tell("what is there was checked")
-    if courses:
-        performed = partial(perform, play=play or runs.play_segment)
-        with executor(where, performed, most=len(courses), say=say) as places:
-            _drive(places, courses, tally)
+    begun = [(folder, folder.resume(executor.say)) for folder in folders if not folder.is_complete]
+    courses = [_Course(folder, list(standing.digests), standing.checkpoint) for folder, standing in begun]
+    total = sum(len(folder.segments) for folder in folders)
+
+    def tell(doing: str) -> None:
+        executor.watch(total - sum(course.left for course in courses), total, doing)
+
+    tell("what is there was checked")
+    work = deque(sorted(courses, key=lambda course: -course.left))  # 2
+    for course, answer in executor.each_step(work, _Course.next_job, partial(perform, play=play)):
+        if not course.take(answer):  # 3
+            work.appendleft(course)
+        tell(course.folder.specification.run_id)
     return Played(kept, tuple(course.folder.specification.run_id for course in courses))
-
-
-@dataclass
-class _Tally:
-    """What is told of the playing."""
-
-    total: int
-    courses: Sequence[_Course]
-    watch: Callable[[Tick], None]
-
-    def tell(self, doing: str) -> None:
-        """Tell how far the playing has come."""
-        self.watch(Tick(self.total - sum(course.left for course in self.courses), self.total, doing))
-
-
-def _drive(places: Executor[Job, Answer], courses: Sequence[_Course], tally: _Tally) -> None:
-    """Take courses to their ends, as many at once as there are places."""
-    waiting = deque(sorted(courses, key=lambda course: -course.left))  # 2
-    busy: dict[int, _Course] = {}
-    free = list(range(places.places))
-    while waiting or busy:
-        while free and waiting:
-            place = free.pop(0)
-            busy[place] = waiting.popleft()
-            places.start(place, busy[place].begin())
-        for place, answer in places.wait():
-            course = busy[place]
-            if course.take(answer):  # 3
-                del busy[place]
-                free.append(place)
-            else:
-                places.start(place, course.next())
-            tally.tell(course.folder.specification.run_id)
-
-
-def check_begun(folder: RunFolder) -> None:
-    """Check that what is in a run's folder can be gone on with, before anything is played."""
-    folder.check_launched()
-    versions = {launch.code_version for launch in folder.launches()} - {toolkit.__version__}
-    if folder.is_complete:
-        folder.check_complete()
-    elif versions:
-        raise UsageError(
-            f"{folder.specification.run_id} was begun by another version of this package",
-            expected=", ".join(sorted(versions)),
-            found=toolkit.__version__,
-            where=folder.folder,
-            remedy="go on with that version, or move the run's folder away: a run has one version throughout",
-        )
-
-
-def _course(folder: RunFolder, standing: Standing) -> _Course:
-    return _Course(folder, list(standing.digests), standing.checkpoint)
-
-
-def _facts(specification: Specification, checkpoint: Row | None) -> Launch:
-    return Launch(
-        attempt=0,
-        launched_at=now(),
-        from_step=0 if checkpoint is None else int(checkpoint["step"]),
-        python=platform.python_version(),
-        platform=f"{platform.system()} {platform.machine()}",
-        code_version=toolkit.__version__,
-        specification_sha256=specification.sha256(),
-    )
-
-
-def now() -> str:
-    """Return the time, as launches say it."""
-    return datetime.now(UTC).isoformat().replace("+00:00", "Z")

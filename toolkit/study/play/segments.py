@@ -1,4 +1,8 @@
-"""A segment as a file: whose it is, what it follows, the checkpoint that it ends with, its rows.
+"""A run as a chain of segments: what is played between two checkpoints, and the file that it leaves.
+
+A segment ends at a checkpoint. The first one ends at step 0: nothing is trained, the untrained policy is
+evaluated. Each further segment starts from the checkpoint before it and from nothing else, so that a run that
+was cut off goes on from its newest checkpoint and leaves the same bytes. Its file:
 
     SHA-256 of everything below, in hexadecimal
     JSON: the run, its specification's SHA-256, the segment's number, its last step, the SHA-256 of the file
@@ -12,33 +16,123 @@ is the one that was written, bit for bit. To go on from a segment nobody need re
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import zlib
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from toolkit import seeds
 from toolkit.errors import DamagedError
+from toolkit.evaluation import diagnostic, sets
+from toolkit.evaluation.play import evaluate
 from toolkit.files import sealed, unsealed
+from toolkit.policies.loglinear import Policy, layout, untrained
 from toolkit.registers.schema import TABLES
+from toolkit.study.new.task_pools import specified
 from toolkit.tasks.task import canonical
-from toolkit.training.checkpoint import adapter_sha256, checkpoint_sha256
+from toolkit.training import adam, checkpoint, grpo
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from toolkit.registers.arrow import Row
-    from toolkit.study.play.run import Segment
     from toolkit.training.specification import Specification
 
+CYCLES = 50_000
 PLAYED = ("groups", "episodes", "luck_share")
 STATES = ("checkpoints", "adapters")
 """Tables of checkpoints: of a policy whose parameters a row holds, and of a language model's adapter."""
 NAMES = (*PLAYED, "checkpoints")
 """Tables that a segment of the log-linear policy has rows of."""
 
+
 _QUICK = 1
 """Level of compression: a fifth of the size, and no wait."""
+
+Segment: TypeAlias = "dict[str, list[Row]]"
+"""Table → rows: `groups`, `episodes`, `luck_share` and one row of `checkpoints`."""
+
+
+def ends(specification: Specification) -> tuple[int, ...]:
+    """Return the steps at which a run's segments end: 0 and every checkpoint."""
+    return tuple(range(0, specification.steps + 1, specification.checkpoint_every))
+
+
+def play_segment(specification: Specification, end: int, before: Row | None) -> Segment:
+    """Play one segment.
+
+    1. Take up the weights of the checkpoint before.
+    2. Train up to the segment's end; diagnose the luck share at the steps that are registered for it.
+    3. Evaluate the policy at the end, on the final sets too where training ends.
+
+    Args:
+        specification: the run.
+        end: step at which the segment ends.
+        before: row of `checkpoints` at the end of the segment before; None for the first segment.
+
+    Returns:
+        The segment's rows.
+
+    Raises:
+        VerificationError: a pool is not the one that the run was specified for.
+        DamagedError: the checkpoint belongs to another run, or is damaged.
+    """
+    make_tasks(tuple(sorted(specification.pools.items())))
+    weights = _taken_up(specification, before)  # 1
+    segment: Segment = {"groups": [], "episodes": [], "luck_share": [], "checkpoints": []}
+    while weights.step < end:  # 2
+        weights, groups = grpo.train_step(specification, weights)
+        segment["groups"] += groups
+        segment["luck_share"] += _diagnosed(specification, weights)
+    if before is None:
+        segment["luck_share"] += _diagnosed(specification, weights)
+    segment["episodes"] = _evaluated(specification, weights)  # 3
+    segment["checkpoints"] = [checkpoint.checkpoint_row(specification.run_id, weights)]
+    return segment
+
+
+@lru_cache
+def make_tasks(pools: tuple[tuple[str, str], ...]) -> None:
+    """Make the tasks of a run's pools, once a process, and check that they are the specified ones."""
+    for name, sha256 in pools:
+        specified(name, sha256)
+    # The tasks stay for good, and episodes leave few cycles: a collector at its usual pace takes a third of
+    # the time, and frees next to nothing.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(CYCLES)
+
+
+def _taken_up(specification: Specification, before: Row | None) -> adam.Weights:
+    if before is None:
+        return adam.start(untrained(specification.surface_tokens))
+    return checkpoint.read_checkpoint(before, specification.run_id, layout(specification.surface_tokens).size)
+
+
+def _sampling(specification: Specification) -> int:
+    return seeds.sampling_seed(specification.root, specification.run_id, specification.seed)
+
+
+def _diagnosed(specification: Specification, weights: adam.Weights) -> list[Row]:
+    if weights.step not in specification.diagnosed:
+        return []
+    policy = Policy(weights.parameters, specification.surface_tokens)
+    regime = diagnostic.regime_diagnosed(specification.regime)
+    return diagnostic.diagnose(policy, regime, specification.run_id, weights.step, _sampling(specification))
+
+
+def _evaluated(specification: Specification, weights: adam.Weights) -> list[Row]:
+    policy = Policy(weights.parameters, specification.surface_tokens)
+    is_last = weights.step == specification.steps
+    played = sets.sets_at(specification.battery, specification.at_noise, is_last=is_last)
+    sampling = _sampling(specification)
+    return [
+        row
+        for evaluation in played
+        for row in evaluate(policy, evaluation, specification.run_id, weights.step, sampling)
+    ]
 
 
 @dataclass(frozen=True)
@@ -69,6 +163,11 @@ def names_of(specification: Specification) -> tuple[str, ...]:
     return (*PLAYED, specification.checkpoint_table)
 
 
+def segment_name(number: int) -> str:
+    """Return the name of a segment's file."""
+    return f"segment-{number:03}"
+
+
 def link(specification: Specification, number: int, end: int, before: str) -> Link:
     """Return the place of a run's segment."""
     return Link(specification.run_id, specification.sha256(), number, end, before)
@@ -89,15 +188,14 @@ def encode(place: Link, segment: Segment) -> bytes:
             found=", ".join(f"{name}: {len(rows)}" for name, rows in segment.items()),
             where=place.run_id,
         )
-    (checkpoint,) = segment[states[0]]
-    _check_checkpoint(place, checkpoint, place.run_id)
+    (state,) = segment[states[0]]
+    _check_checkpoint(place, state, place.run_id)
     try:
         rows = canonical({name: _columnar(name, segment[name]) for name in (*PLAYED, *states)})
-        parts = (canonical(asdict(place)), canonical(checkpoint))
+        parts = (canonical(asdict(place)), canonical(state))
     except (TypeError, ValueError) as error:
         raise DamagedError("a value of a segment has no JSON form", found=error, where=place.run_id) from None
-    payload = "\n".join(parts).encode() + b"\n" + zlib.compress(rows.encode(), _QUICK)
-    return sealed(payload)
+    return sealed("\n".join(parts).encode() + b"\n" + zlib.compress(rows.encode(), _QUICK))
 
 
 def check_segment(raw: bytes, place: Link, where: object) -> Row:
@@ -110,7 +208,7 @@ def check_segment(raw: bytes, place: Link, where: object) -> Row:
         BrokenSegmentError: the file is not as it was written.
         DamagedError: it is whole, and belongs elsewhere.
     """
-    header, checkpoint, _ = _parts(raw, where)
+    header, state, _ = _parts(raw, where)
     found = Link(**header)
     if found != place:
         name = next(name for name, value in asdict(place).items() if value != header[name])
@@ -121,8 +219,8 @@ def check_segment(raw: bytes, place: Link, where: object) -> Row:
             where=where,
             remedy="put back the file that belongs here, or move this one away: it will be played again",
         )
-    _check_checkpoint(place, checkpoint, where)
-    return checkpoint
+    _check_checkpoint(place, state, where)
+    return state
 
 
 def checkpoint_of(raw: bytes) -> Row:
@@ -171,15 +269,15 @@ def _columnar(name: str, rows: Sequence[Row]) -> dict[str, object]:
 def _parts(raw: bytes, where: object) -> tuple[dict[str, Any], Row, bytes]:
     payload = unsealed(raw)
     if payload is None:
-        digest, _, payload = raw.partition(b"\n")
+        digest, _, rest = raw.partition(b"\n")
         raise BrokenSegmentError(
             "a segment is not as it was written: cut short, or changed",
             expected=f"SHA-256 {digest[:64].decode(errors='replace')}",
-            found=f"SHA-256 {hashlib.sha256(payload).hexdigest()}",
+            found=f"SHA-256 {hashlib.sha256(rest).hexdigest()}",
             where=where,
         )
-    header, checkpoint, compressed = payload.split(b"\n", 2)
-    return json.loads(header), json.loads(checkpoint), compressed
+    header, state, compressed = payload.split(b"\n", 2)
+    return json.loads(header), json.loads(state), compressed
 
 
 def _check_checkpoint(place: Link, row: Row, where: object) -> None:
@@ -192,7 +290,8 @@ def _check_checkpoint(place: Link, row: Row, where: object) -> None:
             found=f"{found[0]} at step {found[1]}",
             where=where,
         )
-    digest = checkpoint_sha256(row) if "parameters" in row else adapter_sha256(row)
+    sha256 = checkpoint.checkpoint_sha256 if "parameters" in row else checkpoint.adapter_sha256
+    digest = sha256(row)
     if digest != row["sha256"]:
         raise DamagedError(
             "a checkpoint's state is not the one that it names",

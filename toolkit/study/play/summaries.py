@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from toolkit.registers.arrow import Row
-    from toolkit.study.play.run import Segment
+    from toolkit.study.play.segments import Segment
     from toolkit.training.specification import Specification
 
     class Placed(Protocol):

@@ -6,24 +6,33 @@ to be kept until its end. Places on several machines therefore share the study's
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolkit.errors import UsageError
 from toolkit.policies.language_model.loading import model_path
 from toolkit.policies.language_model.opening import model_commit
-from toolkit.study.executors.where import each_done
+from toolkit.study.executors.executor import HERE, Executor, Say
+from toolkit.study.executors.folder import go_on
 from toolkit.study.play.language_model_run import train_run
-from toolkit.study.play.runner import Played, Tick
-from toolkit.study.play.workplace import Workplace
-from toolkit.training.specification import LanguageModelSpecification
+from toolkit.study.play.matrix import check_agreement
+from toolkit.study.play.workplace import Played, Workplace
+from toolkit.training.specification import (
+    LanguageModelSpecification,
+    specify_language_model,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from pathlib import Path
-
-    from toolkit.study.executors.where import Where
+    from toolkit.training.recipe import Recipe
     from toolkit.training.specification import Specification
+
+EXTRAS = {"vllm": "gpu", "transformers": "train"}
+"""Engine → the extra that it needs."""
+PACKAGES = ("torch", "transformers", "peft", "trl")
 
 
 @dataclass(frozen=True)
@@ -53,23 +62,30 @@ class TrainJob:
 
 def language_models(specifications: Iterable[Specification]) -> tuple[LanguageModelSpecification, ...]:
     """Return the runs among these that train language models."""
-    return tuple(one for one in specifications if isinstance(one, LanguageModelSpecification))
+    return tuple(run for run in specifications if isinstance(run, LanguageModelSpecification))
 
 
-def train_runs(
-    jobs: Sequence[TrainJob],
-    where: Where,
-    *,
-    watch: Callable[[Tick], None] = lambda _: None,
-    say: Callable[[str], None] = lambda _: None,
+def train_models(
+    workplace: Workplace, runs: Sequence[LanguageModelSpecification], executor: Executor
 ) -> Played:
-    """Train runs to their ends, from wherever they were left.
+    """Train runs with the recipes that their registration fixes; on a processor where there is no GPU.
+
+    Raises:
+        UsageError: as `check_stack`.
+        IncompleteError, DamagedError: as `train_runs`.
+    """
+    cpu = {run.settings.engine.kind for run in runs} == {"transformers"} and not has_gpu()
+    for run in runs:
+        check_stack(run.settings, cpu=cpu, say=executor.say)
+    return train_runs([TrainJob(run, run.settings.model, workplace.folder, cpu) for run in runs], executor)
+
+
+def train_runs(jobs: Sequence[TrainJob], executor: Executor = HERE) -> Played:
+    """Train runs to their ends, from wherever they were left; whoever trains a run holds it.
 
     Args:
         jobs: the runs.
-        where: where to train them; in this process, what they say is told as they go.
-        watch: told whenever a run is complete.
-        say: told what happens.
+        executor: who trains; told whenever a run is complete, and in this process what a run says as it goes.
 
     Raises:
         UsageError: a run starts from another model than the one that is here; as `train_run`.
@@ -77,23 +93,45 @@ def train_runs(
     """
     for job in jobs:
         check_model(job.specification, job.model)
-    complete = [job for job in jobs if Workplace(job.folder).run(job.specification).is_complete]
-    left = [job for job in jobs if job not in complete]
-    for job in complete:
-        train(job)
-    watch(Tick(len(complete), len(jobs), "what is there was checked"))
-    done: list[str] = []
-    alone = where.kind == "local" and (where.places == 1 or len(left) == 1)
-    answers = ((job, train(job, say)) for job in left) if alone else each_done(left, where, train, say=say)
-    for job, _ in answers:
-        done.append(job.subject)
-        watch(Tick(len(complete) + len(done), len(jobs), job.subject))
-    return Played(tuple(job.subject for job in complete), tuple(sorted(done)))
+
+    complete = [Workplace(job.folder).run(job.specification).is_complete for job in jobs]
+    alone = executor.is_this_process(complete.count(False))
+
+    def kept(job: TrainJob) -> bool | None:
+        if not complete[jobs.index(job)]:
+            return None
+        train(job)  # what is complete is examined
+        return True
+
+    perform = partial(train, say=executor.say) if alone else train
+    _, before = go_on(executor, jobs, perform, kept=kept, keep=lambda _, done: done)
+    names = [job.subject for job in before]
+    return Played(tuple(names), tuple(sorted(job.subject for job in jobs if job.subject not in names)))
 
 
-def train(job: TrainJob, say: Callable[[str], None] = lambda _: None) -> bool:
+def train(job: TrainJob, say: Say = lambda _: None) -> bool:
     """Do a job; return whether there was anything to do."""
     return train_run(job.specification, model_path(job.model), job.folder, cpu=job.cpu, say=say)
+
+
+def with_recipe(run: Specification, recipe: Recipe) -> LanguageModelSpecification:
+    """Return a run with a recipe; where its registration fixes one, it is that.
+
+    Raises:
+        UsageError: the recipe is not the registered one, or has other sizes.
+    """
+    if not isinstance(run, LanguageModelSpecification):
+        check_agreement(recipe, run, run.study)
+        commit = model_commit(model_path(recipe.model), recipe.revision or None)
+        return specify_language_model(run, recipe, commit)
+    if run.settings != recipe:
+        raise UsageError(
+            f"{run.study} fixes another recipe for {run.run_id}",
+            expected=f"{run.settings.name}, SHA-256 {run.settings.sha256()}",
+            found=f"{recipe.name}, SHA-256 {recipe.sha256()}",
+            remedy="leave --recipe, --model and --set out",
+        )
+    return run
 
 
 def check_model(specification: LanguageModelSpecification, model: str) -> None:
@@ -102,12 +140,68 @@ def check_model(specification: LanguageModelSpecification, model: str) -> None:
     Raises:
         UsageError: it is another one, or there is none.
     """
-    revision = specification.settings.revision or None
-    found = model_commit(model_path(model), revision)
-    if found != specification.model_commit:
+    commit = model_commit(model_path(model), specification.settings.revision or None)
+    if commit != specification.model_commit:
         raise UsageError(
             f"{specification.run_id} starts from another model",
             expected=f"{specification.settings.model} at {specification.model_commit}",
-            found=f"{model} at {found}",
+            found=f"{model} at {commit}",
             remedy="take the model that is registered, or register a study of this one",
         )
+
+
+def check_stack(recipe: Recipe, *, cpu: bool, say: Say) -> None:
+    """Check that this machine can train: packages, and a GPU unless it goes without.
+
+    Args:
+        recipe: the settings.
+        cpu: whether to train without a GPU.
+        say: told where a package has another version than the recipe was written for.
+
+    Raises:
+        UsageError: a package or the GPU is missing, or the recipe's engine needs one.
+    """
+    kind = recipe.engine.kind
+    if cpu and kind == "vllm":
+        raise UsageError(
+            "the recipe's engine generates on a GPU",
+            found=f"engine.kind = {kind!r}, and --cpu",
+            remedy="without a GPU: --cpu --set engine.kind=transformers",
+        )
+    needed = (*PACKAGES, "vllm") if kind == "vllm" else PACKAGES
+    versions = {name: _version(name) for name in needed}
+    missing = [name for name, installed in versions.items() if installed is None]
+    if missing:
+        raise UsageError(
+            "training a language model needs packages that are not installed",
+            expected=", ".join(needed),
+            found=f"without {', '.join(missing)}",
+            remedy=f'pip install "paired-rollouts-toolkit[{EXTRAS[kind]}]"; for the plan alone: --dry-run',
+        )
+    for name, installed in versions.items():
+        pinned = recipe.packages.get(name)
+        if pinned and installed and installed.partition("+")[0] != pinned:
+            say(f"{name} {installed} is installed; the recipe was written for {pinned}")
+    if not cpu and not has_gpu():
+        raise UsageError(
+            "there is no GPU on this machine",
+            expected="an accelerator that PyTorch sees",
+            remedy="for the plan alone: --dry-run; for a model that a processor can train: "
+            "--cpu --set engine.kind=transformers",
+        )
+
+
+def has_gpu() -> bool:
+    """Return whether PyTorch sees an accelerator; False where there is no PyTorch."""
+    try:
+        import torch
+    except ImportError:
+        return False
+    return bool(torch.cuda.is_available())
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

@@ -1,74 +1,53 @@
 """A study in progress: a folder, with one folder a run in it. One command at a time is at work on a run.
 
-    .c2-paired-s0.lock         there as long as a command is at work on the run; others may be on other runs
-    c2-paired-s0/
-      specification.json       what was launched
-      attempt-1.json, …        one a launch: when, where, from which checkpoint; what differs by nature
-      segment-000, …           what was played, in a chain; `segment-003.damaged-1` was found broken and kept
-      episodes.parquet, …      the run's rows, once all of it was played
-      summary.json             what follows from the rows, and what they lack
-      COMPLETE.json            written last: the SHA-256 of everything above but the attempts
-
-Every file is written beside its place, is on the disk before it is renamed, and is never changed afterwards
-but for the end of an attempt. A kill leaves no more than a file's beginning under another name.
+.c2-paired-s0.lock         there as long as a command is at work on the run; others may be on other runs
+c2-paired-s0/
+specification.json       what was launched
+attempt-1.json, …        one a launch: when, where, from which checkpoint; what differs by nature
+segment-000, …           what was played, in a chain; `segment-003.damaged-1` was found broken and kept
+episodes.parquet, …      the run's rows, once all of it was played
+summary.json             what follows from the rows, and what they lack
+COMPLETE.json            written last: the SHA-256 of everything above but the attempts
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+import toolkit
 from toolkit.errors import DamagedError, IncompleteError, UsageError
-from toolkit.files import file_sha256, hold, is_held, read_bytes, write_durably
-from toolkit.study.play.run import ends
-from toolkit.study.play.segments import BrokenSegmentError, check_segment, link
+from toolkit.files import file_sha256, is_held, read_bytes, write_durably
+from toolkit.study.executors import folder as folders
+from toolkit.study.play.launches import Launch
+from toolkit.study.play.segments import BrokenSegmentError, check_segment, ends, link, segment_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from pathlib import Path
-
     from toolkit.registers.arrow import Row
     from toolkit.training.specification import Specification
 
 SPECIFICATION = "specification.json"
 COMPLETE = "COMPLETE.json"
 SUMMARY = "summary.json"
+RESTORE = "restore the file, or move it away"
 
 
 @dataclass(frozen=True)
-class Launch:
-    """An attempt at a run, as `launches` has it.
+class Played:
+    """What came of playing runs.
 
     Args:
-        attempt: from 1.
-        launched_at: ISO 8601, UTC.
-        from_step: checkpoint that it started from.
-        python, platform, code_version: where it ran.
-        specification_sha256: what was launched.
-        stack: packages that a language model is trained with, and their versions; None for another policy.
-        accelerator: what it is trained on; None for a processor.
-        processes: how many processes train it.
-        ended_at: ISO 8601, UTC; None for an attempt that was cut off.
-        wall_time_s: its duration; None likewise.
-        peak_memory_mb: largest memory of its process; None likewise.
+        kept: runs that were complete before.
+        completed: runs that were played to their end.
     """
 
-    attempt: int
-    launched_at: str
-    from_step: int
-    python: str
-    platform: str
-    code_version: str
-    specification_sha256: str
-    stack: str | None = None
-    accelerator: str | None = None
-    processes: int | None = None
-    ended_at: str | None = None
-    wall_time_s: float | None = None
-    peak_memory_mb: float | None = None
+    kept: tuple[str, ...]
+    completed: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -117,13 +96,13 @@ class RunFolder:
         Raises:
             DamagedError: one says something else than an attempt says.
         """
-        found = []
+        launches = []
         for path in sorted(self.folder.glob("attempt-*.json"), key=lambda path: (len(path.name), path.name)):
             try:
-                found.append(Launch(**_document(path)))
+                launches.append(Launch(**folders.read_document(path, RESTORE)))
             except TypeError as error:
                 raise DamagedError("an attempt's file is not one", found=error, where=path) from None
-        return found
+        return launches
 
     def check_launched(self) -> None:
         """Check that what lies here, if anything, was launched with this very specification.
@@ -141,7 +120,7 @@ class RunFolder:
                     remedy="restore the file, or move the folder away: the run will be played again",
                 )
             return
-        found, wanted = _document(path), self.specification.document()
+        found, wanted = folders.read_document(path, RESTORE), self.specification.document()
         differing = sorted(name for name in {*found, *wanted} if found.get(name) != wanted.get(name))
         if differing:
             raise UsageError(
@@ -150,6 +129,27 @@ class RunFolder:
                 found=", ".join(f"{name} {found.get(name)}" for name in differing),
                 where=path,
                 remedy="give another folder (--folder), or what it was launched with",
+            )
+
+    def check_begun(self) -> None:
+        """Check that what lies here can be gone on with, before anything is played.
+
+        Raises:
+            UsageError: it was launched with another specification, or by another version.
+            IncompleteError, DamagedError: as `check_complete`, where the run is complete.
+        """
+        self.check_launched()
+        versions = {launch.code_version for launch in self.launches()} - {toolkit.__version__}
+        if self.is_complete:
+            self.check_complete()
+        elif versions:
+            raise UsageError(
+                f"{self.specification.run_id} was begun by another version of this package",
+                expected=", ".join(sorted(versions)),
+                found=toolkit.__version__,
+                where=self.folder,
+                remedy="go on with that version, or move the run's folder away: a run has one version "
+                "throughout",
             )
 
     def check_complete(self) -> Mapping[str, str]:
@@ -169,14 +169,14 @@ class RunFolder:
                 where=self.folder,
                 remedy=f"play it: toolkit study run {self.specification.study}",
             )
-        files = _document(self.folder / COMPLETE).get("files")
-        if not isinstance(files, dict) or not files:
+        digests = folders.read_document(self.folder / COMPLETE, RESTORE).get("files")
+        if not isinstance(digests, dict) or not digests:
             raise DamagedError(
                 f"{COMPLETE} names no files",
                 where=self.folder / COMPLETE,
                 remedy="remove it: the run goes on from its segments",
             )
-        for name, digest in files.items():
+        for name, digest in digests.items():
             if file_sha256(self.folder / name) != digest:
                 raise DamagedError(
                     f"{name} of {self.specification.run_id} is not the file that the run was complete with",
@@ -184,7 +184,20 @@ class RunFolder:
                     where=self.folder / name,
                     remedy="restore the file, or move the run's folder away: it will be played again",
                 )
-        return files
+        return digests
+
+    def shortcomings(self) -> tuple[str, ...]:
+        """Return what a complete run's evidence lacks.
+
+        Raises:
+            IncompleteError: it has no summary.
+            DamagedError: its summary is not one.
+        """
+        path = self.folder / SUMMARY
+        try:
+            return tuple(map(str, json.loads(read_bytes(path))["shortcomings"]))
+        except (ValueError, KeyError, TypeError) as error:
+            raise DamagedError("a run's summary is not one", found=error, where=path) from None
 
     def resume(self, say: Callable[[str], None]) -> Standing:
         """Return how far the run has come; broken segments, and those after them, are set aside.
@@ -219,7 +232,7 @@ class RunFolder:
                 "the run's folder cannot be made", found=error.strerror, where=self.folder
             ) from None
         if not (self.folder / SPECIFICATION).exists():
-            write_durably(self.folder / SPECIFICATION, _text(self.specification.document()))
+            write_durably(self.folder / SPECIFICATION, folders.document_bytes(self.specification.document()))
         before = [launch.attempt for launch in self.launches()]
         launch = replace(facts, attempt=max(before, default=0) + 1)
         self.record(launch)
@@ -227,7 +240,7 @@ class RunFolder:
 
     def record(self, launch: Launch) -> None:
         """Write an attempt down."""
-        write_durably(self.folder / f"attempt-{launch.attempt}.json", _text(asdict(launch)))
+        write_durably(self.folder / f"attempt-{launch.attempt}.json", folders.document_bytes(asdict(launch)))
 
     def keep(self, contents: Mapping[str, bytes]) -> None:
         """Write files of the run."""
@@ -237,17 +250,43 @@ class RunFolder:
     def complete(self, names: Iterable[str]) -> None:
         """Write down, last, what the run consists of."""
         whole = [SPECIFICATION, *(path.name for path in self.segments), *names]
-        files = {name: file_sha256(self.folder / name) for name in sorted(whole)}
-        write_durably(self.folder / COMPLETE, _text({"run_id": self.specification.run_id, "files": files}))
+        digests = {name: file_sha256(self.folder / name) for name in sorted(whole)}
+        document = {"run_id": self.specification.run_id, "files": digests}
+        write_durably(self.folder / COMPLETE, folders.document_bytes(document))
 
     def _set_aside(self, start: int, why: str, say: Callable[[str], None]) -> None:
         """Rename the segments from one on; nothing is deleted."""
         for path in self.segments[start:]:
             if path.is_file():
-                number = 1 + len(list(self.folder.glob(f"{path.name}.damaged-*")))
-                kept = path.replace(path.with_name(f"{path.name}.damaged-{number}"))
+                kept = folders.set_aside(path)
                 say(f"{self.specification.run_id}: {path.name} {why}; kept as {kept.name}, and played again")
                 why = f"follows {self.segments[start].name}"
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """How far a run has come.
+
+    Args:
+        run_id: the run.
+        tier: its tier.
+        state: `complete`; `incomplete` where all was played and the evidence is not what is registered;
+            `begun`; `not begun`.
+        segments: segments that are there.
+        of: segments that the run has.
+        attempts: launches so far.
+        shortcomings: what its evidence lacks.
+        at_work: whether a command is at work on it.
+    """
+
+    run_id: str
+    tier: int
+    state: str
+    segments: int
+    of: int
+    attempts: int
+    shortcomings: tuple[str, ...] = ()
+    at_work: bool = False
 
 
 @dataclass(frozen=True)
@@ -264,7 +303,7 @@ class Workplace:
         """Whether a command is at work on a run at this moment."""
         return is_held(self.folder, _lock(run_id))
 
-    @contextlib.contextmanager
+    @contextmanager
     def held(self, specifications: Iterable[Specification]) -> Iterator[None]:
         """Hold runs for one command alone, and clear away what a killed one had not finished writing.
 
@@ -275,40 +314,65 @@ class Workplace:
             UsageError: another command holds one of the runs.
             IncompleteError: the folder cannot be written, or not locked.
         """
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise IncompleteError(
-                "the study's folder cannot be made", found=error.strerror, where=self.folder
-            ) from None
-        with contextlib.ExitStack() as holds:
-            for run_id in sorted(specification.run_id for specification in specifications):
-                holds.enter_context(hold(self.folder, _lock(run_id), f"run {run_id}"))
-                for left in (self.folder / run_id).glob(".*.part"):
-                    left.unlink(missing_ok=True)
+        names = sorted(specification.run_id for specification in specifications)
+        locks = {_lock(name): f"run {name}" for name in names}
+        with folders.held(self.folder, "study", locks, [self.folder / name for name in names]):
             yield
+
+    def statuses(self, specifications: Iterable[Specification]) -> list[RunStatus]:
+        """Return the state of each run, by the names of its files: `run` examines them.
+
+        Raises:
+            DamagedError: a summary or an attempt is not one.
+        """
+        return [self._status(self.run(specification)) for specification in specifications]
+
+    def check_unplayed(self, specifications: Iterable[Specification]) -> None:
+        """Refuse to launch complete runs again.
+
+        Raises:
+            UsageError: one is complete.
+        """
+        for specification in specifications:
+            run = self.run(specification)
+            if run.is_complete:
+                raise UsageError(
+                    f"{specification.run_id} is complete, and a complete run is not launched again",
+                    where=run.folder,
+                    remedy="give another --folder to play it there, --check to compare it with the "
+                    "registers, or --keep-complete",
+                )
+
+    def lacking(
+        self, specifications: Iterable[Specification], *, with_incomplete: bool
+    ) -> dict[str, list[str]]:
+        """Return what the evidence of complete runs lacks, where it lacks anything.
+
+        Raises:
+            IncompleteError: some of it lacks, and runs are not taken with incomplete evidence.
+        """
+        found = {each.run_id: list(self.run(each).shortcomings()) for each in specifications}
+        lacking = {run: reasons for run, reasons in found.items() if reasons}
+        if lacking and not with_incomplete:
+            raise IncompleteError(
+                "the evidence of a run is not what is registered, and it does not count",
+                found="; ".join(f"{run}: {reasons[0]}" for run, reasons in lacking.items()),
+                where=self.folder,
+                remedy="`toolkit study status` says everything; --with-incomplete writes registers anyway",
+            )
+        return lacking
+
+    def _status(self, run: RunFolder) -> RunStatus:
+        attempts = len(run.launches())
+        lacking = run.shortcomings() if run.is_complete else ()
+        state = "begun" if attempts else "not begun"
+        if run.is_complete:
+            state = "incomplete" if lacking else "complete"
+        name, tier = run.specification.run_id, run.specification.tier
+        return RunStatus(
+            name, tier, state, run.played, len(run.segments), attempts, lacking, self.is_held(name)
+        )
 
 
 def _lock(run_id: str) -> str:
     return f".{run_id}.lock"
-
-
-def segment_name(number: int) -> str:
-    """Return the name of a segment's file."""
-    return f"segment-{number:03}"
-
-
-def _document(path: Path) -> dict[str, Any]:
-    try:
-        document = json.loads(read_bytes(path))
-    except (ValueError, RecursionError) as error:
-        raise DamagedError(
-            f"{path.name} is not JSON", found=error, where=path, remedy="restore the file, or move it away"
-        ) from None
-    if not isinstance(document, dict):
-        raise DamagedError(f"{path.name} holds no JSON object", where=path)
-    return document
-
-
-def _text(document: Mapping[str, Any]) -> bytes:
-    return (json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()

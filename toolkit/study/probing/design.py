@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from toolkit.decisions.rulebook import load_rulebook
 from toolkit.errors import IncompleteError
 from toolkit.prereg.anchor import amendment_anchor, anchor
+from toolkit.probe.checkpoint import DERIVED, EVIDENCE
 from toolkit.probe.design import OUTCOME, TRANSITION, Design, RolloutSet
-from toolkit.registers.schema import TABLES
-from toolkit.study.play.run import ends
+from toolkit.study.play.segments import ends
 from toolkit.training.specification import LanguageModelSpecification
 
 if TYPE_CHECKING:
@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 SECTION = "probe"
 CHECKPOINTS = "probe_checkpoints"
-TABLES_OF_PROBE = tuple(name for name in TABLES if name.startswith(SECTION))
+INDICES = "probe_indices"
+TABULATED = (CHECKPOINTS, *DERIVED)
+"""Tables of which a trajectory's JSON holds the rows."""
+TABLES_OF_PROBE = (EVIDENCE, INDICES, *TABULATED)
 
 
 @dataclass(frozen=True)

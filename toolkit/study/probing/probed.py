@@ -10,14 +10,13 @@ import hashlib
 import json
 import struct
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import toolkit
 from toolkit.errors import ToolkitError
 from toolkit.files import read_bytes, sealed, unsealed
 from toolkit.policies.loglinear import Policy, layout
 from toolkit.probe.checkpoint import (
-    DERIVED,
     EVIDENCE,
     ScoredPolicy,
     checkpoint_row,
@@ -33,8 +32,8 @@ from toolkit.probe.rows import Place
 from toolkit.registers.arrow import parquet_bytes, to_arrow
 from toolkit.registers.schema import SCHEMA_VERSION, TABLES
 from toolkit.seeds import sampling_seed
-from toolkit.study.play.jobs import ModelProbeJob
-from toolkit.study.play.run import make_tasks
+from toolkit.study.play.segments import make_tasks
+from toolkit.study.probing.design import CHECKPOINTS, TABULATED
 from toolkit.tasks.task import canonical
 from toolkit.training.checkpoint import read_checkpoint
 
@@ -46,11 +45,64 @@ if TYPE_CHECKING:
     from toolkit.probe.design import Design
     from toolkit.probe.evidence import Evidence
     from toolkit.registers.arrow import Row
-    from toolkit.study.play.jobs import AnyProbeJob, ProbeJob
+    from toolkit.training.specification import LanguageModelSpecification
 
-CHECKPOINTS = "probe_checkpoints"
-TABULATED = (CHECKPOINTS, *DERIVED)
-"""Tables of which a trajectory's JSON holds the rows."""
+
+@dataclass(frozen=True)
+class ProbeJob:
+    """Probe the checkpoints of a trajectory.
+
+    Args:
+        design: the probe.
+        trajectory: the run, or `base`.
+        surface_tokens: V of its policy.
+        checkpoints: their rows of `checkpoints`, by step.
+        pools: pool → SHA-256 of the tasks that are played.
+    """
+
+    design: Design
+    trajectory: str
+    surface_tokens: int
+    checkpoints: tuple[Row, ...]
+    pools: tuple[tuple[str, str], ...]
+
+    @property
+    def subject(self) -> str:
+        """What the job is about."""
+        return self.trajectory
+
+    def __str__(self) -> str:
+        return f"{self.subject}, its probe"
+
+
+@dataclass(frozen=True)
+class ModelProbeJob:
+    """Probe the checkpoints of a language model's trajectory; its base model is found where this is done.
+
+    Args:
+        design: the probe.
+        trajectory: the run, or `base`.
+        run: the run whose checkpoints they are.
+        checkpoints: their rows of `adapters`, by step.
+        pools: pool → SHA-256 of the tasks that are played.
+    """
+
+    design: Design
+    trajectory: str
+    run: LanguageModelSpecification
+    checkpoints: tuple[Row, ...] = field(repr=False)
+    pools: tuple[tuple[str, str], ...]
+
+    @property
+    def subject(self) -> str:
+        """What the job is about."""
+        return self.trajectory
+
+    def __str__(self) -> str:
+        return f"{self.subject}, its probe"
+
+
+AnyProbeJob: TypeAlias = ProbeJob | ModelProbeJob
 
 
 @dataclass
@@ -87,8 +139,8 @@ class Trajectory:
         self._worst = max(self._worst, check_identities(tied, str(at)))
         self._gram += evidence_rows(at, evidence, design)
         self._rows[CHECKPOINTS].append(checkpoint_row(at, evidence, design, policy))
-        for name, listed in derived.items():
-            self._rows[name] += listed
+        for name, rows in derived.items():
+            self._rows[name] += rows
 
     def files(self) -> dict[str, bytes]:
         """Return its two files."""
@@ -117,8 +169,8 @@ def probe_trajectory(job: ProbeJob) -> dict[str, bytes]:
         weights = read_checkpoint(checkpoint, checkpoint["run_id"], layout(job.surface_tokens).size)
         policy = Policy(weights.parameters, job.surface_tokens)
         place = (job.trajectory, checkpoint["step"])
-        found = measure(policy, place, trajectory.sampling, job.design, trajectory.groups)
-        for scored, evidence in found.items():
+        measured = measure(policy, place, trajectory.sampling, job.design, trajectory.groups)
+        for scored, evidence in measured.items():
             trajectory.add(Place(*place, scored), evidence, scored_policy(job, checkpoint, scored))
     return trajectory.files()
 

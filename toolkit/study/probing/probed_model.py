@@ -25,9 +25,9 @@ from toolkit.probe.language_model import probe_language_model
 from toolkit.probe.lora import Scorer
 from toolkit.probe.rows import Place
 from toolkit.probe.spoken import Speaker, record_tasks
-from toolkit.study.play.adapters import fingerprint, read_adapter
+from toolkit.study.play.rows import fingerprint, read_adapter
 from toolkit.study.play.training_jobs import check_model
-from toolkit.study.probing.probed import Trajectory
+from toolkit.study.probing.probed import ModelProbeJob, Trajectory
 from toolkit.tasks.task import canonical
 from toolkit.training.language_model.session import load_base
 from toolkit.training.recipe import read_recipe
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from toolkit.registers.arrow import Row
-    from toolkit.study.play.jobs import ModelProbeJob
     from toolkit.training.specification import LanguageModelSpecification
 
 BATCH = 8

@@ -18,12 +18,11 @@ from toolkit.probe.identities import check_identities
 from toolkit.probe.regroups import index_rows, read_groups
 from toolkit.probe.rows import Place, read_evidence
 from toolkit.registers.schema import TABLES
-from toolkit.study.play.jobs import ModelProbeJob
-from toolkit.study.play.rows import rows_of_run
-from toolkit.study.probing.probed import CHECKPOINTS, scored_policy
+from toolkit.study.probing.design import CHECKPOINTS
+from toolkit.study.probing.probed import AnyProbeJob, ModelProbeJob, scored_policy
 from toolkit.study.probing.probed_model import scored_model
-from toolkit.study.probing.probing import BASE, check_coordinates, probe_jobs
 from toolkit.study.probing.published import published_figures
+from toolkit.study.probing.run import BASE, check_coordinates, registered_jobs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from toolkit.probe.checkpoint import ScoredPolicy
     from toolkit.registers.arrow import Row
     from toolkit.registers.study import Study
-    from toolkit.study.play.jobs import AnyProbeJob
     from toolkit.study.probing.design import RegisteredProbe
 
 SUMMARY = "probe"
@@ -116,10 +114,9 @@ def recompute(
     """
     check_evidence(study)
     design = probe.design
-    checkpoints = {run.run_id: rows_of_run(study, run.checkpoint_table, run.run_id) for run in probe.runs}
     jobs = {
         (job.trajectory, row["step"]): (job, row)
-        for job in probe_jobs(design, probe.runs, checkpoints, probe.steps)
+        for job in registered_jobs(study, probe)
         for row in job.checkpoints
     }
     evidence = _by_place(study.rows(EVIDENCE))

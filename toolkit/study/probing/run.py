@@ -1,40 +1,51 @@
-"""The registered probe of a study, from its registers' checkpoints back into its registers.
+"""The registered probe of a study: the registered checkpoints of its runs, and the untrained policy once.
 
-1. The checkpoints are those of the study's registers, and every trajectory is probed.
-2. The registers are sealed anew with the probe, or the probe is compared with what is registered.
+1. The checkpoints are those of the study's registers, or of runs that were just played.
+2. Each trajectory is a job: what was probed before, whole and by the same design, is kept, and every other is
+   written down as soon as it was probed.
+3. The tables of all of them join the study's other registers, which are sealed anew; or they are compared
+   with what is registered.
 """
 
 from __future__ import annotations
 
+import io
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from toolkit.errors import IncompleteError, VerificationError
-from toolkit.files import read_bytes, read_text
-from toolkit.registers.arrow import to_arrow, to_rows
+from toolkit.errors import DamagedError, IncompleteError, VerificationError
+from toolkit.files import read_bytes, write_durably
+from toolkit.probe.checkpoint import EVIDENCE
+from toolkit.probe.language_model import check_same_coordinates
+from toolkit.probe.regroups import index_rows
+from toolkit.registers.arrow import Row, to_arrow, to_rows
 from toolkit.registers.row_tables import DECISIONS
 from toolkit.registers.rowhash import row_sha256
 from toolkit.registers.schema import TABLES
-from toolkit.study.play.adapters import with_adapter
-from toolkit.study.play.assemble import Assembly
-from toolkit.study.play.decided import seal_decided
-from toolkit.study.play.rows import rows_of_run
-from toolkit.study.probing.probing import FOLDER, TABLES_OF_PROBE, Probed, probe_all, probe_jobs, with_probe
+from toolkit.registers.writer import rows_files
+from toolkit.study.executors.executor import HERE, Executor
+from toolkit.study.executors.folder import go_on, held
+from toolkit.study.play.assemble import Assembly, seal_decided
+from toolkit.study.play.rows import rows_of_run, with_adapter
+from toolkit.study.play.segments import ends
+from toolkit.study.probing import probed
+from toolkit.study.probing.design import CHECKPOINTS, INDICES, TABLES_OF_PROBE, TABULATED, RegisteredProbe
+from toolkit.training.specification import LanguageModelSpecification
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from toolkit.prereg.registration import Registration
     from toolkit.probe.design import Design
     from toolkit.registers.manifest import Manifest, RegistrationRef
     from toolkit.registers.study import Study
-    from toolkit.study.executors.where import Where
-    from toolkit.study.play.runner import Tick
     from toolkit.study.play.workplace import Workplace
-    from toolkit.study.probing.design import RegisteredProbe
+    from toolkit.training.specification import Specification
 
+BASE = "base"
+FOLDER = "probe"
+LOCK = ".lock"
 ADAPTERS = "adapters"
 
 
@@ -44,20 +55,37 @@ class MeasuredProbe:
 
     Args:
         design: the registered design.
-        probed: what came of it.
+        evidence: trajectory → its Parquet file of `probe_gram`.
+        rows: table → rows of all others, without order.
+        counts: trajectory → rows of evidence.
+        largest_residual: of all identities, relative.
+        kept: trajectories that had been probed before.
     """
 
     design: Design
-    probed: Probed
+    evidence: Mapping[str, bytes]
+    rows: Mapping[str, list[Row]]
+    counts: Mapping[str, int]
+    largest_residual: float
+    kept: tuple[str, ...]
 
     def added_to(self, assembly: Assembly) -> Assembly:
-        """Return a study's registers together with the probe's."""
-        return with_probe(assembly, self.probed, self.design)
+        """Return a study's registers together with the probe's (step 3)."""
+        files = {f"{EVIDENCE}/{name}.parquet": content for name, content in self.evidence.items()}
+        shared = {**self.rows, INDICES: index_rows(self.design)}
+        written = rows_files(shared)
+        contents = {file: content for parts in written.values() for file, content in parts.items()}
+        tables = {name: tuple(parts) for name, parts in written.items()}
+        counts = {name: len(rows) for name, rows in shared.items()} | {EVIDENCE: sum(self.counts.values())}
+        return replace(
+            assembly,
+            contents={**assembly.contents, **files, **contents},
+            tables={**assembly.tables, EVIDENCE: tuple(sorted(files)), **tables},
+            rows={**assembly.rows, **counts},
+        )
 
     def tables(self) -> dict[str, object]:
         """Return the tables of the probe, as `pyarrow.Table`."""
-        import io
-
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -85,12 +113,12 @@ class MeasuredProbe:
                     remedy=f"measure it: toolkit probe run {study.name}",
                 )
             registered = row_sha256(study.arrow(name))
-            found = row_sha256(to_arrow(TABLES[name], to_rows(table)))
-            if found != registered:
+            measured = row_sha256(to_arrow(TABLES[name], to_rows(table)))
+            if measured != registered:
                 raise VerificationError(
                     f"what was probed again differs from study {study.name!r} in {name}",
                     expected=f"rows with SHA-256 {registered}",
-                    found=f"rows with SHA-256 {found}",
+                    found=f"rows with SHA-256 {measured}",
                     where=study.folder,
                     remedy="compare `spec_sha256` and `adapter_sha256` in probe_checkpoints; the last digits "
                     "of what a language model says and scores are those of its machine and libraries"
@@ -100,54 +128,169 @@ class MeasuredProbe:
         return TABLES_OF_PROBE
 
 
+def probe_jobs(
+    design: Design,
+    specifications: Sequence[Specification],
+    checkpoints: Mapping[str, Sequence[Row]],
+    steps: Collection[int] = (),
+) -> tuple[probed.AnyProbeJob, ...]:
+    """Return a job a trajectory: the untrained policy, then run by run.
+
+    Language models of one seed start from one adapter, and those of another seed from another. An untrained
+    adapter changes nothing of what its model says, but decides the coordinates in which it is scored: the
+    untrained policy is probed with the adapter of the first run.
+
+    Args:
+        design: the probe.
+        specifications: the runs to probe.
+        checkpoints: run → its rows of `checkpoints`, or of `adapters`.
+        steps: checkpoints that are probed besides the untrained policy; all where it is left out.
+
+    Raises:
+        IncompleteError: a run lacks a registered checkpoint.
+        DamagedError: two runs began from different policies, which the probe takes for one.
+    """
+    jobs: list[probed.AnyProbeJob] = []
+    started: dict[int | None, Row] = {}
+    for run in sorted(specifications, key=lambda run: run.run_id):
+        rows = sorted(checkpoints.get(run.run_id, ()), key=lambda row: int(row["step"]))
+        expected = list(ends(run))
+        if [row["step"] for row in rows] != expected:
+            raise IncompleteError(
+                f"{run.run_id} does not have its registered checkpoints",
+                expected=", ".join(map(str, expected)),
+                found=", ".join(str(row["step"]) for row in rows) or "none",
+                remedy=f"play it: toolkit study run {run.study}",
+            )
+        is_model = isinstance(run, LanguageModelSpecification)
+        base = started.setdefault(run.seed if is_model else None, rows[0])
+        if rows[0]["sha256"] != base["sha256"]:
+            raise DamagedError(
+                f"{run.run_id} began from another policy than the runs before it",
+                expected=base["sha256"],
+                found=rows[0]["sha256"],
+                remedy="probe runs of one study: they share the untrained policy, language models those of a "
+                "seed",
+            )
+        if not jobs:
+            jobs.append(_job(design, BASE, run, (base,)))
+        chosen = tuple(row for row in rows[1:] if not steps or row["step"] in steps)
+        jobs.append(_job(design, run.run_id, run, chosen))
+    return tuple(jobs)
+
+
+def _job(design: Design, trajectory: str, run: Specification, rows: tuple[Row, ...]) -> probed.AnyProbeJob:
+    pools = tuple(sorted((name, run.pools[name]) for name in {played.pool for played in design.sets}))
+    if isinstance(run, LanguageModelSpecification):
+        return probed.ModelProbeJob(design, trajectory, run, rows, pools)
+    return probed.ProbeJob(design, trajectory, run.surface_tokens, rows, pools)
+
+
+def perform(job: probed.AnyProbeJob) -> dict[str, bytes]:
+    """Probe a trajectory and return its two files. Nothing is read or written: another machine may do it."""
+    if isinstance(job, probed.ProbeJob):
+        return probed.probe_trajectory(job)
+    from toolkit.study.probing.probed_model import probe_model_trajectory
+
+    return probe_model_trajectory(job)
+
+
+def probe_all(folder: Path, jobs: Sequence[probed.AnyProbeJob], executor: Executor = HERE) -> MeasuredProbe:
+    """Probe trajectories, those left over first; what was stopped goes on with the same call (step 2).
+
+    Args:
+        folder: where each trajectory's files are kept.
+        jobs: the trajectories.
+        executor: who probes; told whenever a trajectory is there, and what was lost and probed again.
+
+    Raises:
+        UsageError: another command is at work in the folder.
+        IncompleteError: the disk is full, or a process ended; the same call goes on from there.
+        DamagedError, VerificationError: what a job refuses.
+    """
+
+    def keep(job: probed.AnyProbeJob, contents: Mapping[str, bytes]) -> tuple[dict[str, Any], bytes]:
+        for file, content in contents.items():
+            write_durably(folder / file, content)
+        kept = probed.read_probed(folder, job)
+        if kept is None:
+            raise DamagedError("what was probed cannot be read back", where=folder / job.trajectory)
+        return kept
+
+    with held(folder, "probe", {LOCK: "probe's folder"}, [folder]):
+        results, before = go_on(
+            executor,
+            jobs,
+            perform,
+            kept=lambda job: probed.read_probed(folder, job),
+            keep=keep,
+            size=lambda job: len(job.checkpoints),
+        )
+    documents = {job.trajectory: document for job, (document, _) in zip(jobs, results, strict=True)}
+    contents = {job.trajectory: content for job, (_, content) in zip(jobs, results, strict=True)}
+    check_coordinates([row for each in documents.values() for row in each["tables"][CHECKPOINTS]], folder)
+    return MeasuredProbe(
+        jobs[0].design,
+        dict(sorted(contents.items())),
+        {name: [row for each in documents.values() for row in each["tables"][name]] for name in TABULATED},
+        {name: each["rows"][EVIDENCE] for name, each in documents.items()},
+        max(each["largest_residual"] for each in documents.values()),
+        tuple(job.trajectory for job in before),
+    )
+
+
+def check_coordinates(checkpoints: Sequence[Row], where: Path) -> None:
+    """Check that all checkpoints were scored in the same coordinates.
+
+    Args:
+        checkpoints: rows of `probe_checkpoints`.
+        where: where they are.
+
+    Raises:
+        DamagedError: two of them were not.
+    """
+    names: dict[str, str] = {}
+    for row in checkpoints:
+        known = names.setdefault(row["scored"], row["coordinate_names_sha256"])
+        at = f"{row['trajectory']}@{row['step']}, {row['scored']}, in {where}"
+        check_same_coordinates(known, row["coordinate_names_sha256"], at)
+
+
 def measure_study(
-    study: Study,
-    probe: RegisteredProbe,
-    *,
-    folder: Path | None,
-    where: Where,
-    watch: Callable[[Tick], None],
-    say: Callable[[str], None] = lambda _: None,
+    study: Study, probe: RegisteredProbe, executor: Executor, *, folder: Path | None
 ) -> MeasuredProbe:
-    """Probe the registered checkpoints of a study (step 1).
+    """Probe the registered checkpoints of a study.
 
     Args:
         study: the study.
         probe: its registered probe.
+        executor: who probes; told as in `probe_all`.
         folder: where finished trajectories are kept; a scratch folder where it is left out.
-        where: where to probe.
-        watch: told whenever a trajectory is there.
-        say: told what was lost and probed again.
 
     Raises:
         IncompleteError: a checkpoint is missing.
         DamagedError, VerificationError: what a trajectory's probe refuses.
     """
-    checkpoints = {run.run_id: rows_of_run(study, run.checkpoint_table, run.run_id) for run in probe.runs}
-    jobs = probe_jobs(probe.design, probe.runs, checkpoints, probe.steps)
+    jobs = registered_jobs(study, probe)
     if folder is not None:
-        return MeasuredProbe(probe.design, probe_all(folder, jobs, where=where, watch=watch, say=say))
+        return probe_all(folder, jobs, executor)
     with tempfile.TemporaryDirectory() as scratch:
-        found = probe_all(Path(scratch), jobs, where=where, watch=watch, say=say)
-        return MeasuredProbe(probe.design, found)
+        return probe_all(Path(scratch), jobs, executor)
 
 
-def measure_runs(
-    workplace: Workplace,
-    probe: RegisteredProbe,
-    *,
-    where: Where,
-    watch: Callable[[Tick], None],
-    say: Callable[[str], None] = lambda _: None,
-) -> MeasuredProbe:
+def registered_jobs(study: Study, probe: RegisteredProbe) -> tuple[probed.AnyProbeJob, ...]:
+    """Return the jobs of a study's registered probe, on the checkpoints of its registers; as `probe_jobs`."""
+    checkpoints = {run.run_id: rows_of_run(study, run.checkpoint_table, run.run_id) for run in probe.runs}
+    return probe_jobs(probe.design, probe.runs, checkpoints, probe.steps)
+
+
+def measure_runs(workplace: Workplace, probe: RegisteredProbe, executor: Executor) -> MeasuredProbe:
     """Probe the checkpoints of runs that were just played, beside them in their folder.
 
     Args:
         workplace: the folder, held by the caller, its runs complete.
         probe: the registered probe.
-        where: where to probe.
-        watch: told whenever a trajectory is there.
-        say: told what was lost and probed again.
+        executor: who probes; told as in `probe_all`.
 
     Raises:
         IncompleteError: a run is not complete.
@@ -162,8 +305,7 @@ def measure_runs(
         rows = to_rows(pq.read_table(run.folder / f"{specification.checkpoint_table}.parquet"))
         checkpoints[specification.run_id] = [with_adapter(row, run.folder) for row in rows]
     jobs = probe_jobs(probe.design, probe.runs, checkpoints, probe.steps)
-    found = probe_all(workplace.folder / FOLDER, jobs, where=where, watch=watch, say=say)
-    return MeasuredProbe(probe.design, found)
+    return probe_all(workplace.folder / FOLDER, jobs, executor)
 
 
 def sealed_with_probe(
@@ -198,5 +340,4 @@ def sealed_with_probe(
         {name: study.manifest.tables[name].rows for name in tables},
         {},
     )
-    source = read_text(card) if card.is_file() else None
-    return seal_decided(folder, registration, named, measured.added_to(as_it_is), source)
+    return seal_decided(folder, registration, named, measured.added_to(as_it_is), card)

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from toolkit.errors import ToolkitError, VerificationError
-from toolkit.study.executors.where import Where, each_done
+from toolkit.study.executors.executor import Executor
 
 
 @dataclass(frozen=True)
@@ -59,13 +59,13 @@ def die_once(job: SumJob, mark: Path) -> int:
 
 def main(address: str, mark: str, version: str | None = None) -> None:
     if version:
-        import ray
+        import ray as package
 
-        ray.__version__ = version
+        package.__version__ = version
     perform = partial(die_once, mark=Path(mark))
     try:
-        done = each_done(JOBS, Where("ray", 1, address), perform, say=partial(print, file=sys.stderr))
-        for job, answer in done:
+        ray = Executor("ray", 1, address, say=partial(print, file=sys.stderr))
+        for job, answer in ray.each_done(JOBS, perform):
             print(json.dumps([job.subject, answer]))
     except ToolkitError as error:
         print(error.exit_code, error)

@@ -10,40 +10,40 @@ import pytest
 
 from tests.unit.study.executors import ray_stack, sums
 from toolkit.errors import DamagedError, IncompleteError, VerificationError
-from toolkit.study.executors.where import HERE, Where, each_done
+from toolkit.study.executors.executor import HERE, Executor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.conftest import Result
 
-TWO = Where(places=2)
-BOTH = pytest.mark.parametrize("where", [HERE, TWO], ids=["here", "two processes"])
+TWO = Executor(places=2)
+BOTH = pytest.mark.parametrize("executor", [HERE, TWO], ids=["here", "two processes"])
 
 
 @BOTH
-def test_each_job_comes_with_its_answer(where: Where) -> None:
-    assert {job.subject: answer for job, answer in each_done(sums.JOBS, where, sums.add)} == sums.SUMS
+def test_each_job_comes_with_its_answer(executor: Executor) -> None:
+    assert {job.subject: answer for job, answer in executor.each_done(sums.JOBS, sums.add)} == sums.SUMS
 
 
 @BOTH
-def test_an_error_of_the_toolkit_comes_back_as_itself(where: Where) -> None:
+def test_an_error_of_the_toolkit_comes_back_as_itself(executor: Executor) -> None:
     with pytest.raises(VerificationError) as error:
-        list(each_done(sums.TWICE, where, sums.refuse))
+        list(executor.each_done(sums.TWICE, sums.refuse))
     assert error.value.where == "set 0, its sum: here"
     assert error.value.remedy == "add again"
 
 
 @BOTH
-def test_a_defect_is_told_with_its_job(where: Where) -> None:
+def test_a_defect_is_told_with_its_job(executor: Executor) -> None:
     with pytest.raises(DamagedError, match="set 0 could not be played") as error:
-        list(each_done(sums.TWICE, where, sums.fail))
+        list(executor.each_done(sums.TWICE, sums.fail))
     assert error.value.found == "ZeroDivisionError: nothing to divide"
 
 
 def test_processes_without_work_end_by_themselves() -> None:
     before = set(active_children())
-    found = each_done(sums.JOBS, TWO, sums.add)
+    found = TWO.each_done(sums.JOBS, sums.add)
     next(found)
     workers = set(active_children()) - before
     assert dict(found)
@@ -51,18 +51,18 @@ def test_processes_without_work_end_by_themselves() -> None:
 
 
 def test_no_job_starts_nothing() -> None:
-    assert list(each_done((), Where("ray", address="nowhere:1"), sums.add)) == []
+    assert list(Executor("ray", address="nowhere:1").each_done((), sums.add)) == []
 
 
 def test_no_more_places_are_taken_than_there_are_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolkit.study.executors.where.Workers", None)
-    assert list(each_done(sums.JOBS[4:], TWO, sums.add)) == [(sums.JOBS[4], 6)]
+    monkeypatch.setattr("toolkit.study.executors.executor.Workers", None)
+    assert list(TWO.each_done(sums.JOBS[4:], sums.add)) == [(sums.JOBS[4], 6)]
 
 
 def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(IncompleteError, match="needs the package ray") as error:
-        list(each_done(sums.JOBS, Where("ray"), sums.add))
+        list(Executor("ray").each_done(sums.JOBS, sums.add))
     assert "pip install 'paired-rollouts-toolkit[ray]'" in str(error.value)
 
 

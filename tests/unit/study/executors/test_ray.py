@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +23,11 @@ from tests.unit.study import fake_play, test_probing
 from tests.unit.study.executors import sums
 from tests.unit.study.executors.ray_stack import require_ray
 from toolkit.errors import DamagedError, IncompleteError, UsageError, VerificationError
+from toolkit.study.executors.executor import HERE, Executor
 from toolkit.study.executors.ray_connection import connected
-from toolkit.study.executors.where import HERE, Where, each_done
 from toolkit.study.play.runner import play_runs
 from toolkit.study.play.workplace import Workplace
-from toolkit.study.probing.probing import probe_all, probe_jobs
+from toolkit.study.probing.run import probe_all, probe_jobs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 require_ray()
 
-RAY = Where("ray", 2)
+RAY = Executor("ray", 2)
 SUMS = "tests.unit.study.executors.sums"
 RUNS = tuple(fake_play.specification(f"c2-paired-s{seed}", seed=seed) for seed in range(2))
 
@@ -48,11 +49,11 @@ def cluster() -> Iterator[str]:
         yield ray.get_runtime_context().gcs_address
 
 
-def played(folder: Path, play: Any, where: Where = RAY, say: Any = None) -> dict[str, bytes]:
+def played(folder: Path, play: Any, executor: Executor = RAY) -> dict[str, bytes]:
     """Play two runs, and return what does not differ by nature from launch to launch."""
     workplace = Workplace(folder)
     with workplace.held(RUNS):
-        play_runs(workplace, RUNS, where=where, play=play, say=say or (lambda _: None))
+        play_runs(workplace, RUNS, executor, play=play)
     return {name: raw for name, raw in snapshot(folder).items() if "/attempt-" not in name}
 
 
@@ -94,8 +95,8 @@ def test_a_study_s_registers_have_the_same_manifest_hash(
 def test_a_probe_has_the_same_bytes(tmp_path: Path) -> None:
     runs = [test_probing.specification(run) for run in test_probing.RUNS]
     jobs = probe_jobs(test_probing.DESIGN, runs, {r.run_id: test_probing.checkpoints(r.run_id) for r in runs})
-    for where in (HERE, RAY):
-        probe_all(tmp_path / where.kind, jobs, where=where)
+    for executor in (HERE, RAY):
+        probe_all(tmp_path / executor.kind, jobs, executor)
     assert snapshot(tmp_path / "ray") == snapshot(tmp_path / "local")
 
 
@@ -121,7 +122,9 @@ def test_a_worker_that_is_killed_loses_nothing(tmp_path: Path) -> None:
 
     killer = threading.Thread(target=kill)
     killer.start()
-    found = played(tmp_path / "ray", partial(fake_play.named, tmp_path / "workers"), say=said.append)
+    found = played(
+        tmp_path / "ray", partial(fake_play.named, tmp_path / "workers"), replace(RAY, say=said.append)
+    )
     killer.join()
     assert found == played(tmp_path / "local", fake_play.sparsely, HERE)
     assert len(said) == 1
@@ -131,14 +134,14 @@ def test_a_worker_that_is_killed_loses_nothing(tmp_path: Path) -> None:
 def test_a_job_that_always_loses_its_process_is_given_up() -> None:
     said: list[str] = []
     with pytest.raises(IncompleteError, match="lost its process again and again") as error:
-        list(each_done(sums.JOBS[:1], RAY, sums.die, say=said.append))
+        list(replace(RAY, say=said.append).each_done(sums.JOBS[:1], sums.die))
     assert len(said) == 3
     assert error.value.where == "set 0, its sum"
 
 
 def test_an_error_of_the_toolkit_comes_back_as_itself() -> None:
     with pytest.raises(VerificationError) as error:
-        list(each_done(sums.TWICE, RAY, sums.refuse))
+        list(RAY.each_done(sums.TWICE, sums.refuse))
     assert error.value.where == "set 0, its sum: here"
     assert error.value.remedy == "add again"
 
@@ -147,14 +150,14 @@ def test_a_defect_of_the_play_is_told_with_its_run(tmp_path: Path) -> None:
     runs = (fake_play.specification("c2-paired-s1", seed=1),)
     workplace = Workplace(tmp_path)
     with workplace.held(runs), pytest.raises(DamagedError, match="c2-paired-s1 could not be played") as error:
-        play_runs(workplace, runs, where=RAY, play=fake_play.with_a_defect)
+        play_runs(workplace, runs, RAY, play=fake_play.with_a_defect)
     assert "fake_play.py, line" in str(error.value)
 
 
 def test_another_version_of_the_package_on_a_machine_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolkit.__version__", "9.9.9")
     with pytest.raises(UsageError, match="another version of this package") as error:
-        list(each_done(sums.JOBS[:1], RAY, sums.add))
+        list(RAY.each_done(sums.JOBS[:1], sums.add))
     assert error.value.expected == "9.9.9"
 
 
@@ -164,7 +167,7 @@ def test_what_a_machine_cannot_import_is_told(tmp_path: Path, monkeypatch: pytes
     import only_here  # type: ignore[import-not-found]
 
     with pytest.raises(IncompleteError, match="Ray could not do a job") as error:
-        list(each_done(sums.JOBS[:1], RAY, only_here.add))
+        list(RAY.each_done(sums.JOBS[:1], only_here.add))
     assert "only_here" in str(error.value.found)
     assert "on every machine" in str(error.value.remedy)
 
@@ -188,14 +191,14 @@ def test_an_address_that_nobody_answers_at_is_incomplete() -> None:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
     with pytest.raises(IncompleteError, match="no Ray cluster answers") as error:
-        list(each_done(sums.JOBS, Where("ray", 2, address), sums.add))
+        list(Executor("ray", 2, address).each_done(sums.JOBS, sums.add))
     assert error.value.where == address
 
 
 @pytest.mark.parametrize("address", ["nowhere", "ray://127.0.0.1:10001", "127.0.0.1:six", ":6379"])
 def test_what_is_no_address_is_wrong_usage(address: str) -> None:
     with pytest.raises(UsageError, match="no address of a Ray cluster"):
-        list(each_done(sums.JOBS, Where("ray", 2, address), sums.add))
+        list(Executor("ray", 2, address).each_done(sums.JOBS, sums.add))
 
 
 def test_an_interrupt_ends_a_ray_started_for_one_command_and_loses_nothing(tmp_path: Path) -> None:

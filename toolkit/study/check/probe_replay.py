@@ -15,7 +15,7 @@ from toolkit.probe.rollouts import coordinate_blocks, play_and_score
 from toolkit.study.check.replay import same
 from toolkit.study.play.rows import rows_of_run
 from toolkit.study.probing.probed import trajectory_sampling
-from toolkit.study.probing.probing import BASE
+from toolkit.study.probing.run import BASE
 
 if TYPE_CHECKING:
     from toolkit.probe.rollouts import Scored

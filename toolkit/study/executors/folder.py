@@ -1,0 +1,118 @@
+"""A folder of work that can be stopped at any moment and gone on with: runs, trajectories, blocks.
+
+One command at a time is at work on what a lock names. Every file is written beside its place, is on the disk
+before it is renamed, and is never changed afterwards; a kill leaves no more than a file's beginning under
+another name. A file that is not whole is set aside, and what it held is done again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from toolkit.errors import DamagedError, IncompleteError
+from toolkit.files import hold, read_bytes
+
+if TYPE_CHECKING:
+    from toolkit.study.executors.executor import Executor
+    from toolkit.study.executors.places import A, J
+
+R = TypeVar("R")
+
+
+@contextlib.contextmanager
+def held(folder: Path, what: str, locks: Mapping[str, str], parts: Iterable[Path]) -> Iterator[None]:
+    """Hold what lies in a folder for one command alone, and clear away what a killed one was writing.
+
+    Args:
+        folder: made where it is not there.
+        what: whose folder it is, for messages.
+        locks: lock's file → what it holds, for messages; taken in this order.
+        parts: folders in which files may have been left half written.
+
+    Raises:
+        UsageError: another command holds one of the locks.
+        IncompleteError: the folder cannot be written, or not locked.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise IncompleteError(
+            f"the {what}'s folder cannot be made", found=error.strerror, where=folder
+        ) from None
+    with contextlib.ExitStack() as holds:
+        for lock, subject in locks.items():
+            holds.enter_context(hold(folder, lock, subject))
+        for left in (left for part in parts for left in part.glob(".*.part")):
+            left.unlink(missing_ok=True)
+        yield
+
+
+def go_on(
+    executor: Executor,
+    jobs: Sequence[J],
+    perform: Callable[[J], A],
+    *,
+    kept: Callable[[J], R | None],
+    keep: Callable[[J, A], R],
+    size: Callable[[J], int] = lambda _: 1,
+) -> tuple[list[R], list[J]]:
+    """Do the jobs that were not done before, and keep what comes of each as soon as it is there.
+
+    Args:
+        executor: who does them, and who is told.
+        jobs: all of them; the largest are begun first.
+        perform: does a job, as for `Executor.each_done`.
+        kept: what a job left before; None where it is to be done.
+        keep: writes an answer down, and gives what it comes to.
+        size: of a job, as progress counts.
+
+    Returns:
+        What came of each job, in their order, and those that had been done before.
+
+    Raises:
+        ToolkitError: a job failed; what was finished before is kept.
+    """
+    results = {number: found for number, job in enumerate(jobs) if (found := kept(job)) is not None}
+    before = [jobs[number] for number in results]
+    total = sum(map(size, jobs))
+
+    def tell(doing: str) -> None:
+        executor.watch(sum(size(jobs[number]) for number in results), total, doing)
+
+    tell("what is there was checked")
+    left = sorted((n for n in range(len(jobs)) if n not in results), key=lambda n: -size(jobs[n]))
+    for number, answer in executor.each_step(deque(left), jobs.__getitem__, perform):
+        results[number] = keep(jobs[number], answer)
+        tell(jobs[number].subject)
+    return [results[number] for number in range(len(jobs))], before
+
+
+def set_aside(path: Path) -> Path:
+    """Rename a file that is not whole; nothing is deleted."""
+    number = 1 + len(list(path.parent.glob(f"{path.name}.damaged-*")))
+    return path.replace(path.with_name(f"{path.name}.damaged-{number}"))
+
+
+def document_bytes(document: Mapping[str, Any]) -> bytes:
+    """Return a JSON object as a file."""
+    return (json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def read_document(path: Path, remedy: str) -> dict[str, Any]:
+    """Read a JSON object.
+
+    Raises:
+        DamagedError: the file holds none.
+    """
+    try:
+        document = json.loads(read_bytes(path))
+    except (ValueError, RecursionError) as error:
+        raise DamagedError(f"{path.name} is not JSON", found=error, where=path, remedy=remedy) from None
+    if not isinstance(document, dict):
+        raise DamagedError(f"{path.name} holds no JSON object", where=path)
+    return document
