@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from tests.unit.study import fake_play
-from toolkit.cli import main, study
-from toolkit.study.play import segments as runs
+from toolkit import api
+from toolkit.cli import main
+from toolkit.study.play import segments
 
 if __name__ == "__main__":
-    runs.play_segment = fake_play.wholly
-    study.POOLS = ("diagnostic",)
+    segments.play_segment = fake_play.wholly
+    api.STUDY_POOLS = ("diagnostic",)
     main.main()

@@ -44,6 +44,6 @@ def small_home(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     for token in ("freetsa.tsr", "digicert.tsr"):
         (prereg / "evidence" / token).write_bytes(token.encode())
     monkeypatch.setenv(HOME_VARIABLE, str(home))
-    monkeypatch.setattr("toolkit.study.play.run.play_segment", fake_play.wholly)
+    monkeypatch.setattr("toolkit.study.play.segments.play_segment", fake_play.wholly)
     monkeypatch.setattr("toolkit.api.STUDY_POOLS", ("diagnostic",))
     return Home(home)

@@ -169,7 +169,7 @@ def test_a_check_names_what_differs(
     toolkit: Callable[..., Result], small: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     registered(toolkit, small)
-    monkeypatch.setattr("toolkit.study.play.run.play_segment", fake_play.otherwise)
+    monkeypatch.setattr("toolkit.study.play.segments.play_segment", fake_play.otherwise)
     result = run(toolkit, *BOTH, "--check")
     assert result.code == 1
     assert "in groups, run c4-independent-none-s0" in result.err
@@ -191,7 +191,7 @@ def test_a_check_of_what_is_not_registered_is_wrong_usage(toolkit: Callable[...,
 def test_evidence_that_lacks_something_is_told(
     toolkit: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("toolkit.study.play.run.play_segment", fake_play.sparsely)
+    monkeypatch.setattr("toolkit.study.play.segments.play_segment", fake_play.sparsely)
     result = run(toolkit, "--run", RUN)
     assert result.code == 3
     assert "does not count" in result.err
@@ -200,7 +200,7 @@ def test_evidence_that_lacks_something_is_told(
 def test_evidence_that_lacks_something_is_registered_where_that_is_asked(
     toolkit: Callable[..., Result], small: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("toolkit.study.play.run.play_segment", fake_play.sparsely)
+    monkeypatch.setattr("toolkit.study.play.segments.play_segment", fake_play.sparsely)
     into = small.root / "elsewhere"
     document = run(toolkit, "--run", RUN, "--into", into, "--with-incomplete", "--json").json()
     assert RUN in document["incomplete"]

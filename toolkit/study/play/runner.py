@@ -156,7 +156,7 @@ def play_runs(
     specifications: Sequence[Specification],
     executor: Executor = HERE,
     *,
-    play: Play = segments.play_segment,
+    play: Play | None = None,
 ) -> Played:
     """Play runs to their end, from wherever they were left.
 
@@ -164,7 +164,7 @@ def play_runs(
         workplace: the folder, held by the caller.
         specifications: the runs.
         executor: who plays; told whenever a segment is there or a run complete, and what is played again.
-        play: plays a segment; a function that a new process can import.
+        play: plays a segment; a function that a new process can import. Normally `play_segment`.
 
     Raises:
         UsageError: a run was launched with another specification, or by another version.
@@ -184,7 +184,8 @@ def play_runs(
 
     tell("what is there was checked")
     work = deque(sorted(courses, key=lambda course: -course.left))  # 2
-    for course, answer in executor.each_step(work, _Course.next_job, partial(perform, play=play)):
+    performed = partial(perform, play=play or segments.play_segment)
+    for course, answer in executor.each_step(work, _Course.next_job, performed):
         if not course.take(answer):  # 3
             work.appendleft(course)
         tell(course.folder.specification.run_id)
