@@ -73,9 +73,8 @@ def asking_options(command: F) -> F:
 def demonstrated() -> tuple[Source, ...]:
     """Return two authorities made for the occasion."""
     from toolkit.prereg.demonstration import DemonstrationAuthority
-    from toolkit.prereg.timestamping import Demonstrated
 
-    return tuple(Demonstrated(DemonstrationAuthority(name)) for name in DEMONSTRATED)
+    return tuple(map(DemonstrationAuthority, DEMONSTRATED))
 
 
 def online(
@@ -97,8 +96,8 @@ def online(
     Raises:
         UsageError: nobody trusted answers at an address, or they are fewer than two.
     """
+    from toolkit.prereg.authority import Online
     from toolkit.prereg.pem import CERTIFICATE, find_pinned, read_blocks
-    from toolkit.prereg.timestamping import Online
 
     given = [der for path in roots for der in read_blocks(path, CERTIFICATE)]
     chosen = [_known(address, (*named, *known)) for address in addresses]

@@ -117,7 +117,7 @@ def freeze(
 def _check_rules(rules: str) -> None:
     from toolkit.decisions.rulebook import load_rulebook
     from toolkit.decisions.vacuity import check_not_vacuous
-    from toolkit.prereg.fields import UNFILLED
+    from toolkit.prereg.record import UNFILLED
     from toolkit.study.play.matrix import specify
 
     book = load_rulebook(rules)

@@ -10,6 +10,7 @@ import queue
 import secrets
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -19,10 +20,8 @@ from toolkit.prereg.token.der import MAX_BYTES
 from toolkit.prereg.token.verdict import VERIFIED, TokenVerdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from toolkit.prereg.trust import Trusted
 
-
-ATTEMPTS = 3
 PAUSE_S = 1.0
 ONE_SECOND = timedelta(seconds=1)
 NONCE_BITS = 64
@@ -40,6 +39,10 @@ class Reply:
 
     request: bytes
     response: bytes
+
+
+Judge = Callable[[Reply], TokenVerdict]
+Say = Callable[[str], None]
 
 
 class _Unanswered(Exception):  # noqa: N818 - not an error of the program
@@ -71,54 +74,61 @@ def make_request(digest: bytes) -> bytes:
     return bytes(rfc3161ng.encode_timestamp_request(request))
 
 
-def obtain(
-    address: str,
-    digest: bytes,
-    verify: Callable[[Reply], TokenVerdict],
-    *,
-    timeout_s: float,
-    attempts: int = ATTEMPTS,
-    say: Callable[[str], None] = lambda _: None,
-) -> Reply:
-    """Ask until a reply verifies, at most a few times; what cannot get better by asking is not asked again.
+@dataclass(frozen=True)
+class Online:
+    """An authority that answers over HTTP.
 
     Args:
-        address: the authority's.
-        digest: SHA-256 of the document.
-        verify: judges a reply completely.
+        trusted: who it is.
+        certificates: certificates to be archived, such as its root, DER.
         timeout_s: longest time for one whole exchange.
         attempts: most exchanges.
-        say: told of each failure that is followed by another attempt.
-
-    Raises:
-        IncompleteError: it was not answered, or with something that does not verify; the message says why.
     """
-    reason = ""
-    for attempt in range(1, attempts + 1):
-        if attempt > 1:
-            say(f"{address}: {reason}; asking again")
-            time.sleep(PAUSE_S * 2 ** (attempt - 2))
-        try:
-            request = make_request(digest)
-            reply = Reply(request, _post(address, request, timeout_s))
-        except _Unanswered as unanswered:
-            reason = unanswered.reason
-            if unanswered.is_final:
+
+    trusted: Trusted
+    certificates: tuple[bytes, ...]
+    timeout_s: float
+    attempts: int = 3
+
+    def obtain(self, digest: bytes, verify: Judge, say: Say) -> Reply:
+        """Ask until a reply verifies; what cannot get better by asking is not asked again.
+
+        Args:
+            digest: SHA-256 of the document.
+            verify: judges a reply completely.
+            say: told of each failure that is followed by another attempt.
+
+        Raises:
+            IncompleteError: it was not answered, or with something that does not verify.
+        """
+        address, reason = self.trusted.address, ""
+        for attempt in range(self.attempts):
+            if attempt:
+                say(f"{address}: {reason}; asking again")
+                time.sleep(PAUSE_S * 2 ** (attempt - 1))
+            try:
+                request = make_request(digest)
+                reply = Reply(request, _post(address, request, self.timeout_s))
+            except _Unanswered as unanswered:
+                reason = unanswered.reason
+                if unanswered.is_final:
+                    break
+                continue
+            verdict = verify(reply)
+            if verdict.verdict == VERIFIED:
+                return reply
+            reason = f"its reply does not verify: {verdict.failed_check}: {verdict.message}"
+            passing = any(cause in verdict.message for cause in _PASSING)
+            if verdict.failed_check not in _WORTH_ANOTHER_TRY and not passing:
                 break
-            continue
-        verdict = verify(reply)
-        if verdict.verdict == VERIFIED:
-            return reply
-        reason = f"its reply does not verify: {verdict.failed_check}: {verdict.message}"
-        passing = any(cause in verdict.message for cause in _PASSING)
-        if verdict.failed_check not in _WORTH_ANOTHER_TRY and not passing:
-            break
-    cause = "give the root with --root FILE" if "pinned root" in reason else "check address and connection"
-    raise IncompleteError(
-        f"no timestamp from {address}",
-        found=reason,
-        remedy=f"{cause}, and run the same command again: tokens that were obtained are kept",
-    )
+        cause = (
+            "give the root with --root FILE" if "pinned root" in reason else "check address and connection"
+        )
+        raise IncompleteError(
+            f"no timestamp from {address}",
+            found=reason,
+            remedy=f"{cause}, and run the same command again: tokens that were obtained are kept",
+        )
 
 
 def second_reading(response: bytes) -> datetime | None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
+from toolkit.prereg.evidence import Judged, Subject, judge, places, shared_keys
 from toolkit.prereg.pending import promised
 from toolkit.prereg.record import EVIDENCE, PUBLIC
 from toolkit.prereg.trust import Trusted, operator_of
@@ -15,7 +17,6 @@ if TYPE_CHECKING:
 
     from toolkit.prereg.chain import Entry
     from toolkit.prereg.chronology import Freeze
-    from toolkit.prereg.evidence import Judged
     from toolkit.prereg.registration import Registration
 
 FEWEST = 2
@@ -61,14 +62,10 @@ def independence(tokens: Sequence[Judged], trust: Sequence[Trusted]) -> Check:
         tokens: all that there are.
         trust: whom the reader trusts; for a demonstration, whom it names itself.
     """
-    from toolkit.prereg.evidence import shared_keys
-
-    name = "independent authorities"
+    step = partial(Check, 5, "independent authorities")
     good = [judged for judged in tokens if judged.is_verified]
     if len(good) < len(tokens) or len(good) < FEWEST:
-        return Check(
-            5, name, "missing", f"{len(good)} verified tokens; all are needed, and at least {FEWEST}"
-        )
+        return step("missing", f"{len(good)} verified tokens; all are needed, and at least {FEWEST}")
     operators = {j.authority.name: operator_of(j.verdict.root_sha256 or "", trust) for j in good}
     strangers = [authority for authority, operator in operators.items() if operator is None]
     counted = [judged for judged in good if judged.authority.name not in strangers]
@@ -77,16 +74,16 @@ def independence(tokens: Sequence[Judged], trust: Sequence[Trusted]) -> Check:
             f"nobody but the registration itself vouches for the root of {', '.join(strangers)}; if you "
             "trust it, name it in a trust file of your own: --trust FILE"
         )
-        return Check(5, name, "failed", detail)
+        return step("failed", detail)
     misfit = [j.authority.name for j in counted if not _is_accepted(j, trust)]
     if misfit:
-        return Check(5, name, "failed", f"{', '.join(misfit)}: stamped under a policy that is not accepted")
+        return step("failed", f"{', '.join(misfit)}: stamped under a policy that is not accepted")
     shared = shared_keys(good)
     if len({operators[judged.authority.name] for judged in counted}) < FEWEST or shared:
         said = f"{', '.join(shared)} share a key" if shared else "all come from one operator"
-        return Check(5, name, "failed", said)
+        return step("failed", said)
     told = "; ".join(f"{a}: {o or 'nobody you know, not counted'}" for a, o in operators.items())
-    return Check(5, name, "passed", told)
+    return step("passed", told)
 
 
 def _is_accepted(judged: Judged, trust: Sequence[Trusted]) -> bool:
@@ -97,21 +94,23 @@ def _is_accepted(judged: Judged, trust: Sequence[Trusted]) -> bool:
 
 def agreement(tokens: Sequence[Judged]) -> Check:
     """Step 6: the tokens' times lie within a day of each other."""
-    name = "times agree"
+    step = partial(Check, 6, "times agree")
     times = sorted(j.verdict.gen_time for j in tokens if j.is_verified and j.verdict.gen_time is not None)
     if len(times) < FEWEST:
-        return Check(6, name, "missing", "there are no two verified times to compare")
+        return step("missing", "there are no two verified times to compare")
     apart = times[-1] - times[0]
     if apart > SPREAD:
-        return Check(6, name, "failed", f"times disagree by {apart / timedelta(days=1):.1f} days")
-    return Check(6, name, "passed", f"{apart.total_seconds():g} s apart")
+        return step("failed", f"times disagree by {apart / timedelta(days=1):.1f} days")
+    return step("passed", f"{apart.total_seconds():g} s apart")
+
+
+_step = partial(Check, 8, "amendments and deviations")
 
 
 def additions(
     registration: Registration, freeze: Freeze, reader: Reader
 ) -> tuple[Check, dict[str, datetime]]:
     """Check the tokens of amendments and deviations; return the times of those that have them."""
-    name = "amendments and deviations"
     added = [entry for entry in registration.entries if entry.id]
     settled = _without_tokens(registration, added)
     if settled is not None:
@@ -123,7 +122,7 @@ def additions(
         if check.outcome != "passed" or time is None:
             return check, times
         if before is not None and time < before - SPREAD:
-            return Check(8, name, "failed", f"{entry.id} is older than what stands before it"), times
+            return _step("failed", f"{entry.id} is older than what stands before it"), times
         times[entry.id] = before = time
     misdated = [
         amendment.id
@@ -131,14 +130,11 @@ def additions(
         if abs(amendment.dated - times[amendment.id].date()) > timedelta(days=1)
     ]
     if misdated:
-        return Check(8, name, "failed", f"{', '.join(misdated)}: dated otherwise than the tokens say"), times
-    return Check(8, name, "passed", "; ".join(f"{i} by {t:{TIME}}" for i, t in times.items())), times
+        return _step("failed", f"{', '.join(misdated)}: dated otherwise than the tokens say"), times
+    return _step("passed", "; ".join(f"{i} by {t:{TIME}}" for i, t in times.items())), times
 
 
 def _entry(registration: Registration, entry: Entry, reader: Reader) -> tuple[Check, datetime | None]:
-    from toolkit.prereg.evidence import Subject, judge, places
-
-    name = "amendments and deviations"
     authorities = registration.trust_in(entry)
     subject = Subject(registration.folder, entry.text)
     tokens = [
@@ -148,30 +144,28 @@ def _entry(registration: Registration, entry: Entry, reader: Reader) -> tuple[Ch
     for judged in tokens:
         if not judged.is_verified:
             outcome = "missing" if judged.verdict.verdict == "incomplete" else "failed"
-            detail = f"{entry.id}, {judged.authority.name}: {judged.verdict.message}"
-            return Check(8, name, outcome, detail), None
+            return _step(outcome, f"{entry.id}, {judged.authority.name}: {judged.verdict.message}"), None
     trust = reader.known if registration.record.standing == PUBLIC else authorities
     for check in (independence(tokens, trust), agreement(tokens)):
         if check.outcome != "passed":
-            return Check(8, name, check.outcome, f"{entry.id}: {check.detail}"), None
-    return Check(8, name, "passed", entry.id), max(judged.latest for judged in tokens)
+            return _step(check.outcome, f"{entry.id}: {check.detail}"), None
+    return _step("passed", entry.id), max(judged.latest for judged in tokens)
 
 
 def _without_tokens(registration: Registration, added: Sequence[Entry]) -> Check | None:
     """Return the outcome where no token has to be looked at: none was added, or something is amiss."""
-    name = "amendments and deviations"
     if registration.record.is_restated and added:
         told = ", ".join(entry.id for entry in added)
         detail = f"{told}: recorded here, in this order; no token says when, they rest on the days they name"
-        return Check(8, name, "unproven", detail)
+        return _step("unproven", detail)
     orphans = [] if registration.record.is_restated else _orphans(registration, added)
     if orphans and _is_being_added(registration, orphans):
         detail = f"an addition was cut short ({', '.join(orphans)}): run its command again"
-        return Check(8, name, "missing", detail)
+        return _step("missing", detail)
     if orphans:
         detail = f"{', '.join(orphans)}: evidence of something that the chain does not have any more"
-        return Check(8, name, "failed", detail)
-    return None if added else Check(8, name, "passed", "none")
+        return _step("failed", detail)
+    return None if added else _step("passed", "none")
 
 
 def _is_being_added(registration: Registration, orphans: Sequence[str]) -> bool:
@@ -185,8 +179,6 @@ def _is_being_added(registration: Registration, orphans: Sequence[str]) -> bool:
 def _orphans(registration: Registration, added: Sequence[Entry]) -> list[str]:
     """Return tokens that belong to nothing: a sign that the end of the chain was cut off."""
     known = {authority.token_place for authority in registration.record.authorities}
-    from toolkit.prereg.evidence import places
-
     known |= {places(entry.id, a)[0] for entry in added for a in registration.trust_in(entry)}
     names = sorted(path.name for path in (registration.folder / EVIDENCE).glob("*.tsr"))
     return [name for name in names if f"{EVIDENCE}/{name}" not in known]

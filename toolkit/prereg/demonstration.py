@@ -19,6 +19,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from toolkit.errors import IncompleteError
+from toolkit.prereg.authority import Judge, Reply, Say, make_request
+from toolkit.prereg.token.verdict import VERIFIED
 from toolkit.prereg.trust import Trusted, slug_of
 
 LIFETIME = timedelta(days=3650)
@@ -55,6 +58,25 @@ class DemonstrationAuthority:
         return Trusted(
             self.name, slug_of(self.name), f"{self.name} (made for the occasion)", ADDRESS, (fingerprint,)
         )
+
+    @property
+    def certificates(self) -> tuple[bytes, ...]:
+        """What is archived beside its tokens: its root."""
+        return (self.root,)
+
+    def obtain(self, digest: bytes, verify: Judge, say: Say) -> Reply:
+        """Answer a request that any authority would be sent.
+
+        Raises:
+            IncompleteError: its own token does not verify.
+        """
+        request = make_request(digest)
+        reply = Reply(request, self.answer(request))
+        verdict = verify(reply)
+        if verdict.verdict != VERIFIED:
+            raise IncompleteError("the demonstration's own token does not verify", found=verdict.message)
+        say(f"{self.name}: made for the occasion")
+        return reply
 
     def answer(self, request: bytes) -> bytes:
         """Answer a request as an authority does, with a token of the present time.

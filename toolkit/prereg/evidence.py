@@ -1,4 +1,4 @@
-"""The tokens of a registration, each judged with everything that lies beside it."""
+"""The tokens of a registration: each judged with all that lies beside it, and what derives from them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from toolkit.errors import ToolkitError
-from toolkit.files import read_bytes, read_up_to
+from toolkit.errors import DamagedError, ToolkitError
+from toolkit.files import file_sha256, read_bytes, read_up_to
 from toolkit.prereg.record import EVIDENCE
 from toolkit.prereg.token.verdict import INCOMPLETE, TokenVerdict
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+    from toolkit.prereg.registration import Registration
     from toolkit.prereg.trust import Trusted
 
 UNSTATED_ACCURACY = timedelta(seconds=60)
@@ -191,3 +192,65 @@ def _short(verdict: TokenVerdict, crls: tuple[bytes, ...]) -> TokenVerdict:
         return verdict
     kept = tuple(note for note in verdict.notes if "issued none of the chain" not in note)
     return replace(verdict, notes=kept)
+
+
+def anchor(registration: Registration) -> str:
+    """Return a registration's anchor, in hexadecimal.
+
+    It is what nobody can have known before the authorities answered:
+
+        anchor = SHA-256 of the lines: digest of the frozen files,
+                 SHA-256 of each token, in the record's order
+
+    An author knows the digest as soon as the text is final. A token holds its authority's signature, and
+    cannot be had before it is asked for: what derives from both cannot have been derived before the freeze.
+    Authorities made for the occasion answer to the author alone; theirs is a demonstration of this, too. That
+    nobody knew an anchor before does not say that nobody chose it: an author can ask an authority again, and
+    keep the answer that suits.
+
+    Raises:
+        IncompleteError: a token is not here, or cannot be read.
+    """
+    tokens = (registration.folder / authority.token_place for authority in registration.record.authorities)
+    return _digest([registration.sha256, *map(file_sha256, tokens)])
+
+
+def amendment_anchor(registration: Registration, amendment: str) -> str:
+    """Return the anchor of what an amendment registers, in hexadecimal.
+
+    It is anchored in the amendment likewise:
+
+        anchor = SHA-256 of the lines: anchor of the registration, link of the amendment,
+                 SHA-256 of what each of its authorities signed, in the order of the trust file
+
+    Args:
+        registration: the registration.
+        amendment: id of one of its amendments.
+
+    Raises:
+        IncompleteError: a token of the freeze or of the amendment is not here, or cannot be read.
+        DamagedError: a token of the amendment is none.
+    """
+    from toolkit.prereg.token.timestamp import granted_token, read_timestamp
+    from toolkit.prereg.token.verdict import Refused
+
+    entry = next(entry for entry in registration.entries if entry.id == amendment)
+    signed = []
+    for authority in registration.trust_in(entry):
+        path = registration.folder / places(amendment, authority)[0]
+        try:
+            token, _ = granted_token(read_bytes(path))
+            content = read_timestamp(token).content
+        except (Refused, ValueError, TypeError) as error:
+            raise DamagedError(
+                f"a token of amendment {amendment} is none, and what it registers is anchored in it",
+                found=error,
+                where=path,
+                remedy="restore the registration's evidence",
+            ) from None
+        signed.append(sha256(content).hexdigest())
+    return _digest([anchor(registration), entry.link, *signed])
+
+
+def _digest(lines: list[str]) -> str:
+    return sha256("".join(f"{line}\n" for line in lines).encode()).hexdigest()

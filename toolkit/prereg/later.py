@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from toolkit.prereg.fields import text, texts
+from toolkit.prereg.record import text, texts
 
 AMENDMENTS = "amendments"
 DEVIATIONS = "deviations"

@@ -6,12 +6,8 @@ import json
 import re
 import tomllib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-from toolkit.prereg.fields import text, utc
-
-if TYPE_CHECKING:
-    from datetime import datetime
+from datetime import UTC, datetime
+from typing import Any
 
 RECORD = "record.toml"
 FROZEN = "FROZEN.sha256"
@@ -19,6 +15,9 @@ EVIDENCE = "evidence"
 PUBLIC = "public"
 DEMONSTRATION = "demonstration"
 STANDINGS = (PUBLIC, DEMONSTRATION)
+# Years between which a margin can be added to a moment; RFC 3161 is from 2001.
+EARLIEST, LATEST = 1990, 9998
+UNFILLED = "FILL IN"
 
 
 @dataclass(frozen=True)
@@ -143,3 +142,32 @@ def _authority(entry: dict[str, Any]) -> Authority:
 def _quoted(value: str) -> str:
     """Return a TOML basic string; JSON's escapes are TOML's."""
     return json.dumps(value, ensure_ascii=False)
+
+
+# Fields of a registration's own files: whatever is wrong with one is a TypeError or ValueError.
+
+
+def text(value: object) -> str:
+    """Return text that is not empty."""
+    if not isinstance(value, str) or not value.strip():
+        raise TypeError(f"expected text, found {value!r}")
+    if value.startswith(UNFILLED):
+        raise ValueError(f"{value!r} was left as in the template")
+    return value
+
+
+def texts(values: object) -> tuple[str, ...]:
+    """Return a list of texts."""
+    if not isinstance(values, list):
+        raise TypeError(f"expected a list of texts, found {values!r}")
+    return tuple(text(value) for value in values)
+
+
+def utc(moment: datetime) -> datetime:
+    """Return a moment in UTC; one without a zone is none."""
+    if moment.tzinfo is None:
+        raise TypeError(f"{moment} has no time zone")
+    in_utc = moment.astimezone(UTC)
+    if not EARLIEST <= in_utc.year <= LATEST:
+        raise ValueError(f"{moment} is out of range")
+    return in_utc

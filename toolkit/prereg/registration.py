@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 from toolkit.errors import DamagedError, IncompleteError, VerificationError
 from toolkit.files import file_sha256
 from toolkit.prereg.chain import CHAIN, Entry, read_chain
-from toolkit.prereg.fields import text
 from toolkit.prereg.hashlist import read_listed
 from toolkit.prereg.later import AMENDMENTS, DEVIATIONS, Amendment, Deviation, read_amendment, read_deviation
 from toolkit.prereg.pending import is_left_over, promised
-from toolkit.prereg.record import EVIDENCE, FROZEN, RECORD, FreezeRecord, read_record
+from toolkit.prereg.record import EVIDENCE, FROZEN, RECORD, FreezeRecord, read_record, text
 from toolkit.prereg.trust import TRUST, Trusted, parse_trust
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from toolkit.errors import IncompleteError, VerificationError
 from toolkit.files import write_bytes
-from toolkit.prereg.authority import ONE_SECOND, Reply, obtain, second_reading
+from toolkit.prereg.authority import ONE_SECOND, Judge, Reply, Say, second_reading
 from toolkit.prereg.evidence import Judged, Subject, judge, places
 from toolkit.prereg.pem import write_certificates
 from toolkit.prereg.pending import begin
@@ -20,10 +20,9 @@ from toolkit.prereg.record import EVIDENCE
 from toolkit.prereg.token.verdict import VERIFIED, TokenVerdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
-    from toolkit.prereg.demonstration import DemonstrationAuthority
     from toolkit.prereg.trust import Trusted
 
 # A token that waited longer would be too far from those still to come.
@@ -41,9 +40,7 @@ class Source(Protocol):
     def certificates(self) -> tuple[bytes, ...]:
         """Certificates to be archived beside the token, DER."""
 
-    def obtain(
-        self, digest: bytes, verify: Callable[[Reply], TokenVerdict], say: Callable[[str], None]
-    ) -> Reply:
+    def obtain(self, digest: bytes, verify: Judge, say: Say) -> Reply:
         """Return a reply that verifies.
 
         Raises:
@@ -51,61 +48,8 @@ class Source(Protocol):
         """
 
 
-@dataclass(frozen=True)
-class Online:
-    """An authority that answers over HTTP.
-
-    Args:
-        trusted: who it is.
-        certificates: certificates to be archived, such as its root, DER.
-        timeout_s: longest time for one exchange.
-    """
-
-    trusted: Trusted
-    certificates: tuple[bytes, ...]
-    timeout_s: float
-
-    def obtain(
-        self, digest: bytes, verify: Callable[[Reply], TokenVerdict], say: Callable[[str], None]
-    ) -> Reply:
-        """Ask it, again where that can help."""
-        return obtain(self.trusted.address, digest, verify, timeout_s=self.timeout_s, say=say)
-
-
-@dataclass(frozen=True)
-class Demonstrated:
-    """An authority made for the occasion."""
-
-    authority: DemonstrationAuthority
-
-    @property
-    def trusted(self) -> Trusted:
-        """Its entry in the registration's trust file."""
-        return self.authority.trusted
-
-    @property
-    def certificates(self) -> tuple[bytes, ...]:
-        """Its root."""
-        return (self.authority.root,)
-
-    def obtain(
-        self, digest: bytes, verify: Callable[[Reply], TokenVerdict], say: Callable[[str], None]
-    ) -> Reply:
-        """Let it answer a request that any authority would be sent."""
-        from toolkit.prereg.authority import make_request
-
-        request = make_request(digest)
-        reply = Reply(request, self.authority.answer(request))
-        if verify(reply).verdict != VERIFIED:
-            raise IncompleteError(
-                "the demonstration's own token does not verify", found=verify(reply).message
-            )
-        say(f"{self.trusted.name}: made for the occasion")
-        return reply
-
-
 def timestamp(
-    folder: Path, prefix: str, document: bytes, sources: Sequence[Source], say: Callable[[str], None]
+    folder: Path, prefix: str, document: bytes, sources: Sequence[Source], say: Say
 ) -> tuple[dict[str, bytes], tuple[Judged, ...]]:
     """Obtain a token from each of several authorities.
 
@@ -143,7 +87,7 @@ class _Session:
     pending: Path
     prefix: str
     document: bytes
-    say: Callable[[str], None]
+    say: Say
 
     def token_of(self, source: Source) -> Judged:
         """Return the verified token of one authority: the one that waits, else a new one."""

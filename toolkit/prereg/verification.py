@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from toolkit.errors import DamagedError, IncompleteError, ToolkitError, Verifica
 from toolkit.files import read_bytes
 from toolkit.prereg.checks import TIME, Check, Reader, additions, agreement, independence
 from toolkit.prereg.chronology import Chronology, Freeze, StudyRuns, chronology
+from toolkit.prereg.evidence import UNSTATED_ACCURACY, Judged, Subject, judge
 from toolkit.prereg.hashlist import entries
 from toolkit.prereg.record import DEMONSTRATION, FROZEN, PUBLIC, Authority
 from toolkit.prereg.registration import RULES, Registration, load_registration
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from toolkit.prereg.evidence import Judged
 
 # A record may leave out fractions of a second.
 SLACK = timedelta(seconds=1)
@@ -85,14 +86,15 @@ def open_checked(folder: Path) -> tuple[Registration | None, Check]:
     Returns:
         The registration, or None where the step did not pass, and the step.
     """
+    step = partial(Check, 1, "recorded files")
     try:
         registration = load_registration(folder)
     except (VerificationError, DamagedError) as error:
-        return None, Check(1, "recorded files", "failed", str(error))
+        return None, step("failed", str(error))
     except IncompleteError as error:
-        return None, Check(1, "recorded files", "missing", str(error))
-    return registration, Check(
-        1, "recorded files", "passed", f"all files match their recorded SHA-256; digest {registration.sha256}"
+        return None, step("missing", str(error))
+    return registration, step(
+        "passed", f"all files match their recorded SHA-256; digest {registration.sha256}"
     )
 
 
@@ -171,41 +173,38 @@ def verify_registration(
 
 
 def _document(registration: Registration) -> Check:
+    step = partial(Check, 2, "timestamped document")
     record = registration.record
     place = registration.folder / record.document_place
     if not place.is_file():
         told = f"prereg/{registration.name}/{record.document_place}"
         detail = f"not here: {record.document}.\nGet it from {record.source}.\nPut it at {told}."
-        return Check(2, "timestamped document", "missing", detail)
+        return step("missing", detail)
     found = sha256(read_bytes(place)).hexdigest()
     if found != record.document_sha256:
-        return Check(
-            2, "timestamped document", "failed", f"expected SHA-256 {record.document_sha256}, found {found}"
-        )
-    return Check(2, "timestamped document", "passed", f"SHA-256 {found}")
+        return step("failed", f"expected SHA-256 {record.document_sha256}, found {found}")
+    return step("passed", f"SHA-256 {found}")
 
 
 def _binding(registration: Registration, reader: Reader) -> Check:
-    name = "rules are the document's"
+    step = partial(Check, 3, "rules are the document's")
     listed = _listed_rules(registration)
     if listed is not None and listed != sha256(registration.rules.encode()).hexdigest():
-        return Check(3, name, "failed", "the document lists a rules.toml with other bytes than the one here")
+        return step("failed", "the document lists a rules.toml with other bytes than the one here")
     if registration.record.is_restated and listed is not None:
         # Its amendments would need no token: one made after the runs would pass under any date.
-        return Check(
-            3, name, "failed", f"the document is a list of frozen files, and does not lie at {FROZEN}"
-        )
+        return step("failed", f"the document is a list of frozen files, and does not lie at {FROZEN}")
     if registration.record.is_restated:
         detail = (
             "rules.toml restates a document that was timestamped elsewhere; only reading both compares them"
         )
         link = registration.entries[-1].link
         if link in reader.restatements:
-            return Check(3, name, "unproven", detail)
+            return step("unproven", detail)
         # Any two old tokens, over whatever document, would do otherwise.
         detail += f", and nobody you know has; if you did: --restatement {link}"
-        return Check(3, name, "missing", detail)
-    return Check(3, name, "passed", "rules.toml is one of the frozen files, whose list was timestamped")
+        return step("missing", detail)
+    return step("passed", "rules.toml is one of the frozen files, whose list was timestamped")
 
 
 def _listed_rules(registration: Registration) -> str | None:
@@ -219,8 +218,6 @@ def _listed_rules(registration: Registration) -> str | None:
 
 def _tokens(registration: Registration, reader: Reader) -> tuple[Judged, ...]:
     """Judge the freeze's tokens: against the document, or its recorded hash where it is not here."""
-    from toolkit.prereg.evidence import Subject, judge
-
     record = registration.record
     trust = {authority.name: authority for authority in registration.trust_in()}
     place = registration.folder / record.document_place
@@ -241,26 +238,24 @@ def _tokens(registration: Registration, reader: Reader) -> tuple[Judged, ...]:
 
 def _token(judged: Judged, recorded: Authority) -> Check:
     verdict = judged.verdict
-    name = f"token of {judged.authority.name}"
+    step = partial(Check, 4, f"token of {judged.authority.name}")
     if not judged.is_verified:
         outcome = "missing" if verdict.verdict == "incomplete" else "failed"
         failed = f"check {verdict.failed_step}, {verdict.failed_check}: " if verdict.failed_step else ""
-        return Check(4, name, outcome, failed + verdict.message)
+        return step(outcome, failed + verdict.message)
     if verdict.gen_time is None or abs(verdict.gen_time - recorded.recorded_time) > SLACK:
         detail = f"the record says {recorded.recorded_time:{TIME}}, and the token {verdict.gen_time:{TIME}}"
-        return Check(4, name, "failed", detail)
+        return step("failed", detail)
     accuracy = "not stated" if verdict.accuracy_seconds is None else f"{verdict.accuracy_seconds:g} s"
     detail = (
         f"{verdict.gen_time:{TIME}} ± {accuracy}; signer {verdict.signer}; root {verdict.root}, SHA-256 "
         f"{verdict.root_sha256}; serial {verdict.serial}; {verdict.signature_algorithm}, imprint "
         f"{verdict.imprint_algorithm}; revocation: {verdict.revocation}"
     )
-    return Check(4, name, "passed", "; ".join((detail, *verdict.notes)))
+    return step("passed", "; ".join((detail, *verdict.notes)))
 
 
 def _freeze(registration: Registration, tokens: tuple[Judged, ...]) -> Freeze:
-    from toolkit.prereg.evidence import UNSTATED_ACCURACY
-
     if all(judged.is_verified for judged in tokens):
         return Freeze(max(judged.latest for judged in tokens), is_proven=True)
     recorded = max(authority.recorded_time for authority in registration.record.authorities)
@@ -268,18 +263,17 @@ def _freeze(registration: Registration, tokens: tuple[Judged, ...]) -> Freeze:
 
 
 def _amendments(registration: Registration, order: Chronology) -> Check:
+    step = partial(Check, 9, "amendments before runs")
     listed = "; ".join(f"{a.id} of {a.dated} ({a.seen})" for a in registration.amendments) or "none"
     if order.late_amendments:
         late = ", ".join(order.late_amendments)
-        return Check(9, "amendments before runs", "failed", f"{late} made after the first run; all: {listed}")
+        return step("failed", f"{late} made after the first run; all: {listed}")
     if order.unplaced_amendments:
         absent = ", ".join(order.unplaced_amendments)
-        return Check(
-            9, "amendments before runs", "missing", f"a token of {absent} is needed for this; {listed}"
-        )
+        return step("missing", f"a token of {absent} is needed for this; {listed}")
     if any(amendment.id not in order.freeze.entries for amendment in registration.amendments):
         detail = f"study {order.study}, by the days that they name: {listed}"
-        return Check(9, "amendments before runs", "unproven", detail)
+        return step("unproven", detail)
     detail = f"study {order.study}: {listed}"
     if order.anchored_amendments:
         detail = (
@@ -287,7 +281,7 @@ def _amendments(registration: Registration, order: Chronology) -> Check:
             "seeds hold its tokens, by the study's word (toolkit probe run --check shows it); that nobody "
             f"had looked at the same policies with other seeds is the author's word; {detail}"
         )
-    return Check(9, "amendments before runs", "passed", detail)
+    return step("passed", detail)
 
 
 def _nothing_to_order() -> Check:
@@ -295,6 +289,7 @@ def _nothing_to_order() -> Check:
 
 
 def _order(order: Chronology) -> Check:
+    step = partial(Check, 7, "freeze before runs")
     source = "proven by the tokens" if order.freeze.is_proven else "recorded, not proven"
     facts = (
         f"study {order.study}: {len(order.runs_after)} deciding runs launched after "
@@ -302,14 +297,10 @@ def _order(order: Chronology) -> Check:
         f"disclosed exceptions: {', '.join(order.disclosed_exceptions) or 'none'}"
     )
     if order.undisclosed:
-        return Check(
-            7, "freeze before runs", "failed", f"{facts}; undisclosed: {', '.join(order.undisclosed)}"
-        )
+        return step("failed", f"{facts}; undisclosed: {', '.join(order.undisclosed)}")
     if order.verdict == "run_before_freeze":
-        return Check(7, "freeze before runs", "failed", f"{facts}; no deciding run came after it")
+        return step("failed", f"{facts}; no deciding run came after it")
     if order.verdict == "incomplete":
         absent = ", ".join(order.unknown) or "no deciding run at all"
-        return Check(
-            7, "freeze before runs", "missing", f"{facts}; no launch time, or one in the future: {absent}"
-        )
-    return Check(7, "freeze before runs", "passed", facts)
+        return step("missing", f"{facts}; no launch time, or one in the future: {absent}")
+    return step("passed", facts)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from toolkit.decisions.rulebook import load_rulebook
 from toolkit.errors import IncompleteError, RuleError, UsageError
 from toolkit.noise.regimes import REGIMES
-from toolkit.prereg.anchor import anchor
+from toolkit.prereg.evidence import anchor
 from toolkit.training.recipe import Recipe, read_recipe
 from toolkit.training.specification import Specification, specify_language_model
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from toolkit.decisions.rulebook import load_rulebook
 from toolkit.errors import IncompleteError
-from toolkit.prereg.anchor import amendment_anchor, anchor
+from toolkit.prereg.evidence import amendment_anchor, anchor
 from toolkit.probe.checkpoint import DERIVED, EVIDENCE
 from toolkit.probe.design import OUTCOME, TRANSITION, Design, RolloutSet
 from toolkit.study.play.segments import ends
