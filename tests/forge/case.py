@@ -7,8 +7,17 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from tests.forge import der
-from tests.forge.pki import Cert, extension, house
-from tests.forge.token import DOCUMENT, NOW, Recipe
+from tests.forge.pki import Cert, authority, directory, extension, house, root, stamper
+from tests.forge.token import (
+    CONTENT_TYPE,
+    DOCUMENT,
+    MESSAGE_DIGEST,
+    NOW,
+    SIGNING_CERTIFICATE,
+    SIGNING_CERTIFICATE_V2,
+    Ess,
+    Recipe,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,31 +40,47 @@ class Case:
     beyond_openssl: str | None = None
 
 
-Cases = dict[str, "Callable[[], Case]"]
+Made = "Case | Recipe | bytes | tuple[Recipe | bytes, dict[str, Any]]"
+Cases = dict[str, "Callable[[], Made]"]
 
 
-def _case(expected: str, check: str | None, token: Recipe | bytes, knobs: dict[str, Any]) -> Case:
+def given(token: Recipe | bytes, **knobs: Any) -> tuple[Recipe | bytes, dict[str, Any]]:
+    """Return a token with what else is to be given beside it, or in place of the usual."""
+    return token, knobs
+
+
+def case(made: Made, check: str | None, expected: str) -> Case:
+    """Return the case of a token: what has to be said of it, and which check refuses it."""
+    if isinstance(made, Case):
+        return made
+    token, knobs = made if isinstance(made, tuple) else (made, {})
     raw = token.make() if isinstance(token, Recipe) else token
-    at = knobs.pop("at", NOW)
-    beyond = knobs.pop("beyond_openssl", None)
-    material = {"document": DOCUMENT, "roots": (house().root.der,), **knobs}
-    return Case(raw, expected, check, material, at, beyond)
+    own = {name: knobs[name] for name in ("at", "beyond_openssl") if name in knobs}
+    others = {name: value for name, value in knobs.items() if name not in own}
+    material = {"document": DOCUMENT, "roots": (house().root.der,), **others}
+    return Case(raw, expected, check, material, **own)
 
 
-def verified(token: Recipe | bytes, **knobs: Any) -> Case:
-    return _case("verified", None, token, knobs)
+def refused(check: str, token: Made) -> Case:
+    return case(token, check, "not_verified")
 
 
-def refused(check: str, token: Recipe | bytes, **knobs: Any) -> Case:
-    return _case("not_verified", check, token, knobs)
+def verified(token: Made) -> Case:
+    return case(token, None, "verified")
 
 
-def incomplete(check: str, token: Recipe | bytes, **knobs: Any) -> Case:
-    return _case("incomplete", check, token, knobs)
+def incomplete(check: str, token: Made) -> Case:
+    return case(token, check, "incomplete")
 
 
 def recipe(**knobs: Any) -> Recipe:
     return Recipe().but(**knobs)
+
+
+def embedding(*certificates: Cert | bytes, **knobs: Any) -> Recipe:
+    """Return a recipe of a token that embeds these certificates."""
+    embedded = tuple(each.der if isinstance(each, Cert) else each for each in certificates)
+    return recipe(certificates=embedded, **knobs)
 
 
 def edited(level: str, edit: Callable[[bytes], bytes], **knobs: Any) -> Recipe:
@@ -86,3 +111,29 @@ def signer_of_length_80(*extensions: bytes) -> Cert:
             if der.header(cert.der)[-1] == 0x80:
                 return cert
     raise ValueError("no filling fits")
+
+
+def chain(
+    *below: tuple[str, dict[str, object]], top: dict[str, object] | None = None, **last: object
+) -> Made:
+    """Return a token of a chain: a pinned root, authorities below it, and a signer, each with its knobs."""
+    first = issuer = root("Forge Root of a chain", "ecdsa-p256", **(top or {}))
+    for common, knobs in below:
+        issuer = authority(common, issuer, **knobs)
+    return given(by(stamper("Forge Stamper of a chain", issuer).but(**last)), roots=(first.der,))
+
+
+def own_id(**knobs: object) -> Ess:
+    """Return what names the usual signer."""
+    return Ess(house().signer.der, **knobs)
+
+
+def with_ids(*ids: Ess, version: int = 2, **knobs: object) -> Recipe:
+    """Return a recipe whose signed attributes, the fewest there can be, name these certificates."""
+    kind = SIGNING_CERTIFICATE if version == 1 else SIGNING_CERTIFICATE_V2
+    return recipe(attributes=(CONTENT_TYPE, MESSAGE_DIGEST, kind), ess=ids, **knobs)
+
+
+def organization(text: str, tag: int = 0x0C) -> bytes:
+    """Return the directory name of an organization alone, as the base of a subtree."""
+    return directory(der.seq(der.set_of(der.seq(der.oid("2.5.4.10"), der.tlv(tag, text.encode())))))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from tests.forge.case import Case, Cases
+from collections.abc import Callable
+from functools import partial
+
+from tests.forge.case import Case, Cases, Made, refused, verified
 from tests.forge.defects_chain import AUTHORITY, CHAIN, PURPOSE
 from tests.forge.defects_content import IMPRINT, REQUEST, STRUCTURE
 from tests.forge.defects_form import ENCODING, FORM, STATUS
@@ -12,6 +15,11 @@ from tests.forge.defects_time import KEEPS, REVOCATION, TIME
 from tests.forge.valid import CHAINS, INFO, RESPONSES, SIGNING
 
 __all__ = ["CASES", "CHECKS", "Case"]
+
+
+def _built(judged: Callable[[Made], Case], make: Callable[[], Made]) -> Case:
+    return judged(make())
+
 
 GROUPS: tuple[tuple[str, Cases], ...] = (
     ("form", FORM),
@@ -32,7 +40,12 @@ GROUPS: tuple[tuple[str, Cases], ...] = (
 )
 CHECKS = {check: tuple(cases) for check, cases in GROUPS}
 VALID = (RESPONSES, INFO, SIGNING, CHAINS, KEEPS)
-_EVERY = (*(cases for _, cases in GROUPS), *VALID)
-CASES: Cases = {name: build for cases in _EVERY for name, build in cases.items()}
-if len(CASES) != sum(map(len, _EVERY)):
+_TABLES = (
+    *((partial(refused, check), cases) for check, cases in GROUPS),
+    *((verified, cases) for cases in VALID),
+)
+CASES: dict[str, Callable[[], Case]] = {
+    name: partial(_built, judged, make) for judged, cases in _TABLES for name, make in cases.items()
+}
+if len(CASES) != sum(len(cases) for _, cases in _TABLES):
     raise ValueError("two cases have one name")

@@ -129,6 +129,11 @@ def with_more(value: bytes, *extra: bytes) -> bytes:
     return tlv(value[0], body(value), *extra)
 
 
+def flipped(value: bytes) -> bytes:
+    """Return bytes whose last bit is another."""
+    return value[:-1] + bytes([value[-1] ^ 1])
+
+
 # What is not DER.
 
 

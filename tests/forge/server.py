@@ -15,36 +15,12 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from tests.forge import der
 from tests.forge.keys import DIGEST_OIDS
 from tests.forge.pki import House, house
-from tests.forge.token import POLICY, Recipe, stamped
+from tests.forge.token import PAGE, POLICY, Recipe, stamped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-FAULTS = (
-    "wrong nonce",
-    "no nonce",
-    "wrong imprint",
-    "rejection",
-    "slow",
-    "truncated",
-    "HTML",
-    "HTTP 404",
-    "HTTP 500",
-    "HTTP 503 twice",
-    "redirect",
-    "redirect in a circle",
-    "empty body",
-    "5 MB body",
-    "closes the connection",
-    "less than announced",
-    "genTime off by days",
-    "genTime in the future",
-    "no certificate",
-    "other policy",
-    "wrong signature",
-)
 REPLY = "application/timestamp-reply"
-PAGE = b"<!DOCTYPE html>\n<html><body>Please log in to the network.</body></html>\n"
 
 
 @dataclass(frozen=True)
@@ -158,7 +134,7 @@ class Authority(_Loopback):
         super().__init__()
         if fault is not None and fault not in FAULTS:
             raise ValueError(f"no fault is called {fault}: {', '.join(FAULTS)}")
-        self._label, self._fault, self._at, self._pause = label, fault, at, pause
+        self._label, self.fault, self.at, self._pause = label, fault, at, pause
 
     @property
     def house(self) -> House:
@@ -179,12 +155,12 @@ class Authority(_Loopback):
             nonce=asked.nonce,
             policy=POLICY,
             certificates=None if asked.certificates else (),
-            gen_time=stamped(self._at or datetime.now(UTC)),
+            gen_time=stamped(self.at or datetime.now(UTC)),
             serial=len(self.requests),
         )
 
     def respond(self, raw: bytes, handler: Handler) -> None:
-        fault = self._fault
+        fault = self.fault
         good = self.recipe(raw)
         if fault in _TRANSPORT:
             _TRANSPORT[fault](self, good, handler)
@@ -218,10 +194,6 @@ class Authority(_Loopback):
             handler.send(b"", 307, "text/plain", Location="/moved")
 
 
-def _other_bit(value: bytes) -> bytes:
-    return value[:-1] + bytes([value[-1] ^ 1])
-
-
 def _days_off(good: Recipe, days: int) -> Recipe:
     moment = datetime.strptime(str(good.gen_time), "%Y%m%d%H%M%SZ").replace(tzinfo=UTC)
     return good.but(gen_time=stamped(moment + timedelta(days=days)))
@@ -234,13 +206,13 @@ def _hang_up(_: Authority, __: Recipe, handler: Handler) -> None:
 _CHANGES: dict[str, Callable[[Recipe], Recipe]] = {
     "wrong nonce": lambda good: good.but(nonce=(good.nonce or 0) + 1),
     "no nonce": lambda good: good.but(nonce=None),
-    "wrong imprint": lambda good: good.but(imprint=_other_bit(good.imprint or b"\x00")),
+    "wrong imprint": lambda good: good.but(imprint=der.flipped(good.imprint or b"\x00")),
     "rejection": lambda good: good.but(status=2, text="Request rate exceeded", failure=25, with_token=False),
     "genTime off by days": lambda good: _days_off(good, -3),
     "genTime in the future": lambda good: _days_off(good, 3),
     "no certificate": lambda good: good.but(certificates=()),
     "other policy": lambda good: good.but(policy=POLICY + ".9"),
-    "wrong signature": lambda good: good.but(edits=(("signature", _other_bit),)),
+    "wrong signature": lambda good: good.but(edits=(("signature", der.flipped),)),
 }
 
 _TRANSPORT: dict[str, Callable[[Authority, Recipe, Handler], None]] = {
@@ -259,6 +231,8 @@ _TRANSPORT: dict[str, Callable[[Authority, Recipe, Handler], None]] = {
     "5 MB body": lambda _, __, handler: handler.send(bytes(5_000_000)),
     "closes the connection": _hang_up,
 }
+
+FAULTS = (*_CHANGES, *_TRANSPORT)
 
 ROOT, STAMPER = "/O=OpenSSL/CN=OpenSSL Root", "/O=OpenSSL/CN=OpenSSL Stamper"
 _CONFIGURATION = """

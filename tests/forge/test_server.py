@@ -85,13 +85,13 @@ def test_every_fault_is_listed() -> None:
 
 
 @pytest.mark.parametrize("fault", [f for f in FAULTS if isinstance(SHOWS[f], str | None)])
-def test_a_fault_in_the_answer_shows_in_the_verdict(fault: str) -> None:
+def test_a_fault_in_the_answer_shows_in_the_verdict(fault) -> None:
     with Authority(fault=fault) as authority:
         assert judge(ask(authority.url), authority.root).failed_check == SHOWS[fault]
 
 
 @pytest.mark.parametrize("fault", [f for f in FAULTS if not isinstance(SHOWS[f], str | None)])
-def test_a_fault_on_the_way_shows_in_http(fault: str) -> None:
+def test_a_fault_on_the_way_shows_in_http(fault) -> None:
     patience = 0.3 if fault == "slow" else 20
     with Authority(fault=fault) as authority, pytest.raises(SHOWS[fault]):
         ask(authority.url, patience=patience)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 DOCUMENT = b"# Protocol\n\nSuccess is a mean difference above 0.01.\n"
+PAGE = b"<!DOCTYPE html>\n<html><body>Please log in to the network.</body></html>\n"
 STAMPED = datetime(2024, 3, 1, 12, tzinfo=UTC)
 NOW = datetime(2025, 6, 1, tzinfo=UTC)
 POLICY = "1.3.6.1.4.1.99999.2.1"
@@ -27,6 +28,7 @@ SIGNING_TIME = "1.2.840.113549.1.9.5"
 ALGORITHM_PROTECTION = "1.2.840.113549.1.9.52"
 SIGNING_CERTIFICATE = "1.2.840.113549.1.9.16.2.12"
 SIGNING_CERTIFICATE_V2 = "1.2.840.113549.1.9.16.2.47"
+BOTH_IDS = (CONTENT_TYPE, MESSAGE_DIGEST, SIGNING_CERTIFICATE, SIGNING_CERTIFICATE_V2)
 
 
 @dataclass(frozen=True)
@@ -234,11 +236,6 @@ class Recipe:
             return self.token()
         value = der.seq(self.status_info(), self.token() if self.with_token else b"")
         return self._edited("response", value)
-
-
-def forge(**knobs: object) -> bytes:
-    """Make a token, honest but for the knobs."""
-    return Recipe().but(**knobs).make()
 
 
 @dataclass(frozen=True)

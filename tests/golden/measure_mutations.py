@@ -35,7 +35,7 @@ from random import Random
 from typing import Any
 
 from tests.forge import der
-from tests.forge.case import recipe, verified
+from tests.forge.case import given, recipe, verified
 from tests.forge.defects import CASES
 from tests.forge.pki import directory, house
 from tests.forge.token import Request, accuracy
@@ -72,7 +72,7 @@ def bases() -> list[Base]:
     everything = recipe(
         nonce=77, accuracy=accuracy(1, 500), tsa=directory(house().signer.subject), text="granted"
     )
-    cases["with everything"] = verified(everything, request=Request(nonce=77).der)
+    cases["with everything"] = verified(given(everything, request=Request(nonce=77).der))
     given = [(name, case.token, case.material, case.at) for name, case in cases.items()]
     given += [(one.name, one.token, one.material, PRESENT) for one in read_real().values() if one.valid]
     found = []

@@ -16,17 +16,18 @@ from toolkit.cli.amend import check_entry
 from toolkit.decisions.rulebook import load_rulebook
 from toolkit.decisions.vacuity import check_not_vacuous
 from toolkit.prereg.addition import Added, add, read_addition
+from toolkit.prereg.authority import Online
 from toolkit.prereg.checks import Reader
 from toolkit.prereg.demonstration import DemonstrationAuthority
-from toolkit.prereg.freeze import Frozen, freeze, open_draft
+from toolkit.prereg.freeze import Draft, Frozen, freeze, open_draft
 from toolkit.prereg.pem import write_certificates
 from toolkit.prereg.registration import load_registration
-from toolkit.prereg.timestamping import Demonstrated, Online, Source
+from toolkit.prereg.timestamping import Source
 from toolkit.prereg.trust import Trusted, slug_of, write_trust
 from toolkit.prereg.verification import Verification, verify_registration
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from tests.forge.server import Authority, OpensslAuthority
@@ -48,9 +49,9 @@ def write_draft(parent: Path, name: str = NAME, *, rules: str = RULES + H) -> Pa
     return folder
 
 
-def check_rules(text: str) -> None:
-    """Check rules as `toolkit freeze` does."""
-    check_not_vacuous(load_rulebook(text))
+def opened(folder: Path) -> Draft:
+    """Open a draft as `toolkit freeze` does."""
+    return open_draft(folder, lambda text: check_not_vacuous(load_rulebook(text)))
 
 
 def trusted(server: Authority | OpensslAuthority, name: str, **facts: object) -> Trusted:
@@ -70,16 +71,24 @@ def source(
 def freeze_with(folder: Path, *sources: Source, standing: str = "public") -> Frozen:
     """Freeze a draft; whoever is asked is known."""
     known = tuple(one.trusted for one in sources)
-    return freeze(folder, open_draft(folder, check_rules), sources, known, standing=standing)
+    return freeze(folder, opened(folder), sources, known, standing=standing)
 
 
-def demonstrators() -> tuple[Demonstrated, ...]:
-    return tuple(Demonstrated(DemonstrationAuthority(f"Demonstration {label}")) for label in "AB")
+def demonstrators() -> tuple[DemonstrationAuthority, ...]:
+    return tuple(DemonstrationAuthority(f"Demonstration {label}") for label in "AB")
 
 
-def verify(folder: Path, *known: Trusted, studies: Sequence[StudyRuns] = ()) -> Verification:
+def demonstrate(folder: Path) -> tuple[DemonstrationAuthority, ...]:
+    """Freeze a draft as a demonstration."""
+    sources = demonstrators()
+    freeze_with(folder, *sources, standing="demonstration")
+    return sources
+
+
+def verify(folder: Path, *known: Source | Trusted, studies: Sequence[StudyRuns] = ()) -> Verification:
     """Verify a registration as somebody who knows these authorities."""
-    return verify_registration(folder, Reader(known, datetime.now(UTC)), lambda _: studies)
+    reader = Reader([getattr(each, "trusted", each) for each in known], datetime.now(UTC))
+    return verify_registration(folder, reader, lambda _: studies)
 
 
 def problems(verification: Verification) -> list[tuple[int, str]]:
@@ -132,12 +141,15 @@ def _toml(value: object) -> str:
     return json.dumps(value)
 
 
-def add_to(folder: Path, content: bytes, *sources: Source) -> Added:
-    """Add an amendment or deviation; whoever is asked is known."""
+def add_to(
+    folder: Path, content: bytes, *sources: Source, meanwhile: Callable[[Path], object] = lambda _: None
+) -> Added:
+    """Add an amendment or deviation; whoever is asked is known. Something may happen after it was read."""
     registration = load_registration(folder)
     path = folder.parent / "addition.toml"
     path.write_bytes(content)
     entry, raw = read_addition(registration, path)
+    meanwhile(folder)
     known = tuple(one.trusted for one in sources)
     return add(registration, entry, raw, sources, known, check=lambda fresh: check_entry(fresh, entry))
 
@@ -188,7 +200,7 @@ WORKER = """
 import json, os, signal, sys
 from pathlib import Path
 from tests.unit.prereg.drafts import add_to, amendment, freeze_with
-from toolkit.prereg.timestamping import Online
+from toolkit.prereg.authority import Online
 from toolkit.prereg.trust import Trusted
 import requests, rfc3161ng, z3  # once, for all
 

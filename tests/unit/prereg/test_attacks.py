@@ -20,20 +20,19 @@ from toolkit.prereg.token.timestamp import embedded_certificates
 from toolkit.prereg.token.verdict import TokenVerdict
 from toolkit.prereg.token.verify import Material, verify_token
 
+ROOT = (house().root.der,)
 VERIFIED = TokenVerdict("verified", None, None, "")
 
 
-def test_a_freeze_made_here_cannot_be_called_a_restatement(tmp_path, pair) -> None:
+def test_a_freeze_made_here_cannot_be_called_a_restatement(frozen, pair) -> None:
     """Its amendments would need no token: one made after the runs would pass under any date."""
-    folder = write_draft(tmp_path)
-    freeze_with(folder, *pair)
-    shutil.copy(folder / "FROZEN.sha256", folder / "evidence" / "list")
-    record = folder / "record.toml"
+    shutil.copy(frozen / "FROZEN.sha256", frozen / "evidence" / "list")
+    record = frozen / "record.toml"
     record.write_text(record.read_text().replace('place = "FROZEN.sha256"', 'place = "evidence/list"'))
-    (folder / "amendments").mkdir()
-    (folder / "amendments" / "A1.toml").write_bytes(amendment())
-    rehash(folder, [*chained(folder), "amendments/A1.toml"])
-    assert (3, "failed") in problems(verify(folder, *(one.trusted for one in pair)))
+    (frozen / "amendments").mkdir()
+    (frozen / "amendments" / "A1.toml").write_bytes(amendment())
+    rehash(frozen, [*chained(frozen), "amendments/A1.toml"])
+    assert (3, "failed") in problems(verify(frozen, *pair))
 
 
 def test_a_freeze_that_excepts_every_run_does_not_precede_the_runs(tmp_path, pair) -> None:
@@ -42,27 +41,27 @@ def test_a_freeze_that_excepts_every_run_does_not_precede_the_runs(tmp_path, pai
     freeze_with(folder, *pair)
     run = {"run_id": "r", "role": "primary", "launched_at": datetime.now(UTC) - timedelta(days=99)}
     study = StudyRuns("s", [run], ("primary",))
-    result = verify(folder, *(one.trusted for one in pair), studies=[study])
+    result = verify(folder, *pair, studies=[study])
     assert result.chronology[0].verdict == "run_before_freeze"
     assert (7, "failed") in problems(result)
 
 
 @pytest.mark.parametrize("seconds", [9 * 10**12, 10**14])
-def test_an_absurd_accuracy_is_refused(seconds: int) -> None:
+def test_an_absurd_accuracy_is_refused(seconds) -> None:
     token = recipe(accuracy=accuracy(seconds)).make()
     embedded_certificates(token)
-    found = verify_token(token, Material(document=DOCUMENT, roots=(house().root.der,)), NOW)
+    found = verify_token(token, Material(document=DOCUMENT, roots=ROOT), NOW)
     assert (found.verdict, found.failed_check) == ("not_verified", "structure")
 
 
 def test_a_list_with_an_extension_twice_is_refused() -> None:
     crl = Crl(house().intermediate, datetime(2024, 6, 1, tzinfo=UTC), extensions=(UNKNOWN, UNKNOWN)).der
-    material = Material(document=DOCUMENT, roots=(house().root.der,), crls=(crl,))
+    material = Material(document=DOCUMENT, roots=ROOT, crls=(crl,))
     assert verify_token(recipe().make(), material, NOW).failed_check == "revocation"
 
 
 def test_a_sha512_token_is_incomplete_while_only_a_sha256_is_known() -> None:
-    material = Material(digest=("sha256", bytes(32)), roots=(house().root.der,))
+    material = Material(digest=("sha256", bytes(32)), roots=ROOT)
     found = verify_token(recipe(imprint_digest="sha512").make(), material, NOW)
     assert (found.verdict, found.failed_check) == ("incomplete", "imprint")
 
@@ -70,7 +69,7 @@ def test_a_sha512_token_is_incomplete_while_only_a_sha256_is_known() -> None:
 def test_an_authority_made_for_web_servers_issues_no_timestamper() -> None:
     sub = house().intermediate.but(purposes=("1.3.6.1.5.5.7.3.1",))
     token = recipe(signer=stamper("Forge constrained", sub), certificates=None).make()
-    material = Material(document=DOCUMENT, roots=(house().root.der,), untrusted=(sub.der,))
+    material = Material(document=DOCUMENT, roots=ROOT, untrusted=(sub.der,))
     assert verify_token(token, material, NOW).failed_check == "chain"
     pinned = Material(document=DOCUMENT, roots=(sub.der,))
     assert verify_token(token, pinned, NOW).verdict == "verified"
@@ -79,41 +78,33 @@ def test_an_authority_made_for_web_servers_issues_no_timestamper() -> None:
 def test_a_further_certificate_named_has_to_be_of_the_chain() -> None:
     for named, verdict in ((house().intermediate, "verified"), (house("B").intermediate, "not_verified")):
         token = recipe(ess=(Ess(house().signer.der), Ess(named.der))).make()
-        found = verify_token(token, Material(document=DOCUMENT, roots=(house().root.der,)), NOW)
+        found = verify_token(token, Material(document=DOCUMENT, roots=ROOT), NOW)
         assert found.verdict == verdict, found.message
 
 
 def test_a_signer_that_was_revoked_later_is_not_called_unrevoked() -> None:
     after = datetime(2024, 6, 1, tzinfo=UTC)
     crl = Crl(house().intermediate, after, revoked=(Revoked(house().signer.number, after, "superseded"),)).der
-    found = verify_token(
-        recipe().make(), Material(document=DOCUMENT, roots=(house().root.der,), crls=(crl,)), NOW
-    )
+    found = verify_token(recipe().make(), Material(document=DOCUMENT, roots=ROOT, crls=(crl,)), NOW)
     assert (found.verdict, "superseded" in (found.revocation or "")) == ("verified", True)
 
 
-def test_a_proven_amendment_is_dated_by_its_tokens(tmp_path, pair) -> None:
+def test_a_proven_amendment_is_dated_by_its_tokens(frozen, pair) -> None:
     """A day that an amendment names, far from its tokens', is what a reader would be shown."""
-    folder = write_draft(tmp_path)
-    freeze_with(folder, *pair)
-    add_to(folder, amendment(), *pair)
-    known = [one.trusted for one in pair]
-    assert verify(folder, *known).verdict == "verified"
-    path = folder / "amendments" / "A1.toml"
-    text = re.sub(r'dated = ".*"', 'dated = "2020-01-01"', path.read_text())
-    path.write_text(text)
-    rehash(folder)
-    chain = (folder / "LATER.chain").read_bytes()
+    add_to(frozen, amendment(), *pair)
+    assert verify(frozen, *pair).verdict == "verified"
+    path = frozen / "amendments" / "A1.toml"
+    path.write_text(re.sub(r'dated = ".*"', 'dated = "2020-01-01"', path.read_text()))
+    rehash(frozen)
+    chain = (frozen / "LATER.chain").read_bytes()
     for one in pair:
         reply = one.obtain(hashlib.sha256(chain).digest(), lambda _: VERIFIED, lambda _: None)
-        place = folder / "evidence" / f"A1.{one.trusted.slug}"
+        place = frozen / "evidence" / f"A1.{one.trusted.slug}"
         place.with_name(place.name + ".tsr").write_bytes(reply.response)
         place.with_name(place.name + ".tsq").write_bytes(reply.request)
-    assert problems(verify(folder, *known)) == [(8, "failed")]
+    assert problems(verify(frozen, *pair)) == [(8, "failed")]
 
 
-def test_junk_beside_good_certificates_spoils_no_token(tmp_path, pair) -> None:
-    folder = write_draft(tmp_path)
-    freeze_with(folder, *pair)
-    (folder / "evidence" / "junk.pem").write_bytes(b"0\x03\x02\x01\x01")
-    assert verify(folder, *(one.trusted for one in pair)).verdict == "verified"
+def test_junk_beside_good_certificates_spoils_no_token(frozen, pair) -> None:
+    (frozen / "evidence" / "junk.pem").write_bytes(b"0\x03\x02\x01\x01")
+    assert verify(frozen, *pair).verdict == "verified"

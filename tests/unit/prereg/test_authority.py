@@ -14,35 +14,23 @@ import pytest
 from tests.forge.server import FAULTS, Authority
 from tests.forge.token import POLICY, Recipe, accuracy
 from tests.unit.decisions.study import run_row
-from tests.unit.prereg.drafts import (
-    add_to,
-    amendment,
-    check_rules,
-    deviation,
-    freeze_with,
-    is_untouched,
-    problems,
-    source,
-    told,
-    verify,
-)
+from tests.unit.prereg import drafts
+from tests.unit.prereg.drafts import add_to, amendment, deviation, freeze_with, problems, source, told, verify
 from toolkit.errors import IncompleteError, UsageError, VerificationError
-from toolkit.prereg import authority as asking
+from toolkit.prereg import freeze as freezing
+from toolkit.prereg.authority import Online
+from toolkit.prereg.checks import Check
 from toolkit.prereg.chronology import StudyRuns
-from toolkit.prereg.freeze import open_draft
 from toolkit.prereg.registration import is_draft
-from toolkit.prereg.timestamping import Online
 from toolkit.prereg.trust import Trusted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 
-@pytest.fixture(scope="module")
-def good() -> Iterator[Online]:
-    with Authority("A") as server:
-        yield source(server, "Authority A")
+@pytest.fixture
+def good(pair):
+    return pair[0]
 
 
 # Each fault: how often it is asked, and what is said of it.
@@ -75,7 +63,7 @@ def test_every_fault_is_tried() -> None:
 
 
 @pytest.mark.parametrize("fault", REASONS)
-def test_nothing_is_frozen_by_an_authority_that_fails(draft: Path, good: Online, fault: str) -> None:
+def test_nothing_is_frozen_by_an_authority_that_fails(draft, good, fault) -> None:
     times, reason = REASONS[fault]
     with Authority("B", fault, pause=0.01) as server:
         bad = source(server, "Authority B", 0.2 if fault == "slow" else 20, policies=(POLICY,))
@@ -88,57 +76,57 @@ def test_nothing_is_frozen_by_an_authority_that_fails(draft: Path, good: Online,
     assert "run the same command again" in (caught.value.remedy or "")
     assert caught.value.exit_code == 3
     assert len(server.requests) == times
-    assert is_untouched(draft)
+    assert drafts.is_untouched(draft)
     assert is_draft(draft)
-    assert open_draft(draft, check_rules).name == "small"
+    assert drafts.opened(draft).name == "small"
 
 
-def test_a_time_days_off_is_no_agreement(draft: Path, good: Online) -> None:
+def test_a_time_days_off_is_no_agreement(draft, good) -> None:
     with Authority("B", "genTime off by days") as server:
         with pytest.raises(VerificationError, match="times agree") as caught:
             freeze_with(draft, good, source(server, "Authority B"))
         assert "times disagree by 3.0 days" in (caught.value.found or "")
         assert len(server.requests) == 1
     assert caught.value.exit_code == 1
-    assert is_untouched(draft)
+    assert drafts.is_untouched(draft)
 
 
-def test_a_time_that_was_put_right_is_taken(draft: Path, good: Online) -> None:
+def test_a_time_that_was_put_right_is_taken(draft, good) -> None:
     """The wrong token must not be kept for the next attempt, which it would fail as well."""
     with Authority("B", "genTime off by days") as server:
         bad = source(server, "Authority B")
         with pytest.raises(VerificationError):
             freeze_with(draft, good, bad)
-        server._fault = None  # noqa: SLF001 - its clock was put right
+        server.fault = None
         freeze_with(draft, good, bad)
-    assert verify(draft, good.trusted, bad.trusted).verdict == "verified"
+    assert verify(draft, good, bad).verdict == "verified"
 
 
-def test_a_busy_authority_is_asked_a_third_time(draft: Path, good: Online) -> None:
+def test_a_busy_authority_is_asked_a_third_time(draft, good) -> None:
     with Authority("B", "HTTP 503 twice") as server:
         busy = source(server, "Authority B")
         freeze_with(draft, good, busy)
     assert len(server.requests) == 3
     assert len({request[-20:] for request in server.requests}) == 3, "each request has a nonce of its own"
-    assert problems(verify(draft, good.trusted, busy.trusted)) == []
+    assert problems(verify(draft, good, busy)) == []
 
 
-def test_nobody_at_the_address_is_said(draft: Path, good: Online) -> None:
+def test_nobody_at_the_address_is_said(draft, good) -> None:
     with Authority("B") as server:
         gone = source(server, "Authority B")
     with pytest.raises(IncompleteError, match=r"no timestamp from http://127\.0\.0\.1") as caught:
         freeze_with(draft, good, gone)
     assert caught.value.found == "connection refused"
-    assert is_untouched(draft)
+    assert drafts.is_untouched(draft)
 
 
 @pytest.mark.parametrize("address", ["http://", "http://[::1", "http://127.0.0.1:99999/", "http://a b/"])
-def test_an_address_that_is_none_is_an_error_that_names_it(draft: Path, good: Online, address: str) -> None:
+def test_an_address_that_is_none_is_an_error_that_names_it(draft, good, address) -> None:
     nowhere = Online(Trusted("Nowhere", "nowhere", "Nobody", address, ("0" * 64,)), (), 5)
     with pytest.raises((IncompleteError, UsageError)) as caught:
         freeze_with(draft, good, nowhere)
     assert address in str(caught.value)
-    assert is_untouched(draft)
+    assert drafts.is_untouched(draft)
 
 
 DROPS = 40
@@ -191,18 +179,22 @@ DRIPS = {
 
 
 @pytest.mark.parametrize("drip", DRIPS)
-def test_whatever_drips_in_an_exchange_ends_in_time(drip: str) -> None:
+def test_whatever_drips_in_an_exchange_ends_in_time(drip) -> None:
     with raw_server(*DRIPS[drip], pause=0.05) as url:
         began = time.monotonic()
         with pytest.raises(IncompleteError) as caught:
-            asking.obtain(url, bytes(32), _never, timeout_s=0.3, attempts=1)
+            obtain(url, 0.3)
         took = time.monotonic() - began
     assert took < 1.6  # those that end only with the server take two
     assert caught.value.found in {"no answer within 0.3 s", "no complete answer within 0.3 s"}
 
 
-def _never(_: asking.Reply):
-    raise AssertionError("nothing came that could be judged")
+def obtain(url: str, timeout_s: float):
+    def never(_):
+        raise AssertionError("nothing came that could be judged")
+
+    server = Trusted("Server", "server", "Nobody", url, ("0" * 64,))
+    return Online(server, (), timeout_s, attempts=1).obtain(bytes(32), never, print)
 
 
 def test_a_small_answer_that_unpacks_to_much_is_refused() -> None:
@@ -211,16 +203,16 @@ def test_a_small_answer_that_unpacks_to_much_is_refused() -> None:
     packed = gzip.compress(bytes(20_000_000))
     head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(packed)
     with raw_server(head + packed, b"", pause=0.05) as url, pytest.raises(IncompleteError) as caught:
-        asking.obtain(url, bytes(32), _never, timeout_s=10, attempts=1)
+        obtain(url, 10)
     assert "more than 1048576 bytes" in (caught.value.found or "")
 
 
 @pytest.mark.parametrize(
     "garbage", [b"SSH-2.0-OpenSSH_9.6\r\n", b"HTTP/1.1 banana\r\n\r\n", b"\x16\x03\x01\x00\x05", b"\r\n\r\n"]
 )
-def test_a_server_that_speaks_something_else_is_an_error_like_others(garbage: bytes) -> None:
+def test_a_server_that_speaks_something_else_is_an_error_like_others(garbage) -> None:
     with raw_server(garbage, b"", pause=0.01) as url, pytest.raises(IncompleteError) as caught:
-        asking.obtain(url, bytes(32), _never, timeout_s=0.3, attempts=1)
+        obtain(url, 0.3)
     assert caught.value.found
 
 
@@ -253,17 +245,15 @@ UNUSUAL = {
 
 
 @pytest.mark.parametrize("kind", UNUSUAL)
-def test_what_verifies_is_taken_however_unusual(draft: Path, good: Online, kind: str) -> None:
+def test_what_verifies_is_taken_however_unusual(draft, good, kind) -> None:
     with _Odd("B", **UNUSUAL[kind]) as server:
         odd = source(server, "Authority B")
         freeze_with(draft, good, odd)
     assert len(server.requests) == 1
-    assert problems(verify(draft, good.trusted, odd.trusted)) == []
+    assert problems(verify(draft, good, odd)) == []
 
 
-def test_credentials_of_the_user_are_not_sent(
-    draft: Path, good: Online, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_credentials_of_the_user_are_not_sent(draft, good, tmp_path, monkeypatch) -> None:
     """A .netrc is for whoever it names; a time-stamping authority is sent a hash and nothing else."""
     netrc = tmp_path / "netrc"
     netrc.write_text("machine 127.0.0.1 login me password secret\n")
@@ -280,77 +270,66 @@ def test_credentials_of_the_user_are_not_sent(
     assert seen == [None]
 
 
-def test_an_authority_that_the_user_limits_to_a_policy_is_held_to_it(draft: Path, good: Online) -> None:
+def test_an_authority_that_the_user_limits_to_a_policy_is_held_to_it(draft, good) -> None:
     """What the registration's own trust file leaves out, the reader's still says."""
     with Authority("B") as server:
         other = source(server, "Authority B")
         freeze_with(draft, good, other)
         strict = source(server, "Authority B", policies=(POLICY + ".9",)).trusted
-    assert verify(draft, good.trusted, strict).verdict == "not_verified"
+    assert verify(draft, good, strict).verdict == "not_verified"
 
 
 # -------------------------------------------------------------------------- the times of what is added later
 
 
-def test_an_entry_older_than_the_freeze_fails_the_eighth_step(draft: Path) -> None:
-    with Authority("A") as one, Authority("B") as other:
-        pair = source(one, "Authority A"), source(other, "Authority B")
-        freeze_with(draft, *pair)
-        one._at = other._at = datetime.now(UTC) - timedelta(days=3)  # noqa: SLF001
-        add_to(draft, amendment(), *pair)
-    found = verify(draft, *known(pair))
+def ago(**past: float) -> datetime:
+    return datetime.now(UTC) - timedelta(**past)
+
+
+def set_clocks(servers, moment: datetime | None) -> None:
+    for server in servers:
+        server.at = moment
+
+
+def test_an_entry_older_than_the_freeze_fails_the_eighth_step(draft, servers, sources) -> None:
+    freeze_with(draft, *sources)
+    set_clocks(servers, ago(days=3))
+    add_to(draft, amendment(), *sources)
+    found = verify(draft, *sources)
     assert problems(found) == [(8, "failed")]
     assert "A1 is older than what stands before it" in told(found, 8)
 
 
-def test_an_entrys_times_have_to_agree(draft: Path, good: Online, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_entrys_times_have_to_agree(draft, servers, sources, monkeypatch) -> None:
     """As at the freeze (check 17); whoever verifies cannot rely on who recorded it having checked."""
-    from toolkit.prereg import freeze as freezing
-    from toolkit.prereg.checks import Check
-
-    with Authority("B") as late:
-        other = source(late, "Authority B")
-        freeze_with(draft, good, other)
-        late._at = datetime.now(UTC) - timedelta(days=30)  # noqa: SLF001
-        with monkeypatch.context() as patch:
-            patch.setattr(freezing, "agreement", lambda _: Check(6, "times agree", "passed", ""))
-            add_to(draft, amendment(), good, other)
-    found = verify(draft, good.trusted, other.trusted)
+    freeze_with(draft, *sources)
+    servers[1].at = ago(days=30)
+    with monkeypatch.context() as patch:
+        patch.setattr(freezing, "agreement", lambda _: Check(6, "times agree", "passed", ""))
+        add_to(draft, amendment(), *sources)
+    found = verify(draft, *sources)
     assert problems(found) == [(8, "failed")], told(found, 8)
 
 
-def known(pair: tuple[Online, Online]) -> tuple[Trusted, ...]:
-    return tuple(one.trusted for one in pair)
+def runs(launched: datetime) -> tuple[StudyRuns]:
+    return (StudyRuns("small", [run_row("X", "paired", 0, launched_at=launched)], ["primary"]),)
 
 
-def runs(launched: datetime) -> StudyRuns:
-    return StudyRuns("small", [run_row("X", "paired", 0, launched_at=launched)], ["primary"])
-
-
-def test_an_amendment_after_the_first_run_fails_the_ninth_step(draft: Path) -> None:
-    now = datetime.now(UTC)
-    with Authority("A") as one, Authority("B") as other:
-        pair = source(one, "Authority A"), source(other, "Authority B")
-        one._at = other._at = now - timedelta(hours=9)  # noqa: SLF001
-        freeze_with(draft, *pair)
-        one._at = other._at = now - timedelta(hours=5)  # noqa: SLF001
-        add_to(draft, amendment(), *pair)
-    assert problems(verify(draft, *known(pair), studies=(runs(now - timedelta(hours=2)),))) == []
-    late = verify(draft, *known(pair), studies=(runs(now - timedelta(hours=7)),))
+def test_an_amendment_after_the_first_run_fails_the_ninth_step(draft, servers, sources) -> None:
+    set_clocks(servers, ago(hours=9))
+    freeze_with(draft, *sources)
+    set_clocks(servers, ago(hours=5))
+    add_to(draft, amendment(), *sources)
+    assert problems(verify(draft, *sources, studies=runs(ago(hours=2)))) == []
+    late = verify(draft, *sources, studies=runs(ago(hours=7)))
     assert problems(late) == [(9, "failed")]
     assert "A1 made after the first run" in told(late, 9)
-    assert problems(verify(draft, *known(pair), studies=(runs(now - timedelta(hours=12)),)))[0] == (
-        7,
-        "failed",
-    )
+    assert problems(verify(draft, *sources, studies=runs(ago(hours=12))))[0] == (7, "failed")
 
 
-def test_a_deviation_after_the_first_run_is_what_deviations_are_for(draft: Path) -> None:
-    now = datetime.now(UTC)
-    with Authority("A") as one, Authority("B") as other:
-        pair = source(one, "Authority A"), source(other, "Authority B")
-        one._at = other._at = now - timedelta(hours=9)  # noqa: SLF001
-        freeze_with(draft, *pair)
-        one._at = other._at = None  # noqa: SLF001
-        add_to(draft, deviation(), *pair)
-    assert problems(verify(draft, *known(pair), studies=(runs(now - timedelta(hours=7)),))) == []
+def test_a_deviation_after_the_first_run_is_what_deviations_are_for(draft, servers, sources) -> None:
+    set_clocks(servers, ago(hours=9))
+    freeze_with(draft, *sources)
+    set_clocks(servers, None)
+    add_to(draft, deviation(), *sources)
+    assert problems(verify(draft, *sources, studies=runs(ago(hours=7)))) == []

@@ -14,7 +14,7 @@ from toolkit.errors import DamagedError, ToolkitError, VerificationError
 from toolkit.prereg.chain import extend_chain, parse_chain
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    pass
 
 FROZEN = hashlib.sha256(b"frozen").hexdigest()
 NAMES = ("record.toml", "amendments/A1.toml", "deviations/D1.toml")
@@ -27,7 +27,7 @@ def chain(*names: str, frozen: str = FROZEN) -> bytes:
     return raw
 
 
-def test_the_links_are_those_of_a_shell(tmp_path: Path) -> None:
+def test_the_links_are_those_of_a_shell(tmp_path) -> None:
     """The recipe in the documentation, in another language."""
     script = """
     link=$1; shift
@@ -58,7 +58,7 @@ def test_an_entry_is_timestamped_with_all_before_it() -> None:
 
 
 @given(st.integers(0, len(chain()) - 1), st.integers(1, 255))
-def test_no_byte_can_be_changed(at: int, by: int) -> None:
+def test_no_byte_can_be_changed(at, by) -> None:
     raw = bytearray(chain())
     raw[at] ^= by
     with pytest.raises(ToolkitError):
@@ -79,7 +79,7 @@ def lines() -> list[bytes]:
     ],
     ids=["first line dropped", "second line dropped", "lines exchanged", "another freeze"],
 )
-def test_a_line_that_is_dropped_or_moved_is_found(raw: bytes) -> None:
+def test_a_line_that_is_dropped_or_moved_is_found(raw) -> None:
     with pytest.raises(VerificationError, match="the chain of later files is broken"):
         parse_chain(raw, FROZEN, "here")
 
@@ -96,7 +96,7 @@ def test_a_line_that_is_dropped_or_moved_is_found(raw: bytes) -> None:
         ("no last line end", lambda: parse_chain(chain().rstrip(), FROZEN, "here")),
     ],
 )
-def test_what_a_chain_cannot_have_is_refused(name: str, raw: object) -> None:
+def test_what_a_chain_cannot_have_is_refused(name, raw) -> None:
     assert name
     with pytest.raises(DamagedError):
         raw()  # type: ignore[operator]

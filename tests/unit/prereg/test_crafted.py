@@ -17,7 +17,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from tests.conftest import CHECKOUT
-from tests.forge.case import verified
+from tests.forge.case import given, verified
 from tests.forge.defects import CASES, CHECKS, Case
 from tests.forge.defects_time import ISSUED, SECOND, crl
 from tests.forge.token import NOW, STAMPED, Recipe
@@ -43,7 +43,7 @@ def judged(case: Case) -> TokenVerdict:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_forged_token_gets_its_verdict(name: str) -> None:
+def test_a_forged_token_gets_its_verdict(name) -> None:
     case = built(name)
     found = judged(case)
     assert (found.verdict, found.failed_check) == (case.expected, case.failed_check), found.message
@@ -57,7 +57,7 @@ def test_every_check_of_a_token_has_several_defects() -> None:
 
 
 @pytest.mark.parametrize("check", CHECKS)
-def test_a_defect_stands_under_the_check_that_finds_it(check: str) -> None:
+def test_a_defect_stands_under_the_check_that_finds_it(check) -> None:
     assert {built(name).failed_check for name in CHECKS[check]} == {check}
 
 
@@ -92,7 +92,7 @@ def openssl(case: Case, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("name", VALID)
-def test_openssl_accepts_what_is_called_valid(name: str, tmp_path: Path) -> None:
+def test_openssl_accepts_what_is_called_valid(name, tmp_path) -> None:
     case = built(name)
     done = openssl(case, tmp_path)
     accepted = done.returncode == 0 and "Verification: OK" in done.stdout
@@ -133,12 +133,12 @@ NOTES = {
 
 
 @pytest.mark.parametrize("name", MESSAGES)
-def test_a_message_says_what_was_found(name: str) -> None:
+def test_a_message_says_what_was_found(name) -> None:
     assert MESSAGES[name] in judged(built(name)).message
 
 
 @pytest.mark.parametrize("name", NOTES)
-def test_a_note_says_what_is_unusual(name: str) -> None:
+def test_a_note_says_what_is_unusual(name) -> None:
     assert NOTES[name] in " | ".join(judged(built(name)).notes)
 
 
@@ -158,7 +158,7 @@ REVOCATION = {
 
 
 @pytest.mark.parametrize("name", REVOCATION)
-def test_only_a_list_that_can_vouch_vouches(name: str) -> None:
+def test_only_a_list_that_can_vouch_vouches(name) -> None:
     assert REVOCATION[name] in judged(built(name)).revocation
 
 
@@ -171,10 +171,8 @@ def test_only_a_list_that_can_vouch_vouches(name: str) -> None:
         (ISSUED, ISSUED - SECOND, "not checked"),
     ],
 )
-def test_a_list_vouches_only_for_older_tokens_and_not_before_its_time(
-    issued: datetime, at: datetime, known: str
-) -> None:
-    assert known in judged(verified(Recipe(), crls=(crl(issued=issued),), at=at)).revocation
+def test_a_list_vouches_only_for_older_tokens_and_not_before_its_time(issued, at, known) -> None:
+    assert known in judged(verified(given(Recipe(), crls=(crl(issued=issued),), at=at))).revocation
 
 
 def test_no_byte_of_a_token_can_be_changed() -> None:
@@ -196,7 +194,7 @@ def test_a_token_cut_off_anywhere_is_refused() -> None:
     assert ends == {"encoding"}
 
 
-def test_the_readmes_example_works_with_the_folder_alone_under_another_name(tmp_path: Path) -> None:
+def test_the_readmes_example_works_with_the_folder_alone_under_another_name(tmp_path) -> None:
     folder = CHECKOUT / "toolkit/prereg/token"
     shutil.copytree(folder, tmp_path / "taken")
     _, _, example = (folder / "README.md").read_text(encoding="utf-8").partition("```python\n")

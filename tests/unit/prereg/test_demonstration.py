@@ -2,41 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import pytest
 
 from tests.registrations import chained, rehash
-from tests.unit.prereg.drafts import (
-    NAME,
-    add_to,
-    amendment,
-    demonstrators,
-    deviation,
-    freeze_with,
-    problems,
-    verify,
-)
+from tests.unit.prereg import drafts
+from tests.unit.prereg.drafts import add_to, demonstrate, demonstrators, freeze_with, problems, verify
 from toolkit.prereg.pending import begin
 
-if TYPE_CHECKING:
-    from pathlib import Path
 
-    from toolkit.prereg.timestamping import Online
+@pytest.fixture
+def shown(draft):
+    demonstrate(draft)
+    return draft
 
 
-def test_a_demonstration_says_what_it_is(draft: Path) -> None:
-    freeze_with(draft, *demonstrators(), standing="demonstration")
-    found = verify(draft)
+def test_a_demonstration_says_what_it_is(shown) -> None:
+    found = verify(shown)
     assert (found.verdict, found.standing) == ("verified", "demonstration")
     assert found.promise.startswith("DEMONSTRATION: its authorities were made for the occasion")
-    assert 'standing = "demonstration"' in (draft / "record.toml").read_text()
+    assert 'standing = "demonstration"' in (shown / "record.toml").read_text()
 
 
-def test_a_demonstrations_keys_are_written_nowhere(tmp_path: Path, draft: Path) -> None:
+def test_a_demonstrations_keys_are_written_nowhere(tmp_path, draft) -> None:
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-    sources = demonstrators()
-    freeze_with(draft, *sources, standing="demonstration")
-    keys = [one.authority._key for one in sources]  # noqa: SLF001 - what must be found nowhere
+    sources = demonstrate(draft)
+    keys = [one._key for one in sources]  # noqa: SLF001 - what must be found nowhere
     secrets = [key.private_numbers().private_value.to_bytes(32, "big") for key in keys]
     secrets += [key.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption()) for key in keys]
     written = [path.read_bytes() for path in sorted(tmp_path.rglob("*")) if path.is_file()]
@@ -44,46 +35,38 @@ def test_a_demonstrations_keys_are_written_nowhere(tmp_path: Path, draft: Path) 
     assert not [raw for raw in written if b"PRIVATE" in raw or any(secret in raw for secret in secrets)]
 
 
-def test_a_demonstration_relabelled_as_public_is_not_verified(draft: Path) -> None:
-    freeze_with(draft, *demonstrators(), standing="demonstration")
-    record = draft / "record.toml"
+def test_a_demonstration_relabelled_as_public_is_not_verified(shown) -> None:
+    record = shown / "record.toml"
     record.write_text(record.read_text().replace('"demonstration"', '"public"', 1))
-    rehash(draft)
-    found = verify(draft)
+    rehash(shown)
+    found = verify(shown)
     assert (found.verdict, found.standing, problems(found)) == ("not_verified", "public", [(5, "failed")])
 
 
-def test_an_attackers_own_authorities_do_not_make_a_registration_public(draft: Path) -> None:
+def test_an_attackers_own_authorities_do_not_make_a_registration_public(draft) -> None:
     freeze_with(draft, *demonstrators(), standing="public")
     assert problems(verify(draft)) == [(5, "failed")]
 
 
-def test_a_demonstration_cut_short_can_become_public(draft: Path, pair: tuple[Online, Online]) -> None:
-    freeze_with(draft, *demonstrators(), standing="demonstration")
-    (draft / "LATER.chain").unlink()
-    begin(draft, (draft / "FROZEN.sha256").read_bytes())
-    freeze_with(draft, *pair)
-    found = verify(draft, *(one.trusted for one in pair))
-    assert (found.verdict, found.standing, chained(draft)) == ("verified", "public", ["record.toml"])
-    assert found.registration == NAME
+def test_a_demonstration_cut_short_can_become_public(shown, pair) -> None:
+    (shown / "LATER.chain").unlink()
+    begin(shown, (shown / "FROZEN.sha256").read_bytes())
+    freeze_with(shown, *pair)
+    found = verify(shown, *pair)
+    assert (found.verdict, found.standing, chained(shown)) == ("verified", "public", ["record.toml"])
+    assert found.registration == drafts.NAME
 
 
-def test_a_demonstration_is_amended_by_authorities_made_for_it(draft: Path) -> None:
-    freeze_with(draft, *demonstrators(), standing="demonstration")
-    add_to(draft, amendment(), *demonstrators())
-    add_to(draft, deviation(), *demonstrators())
-    found = verify(draft)
+def test_a_demonstration_is_amended_by_authorities_made_for_it(shown) -> None:
+    add_to(shown, drafts.amendment(), *demonstrators())
+    add_to(shown, drafts.deviation(), *demonstrators())
+    found = verify(shown)
     assert (found.verdict, problems(found), found.standing) == ("verified", [], "demonstration")
-    assert chained(draft)[1:] == [
-        "trust/A1.toml",
-        "amendments/A1.toml",
-        "trust/D1.toml",
-        "deviations/D1.toml",
-    ]
+    added = ["trust/A1.toml", "amendments/A1.toml", "trust/D1.toml", "deviations/D1.toml"]
+    assert chained(shown)[1:] == added
 
 
-def test_a_demonstrated_token_that_was_removed_is_missed(draft: Path) -> None:
-    freeze_with(draft, *demonstrators(), standing="demonstration")
-    add_to(draft, amendment(), *demonstrators())
-    (draft / "evidence/A1.demonstration-b.tsr").unlink()
-    assert problems(verify(draft)) == [(8, "missing")]
+def test_a_demonstrated_token_that_was_removed_is_missed(shown) -> None:
+    add_to(shown, drafts.amendment(), *demonstrators())
+    (shown / "evidence/A1.demonstration-b.tsr").unlink()
+    assert problems(verify(shown)) == [(8, "missing")]

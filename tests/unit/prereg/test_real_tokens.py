@@ -18,9 +18,6 @@ from toolkit.prereg.pem import CERTIFICATE, read_blocks
 from toolkit.prereg.token.verify import Material, verify_token
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.conftest import Result
     from toolkit.prereg.token.verdict import TokenVerdict
 
 TSA = Path(__file__).parents[4] / "shared/fixtures/tsa"
@@ -97,23 +94,23 @@ def judged(real: Real, **changed: Any) -> TokenVerdict:
 
 
 @pytest.mark.parametrize("name", VALID)
-def test_a_good_real_token_is_verified(name: str) -> None:
+def test_a_good_real_token_is_verified(name) -> None:
     found = judged(REAL[name])
     assert found.verdict == "verified", found.message
 
 
 @pytest.mark.parametrize("name", INVALID)
-def test_a_bad_real_token_is_not_verified(name: str) -> None:
+def test_a_bad_real_token_is_not_verified(name) -> None:
     assert judged(REAL[name]).verdict in {"not_verified", "incomplete"}, REAL[name].why
 
 
 @pytest.mark.parametrize("name", CHECKS)
-def test_a_bad_real_token_fails_where_its_defect_is(name: str) -> None:
+def test_a_bad_real_token_fails_where_its_defect_is(name) -> None:
     assert judged(REAL[name]).failed_check == CHECKS[name]
 
 
 @pytest.mark.parametrize("name", VALID)
-def test_what_a_real_token_states_is_read_as_others_read_it(name: str) -> None:
+def test_what_a_real_token_states_is_read_as_others_read_it(name) -> None:
     found, facts = judged(REAL[name]), REAL[name].facts
     stated = datetime.fromisoformat(facts["gen_time"])
     assert found.gen_time is not None
@@ -124,7 +121,7 @@ def test_what_a_real_token_states_is_read_as_others_read_it(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", VALID)
-def test_openssl_vetoes_no_good_real_token(name: str) -> None:
+def test_openssl_vetoes_no_good_real_token(name) -> None:
     real = REAL[name]
     found = second_opinion(real.token, Material(**real.material), judged(real))
     assert found.verdict == "verified", found.message
@@ -146,14 +143,14 @@ def test_a_qualified_token_fails_where_only_other_roots_are_pinned() -> None:
 
 
 @pytest.mark.parametrize("name", VALID)
-def test_no_good_real_token_holds_under_anothers_root(name: str) -> None:
+def test_no_good_real_token_holds_under_anothers_root(name) -> None:
     own = REAL[name].material["roots"]
     others = {der for other in VALID for der in REAL[other].material["roots"] if der not in own}
     assert judged(REAL[name], roots=tuple(sorted(others))).failed_check == "chain"
 
 
 @pytest.mark.parametrize("name", VALID)
-def test_no_good_real_token_is_for_another_document(name: str) -> None:
+def test_no_good_real_token_is_for_another_document(name) -> None:
     found = judged(REAL[name], document=b"another", digest=None)
     assert (found.verdict, found.failed_check) == ("not_verified", "imprint")
 
@@ -185,7 +182,7 @@ FIELDS = {
         "tspclient-TimeStampTokenWithoutCertificate",
     ],
 )
-def test_the_command_prints_a_real_tokens_verdict(name: str, toolkit: Callable[..., Result]) -> None:
+def test_the_command_prints_a_real_tokens_verdict(name, toolkit) -> None:
     real = REAL[name]
     arguments: list[object] = ["verify-token", real.files["token"], "--json", "--at", "2026-11-20T00:00:00Z"]
     if "data" in real.files:

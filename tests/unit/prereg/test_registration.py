@@ -14,6 +14,7 @@ import pytest
 from tests.conftest import CHECKOUT
 from tests.registrations import rehash
 from toolkit.errors import DamagedError, IncompleteError, ToolkitError, VerificationError
+from toolkit.prereg.evidence import anchor
 from toolkit.prereg.registration import load_registration
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from toolkit.places import Home
 
 
+EMBEDDED = CHECKOUT / "prereg" / "embedded"
 RECORD = (CHECKOUT / "prereg/paired-rollouts/record.toml").read_text(encoding="utf-8")
 
 
@@ -36,7 +38,7 @@ def folder(home: Home) -> Path:
     return home.registration_folder("paired-rollouts")
 
 
-def test_the_record_is_the_original_freeze(home: Home) -> None:
+def test_the_record_is_the_original_freeze(home) -> None:
     record = load_registration(folder(home)).record
     assert record.document_sha256 == "6dc709de6f36f008da3a9f04e7de447f862e039afe39db550fda8a341430c2cf"
     assert record.frozen_at == datetime(2026, 9, 8, 12, 33, 49, tzinfo=UTC)
@@ -46,7 +48,7 @@ def test_the_record_is_the_original_freeze(home: Home) -> None:
     }
 
 
-def test_amendment_and_exception_are_there(home: Home) -> None:
+def test_amendment_and_exception_are_there(home) -> None:
     registration = load_registration(folder(home))
     (amendment,) = registration.amendments
     relations = amendment.replaces, amendment.restates, amendment.adds
@@ -54,12 +56,12 @@ def test_amendment_and_exception_are_there(home: Home) -> None:
     assert [e.run for e in registration.exceptions] == ["gate1-c2-paired-s0"]
 
 
-def test_the_digest_is_that_of_the_list_of_frozen_files(home: Home) -> None:
+def test_the_digest_is_that_of_the_list_of_frozen_files(home) -> None:
     raw = (folder(home) / "FROZEN.sha256").read_bytes()
     assert load_registration(folder(home)).sha256 == hashlib.sha256(raw).hexdigest()
 
 
-def test_sha256sum_agrees_with_the_lists(home: Home) -> None:
+def test_sha256sum_agrees_with_the_lists(home) -> None:
     tool = ["sha256sum"] if shutil.which("sha256sum") else ["shasum", "-a", "256"]
     chain = (folder(home) / "LATER.chain").read_bytes()
     lists = ((folder(home) / "FROZEN.sha256").read_bytes(), re.sub(rb"(?m)^\w+  ", b"", chain))
@@ -74,31 +76,31 @@ def test_sha256sum_agrees_with_the_lists(home: Home) -> None:
     "name",
     ["rules.toml", "protocol.md", "record.toml", "trust.toml", "deviations/D4.toml", "amendments/A1.toml"],
 )
-def test_one_changed_byte_is_refused(copy: Home, name: str) -> None:
-    path = folder(copy) / name
+def test_one_changed_byte_is_refused(restated, name) -> None:
+    path = restated / name
     path.write_bytes(path.read_bytes().replace(b"0", b"1", 1))
     with pytest.raises(VerificationError, match="was changed after its hash was recorded") as caught:
-        load_registration(folder(copy))
+        load_registration(restated)
     assert caught.value.where == str(path)
 
 
-def test_a_changed_line_ending_is_refused(copy: Home) -> None:
-    path = folder(copy) / "rules.toml"
+def test_a_changed_line_ending_is_refused(restated) -> None:
+    path = restated / "rules.toml"
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
     with pytest.raises(VerificationError):
-        load_registration(folder(copy))
+        load_registration(restated)
 
 
-def test_a_file_that_nobody_recorded_is_refused(copy: Home) -> None:
-    (folder(copy) / "amendments" / "A2.toml").write_text("")
+def test_a_file_that_nobody_recorded_is_refused(restated) -> None:
+    (restated / "amendments" / "A2.toml").write_text("")
     with pytest.raises(VerificationError, match="belongs to no hash list"):
-        load_registration(folder(copy))
+        load_registration(restated)
 
 
-def test_a_readers_evidence_is_welcome(copy: Home) -> None:
-    (folder(copy) / "evidence").mkdir()
-    (folder(copy) / "evidence" / "document").write_bytes(b"")
-    assert load_registration(folder(copy)).name == "paired-rollouts"
+def test_a_readers_evidence_is_welcome(restated) -> None:
+    (restated / "evidence").mkdir()
+    (restated / "evidence" / "document").write_bytes(b"")
+    assert load_registration(restated).name == "paired-rollouts"
 
 
 DAMAGED_LISTS: dict[str, Callable[[str], str]] = {
@@ -116,19 +118,19 @@ DAMAGED_LISTS: dict[str, Callable[[str], str]] = {
 
 
 @pytest.mark.parametrize("change", DAMAGED_LISTS.values(), ids=DAMAGED_LISTS)
-def test_a_damaged_list_is_refused(copy: Home, change: Callable[[str], str]) -> None:
-    path = folder(copy) / "FROZEN.sha256"
+def test_a_damaged_list_is_refused(restated, change) -> None:
+    path = restated / "FROZEN.sha256"
     path.write_text(change(path.read_text()))
     with pytest.raises(ToolkitError) as caught:
-        load_registration(folder(copy))
+        load_registration(restated)
     assert isinstance(caught.value, DamagedError)
 
 
 @pytest.mark.parametrize("name", ["FROZEN.sha256", "rules.toml", "record.toml"])
-def test_a_missing_file_is_incomplete(copy: Home, name: str) -> None:
-    (folder(copy) / name).unlink()
+def test_a_missing_file_is_incomplete(restated, name) -> None:
+    (restated / name).unlink()
     with pytest.raises(IncompleteError):
-        load_registration(copy.registrations / "paired-rollouts")
+        load_registration(restated)
 
 
 @pytest.mark.parametrize(
@@ -154,9 +156,35 @@ def test_a_missing_file_is_incomplete(copy: Home, name: str) -> None:
         ("amendments/A1.toml", "x = 1"),
     ],
 )
-def test_a_recorded_file_that_says_nothing_is_damaged(copy: Home, name: str, text: str) -> None:
-    path = folder(copy) / name
+def test_a_recorded_file_that_says_nothing_is_damaged(restated, name, text) -> None:
+    path = restated / name
     path.write_text(text)
-    rehash(folder(copy))
+    rehash(restated)
     with pytest.raises(DamagedError, match="does not say what it has to"):
-        load_registration(folder(copy))
+        load_registration(restated)
+
+
+def test_the_anchor_is_the_hash_of_digest_and_tokens() -> None:
+    registration = load_registration(EMBEDDED)
+    tokens = [(EMBEDDED / a.token_place).read_bytes() for a in registration.record.authorities]
+    lines = [registration.sha256, *(hashlib.sha256(token).hexdigest() for token in tokens)]
+    expected = hashlib.sha256("".join(f"{line}\n" for line in lines).encode()).hexdigest()
+    assert anchor(registration) == expected
+
+
+@pytest.fixture
+def copied(tmp_path):
+    return shutil.copytree(EMBEDDED, tmp_path / "embedded")
+
+
+def test_another_token_is_another_anchor(copied) -> None:
+    before = anchor(load_registration(copied))
+    token = copied / "evidence" / "freeze.demonstration-a.tsr"
+    token.write_bytes(token.read_bytes() + b"0")
+    assert anchor(load_registration(copied)) != before
+
+
+def test_without_a_token_there_is_no_anchor(copied) -> None:
+    (copied / "evidence" / "freeze.demonstration-b.tsr").unlink()
+    with pytest.raises(IncompleteError):
+        anchor(load_registration(copied))

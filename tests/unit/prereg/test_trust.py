@@ -12,7 +12,7 @@ from toolkit.prereg.record import Authority, FreezeRecord, read_record, write_re
 from toolkit.prereg.trust import Trusted, known_authorities, operator_of, parse_trust, slug_of, write_trust
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    pass
 
 ONE = Trusted(
     "One Ünion", slug_of("One Ünion"), "Operator 1", "https://one.example/tsr", ("a" * 64,), ("1.2.3",)
@@ -33,7 +33,7 @@ def test_the_shipped_authorities_are_of_different_operators() -> None:
     assert len({root for authority in known for root in authority.roots}) == len(known)
 
 
-def test_a_readers_own_file_is_added(tmp_path: Path) -> None:
+def test_a_readers_own_file_is_added(tmp_path) -> None:
     (tmp_path / "mine.toml").write_text(write_trust((ONE,), "Mine."), encoding="utf-8")
     known = known_authorities(tmp_path / "mine.toml")
     assert operator_of("a" * 64, known) == "Operator 1"
@@ -59,7 +59,7 @@ GOOD = write_trust((TWO,), "Good.")
         "x = " + "[" * 100_000,
     ],
 )
-def test_a_trust_file_that_says_nothing_is_damaged(text: str) -> None:
+def test_a_trust_file_that_says_nothing_is_damaged(text) -> None:
     with pytest.raises(DamagedError, match="trust file"):
         parse_trust(text, "here")
 
@@ -77,7 +77,7 @@ def test_a_record_reads_as_it_was_written() -> None:
 
 
 @pytest.mark.parametrize("place", ["../a.tsr", "/a.tsr", "a.tsr", "evidence/../a.tsr", "evidence/"])
-def test_evidence_lies_in_its_folder(place: str) -> None:
+def test_evidence_lies_in_its_folder(place) -> None:
     moment = datetime(2026, 11, 20, 12, tzinfo=UTC)
     authority = Authority("a", "https://one.example", moment, place)
     record = FreezeRecord("public", "x", "f" * 64, "FROZEN.sha256", moment, "", "here", (authority,))

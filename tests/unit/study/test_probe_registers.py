@@ -13,7 +13,7 @@ from tests.conftest import CHECKOUT, Result
 from toolkit import api
 from toolkit.errors import DamagedError, IncompleteError, VerificationError
 from toolkit.places import Home
-from toolkit.prereg.anchor import amendment_anchor, anchor
+from toolkit.prereg.evidence import amendment_anchor, anchor
 from toolkit.prereg.registration import Registration, load_registration
 from toolkit.registers.schema import TABLES
 from toolkit.registers.study import Study, open_study
