@@ -7,15 +7,13 @@ quantity that arrives as "3" is 3. What could be meant in two ways is refused.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 from unicodedata import category, normalize
 
 from toolkit.backoffice.refusal import Refusal
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,15}")
 LARGEST = 10**15

@@ -6,14 +6,11 @@ state from before a write that it knows of.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from toolkit.backoffice.records import Customer, Order, Product
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from toolkit.backoffice.world import World
+from toolkit.backoffice.world import World
 
 Answer = dict[str, Any]
 

@@ -6,17 +6,13 @@ text written as a number, where only one thing can be meant.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, get_args
+from collections.abc import Mapping
+from typing import Any, get_args
 
+from toolkit.backoffice.parameters import Parameter
 from toolkit.backoffice.records import CATEGORIES, PRIORITIES, Status
 from toolkit.backoffice.refusal import CODES
-from toolkit.backoffice.tools import TOOLS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from toolkit.backoffice.parameters import Parameter
-    from toolkit.backoffice.tools import Tool
+from toolkit.backoffice.tools import TOOLS, Tool
 
 Schema = dict[str, Any]
 

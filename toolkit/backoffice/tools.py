@@ -6,17 +6,14 @@ Source:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from toolkit.backoffice import reads, writes
 from toolkit.backoffice.parameters import Parameter
 from toolkit.backoffice.records import CATEGORIES, PRIORITIES, SERVICES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from toolkit.backoffice.world import World
+from toolkit.backoffice.world import World
 
 Kind = Literal["read", "list", "write", "control"]
 

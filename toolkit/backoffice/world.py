@@ -6,14 +6,12 @@ is an ordinary read of that state.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from toolkit.backoffice.records import Customer, Order, Product, Record, Ticket
 from toolkit.backoffice.refusal import Refusal
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 R = TypeVar("R", Customer, Order, Product)
 

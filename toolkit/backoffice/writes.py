@@ -8,14 +8,9 @@ is sent twice leaves no trace in the state, and is no damage.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from toolkit.backoffice.records import Address, Customer, Order, Product, Shipment, Stock, Ticket
+from toolkit.backoffice.records import Address, Customer, Order, Product, Shipment, Status, Stock, Ticket
 from toolkit.backoffice.refusal import Refusal
-
-if TYPE_CHECKING:
-    from toolkit.backoffice.records import Status
-    from toolkit.backoffice.world import World
+from toolkit.backoffice.world import World
 
 
 def update_shipping_address(

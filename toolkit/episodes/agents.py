@@ -6,17 +6,13 @@ or the noise.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
 
 from toolkit.backoffice.tools import TOOLS
 from toolkit.episodes.brief import read_prompt
+from toolkit.episodes.desk import Agent, Answer, MakeCall
 from toolkit.episodes.workflow import Abandoned, workflow
 from toolkit.tasks.task import Call
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from toolkit.episodes.desk import Agent, Answer, MakeCall
 
 ATTEMPTS = 8
 OVER = frozenset({"budget_exceeded", "episode_over"})

@@ -6,17 +6,12 @@ The patterns are the phrasings of `toolkit.tasks.templates` turned round: each s
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
-from toolkit.tasks.templates import CLOSINGS, CUSTOMERS, FORMS, MARKS, ORDERS
+from toolkit.tasks.templates import CLOSINGS, CUSTOMERS, FORMS, MARKS, ORDERS, Form
 from toolkit.tasks.vocabulary import MONTHS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from toolkit.tasks.templates import Form
 
 _SLOTS = {
     "order": r"(?:the )?order .+?",

@@ -18,22 +18,17 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from toolkit.backoffice.parameters import read_arguments, shown
 from toolkit.backoffice.refusal import Refusal, error
-from toolkit.backoffice.tools import ANY_RESOURCE, TOOLS, execute
+from toolkit.backoffice.tools import ANY_RESOURCE, TOOLS, Tool, execute
 from toolkit.backoffice.world import untouched
 from toolkit.episodes.recovery import CODES, Recovery
-from toolkit.noise.draws import Schedule
-from toolkit.noise.faults import kept, retry_after
-
-if TYPE_CHECKING:
-    from toolkit.backoffice.tools import Tool
-    from toolkit.noise.draws import Draw
-    from toolkit.noise.faults import Fault
-    from toolkit.noise.regimes import Regime
-    from toolkit.tasks.task import Task
+from toolkit.noise.draws import Draw, Schedule
+from toolkit.noise.faults import Fault, kept, retry_after
+from toolkit.noise.regimes import Regime
+from toolkit.tasks.task import Task
 
 Answer: TypeAlias = dict[str, Any]
 MakeCall: TypeAlias = Callable[[str, dict[str, Any]], Answer]

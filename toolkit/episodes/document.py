@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toolkit.backoffice.parameters import shown
+from toolkit.episodes.desk import CallRecord
+from toolkit.episodes.episode import Episode
 from toolkit.episodes.grading import differences
+from toolkit.noise.draws import Schedule
 from toolkit.tasks.task import task_sha256
-
-if TYPE_CHECKING:
-    from toolkit.episodes.desk import CallRecord
-    from toolkit.episodes.episode import Episode
-    from toolkit.noise.draws import Schedule
 
 
 def episode_document(episode: Episode) -> dict[str, Any]:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
-from toolkit.episodes.desk import Desk
+from toolkit.backoffice.world import World
+from toolkit.episodes.desk import Agent, CallRecord, Desk, Exposure
 from toolkit.episodes.grading import changed, succeeded
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from toolkit.backoffice.world import World
-    from toolkit.episodes.desk import Agent, CallRecord, Exposure
-    from toolkit.noise.draws import Schedule
-    from toolkit.noise.regimes import Regime
-    from toolkit.tasks.task import Task
+from toolkit.noise.draws import Schedule
+from toolkit.noise.regimes import Regime
+from toolkit.tasks.task import Task
 
 
 class Episode(NamedTuple):

@@ -9,18 +9,14 @@ Source:
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unicodedata import normalize
 
-from toolkit.backoffice.records import Ticket, plain
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from toolkit.backoffice.records import Record
-    from toolkit.backoffice.world import World
-    from toolkit.tasks.task import Task
+from toolkit.backoffice.records import Record, Ticket, plain
+from toolkit.backoffice.world import World
+from toolkit.tasks.task import Task
 
 FREE_TEXT = frozenset({"ticket_id", "summary"})
 

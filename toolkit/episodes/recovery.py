@@ -10,12 +10,9 @@ Source:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from toolkit.noise.faults import Fault
+from toolkit.noise.faults import Fault
 
 CODES: Mapping[Fault, str] = {
     "transient": "retry_after_transient",

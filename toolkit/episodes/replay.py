@@ -9,20 +9,16 @@ Steps, whose numbers the code repeats:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from toolkit.episodes.desk import Desk
 from toolkit.episodes.document import call_document, episode_document
-from toolkit.episodes.episode import close
+from toolkit.episodes.episode import Episode, close
 from toolkit.errors import DamagedError, IncompleteError, UsageError, VerificationError
 from toolkit.noise.regimes import REGIMES
 from toolkit.tasks.pools import load_task
 from toolkit.tasks.task import canonical, task_sha256
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from toolkit.episodes.episode import Episode
 
 SHOWN = 300
 LONGEST_SEED = 20

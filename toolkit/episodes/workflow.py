@@ -7,15 +7,11 @@ is given up; the workflow then goes on with the next errand.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable, Generator
+from typing import Any, TypeAlias
 
-from toolkit.episodes.brief import cents
+from toolkit.episodes.brief import Brief, Errand, OrderRef, cents
 from toolkit.tasks.task import Call
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
-
-    from toolkit.episodes.brief import Brief, Errand, OrderRef
 
 Answer: TypeAlias = dict[str, Any]
 Steps: TypeAlias = "Generator[Call, Answer, None]"

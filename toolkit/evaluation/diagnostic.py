@@ -6,21 +6,16 @@ Source:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from toolkit.episodes.episode import play
+from toolkit.episodes.episode import Episode, play
 from toolkit.noise.regimes import REGIMES
 from toolkit.policies.agent import Rollout
+from toolkit.policies.loglinear import Policy
+from toolkit.registers.arrow import Row
 from toolkit.seeds import evaluation_seed, sample_seed
 from toolkit.tasks.pools import POOLS, load_task
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
-
-    from toolkit.episodes.episode import Episode
-    from toolkit.policies.loglinear import Policy
-    from toolkit.registers.arrow import Row
 
 POOL = "diagnostic"
 SCHEDULES = 8

@@ -8,19 +8,15 @@ are, nor on where one was cut off.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from toolkit.evaluation.diagnostic import SAMPLES, SCHEDULES, diagnostic_row
 from toolkit.evaluation.play import episode_row
+from toolkit.evaluation.sets import EvaluationSet
 from toolkit.noise.regimes import REGIMES
-from toolkit.policies.language_model.conversation import TURNS, Play, converse
+from toolkit.policies.language_model.conversation import TURNS, Engine, Play, Player, converse
+from toolkit.registers.arrow import Row
 from toolkit.seeds import evaluation_seed, sample_seed
 from toolkit.tasks.pools import load_task
-
-if TYPE_CHECKING:
-    from toolkit.evaluation.sets import EvaluationSet
-    from toolkit.policies.language_model.conversation import Engine, Player
-    from toolkit.registers.arrow import Row
 
 SIDE_BY_SIDE = 64
 """Conversations of a block, where a task has no more than that; whole tasks always."""

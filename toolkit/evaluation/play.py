@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from toolkit.episodes.episode import play
+from toolkit.episodes.episode import Episode, play
+from toolkit.evaluation.sets import EvaluationSet
 from toolkit.noise.regimes import REGIMES
 from toolkit.policies.agent import Rollout
+from toolkit.policies.loglinear import Policy
+from toolkit.registers.arrow import Row
 from toolkit.registers.row_tables import FAULTS, RECOVERIES
 from toolkit.seeds import evaluation_seed, sample_seed
 from toolkit.tasks.pools import load_task
-
-if TYPE_CHECKING:
-    from toolkit.episodes.episode import Episode
-    from toolkit.evaluation.sets import EvaluationSet
-    from toolkit.policies.loglinear import Policy
-    from toolkit.registers.arrow import Row
 
 NO_FAULTS = dict.fromkeys(FAULTS, 0)
 

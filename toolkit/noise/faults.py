@@ -6,14 +6,12 @@ Source:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from toolkit.backoffice.tools import Kind
-    from toolkit.noise.draws import Draw
+from toolkit.backoffice.tools import Kind
+from toolkit.noise.draws import Draw
 
 Fault = Literal[
     "transient",

@@ -7,14 +7,10 @@ Source:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from toolkit.noise.faults import Mixture
-
-if TYPE_CHECKING:
-    from toolkit.backoffice.tools import Kind
-    from toolkit.noise.draws import Draw, Schedule
-    from toolkit.noise.faults import Fault
+from toolkit.backoffice.tools import Kind
+from toolkit.noise.draws import Draw, Schedule
+from toolkit.noise.faults import Fault, Mixture
 
 DEFAULT = Mixture({"transient": 45, "rate_limit": 15, "outage": 10, "stale_read": 15, "truncation": 15})
 # The registered outage-free mixture: transient 1/2, the other three 1/6 each.

@@ -17,27 +17,20 @@ Source:
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
+from toolkit.backoffice.records import Record
 from toolkit.backoffice.tools import TOOLS, execute
-from toolkit.backoffice.world import build_base, untouched
+from toolkit.backoffice.world import Base, build_base, untouched
 from toolkit.seeds import Stream, world_seed
 from toolkit.tasks.orders import OrderMaker
 from toolkit.tasks.people import make_people
 from toolkit.tasks.requests import Request, count_writes, plan
-from toolkit.tasks.task import Task, budget
-from toolkit.tasks.templates import CUSTOMERS, FORMS, ORDERS, REQUESTS_PER_TASK, WEIGHTS
+from toolkit.tasks.task import Call, Task, budget
+from toolkit.tasks.templates import CUSTOMERS, FORMS, ORDERS, REQUESTS_PER_TASK, WEIGHTS, Form
 from toolkit.tasks.wording import write_prompt
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from toolkit.backoffice.records import Record
-    from toolkit.backoffice.world import Base
-    from toolkit.tasks.task import Call
-    from toolkit.tasks.templates import Form
 
 
 @lru_cache(maxsize=4096)

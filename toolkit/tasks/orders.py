@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from toolkit.backoffice.records import (
     CATEGORIES,
     PRIORITIES,
     SERVICES,
     Address,
+    Customer,
     Line,
     Order,
     Product,
+    Record,
+    Status,
     Stock,
     Ticket,
 )
+from toolkit.seeds import Stream
+from toolkit.tasks.people import People
 from toolkit.tasks.requests import Request
+from toolkit.tasks.templates import Template
 from toolkit.tasks.vocabulary import GOODS, MATERIALS, PLACES, STREETS, SUMMARIES, WAREHOUSES
-
-if TYPE_CHECKING:
-    from toolkit.backoffice.records import Customer, Record, Status
-    from toolkit.seeds import Stream
-    from toolkit.tasks.people import People
-    from toolkit.tasks.templates import Template
 
 PRODUCTS = 10
 MOST_ORDERS = 8

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from toolkit.backoffice.records import Customer
+from toolkit.seeds import Stream
 from toolkit.tasks.vocabulary import GIVEN_NAMES, MAIL_DOMAINS, PLACES, SURNAMES
-
-if TYPE_CHECKING:
-    from toolkit.seeds import Stream
 
 # A range of customer numbers for each pool: identifiers of two pools never meet.
 FIRST_NUMBER = {

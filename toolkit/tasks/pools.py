@@ -11,18 +11,13 @@ Source:
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING
 
 from toolkit.errors import UsageError
 from toolkit.tasks.generator import generate
-from toolkit.tasks.task import task_sha256
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from toolkit.tasks.task import Task
+from toolkit.tasks.task import Task, task_sha256
 
 SHOWN = 40
 

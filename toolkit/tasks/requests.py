@@ -6,14 +6,12 @@ An agent never sees these values; it reads the prompt.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from toolkit.backoffice.records import Customer, Order
 from toolkit.backoffice.tools import TOOLS
 from toolkit.tasks.task import Call
-
-if TYPE_CHECKING:
-    from toolkit.backoffice.records import Customer, Order
-    from toolkit.tasks.templates import Template
+from toolkit.tasks.templates import Template
 
 
 @dataclass(frozen=True)

@@ -8,16 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from toolkit.backoffice.records import plain
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from toolkit.backoffice.records import Record
-    from toolkit.backoffice.world import Base
+from toolkit.backoffice.records import Record, plain
+from toolkit.backoffice.world import Base
 
 BUDGET_BASE = 7
 BUDGET_PER_WRITE = 2

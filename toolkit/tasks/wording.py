@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
-from toolkit.tasks.templates import CLOSINGS, CUSTOMERS, FORMS, MARKS, ORDERS
+from toolkit.backoffice.records import Customer
+from toolkit.seeds import Stream
+from toolkit.tasks.requests import Request
+from toolkit.tasks.templates import CLOSINGS, CUSTOMERS, FORMS, MARKS, ORDERS, Form
 from toolkit.tasks.vocabulary import MONTHS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from toolkit.backoffice.records import Customer
-    from toolkit.seeds import Stream
-    from toolkit.tasks.requests import Request
-    from toolkit.tasks.templates import Form
 
 
 def write_prompt(stream: Stream, customer: Customer, customer_by: str, requests: Sequence[Request]) -> str:

@@ -68,6 +68,7 @@ def test_the_example_is_as_long_as_it_says() -> None:
 
 def test_its_registration_can_be_frozen(tmp_path: Path) -> None:
     shutil.copytree(EXAMPLE / "registered", tmp_path, dirs_exist_ok=True)
+    (tmp_path / "registers").mkdir()
     done = shell(tmp_path, "toolkit freeze bandits --dry-run")
     assert done.returncode == 0, done.stderr
 
