@@ -1,12 +1,11 @@
 """Findings about the published study: its known figures, independent oracles, and studies with other rows."""
 
-from __future__ import annotations
-
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,12 +21,8 @@ from findings.seeds import few_seeds
 from findings.start import THRESHOLD
 from tests.conftest import CHECKOUT
 from toolkit.estimators import chi_square_tail
+from toolkit.registers.study import Study
 from toolkit.study.probing.published import ProbeSize
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from toolkit.registers.study import Study
 
 Rows = list[dict[str, Any]]
 

@@ -13,7 +13,7 @@ from toolkit.evaluation.diagnostic import SAMPLES, SCHEDULES, diagnostic_row
 from toolkit.evaluation.play import episode_row
 from toolkit.evaluation.sets import EvaluationSet
 from toolkit.noise.regimes import REGIMES
-from toolkit.policies.language_model.conversation import TURNS, Engine, Play, Player, converse
+from toolkit.policies.language_model.conversation import TURNS, Play, Player, TurnTaker, converse
 from toolkit.registers.arrow import Row
 from toolkit.seeds import evaluation_seed, sample_seed
 from toolkit.tasks.pools import load_task
@@ -50,7 +50,7 @@ def blocks(tasks: int, conversations: int) -> tuple[range, ...]:
     return tuple(range(start, min(start + size, tasks)) for start in range(0, tasks, size))
 
 
-def evaluate(engine: Engine | Player, evaluation: EvaluationSet, sampling: Sampling) -> list[Row]:
+def evaluate(engine: TurnTaker | Player, evaluation: EvaluationSet, sampling: Sampling) -> list[Row]:
     """Play an evaluation set.
 
     Returns:
@@ -64,7 +64,7 @@ def evaluate(engine: Engine | Player, evaluation: EvaluationSet, sampling: Sampl
 
 
 def evaluate_block(
-    engine: Engine | Player, evaluation: EvaluationSet, tasks: range, sampling: Sampling
+    engine: TurnTaker | Player, evaluation: EvaluationSet, tasks: range, sampling: Sampling
 ) -> list[Row]:
     """Play some tasks of an evaluation set under all its schedules, side by side; returns as `evaluate`."""
     places = [(task, schedule) for task in tasks for schedule in range(evaluation.schedules)]
@@ -79,7 +79,7 @@ def evaluate_block(
     ]
 
 
-def diagnose(engine: Engine | Player, regime: str, pool: str, tasks: int, sampling: Sampling) -> list[Row]:
+def diagnose(engine: TurnTaker | Player, regime: str, pool: str, tasks: int, sampling: Sampling) -> list[Row]:
     """Play the diagnostic on the first tasks of a pool.
 
     Returns:
@@ -93,7 +93,7 @@ def diagnose(engine: Engine | Player, regime: str, pool: str, tasks: int, sampli
 
 
 def diagnose_block(
-    engine: Engine | Player, regime: str, pool: str, tasks: range, sampling: Sampling
+    engine: TurnTaker | Player, regime: str, pool: str, tasks: range, sampling: Sampling
 ) -> list[Row]:
     """Play the tables of some tasks, all their samples side by side; returns as `diagnose`."""
     tables = [(task, schedule) for task in tasks for schedule in range(SCHEDULES)]

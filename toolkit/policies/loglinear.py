@@ -93,7 +93,7 @@ class Layout:
 @lru_cache
 def layout(surface_tokens: int) -> Layout:
     """Return the layout of a policy with V surface tokens: actions by feature first, then tokens by tool."""
-    actions = {place: position for position, place in enumerate(start_parameters())}
+    actions = {parameter: position for position, parameter in enumerate(start_parameters())}
     tokens = {tool: len(actions) + position * surface_tokens for position, tool in enumerate(TOOLS)}
     return Layout(
         surface_tokens,
@@ -167,8 +167,8 @@ class Policy:
         logits = []
         for places in positions:
             logit = 0.0
-            for place in places:
-                logit += self.parameters[place]
+            for at in places:
+                logit += self.parameters[at]
             logits.append(logit)
         choice = self._choices[key] = Choice(key, positions, softmax(logits))
         return choice

@@ -31,8 +31,8 @@ def weighted_scores(policy: Policy, weighted: Iterable[tuple[Rollout, float]]) -
     """
     weights: dict[Choice, list[float]] = {}
     for rollout, weight in weighted:
-        for listed in (rollout.decisions, rollout.tokens):
-            for choice, at in listed:
+        for choices in (rollout.decisions, rollout.tokens):
+            for choice, at in choices:
                 chosen = weights.get(choice)
                 if chosen is None:
                     chosen = weights[choice] = [0.0] * len(choice.probabilities)
@@ -44,6 +44,6 @@ def weighted_scores(policy: Policy, weighted: Iterable[tuple[Rollout, float]]) -
             whole += weight
         for weight, probability, places in zip(chosen, choice.probabilities, choice.positions, strict=True):
             part = weight - whole * probability
-            for place in places:
-                total[place] += part
+            for position in places:
+                total[position] += part
     return total

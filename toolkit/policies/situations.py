@@ -87,12 +87,12 @@ def features(situation: Situation) -> tuple[Feature, ...]:
 
 def every_feature() -> tuple[Feature, ...]:
     """Return all features, in the order of the parameters."""
-    found: dict[Feature, None] = {}
+    every: dict[Feature, None] = {}
     for kind in ACTIONS:
         for template in TEMPLATES:
             for level in range(len(LEVELS)):
                 for repeat in range(REPEATS + 1):
                     for is_write in (False, True):
                         situation = Situation(kind, template, level, repeat, is_write, late=True)
-                        found |= dict.fromkeys(features(situation))
-    return tuple(found)
+                        every |= dict.fromkeys(features(situation))
+    return tuple(every)

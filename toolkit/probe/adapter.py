@@ -30,19 +30,19 @@ class Coordinates:
     @property
     def places(self) -> dict[str, slice]:
         """Return where each tensor's coordinates are in a score vector."""
-        found, start = {}, 0
+        slices, start = {}, 0
         for name, shape in zip(self.names, self.shapes, strict=True):
             size = 1
             for length in shape:
                 size *= length
-            found[name] = slice(start, start + size)
+            slices[name] = slice(start, start + size)
             start += size
-        return found
+        return slices
 
     @property
     def size(self) -> int:
         """Return P, the length of a score vector."""
-        return max((place.stop for place in self.places.values()), default=0)
+        return max((part.stop for part in self.places.values()), default=0)
 
     @property
     def names_sha256(self) -> str:
@@ -132,9 +132,9 @@ class Adapter:
         Raises:
             VerificationError: a weight changed, was replaced, or is no longer (or newly) trainable.
         """
-        found = {name: tensor for name, tensor in self._model.named_parameters() if tensor.requires_grad}
-        for name in [*self.tensors, *found]:
-            if self.tensors.get(name) is not found.get(name):
+        trainable = {name: tensor for name, tensor in self._model.named_parameters() if tensor.requires_grad}
+        for name in [*self.tensors, *trainable]:
+            if self.tensors.get(name) is not trainable.get(name):
                 raise VerificationError(
                     "the adapter is not the one that the scorer was made with",
                     expected="the same trainable tensors",
@@ -169,15 +169,15 @@ class Adapter:
         Raises:
             VerificationError: it is not what it was.
         """
-        found = self._sha256()
-        if found != self.sha256:
+        sha256 = self._sha256()
+        if sha256 != self.sha256:
             raise VerificationError(
                 "the adapter changed while scores were computed",
                 expected=self.sha256,
-                found=found,
+                found=sha256,
                 remedy=f"train nothing while scores are computed; {LOOK}",
             )
-        return found
+        return sha256
 
     def everything(self) -> Coordinates:
         """Return all its tensors, also those that take no part."""

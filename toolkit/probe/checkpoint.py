@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from toolkit.errors import DamagedError
 from toolkit.policies.loglinear import Policy
 from toolkit.probe.design import OUTCOME, TRANSITION, Design
-from toolkit.probe.evidence import Evidence, gather
+from toolkit.probe.evidence import GramEvidence, gather
 from toolkit.probe.identities import Identity, identities
 from toolkit.probe.moments import ESTIMATORS, MC, moments
 from toolkit.probe.regroups import Groups
@@ -50,7 +50,7 @@ DERIVED = ("probe", "probe_intervals", "probe_clean_tasks", "probe_diagnostic_ta
 
 def measure(
     policy: Policy, checkpoint: tuple[str, int], sampling: int, design: Design, groups: Listed
-) -> dict[str, dict[str, Evidence]]:
+) -> dict[str, dict[str, GramEvidence]]:
     """Play, score and gather (steps 1 and 2).
 
     Args:
@@ -64,24 +64,24 @@ def measure(
         Scored coordinates → noise → evidence.
     """
     parts = coordinate_blocks(policy.layout, design.scored)
-    found: dict[str, dict[str, Evidence]] = {name: {} for name in design.scored}
+    by_name: dict[str, dict[str, GramEvidence]] = {name: {} for name in design.scored}
     for rollouts in design.sets:
         played = play_and_score(policy, rollouts, sampling, checkpoint[1])  # 1
-        listed = groups if rollouts.noise == TRANSITION else None
+        regrouped = groups if rollouts.noise == TRANSITION else None
         gathered = gather(  # 2
-            rollouts.noise, played, parts, design.scored, flip_rate=design.flip_rate, groups=listed
+            rollouts.noise, played, parts, design.scored, flip_rate=design.flip_rate, groups=regrouped
         )
         for name, evidence in gathered.items():
-            found[name][rollouts.noise] = evidence
-    return found
+            by_name[name][rollouts.noise] = evidence
+    return by_name
 
 
-def evidence_rows(place: Place, evidence: Mapping[str, Evidence], design: Design) -> list[Row]:
+def evidence_rows(place: Place, evidence: Mapping[str, GramEvidence], design: Design) -> list[Row]:
     """Return the rows of `probe_gram` of one checkpoint and what was scored."""
-    return [row for one in design.sets for row in gram_rows(place, one, evidence[one.noise])]
+    return [row for rollouts in design.sets for row in gram_rows(place, rollouts, evidence[rollouts.noise])]
 
 
-def reference_tokens(evidence: Mapping[str, Evidence], design: Design) -> float:
+def reference_tokens(evidence: Mapping[str, GramEvidence], design: Design) -> float:
     """Return T_ref: the tokens of a training step's rollouts, at the mean of all that were scored.
 
     Raises:
@@ -90,7 +90,7 @@ def reference_tokens(evidence: Mapping[str, Evidence], design: Design) -> float:
     Source:
         Paper app:probe, "Estimators".
     """
-    tokens = [evidence[one.noise].tokens for one in design.sets]
+    tokens = [evidence[rollouts.noise].tokens for rollouts in design.sets]
     total, number = sum(int(part.sum()) for part in tokens), sum(part.size for part in tokens)
     if not total:
         raise DamagedError("no rollout of the probe has a token", expected="tokens that the loss counts")
@@ -98,7 +98,7 @@ def reference_tokens(evidence: Mapping[str, Evidence], design: Design) -> float:
 
 
 def derive(
-    place: Place, evidence: Mapping[str, Evidence], design: Design, groups: Listed
+    place: Place, evidence: Mapping[str, GramEvidence], design: Design, groups: Listed
 ) -> tuple[dict[str, list[Row]], tuple[Identity, ...]]:
     """Compute all figures of one checkpoint and what was scored (step 3).
 
@@ -115,18 +115,23 @@ def derive(
     tied: list[Identity] = []
     normalizer = reference_tokens(evidence, design)
     for rollouts in design.sets:
-        one, listed = evidence[rollouts.noise], groups if rollouts.noise == TRANSITION else None
+        of_noise, regrouped = evidence[rollouts.noise], groups if rollouts.noise == TRANSITION else None
         by_design = moments(
-            one.noise, one.rewards, one.weights, one.gram, flip_rate=design.flip_rate, groups=listed
+            of_noise.noise,
+            of_noise.rewards,
+            of_noise.weights,
+            of_noise.gram,
+            flip_rate=design.flip_rate,
+            groups=regrouped,
         )
-        found = estimates(one, by_design, normalizer)
-        both = sides(one) if rollouts.noise == OUTCOME else None
+        by_estimator = estimates(of_noise, by_design, normalizer)
+        both = sides(of_noise) if rollouts.noise == OUTCOME else None
         how = Resampling(design.level, design.resamples, design.rng_seed, rollouts.schedules)
         for name in ESTIMATORS:
-            rows["probe"].append(probe_row(one, name, found[name], design.flip_rate))
+            rows["probe"].append(probe_row(of_noise, name, by_estimator[name], design.flip_rate))
             mine = both if name == MC else None
-            rows["probe_intervals"] += interval_rows(rollouts.noise, name, found[name], mine, how)
-        tied += identities(one, by_design, found, design.flip_rate)
+            rows["probe_intervals"] += interval_rows(rollouts.noise, name, by_estimator[name], mine, how)
+        tied += identities(of_noise, by_design, by_estimator, design.flip_rate)
         if both is not None:
             rows["probe_clean_tasks"] = [
                 {
@@ -145,16 +150,18 @@ def derive(
                     "task_id": f"{rollouts.pool}:{task}",
                     **{
                         f"squared_norms_{d}": max(0.0, float(s[task])) * counts[d]
-                        for d, s in found[MC].second.items()
+                        for d, s in by_estimator[MC].second.items()
                     },
                 }
                 for task in range(rollouts.tasks)
             ]
-    return {name: [place._asdict() | row for row in listed] for name, listed in rows.items()}, tuple(tied)
+    return {name: [place._asdict() | row for row in regrouped] for name, regrouped in rows.items()}, tuple(
+        tied
+    )
 
 
 def checkpoint_row(
-    place: Place, evidence: Mapping[str, Evidence], design: Design, policy: ScoredPolicy
+    place: Place, evidence: Mapping[str, GramEvidence], design: Design, policy: ScoredPolicy
 ) -> Row:
     """Return a row of `probe_checkpoints`: what was scored, and the importance weights met.
 

@@ -97,7 +97,7 @@ def check_finite(rows: Any, part: Sequence[Transcript], first: int, coordinates:
     if good.all():
         return
     row, column = (~good).nonzero()[0].tolist()
-    name = next(name for name, place in coordinates.places.items() if column < place.stop)
+    name = next(name for name, columns in coordinates.places.items() if column < columns.stop)
     raise DamagedError(
         "a score has a value that is not finite",
         expected="finite numbers",

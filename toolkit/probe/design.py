@@ -97,6 +97,6 @@ class Design:
 
     def sha256(self) -> str:
         """Return the SHA-256 of the canonical document."""
-        document = asdict(self) | {one.noise: one._asdict() for one in self.sets}
+        document = asdict(self) | {rollouts.noise: rollouts._asdict() for rollouts in self.sets}
         document["scored"] = list(self.scored)
         return hashlib.sha256(canonical(document).encode()).hexdigest()

@@ -25,7 +25,7 @@ ONE_BY_ONE = 1
 
 
 @dataclass(frozen=True)
-class Evidence:
+class GramEvidence:
     """The evidence of one checkpoint under one noise.
 
     Args:
@@ -49,8 +49,8 @@ class Evidence:
         _check("token counts", self.tokens.shape, shape)
         _check("importance weights", self.weights.shape, shape)
         _check("Gram matrices", self.gram.shape, (*shape, shape[1]))
-        for found in self.products.values():
-            _check("products of mean gradients", found.shape, (designs, shape[0]) * 2)
+        for matrix in self.products.values():
+            _check("products of mean gradients", matrix.shape, (designs, shape[0]) * 2)
         named = {"rewards": self.rewards, "weights": self.weights, "gram": self.gram, **self.products}
         for name, values in named.items():
             if not np.isfinite(values).all():
@@ -65,7 +65,7 @@ def gather(
     *,
     flip_rate: float,
     groups: Mapping[str, Mapping[int, Groups]] | None,
-) -> dict[str, Evidence]:
+) -> dict[str, GramEvidence]:
     """Gather the evidence of a policy's rollouts.
 
     Args:
@@ -101,7 +101,7 @@ def gather(
         flip_rate=flip_rate,
         groups=groups,
     )
-    found: dict[str, Evidence] = {}
+    by_name: dict[str, GramEvidence] = {}
     matrix = np.zeros((tasks, rollouts, rollouts))
     products = {name: np.zeros((len(designs) * tasks,) * 2) for name, designs in by_design.items()}
     for name, part in parts.items():
@@ -111,7 +111,7 @@ def gather(
             for estimator, designs in by_design.items():
                 products[estimator] = products[estimator] + inner_products(mean_gradients(block, designs))
         if name in wanted:
-            found[name] = Evidence(
+            by_name[name] = GramEvidence(
                 noise,
                 scored.rewards,
                 scored.tokens[name],
@@ -119,7 +119,7 @@ def gather(
                 matrix,
                 {e: _by_design(p, noise, tasks) for e, p in products.items()},
             )
-    return found
+    return by_name
 
 
 def check_groups(groups: Mapping[str, Mapping[int, Groups]] | None, tasks: int, rollouts: int) -> None:
@@ -133,15 +133,15 @@ def check_groups(groups: Mapping[str, Mapping[int, Groups]] | None, tasks: int, 
     Raises:
         IncompleteError: a task or a rollout is missing.
     """
-    for design, listed in (groups or {}).items():
-        if set(listed) != set(range(tasks)):
+    for design, by_task in (groups or {}).items():
+        if set(by_task) != set(range(tasks)):
             raise IncompleteError(
                 f"the {design} groups are not of the tasks that were played",
                 expected=f"{tasks} tasks",
-                found=f"{len(listed)} tasks",
+                found=f"{len(by_task)} tasks",
                 remedy="play every task of the probe's set",
             )
-        largest = max(at for task in listed.values() for group in task for at in group)
+        largest = max(at for task in by_task.values() for group in task for at in group)
         if largest >= rollouts:
             raise IncompleteError(
                 f"the {design} groups draw on rollouts that were not played: a schedule is missing",
@@ -162,7 +162,7 @@ def mean_gradients(scores: NDArray[np.float32], designs: Mapping[str, Moments]) 
         Shape (D·T, P).
     """
     tasks, rollouts, size = scores.shape
-    coefficients = np.stack([one.coefficients for one in designs.values()])
+    coefficients = np.stack([of_design.coefficients for of_design in designs.values()])
     means = np.zeros((len(coefficients), tasks, size))
     for at in range(rollouts):
         means += coefficients[:, :, at, None] * scores[None, :, at, :]

@@ -37,7 +37,7 @@ def batch_log_likelihood(model: Any, part: Sequence[Transcript], temperature: fl
     device = model.get_input_embeddings().weight.device
     # Any token pads.
     padded = [[*t.tokens, *[0] * (length - len(t.tokens))] for t in part]
-    places = sorted({place for transcript in part for place, _ in transcript.choices})
+    places = sorted({position for transcript in part for position, _ in transcript.choices})
     options = {
         "position_ids": torch.arange(length, device=device)[None],
         "logits_to_keep": torch.tensor(places, device=device),
@@ -49,7 +49,7 @@ def batch_log_likelihood(model: Any, part: Sequence[Transcript], temperature: fl
     logits = model(input_ids=torch.tensor(padded, device=device), **taken).logits
     if "logits_to_keep" not in taken:
         logits = logits[:, places]
-    column = {place: at for at, place in enumerate(places)}
+    column = {position: at for at, position in enumerate(places)}
     chosen = [(row, column[at], token) for row, t in enumerate(part) for at, token in t.choices]
     rows, columns, targets = torch.tensor(chosen, device=logits.device).T
     logits = logits[rows, columns].float() / temperature

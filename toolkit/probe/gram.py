@@ -47,11 +47,11 @@ def checked_shape(block: Any, number: int) -> tuple[int, ...]:
     import numpy as np
 
     if not isinstance(block, np.ndarray) or block.ndim < 2 or block.dtype not in FLOATS or not block.size:  # noqa: PLR2004 - vectors and coordinates
-        found = f"{block.dtype}, {block.shape}" if isinstance(block, np.ndarray) else type(block).__name__
+        given = f"{block.dtype}, {block.shape}" if isinstance(block, np.ndarray) else type(block).__name__
         raise UsageError(
             "not a block of scores",
             expected=f"an array (..., N, b) of {' or '.join(FLOATS)}, not empty",
-            found=found,
+            found=given,
             where=f"block {number}",
         )
     shape: tuple[int, ...] = block.shape[:-1]
@@ -180,15 +180,15 @@ def _accumulate(blocks: Iterable[Block], count: int | None) -> NDArray[np.float6
     shape: tuple[int, ...] = ()
     total, done = np.zeros(0), 0
     for number, block in enumerate(blocks):
-        found = checked_shape(block, number)
+        size = checked_shape(block, number)
         if slot is None:
-            shape, slot = found, Slot(found)
+            shape, slot = size, Slot(size)
             total = np.zeros(slot.product.shape)
-        elif found != shape:
+        elif size != shape:
             raise DamagedError(
                 MISMATCHED,
                 expected=f"the vectors of the first block, {shape}",
-                found=found,
+                found=size,
                 where=f"block {number}",
             )
         for begin in range(0, block.shape[-1], slot.width):

@@ -16,7 +16,7 @@ from toolkit.errors import VerificationError
 from toolkit.estimators import enumerated_outcome_moments
 from toolkit.estimators.moments import LARGEST_ENUMERATION
 from toolkit.probe.design import DESIGNS, INDEPENDENT, OUTCOME, PAIRED
-from toolkit.probe.evidence import Evidence
+from toolkit.probe.evidence import GramEvidence
 from toolkit.probe.moments import MC, SW, Moments
 from toolkit.probe.summary import Estimate, sides
 
@@ -38,7 +38,7 @@ class Identity(NamedTuple):
 
 
 def identities(
-    evidence: Evidence,
+    evidence: GramEvidence,
     by_design: Mapping[str, Mapping[str, Moments]],
     found: Mapping[str, Estimate],
     flip_rate: float,
@@ -51,10 +51,10 @@ def identities(
         found: estimator → what it gives.
         flip_rate: q, for outcome noise.
     """
-    listed = list(_of_means(evidence, by_design))
+    tied = list(_of_means(evidence, by_design))
     if evidence.noise == OUTCOME:
-        listed += [*_of_outcome(evidence, found[MC], flip_rate), *_of_masks(evidence, by_design, flip_rate)]
-    return tuple(listed)
+        tied += [*_of_outcome(evidence, found[MC], flip_rate), *_of_masks(evidence, by_design, flip_rate)]
+    return tuple(tied)
 
 
 def check_identities(listed: tuple[Identity, ...], where: str) -> float:
@@ -75,7 +75,7 @@ def check_identities(listed: tuple[Identity, ...], where: str) -> float:
     return max(identity.residual for identity in listed)
 
 
-def _of_outcome(evidence: Evidence, found: Estimate, q: float) -> Iterator[Identity]:
+def _of_outcome(evidence: GramEvidence, found: Estimate, q: float) -> Iterator[Identity]:
     both = sides(evidence)
     left, right = both.left.mean(), both.right.mean()
     paired, independent = found.trace(PAIRED), found.trace(INDEPENDENT)
@@ -97,24 +97,24 @@ def _of_outcome(evidence: Evidence, found: Estimate, q: float) -> Iterator[Ident
 
 
 def _of_masks(
-    evidence: Evidence, by_design: Mapping[str, Mapping[str, Moments]], q: float
+    evidence: GramEvidence, by_design: Mapping[str, Mapping[str, Moments]], q: float
 ) -> Iterator[Identity]:
     """Compare the closed form with every mask listed."""
     if evidence.rewards.shape[1] > LARGEST_ENUMERATION:
         return
     for estimator, closed in by_design.items():
         weights = evidence.weights if estimator == SW else None
-        listed = enumerated_outcome_moments(
+        enumerated = enumerated_outcome_moments(
             evidence.rewards, evidence.gram, q, weights=weights, standardized=estimator == SW
         )
-        for name, other in ((PAIRED, listed.paired), (INDEPENDENT, listed.independent)):
-            one = closed[name].second
+        for name, other in ((PAIRED, enumerated.paired), (INDEPENDENT, enumerated.independent)):
+            second = closed[name].second
             yield _tied(
-                evidence, f"closed form = all masks, {estimator} {name}", one.mean(), other.second.mean()
+                evidence, f"closed form = all masks, {estimator} {name}", second.mean(), other.second.mean()
             )
 
 
-def _of_means(evidence: Evidence, by_design: Mapping[str, Mapping[str, Moments]]) -> Iterator[Identity]:
+def _of_means(evidence: GramEvidence, by_design: Mapping[str, Mapping[str, Moments]]) -> Iterator[Identity]:
     """Compare each task's squared mean gradient with what its own Gram matrix gives."""
     for estimator, designs in by_design.items():
         for at, design in enumerate(DESIGNS[evidence.noise]):
@@ -127,12 +127,12 @@ def _of_means(evidence: Evidence, by_design: Mapping[str, Mapping[str, Moments]]
             yield Identity(f"‖E g_t‖² = c'Kc task by task, {estimator} {design}", worst and worst / scale)
 
 
-def _tied(evidence: Evidence, name: str, left: object, right: object) -> Identity:
-    one, other = float(left), float(right)  # type: ignore[arg-type]
-    largest = max(abs(one), abs(other), _rounding(evidence))
-    return Identity(name, abs(one - other) / largest if largest else 0.0)
+def _tied(evidence: GramEvidence, name: str, left: object, right: object) -> Identity:
+    value, other = float(left), float(right)  # type: ignore[arg-type]
+    largest = max(abs(value), abs(other), _rounding(evidence))
+    return Identity(name, abs(value - other) / largest if largest else 0.0)
 
 
-def _rounding(evidence: Evidence) -> float:
+def _rounding(evidence: GramEvidence) -> float:
     """Return the least size that a difference is held to."""
     return SMALLEST * float(np.abs(evidence.gram).max())

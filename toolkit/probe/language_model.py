@@ -18,7 +18,7 @@ import numpy as np
 
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.probe.design import ALL, OUTCOME, TRANSITION, Design, RolloutSet
-from toolkit.probe.evidence import Evidence
+from toolkit.probe.evidence import GramEvidence
 from toolkit.probe.gram import MISMATCHED
 from toolkit.probe.lora import Scorer
 from toolkit.probe.recorded import Recorded, check_number
@@ -40,7 +40,7 @@ def probe_language_model(
     progress: Watch | None = None,
     batch: int = 8,
     names_sha256: str | None = None,
-) -> dict[str, Evidence]:
+) -> dict[str, GramEvidence]:
     """Score the rollouts of both sets and gather their evidence.
 
     Beside the model, memory holds a batch of scores and what `Spool` says; the tasks may come one at a time.
@@ -76,7 +76,7 @@ def probe_language_model(
             remedy="freeze a probe that scores all coordinates",
         )
     check_designs(TRANSITION, groups, design.transition.tasks, design.transition.rollouts)
-    found, expected = {}, names_sha256
+    by_noise, expected = {}, names_sha256
     given = {OUTCOME: outcome_tasks, TRANSITION: transition_tasks}
     for rollouts in design.sets:
         tasks = _checked(given[rollouts.noise], rollouts, design)
@@ -94,12 +94,12 @@ def probe_language_model(
             groups=groups if rollouts.noise == TRANSITION else None,
             watch=progress,
         ) as spool:
-            for one in chain([first], tasks):  # 2
-                scores = scorer.scores(one.transcripts, batch)
-                spool.add(np.array(one.rewards, float), np.array(one.weights, float), one.tokens, scores)
-            found[rollouts.noise] = spool.evidence()
+            for task in chain([first], tasks):  # 2
+                scores = scorer.scores(task.transcripts, batch)
+                spool.add(np.array(task.rewards, float), np.array(task.weights, float), task.tokens, scores)
+            by_noise[rollouts.noise] = spool.evidence()
     scorer.finish()  # 3
-    return found
+    return by_noise
 
 
 def check_same_coordinates(expected: str | None, found: str, where: str) -> None:
@@ -126,7 +126,7 @@ def check_same_coordinates(expected: str | None, found: str, where: str) -> None
 def _checked(tasks: Iterable[Recorded], rollouts: RolloutSet, design: Design) -> Iterator[Recorded]:
     """Yield the tasks of a set, each once it has proved to have the set's rollouts; one at least."""
     number = 0
-    for number, one in enumerate(tasks, start=1):
+    for number, task in enumerate(tasks, start=1):
         if number > rollouts.tasks:
             raise UsageError(
                 "there are more tasks than the probe's set has",
@@ -134,8 +134,8 @@ def _checked(tasks: Iterable[Recorded], rollouts: RolloutSet, design: Design) ->
                 where=f"{rollouts.noise} noise",
                 remedy="give the tasks of the set, and freeze a larger one for more",
             )
-        check_number(len(one.transcripts), rollouts, number - 1, design.group_size)
-        yield one
+        check_number(len(task.transcripts), rollouts, number - 1, design.group_size)
+        yield task
     if number < rollouts.tasks:
         raise IncompleteError(
             f"tasks are missing under {rollouts.noise} noise",

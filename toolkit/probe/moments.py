@@ -76,10 +76,10 @@ def _outcome(
     estimator: str,
 ) -> dict[str, Moments]:
     weighted = weights if estimator == SW else None
-    found = outcome_moments(rewards, gram, flip_rate, weights=weighted, standardized=estimator == SW)
+    both = outcome_moments(rewards, gram, flip_rate, weights=weighted, standardized=estimator == SW)
     return {
-        name: Moments(one.second, one.coefficients, one.contrast)
-        for name, one in ((PAIRED, found.paired), (INDEPENDENT, found.independent))
+        name: Moments(of_design.second, of_design.coefficients, of_design.contrast)
+        for name, of_design in ((PAIRED, both.paired), (INDEPENDENT, both.independent))
     }
 
 
@@ -93,13 +93,13 @@ def _transition(
     import numpy as np
 
     return {
-        design: Moments(found.second, found.coefficients, found.contrast)
-        for design, listed in groups.items()
-        for found in (
+        design: Moments(regrouped.second, regrouped.coefficients, regrouped.contrast)
+        for design, by_task in groups.items()
+        for regrouped in (
             regrouped_moments(
                 rewards,
                 gram,
-                np.array([listed[task] for task in range(len(rewards))]),
+                np.array([by_task[task] for task in range(len(rewards))]),
                 weights=weights if estimator == SW else None,
                 standardized=estimator == SW,
             ),

@@ -42,10 +42,10 @@ def draw_groups(design: Design, comparator: str, task: int) -> Groups:
 def index_rows(design: Design) -> list[Row]:
     """Return the rows of `probe_indices`: the same groups for every checkpoint."""
     return [
-        {"design": comparator, "task": task, "group": group, "rollouts": list(listed)}
+        {"design": comparator, "task": task, "group": group, "rollouts": list(positions)}
         for comparator in DRAWN
         for task in range(design.transition.tasks)
-        for group, listed in enumerate(draw_groups(design, comparator, task))
+        for group, positions in enumerate(draw_groups(design, comparator, task))
     ]
 
 
@@ -60,12 +60,12 @@ def read_groups(rows: list[Row], rollouts: RolloutSet) -> dict[str, dict[int, Gr
         IncompleteError: a task has no groups of a comparator, or fewer than another task.
         DamagedError: a group is not one that the comparator can draw.
     """
-    found: dict[str, dict[int, list[tuple[int, ...]]]] = {name: {} for name in DRAWN}
+    by_design: dict[str, dict[int, list[tuple[int, ...]]]] = {name: {} for name in DRAWN}
     for row in rows:
-        listed = tuple(row["rollouts"])
-        _check(listed, row, rollouts)
-        found[row["design"]].setdefault(row["task"], []).append(listed)
-    for comparator, tasks in found.items():
+        positions = tuple(row["rollouts"])
+        _check(positions, row, rollouts)
+        by_design[row["design"]].setdefault(row["task"], []).append(positions)
+    for comparator, tasks in by_design.items():
         absent = [task for task in range(rollouts.tasks) if task not in tasks]
         if absent:
             raise IncompleteError(
@@ -84,7 +84,9 @@ def read_groups(rows: list[Row], rollouts: RolloutSet) -> dict[str, dict[int, Gr
                 remedy="measure again: toolkit probe run",
             )
     paired = {task: paired_groups(rollouts) for task in range(rollouts.tasks)}
-    drawn = {name: {task: tuple(groups) for task, groups in tasks.items()} for name, tasks in found.items()}
+    drawn = {
+        name: {task: tuple(groups) for task, groups in tasks.items()} for name, tasks in by_design.items()
+    }
     return {PAIRED: paired, **drawn}
 
 

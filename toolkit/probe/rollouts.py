@@ -99,15 +99,15 @@ def _played(
 ) -> list[tuple[Rollout, bool]]:
     """Play one task's rollouts, schedule by schedule."""
     task = load_task(f"{rollouts.pool}:{number}")
-    found = []
+    played = []
     for schedule in range(rollouts.schedules):
         seed = evaluation_seed(task.task_id, schedule)
         for sample in range(rollouts.per_schedule):
-            place = (task.task_id, schedule, sample)
-            rollout = Rollout(policy, sample_seed(sampling, step, rollouts.name, place))
+            key = (task.task_id, schedule, sample)
+            rollout = Rollout(policy, sample_seed(sampling, step, rollouts.name, key))
             episode = play(task, REGIMES[rollouts.regime], seed, rollout)
-            found.append((rollout, episode.true_success))
-    return found
+            played.append((rollout, episode.true_success))
+    return played
 
 
 def _check_finite(scores: NDArray[np.float32], where: str) -> None:

@@ -1,4 +1,4 @@
-"""Evidence as rows of a register, and back."""
+"""GramEvidence as rows of a register, and back."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from toolkit.errors import DamagedError, IncompleteError
 from toolkit.probe.design import DESIGNS, RolloutSet
-from toolkit.probe.evidence import Evidence
+from toolkit.probe.evidence import GramEvidence
 from toolkit.probe.moments import ESTIMATORS
 from toolkit.registers.arrow import Row
 
@@ -30,7 +30,7 @@ class Place(NamedTuple):
         return f"{self.trajectory}@{self.step}, {self.scored}"
 
 
-def gram_rows(place: Place, rollouts: RolloutSet, evidence: Evidence) -> list[Row]:
+def gram_rows(place: Place, rollouts: RolloutSet, evidence: GramEvidence) -> list[Row]:
     """Return evidence as rows of `probe_gram`: one a task, in the order of the set."""
     upper = np.triu_indices(evidence.rewards.shape[1])
     return [
@@ -53,7 +53,7 @@ def gram_rows(place: Place, rollouts: RolloutSet, evidence: Evidence) -> list[Ro
     ]
 
 
-def read_evidence(rows: Sequence[Mapping[str, object]], rollouts: RolloutSet) -> Evidence:
+def read_evidence(rows: Sequence[Mapping[str, object]], rollouts: RolloutSet) -> GramEvidence:
     """Return the evidence of one checkpoint, what was scored, and noise.
 
     Args:
@@ -94,7 +94,7 @@ def read_evidence(rows: Sequence[Mapping[str, object]], rollouts: RolloutSet) ->
             matrix[:, : task + 1, :, task] = block.transpose(1, 2, 0)
     columns = ("rewards", "tokens", "weights")
     rewards, tokens, weights = (np.array([_numbers(row, name, size) for row in rows]) for name in columns)
-    return Evidence(rollouts.noise, rewards, tokens.astype(int), weights, gram, products)
+    return GramEvidence(rollouts.noise, rewards, tokens.astype(int), weights, gram, products)
 
 
 def _numbers(row: Mapping[str, object], column: str, expected: int) -> NDArray[np.float64]:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.probe.design import DESIGNS, OUTCOME
-from toolkit.probe.evidence import Evidence, check_groups
+from toolkit.probe.evidence import GramEvidence, check_groups
 from toolkit.probe.gram import MISMATCHED, blocks, gram
 from toolkit.probe.moments import ESTIMATORS, moments
 from toolkit.probe.recorded import check_rewards, check_weights
@@ -159,7 +159,7 @@ class Spool:
             raise
         self._done += 1
 
-    def evidence(self) -> Evidence:
+    def evidence(self) -> GramEvidence:
         """Return the evidence of all tasks (step 3).
 
         Raises:
@@ -183,7 +183,7 @@ class Spool:
             ).reshape(designs, tasks, designs, tasks)
             for at, estimator in enumerate(ESTIMATORS)
         }
-        return Evidence(self._noise, self._rewards, self._tokens, self._weights, self._gram, products)
+        return GramEvidence(self._noise, self._rewards, self._tokens, self._weights, self._gram, products)
 
     def _with_means(self, task: int) -> Iterator[Single]:
         """Yield the blocks of a task's scores, writing each block's part of the mean gradients after it."""
@@ -199,7 +199,7 @@ class Spool:
     def _coefficients(self, task: int) -> Array:
         """Return c with E[g_t] = Σ_i c_i S_i, shape (estimators, D, N): no Gram matrix enters."""
         rollouts = self._shape[1]
-        found = moments(
+        of_task = moments(
             self._noise,
             self._rewards[task][None],
             self._weights[task][None],
@@ -207,7 +207,9 @@ class Spool:
             flip_rate=self._flip_rate,
             groups=None if not self._groups else {name: {0: g[task]} for name, g in self._groups.items()},
         )
-        return np.array([[found[e][design].coefficients[0] for design in self._designs] for e in ESTIMATORS])
+        return np.array(
+            [[of_task[e][design].coefficients[0] for design in self._designs] for e in ESTIMATORS]
+        )
 
     def _watched(self, means: Array, before: int) -> Iterator[Array]:
         """Yield the blocks of the mean gradients of one estimator, `before` others having been done."""

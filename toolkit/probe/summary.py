@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from toolkit.estimators import exact_conditions, pooled_trace
 from toolkit.estimators.taskwise import PooledTrace
 from toolkit.probe.design import DESIGNS, INDEPENDENT, OUTCOME, PAIRED, STRATIFIED
-from toolkit.probe.evidence import Evidence
+from toolkit.probe.evidence import GramEvidence
 from toolkit.probe.moments import ESTIMATORS, MC, SW, Moments
 from toolkit.registers.arrow import Row
 
@@ -55,7 +55,7 @@ class Sides:
 
 
 def estimates(
-    evidence: Evidence, by_design: Mapping[str, Mapping[str, Moments]], reference_tokens: float
+    evidence: GramEvidence, by_design: Mapping[str, Mapping[str, Moments]], reference_tokens: float
 ) -> dict[str, Estimate]:
     """Return estimator → what it gives.
 
@@ -65,23 +65,23 @@ def estimates(
         reference_tokens: T_ref, which the standardized and weighted estimator is divided by.
     """
     designs = DESIGNS[evidence.noise]
-    found = {}
+    by_estimator = {}
     for estimator in ESTIMATORS:
         scale = reference_tokens**2 if estimator == SW else 1.0
         products = evidence.products[estimator]
-        found[estimator] = Estimate(
+        by_estimator[estimator] = Estimate(
             {design: by_design[estimator][design].second / scale for design in designs},
             {
-                (one, other): products[i, :, j, :] / scale
-                for i, one in enumerate(designs)
+                (design, other): products[i, :, j, :] / scale
+                for i, design in enumerate(designs)
                 for j, other in enumerate(designs)
             },
             {design: float(by_design[estimator][design].contrast.mean()) for design in designs},
         )
-    return found
+    return by_estimator
 
 
-def sides(evidence: Evidence) -> Sides:
+def sides(evidence: GramEvidence) -> Sides:
     """Return both sides of the exact condition for every clean group.
 
     Source:
@@ -92,7 +92,7 @@ def sides(evidence: Evidence) -> Sides:
     return Sides(evidence.rewards.sum(axis=1).astype(int), np.maximum(left, 0.0), np.maximum(right, 0.0))
 
 
-def probe_row(evidence: Evidence, estimator: str, estimate: Estimate, flip_rate: float) -> Row:
+def probe_row(evidence: GramEvidence, estimator: str, estimate: Estimate, flip_rate: float) -> Row:
     """Return the figures of a row of `probe`, without the checkpoint that they belong to."""
     row: Row = {"noise": evidence.noise, "estimator": estimator}
     row |= dict.fromkeys(("condition_left", "condition_right", "identity_residual"))

@@ -60,14 +60,14 @@ def interval_rows(
 
     def figures(counts: Array) -> dict[str, Array]:
         traces = {design: estimate.trace(design, counts) for design in designs}
-        found = {} if both is None else {CONDITION: (counts @ both.left) / (counts @ both.right)}
-        found |= {
+        values = {} if both is None else {CONDITION: (counts @ both.left) / (counts @ both.right)}
+        values |= {
             RATIO: traces[PAIRED].total / traces[INDEPENDENT].total,
             WITHIN_RATIO: traces[PAIRED].within / traces[INDEPENDENT].within,
         }
         if STRATIFIED in traces:
-            found[STRATIFIED_RATIO] = traces[PAIRED].total / traces[STRATIFIED].total
-        return found | {f"{SHARE}_{name}": trace.within / trace.total for name, trace in traces.items()}
+            values[STRATIFIED_RATIO] = traces[PAIRED].total / traces[STRATIFIED].total
+        return values | {f"{SHARE}_{name}": trace.within / trace.total for name, trace in traces.items()}
 
     plain = {design: estimate.trace(design) for design in designs}
     rows = resampled_rows(figures, tasks, how)
@@ -82,7 +82,7 @@ def interval_rows(
 
 def resampled_rows(figures: Figures, tasks: int, how: Resampling) -> list[Row]:
     """Return a row a figure, resampled; one that some resample does not define has its value alone."""
-    found = task_uncertainties(
+    figures_of = task_uncertainties(
         figures,
         tasks,
         level=how.level,
@@ -93,13 +93,13 @@ def resampled_rows(figures: Figures, tasks: int, how: Resampling) -> list[Row]:
         {
             "figure": name,
             **{
-                part: None if (number := getattr(one, part)) is None else _rounded(number)
+                part: None if (number := getattr(figure, part)) is None else _rounded(number)
                 for part in ("value", *RESAMPLED)
             },
             "pure_noise": None,
             "debiased": None,
         }
-        for name, one in found.items()
+        for name, figure in figures_of.items()
     ]
 
 

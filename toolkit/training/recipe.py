@@ -100,7 +100,7 @@ class Loss:
 
 
 @dataclass(frozen=True)
-class Engine:
+class EngineSettings:
     """What generates: its kind, its share of the GPU's memory, and whether the model may think first."""
 
     kind: str
@@ -135,7 +135,7 @@ class Recipe:
     optimizer: Optimizer
     sampling: Sampling
     loss: Loss
-    engine: Engine
+    engine: EngineSettings
     packages: Mapping[str, str]
 
     def document(self) -> dict[str, Any]:
@@ -195,8 +195,8 @@ def load_recipe(name: str, *, model: str | None = None, changes: Sequence[str] =
         document |= {"model": model, "revision": ""}
     for change in changes:
         _change(document, change)
-    said = " ".join([f"--model {model}"] * (model is not None) + [f"--set {text}" for text in changes])
-    return read_recipe(document, said, UsageError)
+    asked = " ".join([f"--model {model}"] * (model is not None) + [f"--set {text}" for text in changes])
+    return read_recipe(document, asked, UsageError)
 
 
 def setting_sources(
@@ -256,8 +256,8 @@ def read_recipe(document: Mapping[str, Any], where: str, error: type[ToolkitErro
             two contradict each other.
     """
     recipe: Recipe = _section(Recipe, document, "", where, error)
-    for problem, expected, found in problems(recipe.settings()):
-        raise error(problem, expected=expected, found=found, where=where)
+    for problem, expected, value in problems(recipe.settings()):
+        raise error(problem, expected=expected, found=value, where=where)
     return recipe
 
 
@@ -322,7 +322,7 @@ def _typed(text: str, kind: type, name: str) -> Any:
 
 
 def _flat(document: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for key, value in document.items():
-        found |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
-    return found
+        settings |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
+    return settings

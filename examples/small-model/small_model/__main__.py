@@ -1,18 +1,12 @@
 """`python -m small_model FOLDER`: makes a small model of Qwen3.5's architecture, and teaches it the work."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from small_model.teaching import warm_start
+from small_model.teaching import Taught, warm_start
 from toolkit.errors import ToolkitError
 from toolkit.policies.language_model.opening import folder_sha256
-
-if TYPE_CHECKING:
-    from small_model.teaching import Taught
 
 BATCHES = 20_000
 TOLD_EVERY = 100

@@ -13,31 +13,26 @@ Drills come next: one call with what its arguments were read from, and nothing e
 the one word that says how to ship stands among hundreds, and is asked for once. Sums are drills of their own.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from functools import lru_cache
 from itertools import cycle, pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from small_model.template import ASSISTANT, CALL, END, IS
 from small_model.thoughts import said_of, thoughts
 from toolkit.episodes.agents import watched_reference
+from toolkit.episodes.desk import Answer, MakeCall
 from toolkit.episodes.episode import play
-from toolkit.noise.regimes import REGIMES
+from toolkit.noise.regimes import REGIMES, Regime
 from toolkit.policies.language_model.conversation import as_text, tool_call
 from toolkit.seeds import Stream, derive
 from toolkit.tasks.generator import generate
 from toolkit.tasks.orders import PENCE, PRICE
 from toolkit.tasks.pools import POOLS
+from toolkit.tasks.task import Task
 from toolkit.tasks.vocabulary import SURNAMES
 from toolkit.training.rows import POOL
-
-if TYPE_CHECKING:
-    from toolkit.episodes.desk import Answer, MakeCall
-    from toolkit.noise.regimes import Regime
-    from toolkit.tasks.task import Task
 
 CANDIDATES = 300_000
 """Tasks to choose from, beyond those of the pool."""

@@ -11,13 +11,9 @@ every head that shares them, as long as there is a mask; here the heads that sha
 one head.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import Any
 
 CHUNK = 32
 SMALLEST = 1e-6

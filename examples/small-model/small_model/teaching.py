@@ -9,14 +9,14 @@
 The state is kept as it goes: what was cut off goes on from there, and more batches can be added later.
 """
 
-from __future__ import annotations
-
 from collections import Counter
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from small_model.lessons import (
     Lesson,
@@ -31,10 +31,6 @@ from small_model.template import CHAT_TEMPLATE
 from small_model.untrained import make_model, make_tokenizer
 from toolkit.errors import UsageError
 from toolkit.seeds import Stream, derive
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 STATE = ".warm-start.pt"
 """Hidden: it is no part of the model."""

@@ -13,8 +13,6 @@ the same in every record. For the same reason
 System messages and the list of tools are left out: the model has learned its tools and reads no others.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from toolkit.policies.language_model.conversation import as_text

@@ -12,18 +12,13 @@
    carries of all others.
 """
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 from small_model.template import as_line, as_listed, as_words
+from toolkit.episodes.episode import Episode
 from toolkit.tasks.templates import CLOSINGS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from toolkit.episodes.episode import Episode
 
 _DATED = re.compile(r"order (?:of|placed on) (?:\d{4}-\d\d-\d\d|\d{1,2} [A-Z][a-z]+ \d{4})")
 DONE = "Done."

@@ -9,10 +9,9 @@ hundred, and tells what is copied. Of a date, year and month are one token and t
 between dollars and cents is not read: 12.50 dollars are the tokens of 1250 cents, one after the other.
 """
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 from small_model.template import (
     CHAT_TEMPLATE,
@@ -23,9 +22,6 @@ from small_model.template import (
     RESPONSE_TEMPLATE,
     SPECIAL,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 VOCABULARY = 900
 CONTEXT = 4096

@@ -1,24 +1,14 @@
 """What the small model reads, writes and is taught."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter
+from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
-
-from tests.unit.training.stack import require_trainer
-from toolkit.noise.regimes import REGIMES
-from toolkit.policies.language_model.conversation import tool_call
-from toolkit.tasks.pools import load_task
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
 from small_model import teaching
 from small_model.lessons import (
     NEAR,
@@ -36,9 +26,13 @@ from small_model.lessons import (
 from small_model.teaching import Phase, Taught, kind_at, rate_at, warm_start
 from small_model.untrained import make_model, make_tokenizer
 
+from tests.unit.training.stack import require_trainer
 from toolkit.errors import UsageError
+from toolkit.noise.regimes import REGIMES
+from toolkit.policies.language_model.conversation import tool_call
 from toolkit.policies.language_model.loading import load_model
 from toolkit.seeds import Stream
+from toolkit.tasks.pools import load_task
 
 SEED = 5
 

@@ -1,7 +1,5 @@
 """Quicker linear attention and decoding, against transformers' own."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A step of supervised learning, against a loop over single lessons."""
 
-from __future__ import annotations
-
 from tests.unit.training.stack import require_trainer
 
 require_trainer()

@@ -1,7 +1,5 @@
 """What the small model says before it calls: its request's line, and records up to the one that is meant."""
 
-from __future__ import annotations
-
 import re
 from types import SimpleNamespace
 from typing import Any

@@ -1,29 +1,22 @@
 """Back-office episodes as transcripts: what the agent wrote is chosen, prompts and answers are not."""
 
-from __future__ import annotations
-
 import re
 import zlib
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import compress
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tests.unit.probe.tiny import VOCABULARY
-from toolkit.episodes.episode import play
+from toolkit.episodes.episode import Episode, play
 from toolkit.noise.regimes import REGIMES
 from toolkit.policies.agent import Rollout
 from toolkit.policies.loglinear import Policy, untrained
+from toolkit.probe.design import RolloutSet
 from toolkit.probe.recorded import Recorded, Transcript
 from toolkit.seeds import evaluation_seed, sample_seed
 from toolkit.tasks.pools import load_task
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from toolkit.episodes.episode import Episode
-    from toolkit.probe.design import RolloutSet
 
 POLICY = Policy(untrained(4), 4)
 # Words of an answer that are kept: the tests' time goes with the length of transcripts.

@@ -1,7 +1,5 @@
 """Small probes, and rollouts drawn at random for them."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from toolkit.probe.design import ALL, OUTCOME, TRANSITION, Design, RolloutSet

@@ -1,7 +1,5 @@
 """The architecture that the paper's policy has, with weights of no meaning."""
 
-from __future__ import annotations
-
 from typing import Any
 
 # Qwen3.5-2B without its vision tower: three layers of linear attention, then one of full attention. With rank

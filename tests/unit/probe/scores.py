@@ -1,7 +1,5 @@
 """Simulated score vectors."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

@@ -1,10 +1,8 @@
 """A small probe of a log-linear policy, played once: what the tests of the probe share."""
 
-from __future__ import annotations
-
 import copy
+from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,19 +12,14 @@ from toolkit.policies.agent import Rollout
 from toolkit.policies.loglinear import Policy, untrained
 from toolkit.probe.checkpoint import derive, evidence_rows, measure
 from toolkit.probe.design import ACTIONS, ALL, OUTCOME, TRANSITION, Design, RolloutSet
-from toolkit.probe.regroups import index_rows, read_groups
+from toolkit.probe.evidence import GramEvidence
+from toolkit.probe.identities import Identity
+from toolkit.probe.regroups import Groups, index_rows, read_groups
 from toolkit.probe.rollouts import Scored, play_and_score
 from toolkit.probe.rows import Place
+from toolkit.registers.arrow import Row
 from toolkit.seeds import evaluation_seed, sample_seed
 from toolkit.tasks.pools import load_task
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from toolkit.probe.evidence import Evidence
-    from toolkit.probe.identities import Identity
-    from toolkit.probe.regroups import Groups
-    from toolkit.registers.arrow import Row
 
 SURFACE_TOKENS = 3
 SAMPLING, STEP = 7, 7
@@ -70,11 +63,11 @@ def scored(noise: str) -> Scored:
 
 
 @cache
-def _measured() -> dict[str, dict[str, Evidence]]:
+def _measured() -> dict[str, dict[str, GramEvidence]]:
     return measure(policy(), ("base", STEP), SAMPLING, DESIGN, groups())
 
 
-def measured(name: str = ALL) -> dict[str, Evidence]:
+def measured(name: str = ALL) -> dict[str, GramEvidence]:
     """Return the evidence by noise, to be changed as a test likes."""
     return copy.deepcopy(_measured()[name])
 
@@ -87,7 +80,7 @@ def gram_rows(name: str = ALL) -> list[Row]:
     return copy.deepcopy(evidence_rows(place(name), _measured()[name], DESIGN))
 
 
-def derived(evidence: Mapping[str, Evidence]) -> tuple[dict[str, list[Row]], tuple[Identity, ...]]:
+def derived(evidence: Mapping[str, GramEvidence]) -> tuple[dict[str, list[Row]], tuple[Identity, ...]]:
     return derive(place(), evidence, DESIGN, groups())
 
 

@@ -1,7 +1,5 @@
 """A probe is the same bytes on every machine: other cores of the BLAS, other threads, other instructions."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import subprocess

@@ -1,6 +1,4 @@
-"""Evidence against explicit vectors: inner products within a task, mean gradients across tasks."""
-
-from __future__ import annotations
+"""GramEvidence against explicit vectors: inner products within a task, mean gradients across tasks."""
 
 import math
 from dataclasses import replace
@@ -15,7 +13,7 @@ from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.policies.loglinear import layout
 from toolkit.probe.checkpoint import reference_tokens, weight_figures
 from toolkit.probe.design import ACTIONS, ALL, DESIGNS, OUTCOME, TRANSITION
-from toolkit.probe.evidence import Evidence, gather
+from toolkit.probe.evidence import GramEvidence, gather
 from toolkit.probe.rollouts import Scored, coordinate_blocks
 
 NAMES = pytest.mark.parametrize("name", [ALL, ACTIONS])
@@ -135,7 +133,7 @@ def test_the_coordinates_of_the_actions_alone_are_gathered_as_among_all() -> Non
 # ---------------------------------------------------------------------------------------- what is refused
 
 
-def gathered(scored: Scored, **changed: object) -> dict[str, Evidence]:
+def gathered(scored: Scored, **changed: object) -> dict[str, GramEvidence]:
     how = {"flip_rate": 0.1, "groups": small.groups()} | changed
     return gather(TRANSITION, scored, PARTS, (ALL,), **how)
 

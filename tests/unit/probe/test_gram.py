@@ -1,13 +1,12 @@
 """Gram matrices: products of score vectors, by block."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
 import tracemalloc
+from collections.abc import Iterator
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,10 +15,6 @@ from hypothesis import strategies as st
 
 from tests.unit.probe.scores import draw
 from toolkit.probe.gram import SMALLEST_WIDTH, blocks, default_width, gram
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 MACHINES = [
     {},

@@ -1,7 +1,5 @@
 """Gram matrices: what is refused, and how it is named."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,9 +1,7 @@
 """The identities of a probe: each holds, and each fails when what it ties is moved by one millionth."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -13,18 +11,12 @@ from tests.unit.probe.small import DESIGN
 from toolkit.errors import VerificationError
 from toolkit.probe.checkpoint import reference_tokens
 from toolkit.probe.design import DESIGNS, OUTCOME, TRANSITION
+from toolkit.probe.evidence import GramEvidence
 from toolkit.probe.identities import TOLERANCE, Identity, check_identities, identities
-from toolkit.probe.moments import moments
-from toolkit.probe.summary import estimates
+from toolkit.probe.moments import Moments, moments
+from toolkit.probe.summary import Estimate, estimates
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from toolkit.probe.evidence import Evidence
-    from toolkit.probe.moments import Moments
-    from toolkit.probe.summary import Estimate
-
-    Change = Callable[["Parts"], None]
+Change = Callable[["Parts"], None]
 
 MORE = 1 + 1e-6
 
@@ -37,9 +29,9 @@ class Parts:
         evidence: other evidence of that noise than the measured.
     """
 
-    def __init__(self, noise: str, evidence: Evidence | None = None) -> None:
+    def __init__(self, noise: str, evidence: GramEvidence | None = None) -> None:
         both = small.measured()
-        self.evidence: Evidence = evidence or both[noise]
+        self.evidence: GramEvidence = evidence or both[noise]
         self.moments: dict[str, dict[str, Moments]] = moments(
             noise,
             self.evidence.rewards,

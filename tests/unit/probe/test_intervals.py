@@ -1,10 +1,8 @@
 """Intervals of a probe: tasks left out and drawn anew explicitly, and what noise alone gives beside them."""
 
-from __future__ import annotations
-
 import math
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -13,16 +11,12 @@ from tests.unit.probe import small
 from tests.unit.probe.small import CLEAN, DESIGN, FAULTY
 from toolkit.probe.checkpoint import reference_tokens
 from toolkit.probe.design import DESIGNS, INDEPENDENT, OUTCOME, PAIRED, TRANSITION
+from toolkit.probe.evidence import GramEvidence
 from toolkit.probe.moments import moments
 from toolkit.probe.summary import estimates, probe_row, sides
 from toolkit.probe.uncertainty import Resampling, interval_rows, resampled_rows
+from toolkit.registers.arrow import Row
 from toolkit.registers.probe_tables import FIGURES
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from toolkit.probe.evidence import Evidence
-    from toolkit.registers.arrow import Row
 
 TASKS = {OUTCOME: CLEAN.tasks, TRANSITION: FAULTY.tasks}
 KINDS = [(noise, estimator) for noise in (OUTCOME, TRANSITION) for estimator in ("MC", "SW")]
@@ -35,7 +29,7 @@ def intervals(noise: str, estimator: str) -> dict[str, Row]:
     return {r["figure"]: r for r in rows if (r["noise"], r["estimator"]) == (noise, estimator)}
 
 
-def chosen(evidence: Evidence, tasks: Sequence[int]) -> Evidence:
+def chosen(evidence: GramEvidence, tasks: Sequence[int]) -> GramEvidence:
     """Return the evidence of some tasks alone; a task may be there more than once."""
     at = list(tasks)
     return replace(

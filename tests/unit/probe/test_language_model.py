@@ -1,11 +1,11 @@
 """From back-office episodes through a language model's scores and evidence to every figure of the probe."""
 
-from __future__ import annotations
-
 import copy
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,10 +26,11 @@ from toolkit.probe.checkpoint import (
     weight_figures,
 )
 from toolkit.probe.design import ACTIONS, ALL, DESIGNS, OUTCOME, TRANSITION
-from toolkit.probe.evidence import gather
+from toolkit.probe.evidence import GramEvidence, gather
 from toolkit.probe.identities import check_identities
 from toolkit.probe.language_model import probe_language_model
 from toolkit.probe.lora import Scorer
+from toolkit.probe.recorded import Recorded
 from toolkit.probe.rollouts import Scored
 from toolkit.probe.rows import Place, read_evidence
 from toolkit.registers.arrow import to_arrow, to_rows
@@ -39,13 +40,6 @@ from toolkit.registers.validation import check_table
 require_stack()
 
 import torch  # noqa: E402
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from toolkit.probe.evidence import Evidence
-    from toolkit.probe.recorded import Recorded
 
 DESIGN = design(outcome_tasks=6, transition_tasks=3, size=4)
 GROUPS = groups_of(DESIGN)
@@ -69,7 +63,7 @@ def recorded() -> dict[str, list[Recorded]]:
     return {one.noise: played(one) for one in DESIGN.sets}
 
 
-def probe(scorer: Any, recorded: dict, folder: Path, **given: Any) -> dict[str, Evidence]:
+def probe(scorer: Any, recorded: dict, folder: Path, **given: Any) -> dict[str, GramEvidence]:
     sets = recorded[OUTCOME], recorded[TRANSITION]
     return probe_language_model(
         scorer, given.pop("design", DESIGN), *sets, given.pop("groups", GROUPS), folder=folder, **given
@@ -79,7 +73,7 @@ def probe(scorer: Any, recorded: dict, folder: Path, **given: Any) -> dict[str, 
 @pytest.fixture(scope="module")
 def evidence(
     shared: Any, recorded: dict[str, list[Recorded]], tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, Evidence]:
+) -> dict[str, GramEvidence]:
     folder = tmp_path_factory.mktemp("scores")
     found = probe(Scorer(shared), recorded, folder)
     assert not list(folder.iterdir())
@@ -119,7 +113,7 @@ def test_the_episodes_are_worth_probing(recorded: dict[str, list[Recorded]]) -> 
 
 
 def test_the_evidence_is_that_of_scores_in_memory(
-    model: Any, recorded: dict[str, list[Recorded]], evidence: dict[str, Evidence]
+    model: Any, recorded: dict[str, list[Recorded]], evidence: dict[str, GramEvidence]
 ) -> None:
     tasks = recorded[OUTCOME]
     with Scorer(model) as scorer:
@@ -138,13 +132,13 @@ def test_the_evidence_is_that_of_scores_in_memory(
         assert np.abs(found.products[name] - products).max() < 1e-12 * products.max()
 
 
-def test_all_identities_hold(evidence: dict[str, Evidence]) -> None:
+def test_all_identities_hold(evidence: dict[str, GramEvidence]) -> None:
     _, tied = derive(PLACE, evidence, DESIGN, GROUPS)
     assert check_identities(tied, "test") < 1e-9
     assert len(tied) > 20
 
 
-def test_every_row_obeys_the_schema_and_the_evidence_is_read_back(evidence: dict[str, Evidence]) -> None:
+def test_every_row_obeys_the_schema_and_the_evidence_is_read_back(evidence: dict[str, GramEvidence]) -> None:
     rows, _ = derive(PLACE, evidence, DESIGN, GROUPS)
     policy = ScoredPolicy("0" * 64, "1" * 64, "2" * 64, 4096)
     checkpoints = [checkpoint_row(PLACE, evidence, DESIGN, policy)]
@@ -171,7 +165,7 @@ def test_every_row_obeys_the_schema_and_the_evidence_is_read_back(evidence: dict
     assert derive(PLACE, read, DESIGN, GROUPS)[0] == rows
 
 
-def test_traces_are_numbers_and_masked_weights_are_counted(evidence: dict[str, Evidence]) -> None:
+def test_traces_are_numbers_and_masked_weights_are_counted(evidence: dict[str, GramEvidence]) -> None:
     rows, _ = derive(PLACE, evidence, DESIGN, GROUPS)
     for row in rows["probe"]:
         designs = DESIGNS[row["noise"]]
@@ -181,7 +175,7 @@ def test_traces_are_numbers_and_masked_weights_are_counted(evidence: dict[str, E
 
 @pytest.mark.parametrize("kind", [OUTCOME, *DESIGNS[TRANSITION]])
 def test_a_groups_squared_norm_is_that_of_its_own_gradient(
-    model: Any, recorded: dict[str, list[Recorded]], evidence: dict[str, Evidence], kind: str
+    model: Any, recorded: dict[str, list[Recorded]], evidence: dict[str, GramEvidence], kind: str
 ) -> None:
     noise = OUTCOME if kind == OUTCOME else TRANSITION
     at, task = next((n, t) for n, t in enumerate(recorded[noise]) if len(set(t.rewards)) == 2)
@@ -194,7 +188,7 @@ def test_a_groups_squared_norm_is_that_of_its_own_gradient(
 
 
 def test_products_across_tasks_are_those_of_their_own_gradients(
-    model: Any, recorded: dict[str, list[Recorded]], evidence: dict[str, Evidence]
+    model: Any, recorded: dict[str, list[Recorded]], evidence: dict[str, GramEvidence]
 ) -> None:
     tasks = [(n, t) for n, t in enumerate(recorded[OUTCOME]) if len(set(t.rewards)) == 2][:2]
     one, other = ((1 - FLIP_RATE) * group_gradient(model, task, [0, 1, 2, 3]) for _, task in tasks)

@@ -1,11 +1,11 @@
 """Scores of a language model: hooks against a loop, torch.func and differences; and what is refused."""
 
-from __future__ import annotations
-
 import copy
 import hashlib
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,10 +21,6 @@ require_stack()
 import torch  # noqa: E402
 from peft import LoraConfig  # noqa: E402
 from torch.func import functional_call, grad, vmap  # noqa: E402
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 # Longer and shorter than a chunk of linear attention (64), and than its convolution (4).
 LENGTHS = (40, 7, 90, 21, 5)

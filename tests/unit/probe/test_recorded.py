@@ -1,7 +1,5 @@
 """What was recorded of a task's rollouts: whole, and possible."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

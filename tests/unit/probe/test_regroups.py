@@ -1,13 +1,10 @@
 """Index lists: which rollouts make a group, by what law, and what no list can be."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from functools import cache
 from itertools import permutations, product
 from math import comb
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -18,9 +15,7 @@ from tests.unit.probe.small import DESIGN, FAULTY
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.probe.design import Design
 from toolkit.probe.regroups import draw_groups, index_rows, paired_groups, read_groups
-
-if TYPE_CHECKING:
-    from toolkit.registers.arrow import Row
+from toolkit.registers.arrow import Row
 
 SIZE = FAULTY.per_schedule
 DRAWS = 8000

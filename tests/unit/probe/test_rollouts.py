@@ -1,7 +1,5 @@
 """What a log-linear probe plays and scores: seeds, outcomes, finite differences, blocks of coordinates."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

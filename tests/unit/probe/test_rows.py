@@ -1,9 +1,6 @@
-"""Evidence as rows: exactly what was measured comes back, and what is damaged is named."""
-
-from __future__ import annotations
+"""GramEvidence as rows: exactly what was measured comes back, and what is damaged is named."""
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -13,15 +10,12 @@ from tests.unit.probe.small import CLEAN, DESIGN, FAULTY
 from toolkit.errors import DamagedError, IncompleteError
 from toolkit.probe.checkpoint import DERIVED
 from toolkit.probe.design import ACTIONS, ALL, OUTCOME, TRANSITION
+from toolkit.probe.evidence import GramEvidence
 from toolkit.probe.identities import TOLERANCE, check_identities
 from toolkit.probe.regroups import index_rows, read_groups
 from toolkit.probe.rows import read_evidence
-from toolkit.registers.arrow import to_arrow, to_rows
+from toolkit.registers.arrow import Row, to_arrow, to_rows
 from toolkit.registers.schema import TABLES
-
-if TYPE_CHECKING:
-    from toolkit.probe.evidence import Evidence
-    from toolkit.registers.arrow import Row
 
 SETS = {OUTCOME: CLEAN, TRANSITION: FAULTY}
 LISTS = ("rewards", "tokens", "weights", "gram", "products_mc", "products_sw")
@@ -36,7 +30,7 @@ def stored(table: str, rows: list[Row]) -> list[Row]:
     return to_rows(to_arrow(TABLES[table], rows))
 
 
-def from_register(name: str = ALL) -> dict[str, Evidence]:
+def from_register(name: str = ALL) -> dict[str, GramEvidence]:
     rows = stored("probe_gram", small.gram_rows(name))
     return {
         noise: read_evidence([row for row in rows if row["noise"] == noise], rollouts)

@@ -1,11 +1,11 @@
-"""Evidence of scores that pass through files: the same as in memory, within bounded memory."""
-
-from __future__ import annotations
+"""GramEvidence of scores that pass through files: the same as in memory, within bounded memory."""
 
 import dataclasses
 import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,13 +17,9 @@ from toolkit.policies.loglinear import Policy, untrained
 from toolkit.probe import gram as products
 from toolkit.probe import spool as spooling
 from toolkit.probe.design import ALL, OUTCOME, TRANSITION, RolloutSet
-from toolkit.probe.evidence import Evidence, gather
+from toolkit.probe.evidence import GramEvidence, gather
 from toolkit.probe.rollouts import Scored, coordinate_blocks, play_and_score
 from toolkit.probe.spool import Spool
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 ONE = design()
 GROUPS = groups_of(ONE)
@@ -36,7 +32,7 @@ def spool(folder: Path, rollouts: RolloutSet, coordinates: int, **changed: Any) 
     return Spool(folder, rollouts.noise, **given | {"flip_rate": FLIP_RATE} | changed)
 
 
-def through_files(folder: Path, rollouts: RolloutSet, scored: Scored, **given: Any) -> Evidence:
+def through_files(folder: Path, rollouts: RolloutSet, scored: Scored, **given: Any) -> GramEvidence:
     with spool(folder, rollouts, scored.scores.shape[-1], **given) as opened:
         for task in range(rollouts.tasks):
             numbers = (scored.rewards[task], scored.weights[task], scored.tokens[ALL][task])
@@ -49,7 +45,7 @@ def simulated(rollouts: RolloutSet, coordinates: int) -> Scored:
     return Scored(rewards, {ALL: tokens}, weights, draw(rollouts.tasks, rollouts.rollouts, coordinates))
 
 
-def assert_near(found: Evidence, expected: Evidence) -> None:
+def assert_near(found: GramEvidence, expected: GramEvidence) -> None:
     assert found.noise == expected.noise
     for name in ("rewards", "tokens", "weights"):
         assert np.array_equal(getattr(found, name), getattr(expected, name))

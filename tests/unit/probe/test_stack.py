@@ -1,7 +1,5 @@
 """Tests of a language model are never left out silently."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.conftest import CHECKOUT

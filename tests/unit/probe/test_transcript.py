@@ -1,17 +1,12 @@
 """A transcript that has no score is refused where it is made."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import pytest
 
 from toolkit.errors import UsageError
 from toolkit.probe.adapter import Coordinates
 from toolkit.probe.recorded import Transcript
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,9 @@
 """A tiny model of the Qwen3.5 architecture with a LoRA adapter, and transcripts for it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from toolkit.probe.recorded import Transcript
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 VOCABULARY = 89
 # One layer of linear attention, one of full attention.

@@ -1,7 +1,5 @@
 """The packages of the extra `train`: the tests that need them are skipped aloud, and fail in CI."""
 
-from __future__ import annotations
-
 import os
 from importlib.util import find_spec
 

@@ -1,18 +1,14 @@
 """A model's sizes, against the library's own models and the published register."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.unit.training.stack import require_trainer
 from toolkit.errors import IncompleteError
 from toolkit.training.architecture import architecture_of, find_model, known_models
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 QWEN = "Qwen/Qwen3.5-2B"
 

@@ -1,7 +1,5 @@
 """Memory, time and operations of a plan: against what was recorded, and against sums by hand."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any
 

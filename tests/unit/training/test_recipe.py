@@ -1,17 +1,13 @@
 """Recipes: strict reading, what a command changes, and the paper's settings."""
 
-from __future__ import annotations
-
 import tomllib
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from toolkit.errors import RuleError, UsageError
 from toolkit.training.recipe import load_recipe, read_recipe, recipe_path, setting_sources, shipped
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PAPER = "qwen3.5-2b"
 # Of the paper, app:training, "Trainer settings" and "Stack".

@@ -1,7 +1,5 @@
 """A recipe as TRL's and PEFT's own classes understand it."""
 
-from __future__ import annotations
-
 from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Tests of the trainer are never left out silently, and run with the newest trainer too."""
 
-from __future__ import annotations
-
 import tomllib
 
 import pytest

@@ -82,7 +82,7 @@ class Play(NamedTuple):
     seed: int
 
 
-class Engine(Protocol):
+class TurnTaker(Protocol):
     """Takes turns of conversations."""
 
     def turns(self, conversations: Sequence[Conversation]) -> list[Turn]:
@@ -103,7 +103,7 @@ def opening(prompt: str) -> list[dict[str, Any]]:
 
 
 def converse(
-    engine: Engine | Player, plays: Sequence[Play], *, max_turns: int = TURNS, traced: bool = False
+    engine: TurnTaker | Player, plays: Sequence[Play], *, max_turns: int = TURNS, traced: bool = False
 ) -> list[Episode]:
     """Play episodes side by side.
 

@@ -58,16 +58,16 @@ def side_by_side(work: Callable[[T], R], items: Sequence[T], most: int) -> list[
 
     for _ in range(min(most, len(items))):
         threading.Thread(target=take, daemon=True).start()
-    found: dict[int, R] = {}
+    results: dict[int, R] = {}
     try:
-        while len(found) < len(items):
+        while len(results) < len(items):
             number, answer, error = answers.get()
             if error is not None:
                 raise error
-            found[number] = answer  # type: ignore[assignment]  # it is an answer where there was no error
+            results[number] = answer  # type: ignore[assignment]  # it is an answer where there was no error
     finally:
         stopped.set()
-    return [found[number] for number in range(len(items))]
+    return [results[number] for number in range(len(items))]
 
 
 CONCURRENCY = 16
@@ -123,12 +123,12 @@ class Endpoint:
             IncompleteError, UsageError: as `Server.ask`, or it does not have the model.
         """
         try:
-            listed = self.server.ask("models", attempts=1)
+            answer = self.server.ask("models", attempts=1)
         except (IncompleteError, UsageError) as error:
             if (error.found or "").startswith(_LISTS_NONE):
                 return None
             raise
-        cards = listed.get("data") if isinstance(listed, dict) else None
+        cards = answer.get("data") if isinstance(answer, dict) else None
         if not isinstance(cards, list):
             return None
         models = {str(card.get("id")): card for card in cards if isinstance(card, dict)}

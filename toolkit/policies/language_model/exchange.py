@@ -80,10 +80,10 @@ class Server:
                 content: bytes = answer.read(LARGEST_ANSWER + 1)
         except urllib.error.HTTPError as error:
             with error:
-                said = self._without_key(error.read(LARGEST_REFUSAL).decode(errors="replace"))
-            if is_final(error.code, said):
-                raise refusal(error.code, said, self.url) from None
-            raise _Passing(f"HTTP {error.code}: {words(said)}", _seconds(error.headers)) from None
+                body = self._without_key(error.read(LARGEST_REFUSAL).decode(errors="replace"))
+            if is_final(error.code, body):
+                raise refusal(error.code, body, self.url) from None
+            raise _Passing(f"HTTP {error.code}: {words(body)}", _seconds(error.headers)) from None
         except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
             self._unreached(error)
         if len(content) > LARGEST_ANSWER:
@@ -189,8 +189,8 @@ def server_url(text: str) -> str:
 
 def _seconds(headers: Any) -> float | None:
     """Return how long a server asks to be left alone; None where it does not say."""
-    said = str(headers.get("Retry-After", ""))
-    return float(said) if said.isascii() and said.isdigit() else None
+    text = str(headers.get("Retry-After", ""))
+    return float(text) if text.isascii() and text.isdigit() else None
 
 
 def _read_json(content: bytes, url: str) -> Any:

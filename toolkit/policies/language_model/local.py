@@ -31,11 +31,11 @@ class DeskPartner:
 
     def reply(self, turn: Sequence[int], before: Sequence[int], *, cut: bool) -> list[int] | None:
         """Make the calls of a turn; return their answers as tokens, or None where nothing follows."""
-        said = len(self.talk.messages) + 1
+        before_answers = len(self.talk.messages) + 1
         goes_on = take_turn(self.talk, self._desk, self._chat.turn(turn, before, cut=cut))
         if not goes_on or self.talk.turns >= self._max_turns:
             return None
-        return self._chat.after_call(self.talk.messages[said:])
+        return self._chat.after_call(self.talk.messages[before_answers:])
 
 
 class LocalEngine:
@@ -74,10 +74,10 @@ class LocalEngine:
             UsageError: an opening alone is longer than the model's context.
             IncompleteError: there is not enough memory.
         """
-        found: list[Episode] = []
+        episodes: list[Episode] = []
         for first in range(0, len(plays), self._batch):
-            found += self._play(plays[first : first + self._batch], max_turns, traced=traced)
-        return found
+            episodes += self._play(plays[first : first + self._batch], max_turns, traced=traced)
+        return episodes
 
     def _play(self, plays: Sequence[Play], max_turns: int, *, traced: bool) -> list[Episode]:
         desks = [Desk(play.task, play.regime, play.schedule_seed, traced=traced) for play in plays]

@@ -156,8 +156,8 @@ def speak(
     limits = Limits(max_tokens, context)
     spoken = [Spoken(tuple(opening)) for opening in openings]
     rows = [
-        _Row(one, partner, stream, limits, end)
-        for one, partner, stream in zip(spoken, partners, numbers, strict=True)
+        _Row(conversation, partner, stream, limits, end)
+        for conversation, partner, stream in zip(spoken, partners, numbers, strict=True)
     ]
     try:
         with torch.inference_mode():

@@ -11,7 +11,7 @@ from toolkit.backoffice.schemas import openai_tools
 from toolkit.episodes.agents import AGENTS
 from toolkit.errors import UsageError
 from toolkit.files import file_sha256
-from toolkit.policies.language_model.conversation import INSTRUCTIONS, MAX_TOKENS, Engine, Player
+from toolkit.policies.language_model.conversation import INSTRUCTIONS, MAX_TOKENS, Player, TurnTaker
 from toolkit.policies.language_model.endpoint import CONCURRENCY, TURN_TOKENS, Endpoint
 from toolkit.policies.language_model.exchange import TIMEOUT_S, Server
 from toolkit.policies.language_model.loading import model_path
@@ -58,7 +58,7 @@ class Opening:
 
 
 @lru_cache(maxsize=1)
-def open_engine(opening: Opening) -> Engine | Player:
+def open_engine(opening: Opening) -> TurnTaker | Player:
     """Return an engine; the same one for the same opening: a model is loaded once a process.
 
     Raises:
@@ -134,7 +134,7 @@ def _transformers(opening: Opening) -> Player:
     return LocalEngine(model, chat, temperature=opening.temperature, max_tokens=most)
 
 
-def _vllm(opening: Opening) -> Engine:
+def _vllm(opening: Opening) -> TurnTaker:
     from toolkit.policies.language_model.loading import load_chat
     from toolkit.policies.language_model.vllm_engine import VllmEngine, open_llm
 

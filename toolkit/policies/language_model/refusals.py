@@ -40,29 +40,29 @@ def refusal(status: int, body: str, url: str) -> ToolkitError:
         body: what the server says, the API key taken out.
         url: the server's address.
     """
-    said = f"HTTP {status}: {words(body)}"
+    message = f"HTTP {status}: {words(body)}"
     if status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
         return IncompleteError(
             "the server wants another API key, or one at all",
-            found=said,
+            found=message,
             where=url,
             remedy="put the key into an environment variable and name it: --api-key-env NAME",
         )
     if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
         return UsageError(
             "the server sends elsewhere, where no key is sent to",
-            found=said,
+            found=message,
             where=url,
             remedy="give the address that it moved to",
         )
     if _TOOLS.search(body):
         return UsageError(
-            "the server calls no tools with this model", found=said, where=url, remedy=SERVE_WITH_TOOLS
+            "the server calls no tools with this model", found=message, where=url, remedy=SERVE_WITH_TOOLS
         )
     if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE or _CONTEXT.search(body):
         return ContextError(
             "the model's context is too small for the conversation",
-            found=said,
+            found=message,
             where=url,
             remedy="serve the model with a longer context (vLLM: --max-model-len), or let it say less "
             "(--max-tokens); what was recorded is kept",
@@ -70,12 +70,12 @@ def refusal(status: int, body: str, url: str) -> ToolkitError:
     if status == HTTPStatus.NOT_FOUND:
         return UsageError(
             "the server knows no such model, or is asked in the wrong place",
-            found=said,
+            found=message,
             where=url,
             remedy="--model takes the name that the server gives it (see its /v1/models); mostly the address "
             "ends in /v1",
         )
-    return UsageError("the server refuses the question", found=said, where=url)
+    return UsageError("the server refuses the question", found=message, where=url)
 
 
 def is_final(status: int, body: str) -> bool:
@@ -90,7 +90,7 @@ def words(body: str) -> str:
         document = json.loads(body)
     except (ValueError, RecursionError):
         return body[:SHOWN].strip() or "nothing said"
-    said = document.get("error", document) if isinstance(document, dict) else document
-    if isinstance(said, dict):
-        said = said.get("message") or said.get("detail") or said
-    return (said if isinstance(said, str) else json.dumps(said))[:SHOWN]
+    message = document.get("error", document) if isinstance(document, dict) else document
+    if isinstance(message, dict):
+        message = message.get("message") or message.get("detail") or message
+    return (message if isinstance(message, str) else json.dumps(message))[:SHOWN]

@@ -99,13 +99,15 @@ class VllmEngine:
         return answers
 
     def _turn(self, talk: Conversation, answer: Any) -> Turn:
-        (said,) = answer.outputs
-        tokens = [int(token) for token in said.token_ids]
-        turn = self._chat.turn(tokens, talk.tokens, cut=said.finish_reason == "length")
+        (output,) = answer.outputs
+        tokens = [int(token) for token in output.token_ids]
+        turn = self._chat.turn(tokens, talk.tokens, cut=output.finish_reason == "length")
         talk.tokens += tokens
         return replace(
             turn,
-            logprobs=tuple(float(at[token].logprob) for token, at in zip(tokens, said.logprobs, strict=True)),
+            logprobs=tuple(
+                float(at[token].logprob) for token, at in zip(tokens, output.logprobs, strict=True)
+            ),
         )
 
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from toolkit.probe.checkpoint import Listed
     from toolkit.probe.design import Design
-    from toolkit.probe.evidence import Evidence
+    from toolkit.probe.evidence import GramEvidence
     from toolkit.registers.arrow import Row
     from toolkit.training.specification import LanguageModelSpecification
 
@@ -128,7 +128,7 @@ class Trajectory:
         """Sampling seed of its rollouts."""
         return trajectory_sampling(self.job.design, self.job.trajectory)
 
-    def add(self, at: Place, evidence: Mapping[str, Evidence], policy: ScoredPolicy) -> None:
+    def add(self, at: Place, evidence: Mapping[str, GramEvidence], policy: ScoredPolicy) -> None:
         """Add one checkpoint and what was scored.
 
         Raises:

@@ -49,12 +49,12 @@ def placed(batch: Sequence[Example], group_size: int, first: int = 0) -> list[Ex
         group_size: rollouts in a group, G.
         first: position of this process's first rollout among those of all processes.
     """
-    found = []
+    rows = []
     for at, example in enumerate(batch, start=first):
         group, slot = divmod(at, group_size)
         seed = int(example["schedule_seeds"][slot])
-        found.append({**example, "group_index": group, "rollout_slot": slot, "schedule_seed": seed})
-    return found
+        rows.append({**example, "group_index": group, "rollout_slot": slot, "schedule_seed": seed})
+    return rows
 
 
 def check_groups(batch: Sequence[Example], group_size: int, step: int) -> None:
@@ -68,14 +68,14 @@ def check_groups(batch: Sequence[Example], group_size: int, step: int) -> None:
     Raises:
         DamagedError: the trainer put rollouts together in another way.
     """
-    found = [(row["step"], row["position"]) for row in batch]
+    groups = [(row["step"], row["position"]) for row in batch]
     expected = [(step, at // group_size) for at in range(len(batch))]
-    if found != expected:
-        wrong = next(at for at, (f, e) in enumerate(zip(found, expected, strict=True)) if f != e)
+    if groups != expected:
+        wrong = next(at for at, (f, e) in enumerate(zip(groups, expected, strict=True)) if f != e)
         raise DamagedError(
             "the trainer's batch is not the groups of its step",
             expected="step {}, position {}".format(*expected[wrong]),
-            found="step {}, position {}".format(*found[wrong]),
+            found="step {}, position {}".format(*groups[wrong]),
             where=f"rollout {wrong} of step {step}",
         )
 
@@ -123,12 +123,12 @@ class Rollout(NamedTuple):
         """
         episode = environment._graded()  # noqa: SLF001 - public methods are tools
         expected = (row["group_index"], row["rollout_slot"], row["schedule_seed"])
-        found = (*(environment.place or (-1, -1)), episode.schedule.seed)
-        if found != expected:
+        met = (*(environment.place or (-1, -1)), episode.schedule.seed)
+        if met != expected:
             raise DamagedError(
                 "a rollout was not played in its own environment",
                 expected="group {}, slot {}, schedule seed {}".format(*expected),
-                found="group {}, slot {}, schedule seed {}".format(*found),
+                found="group {}, slot {}, schedule seed {}".format(*met),
                 where=f"step {row['step']}",
             )
         return cls(

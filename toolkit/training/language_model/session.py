@@ -13,7 +13,7 @@ from typing import Any
 
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.policies.language_model.chat import Chat
-from toolkit.policies.language_model.conversation import Engine, Player
+from toolkit.policies.language_model.conversation import Player, TurnTaker
 from toolkit.policies.language_model.loading import load_chat, loading
 from toolkit.policies.language_model.local import LocalEngine
 from toolkit.seeds import derive, run_seed, sampling_seed
@@ -69,7 +69,7 @@ class Session:
         """Save the adapter as it is."""
         self.trainer.save_model(str(folder))
 
-    def engine(self) -> Engine | Player:
+    def engine(self) -> TurnTaker | Player:
         """Return what plays evaluations with the policy as it is."""
         trainer, sampling = self.trainer, self.recipe.sampling
         most = sampling.max_completion_tokens
@@ -257,7 +257,7 @@ def stack() -> dict[str, Any]:
     """Return packages and their versions, accelerators, and the number of processes."""
     import torch
 
-    here = [f"{name} {found}" for name in PACKAGES if (found := _version(name))]
+    here = [f"{name} {installed}" for name in PACKAGES if (installed := _version(name))]
     names = [torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count())]
     return {
         "stack": ", ".join(here),

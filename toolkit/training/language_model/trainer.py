@@ -138,13 +138,13 @@ class GroupTrainer(GRPOTrainer):  # type: ignore[misc]
     def _played(self) -> tuple[Any, ...]:
         """Return what the loop over tools returns, of rollouts that were played whole."""
         masks = [[int(chosen) for chosen in spoken.chosen] for spoken in self._spoken]
-        said = [
+        conversations = [
             partner.talk.messages[len(row["prompt"]) :]
             for partner, row in zip(self._partners, self._rows, strict=True)
         ]
-        calls = sum(message["role"] == "tool" for messages in said for message in messages)
+        calls = sum(message["role"] == "tool" for messages in conversations for message in messages)
         tokens = [spoken.tokens for spoken in self._spoken]
-        return masks, said, tokens, None, calls, 0, [[] for _ in said]
+        return masks, conversations, tokens, None, calls, 0, [[] for _ in conversations]
 
     def _ends(self, ids: Sequence[int]) -> bool:
         return any(tuple(ids[-len(ending) :]) == ending for ending in self._endings)

@@ -1,7 +1,5 @@
 """A server on loopback that speaks `/v1/chat/completions`, and says what a test has it say."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -49,7 +47,7 @@ class FakeServer:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @contextmanager
-    def running(self) -> Iterator[FakeServer]:
+    def running(self) -> Iterator["FakeServer"]:
         server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         server.daemon_threads = True
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)

@@ -1,10 +1,9 @@
 """A model behind an OpenAI-compatible server: what goes over the wire, and what comes of its answers."""
 
-from __future__ import annotations
-
 import json
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
@@ -18,9 +17,6 @@ from toolkit.policies.language_model.endpoint import Endpoint
 from toolkit.policies.language_model.exchange import Server
 from toolkit.seeds import evaluation_seed
 from toolkit.tasks.pools import load_task
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 TOOLS: list[dict[str, Any]] = [{"type": "function", "function": {"name": "get_order"}}]
 TASK = load_task("validation:0")

@@ -1,10 +1,9 @@
 """Requests to a server: what is asked again, what is refused and how, and where the key is not."""
 
-from __future__ import annotations
-
 import socket
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -12,9 +11,6 @@ from tests.unit.policies.language_model.fake_server import FakeServer, Reply, sa
 from toolkit.errors import DamagedError, IncompleteError, ToolkitError, UsageError
 from toolkit.policies.language_model import exchange
 from toolkit.policies.language_model.exchange import Server, server_url
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 KEY = "sk-not-to-be-seen"
 CHAT = "chat/completions"

@@ -1,14 +1,15 @@
 """A model in a folder: loaded with transformers, evaluated, told apart from others, refused in a line."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.conftest import Result
 from tests.unit.probe.stack import require_stack
 
 require_stack()
@@ -20,12 +21,6 @@ from toolkit.errors import IncompleteError, UsageError  # noqa: E402
 from toolkit.policies.language_model.loading import load_chat, load_model  # noqa: E402
 from toolkit.policies.language_model.opening import Opening, identify  # noqa: E402
 from toolkit.tasks.pools import load_task  # noqa: E402
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.conftest import Result
 
 QUICK = (
     "--sets",

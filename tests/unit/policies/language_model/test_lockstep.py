@@ -1,11 +1,10 @@
 """Conversations token by token, side by side, against a loop that holds one alone and reads it all again."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from itertools import accumulate, islice
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -19,9 +18,6 @@ import torch  # noqa: E402
 from toolkit.errors import IncompleteError, UsageError  # noqa: E402
 from toolkit.policies.language_model.lockstep import Spoken, speak  # noqa: E402
 from toolkit.seeds import units  # noqa: E402
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 END = 5
 # Shorter than the convolution of linear attention (4), longer than a chunk of it (64).

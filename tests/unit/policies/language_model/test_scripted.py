@@ -1,7 +1,5 @@
 """The scripted agents, held as conversations: the oracle for everything that holds some."""
 
-from __future__ import annotations
-
 import pytest
 
 from toolkit.episodes.agents import AGENTS

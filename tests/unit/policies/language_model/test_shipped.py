@@ -1,7 +1,5 @@
 """The model that lies with the package: found by name, as small as it says, and able to do its work."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

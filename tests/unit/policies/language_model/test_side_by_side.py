@@ -1,7 +1,5 @@
 """Work side by side: in order, bounded, and left at the first failure."""
 
-from __future__ import annotations
-
 import threading
 import time
 

@@ -5,14 +5,14 @@ source: `LLM(…)`, `LLM.generate`, `SamplingParams`, `LoRARequest` and `EngineD
 What it says is the reference agent's calls, as tokens of a tokenizer that has one token a character.
 """
 
-from __future__ import annotations
-
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -25,10 +25,6 @@ from toolkit.policies.language_model.scripted import next_turn
 from toolkit.policies.language_model.vllm_engine import VllmEngine, open_llm
 from toolkit.seeds import evaluation_seed, turn_seed
 from toolkit.tasks.pools import load_task
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 CONTEXT = 100_000
 REFUSED = {"role": "tool", "tool_call_id": "0", "name": "x", "content": '{"error": {"code": "outage"}}'}

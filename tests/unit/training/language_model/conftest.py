@@ -1,16 +1,12 @@
 """Runs that several tests look at: each is trained once."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
+from tests.unit.training.language_model.fake_vllm import FakeVllm
+from tests.unit.training.language_model.trained import Trained
 from tests.unit.training.stack import require_trainer
-
-if TYPE_CHECKING:
-    from tests.unit.training.language_model.fake_vllm import FakeVllm
-    from tests.unit.training.language_model.trained import Trained
 
 # Around the paper's mean of about 0.35; the bound is 3.
 WEIGHTS = (0.35, 1.0, 2.9, 3.1, 0.001, 0.5, 40.0, 1.5) * 2

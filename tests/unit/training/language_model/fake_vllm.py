@@ -4,15 +4,11 @@ It tells the rollouts apart by their tokens: a prompt goes on from what one of t
 that has nothing more to say fails the test that asks it.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from tests.unit.training.language_model.scripts import Part
+from tests.unit.training.language_model.scripts import Part
 
 
 class FakeVllm:

@@ -5,21 +5,15 @@ have: what it called there is what the model says, token for token, and what bec
 the trainer has to record.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from tests.unit.training.language_model.small_model import turn_tokens
 from toolkit.episodes.agents import AGENTS
-from toolkit.episodes.episode import play
+from toolkit.episodes.desk import Agent, MakeCall
+from toolkit.episodes.episode import Episode, play
 from toolkit.noise.regimes import REGIMES
 from toolkit.tasks.pools import load_task
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from toolkit.episodes.desk import Agent, MakeCall
-    from toolkit.episodes.episode import Episode
 
 reference = AGENTS["reference"]
 
@@ -108,7 +102,7 @@ class Script:
         self.parts = parts
         self.asks = tokenizer.convert_tokens_to_ids("<assistant>")
 
-    def model(self, context: int) -> ScriptedModel:
+    def model(self, context: int) -> "ScriptedModel":
         """Return a model to hold conversations with."""
         return ScriptedModel(self, context)
 

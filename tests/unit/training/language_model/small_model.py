@@ -1,9 +1,9 @@
 """A tokenizer and a model that train in a second, in a folder; a recipe and a run that fit them."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from small_model.template import ASSISTANT
 from small_model.untrained import CONTEXT, make_tokenizer
@@ -14,13 +14,7 @@ from toolkit.noise.regimes import REGIMES
 from toolkit.policies.language_model.conversation import as_text, opening, tool_call
 from toolkit.tasks.pools import load_task
 from toolkit.training.recipe import load_recipe
-from toolkit.training.specification import Specification, specify_language_model
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
-    from toolkit.training.specification import LanguageModelSpecification
+from toolkit.training.specification import LanguageModelSpecification, Specification, specify_language_model
 
 HIDDEN = 32
 TASKS = 24

@@ -1,19 +1,20 @@
 """Every attempted call is charged, whatever it is; after the end nothing more is sampled."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 
-from tests.unit.training.language_model.scripts import MIXED, confused, hasty, inventive, stubborn, wordy
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.unit.training.language_model.scripts import Part
-    from tests.unit.training.language_model.trained import Trained
-    from toolkit.episodes.desk import Agent
+from tests.unit.training.language_model.scripts import (
+    MIXED,
+    Part,
+    confused,
+    hasty,
+    inventive,
+    stubborn,
+    wordy,
+)
+from tests.unit.training.language_model.trained import Trained
+from toolkit.episodes.desk import Agent
 
 
 @pytest.fixture(params=["paired", "independent"])

@@ -1,7 +1,5 @@
 """The environment as TRL takes it: its tools, what it charges, what it reads."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,13 +1,8 @@
 """The gradient that the trainer follows is the registered one."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-if TYPE_CHECKING:
-    from tests.unit.training.language_model.trained import Step, Trained
+from tests.unit.training.language_model.trained import Step, Trained
 
 NEAR = 1e-4
 

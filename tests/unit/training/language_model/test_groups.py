@@ -1,16 +1,10 @@
 """The register of groups against what each rollout's script came to on a desk of the test's own."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
 
+from tests.unit.training.language_model.trained import Trained
 from toolkit.estimators import mean_centred, standardized
-
-if TYPE_CHECKING:
-    from tests.unit.training.language_model.trained import Trained
 
 
 @pytest.fixture(params=["paired", "independent"])

@@ -1,15 +1,11 @@
 """What counts in the loss: the tokens that the policy sampled, and no others."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.unit.training.language_model.small_model import conversation
-
-if TYPE_CHECKING:
-    from tests.unit.training.language_model.trained import Trained
+from tests.unit.training.language_model.trained import Trained
 
 
 @pytest.fixture(params=["paired", "independent"])

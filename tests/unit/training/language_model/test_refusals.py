@@ -1,12 +1,11 @@
 """Models that cannot be trained, engines that die, memory that does not suffice: a line that says so."""
 
-from __future__ import annotations
-
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -18,9 +17,6 @@ from toolkit.noise.regimes import REGIMES
 from toolkit.policies.language_model.conversation import as_text
 from toolkit.tasks.pools import load_task
 from toolkit.training.language_model.environment import BackOffice, Dispatch
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 @pytest.fixture

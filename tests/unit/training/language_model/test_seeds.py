@@ -1,20 +1,14 @@
 """Schedules by group and slot: what the register says that each rollout met is what its design asks for."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.unit.training.language_model.scripts import MIXED
+from tests.unit.training.language_model.trained import Trained
 from toolkit.noise.schedules import group_seeds
+from toolkit.registers.arrow import Row
 from toolkit.seeds import row_seed, run_seed
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.unit.training.language_model.trained import Trained
-    from toolkit.registers.arrow import Row
 
 PLACES = [(1, 0), (1, 1), (2, 0), (2, 1)]
 RUN = run_seed("tests", 3)

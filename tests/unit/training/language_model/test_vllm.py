@@ -1,17 +1,10 @@
 """With vLLM, TRL's own loop takes the turns: the same rollouts, and importance weights that are recorded."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from tests.unit.training.language_model.conftest import WEIGHTS
+from tests.unit.training.language_model.conftest import WEIGHTS, WithVllm
 from tests.unit.training.language_model.test_gradient import NEAR, expected, relative
-
-if TYPE_CHECKING:
-    from tests.unit.training.language_model.conftest import WithVllm
-    from tests.unit.training.language_model.trained import Trained
+from tests.unit.training.language_model.trained import Trained
 
 KEPT = np.array([weight if weight <= 3 else 0.0 for weight in WEIGHTS])
 

@@ -1,28 +1,21 @@
 """Training runs of a few steps, with everything that a test may want to see of them."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.unit.training.language_model.scripts import MIXED, Script, by_place
+from tests.unit.training.language_model.fake_vllm import FakeVllm
+from tests.unit.training.language_model.scripts import MIXED, Part, Script, by_place
 from tests.unit.training.language_model.small_model import specified
+from toolkit.episodes.desk import Agent
 from toolkit.policies.language_model.lockstep import speak
+from toolkit.registers.arrow import Row
 from toolkit.training.language_model import session
-from toolkit.training.language_model.session import Moments, open_session
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from tests.unit.training.language_model.fake_vllm import FakeVllm
-    from tests.unit.training.language_model.scripts import Part
-    from toolkit.episodes.desk import Agent
-    from toolkit.registers.arrow import Row
-    from toolkit.training.language_model.session import Session
-    from toolkit.training.specification import LanguageModelSpecification
+from toolkit.training.language_model.session import Moments, Session, open_session
+from toolkit.training.specification import LanguageModelSpecification
 
 
 @dataclass
