@@ -5,8 +5,7 @@ from __future__ import annotations
 import click
 
 from toolkit import api
-from toolkit.cli.output import STUDY, json_option, print_json
-from toolkit.cli.progress import steps
+from toolkit.cli.output import STUDY, json_option, print_json, steps
 from toolkit.errors import UsageError
 from toolkit.places import find_home
 

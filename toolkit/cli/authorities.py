@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from toolkit.cli.output import console, visible
+from toolkit.cli.output import FILE, say_line, visible
 from toolkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 DEFAULT = ("FreeTSA", "DigiCert")
 DEMONSTRATED = ("Demonstration A", "Demonstration B")
-_FILE = click.Path(path_type=Path)
 
 
 def trust_option(command: F) -> F:
@@ -30,7 +29,7 @@ def trust_option(command: F) -> F:
     return click.option(
         "--trust",
         "trust_files",
-        type=_FILE,
+        type=FILE,
         multiple=True,
         metavar="FILE",
         help="Trust file with further authorities that you know; the public ones shipped are known anyway.",
@@ -51,7 +50,7 @@ def asking_options(command: F) -> F:
         click.option(
             "--root",
             "roots",
-            type=_FILE,
+            type=FILE,
             multiple=True,
             metavar="PEM",
             help="File with a pinned root certificate, where neither the token nor this system has it.",
@@ -127,11 +126,10 @@ def _known(address: str, known: Sequence[Trusted]) -> Trusted:
 
 def print_tokens(tokens: Sequence[Judged]) -> None:
     """Print one line a token."""
-    out = console()
     for judged in tokens:
         verdict = judged.verdict
         line = f"  {judged.authority.name}: {verdict.gen_time:%Y-%m-%dT%H:%M:%SZ}, serial {verdict.serial}"
-        out.print(line, soft_wrap=True, highlight=False, markup=False)
+        say_line(line)
 
 
 def say(message: str) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import toolkit
-from toolkit.cli.output import console, json_option, print_json
+from toolkit.cli.output import console, json_option, print_json, table
 from toolkit.noise.regimes import REGIMES
 from toolkit.seeds import LIMIT
 
@@ -100,17 +100,14 @@ def _document(form: str) -> Any:
 
 def _print_tools() -> None:
     from rich.markup import escape
-    from rich.table import Table
 
     from toolkit.backoffice.tools import TOOLS
 
-    table = Table(title="The tools", title_justify="left", title_style="bold")
-    for heading in ("tool", "kind", "arguments", "about"):
-        table.add_column(heading, overflow="fold")
+    tools = table(("tool", "kind", "arguments", "about"), "The tools", overflow="fold")
     for tool in TOOLS.values():
         arguments = "\n".join(map(_argument, tool.parameters))
-        table.add_row(tool.name, tool.kind, escape(arguments), escape(tool.about), end_section=True)
-    console().print(table)
+        tools.add_row(tool.name, tool.kind, escape(arguments), escape(tool.about), end_section=True)
+    console().print(tools)
 
 
 def _argument(parameter: Parameter) -> str:

@@ -13,7 +13,6 @@ import click
 
 from toolkit.backoffice.parameters import SHOWN
 from toolkit.cli.output import visible
-from toolkit.cli.trace import describe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,6 +28,7 @@ tools  lists the tools    task  shows the task again    help  shows this
 finish  ends the episode  quit, or the end of input, leaves it as it is"""
 LEAVING = frozenset({"quit", "exit"})
 MOST_BRACKETS = 500
+SELF_EVIDENT = frozenset({"temporarily_unavailable", "outage", "timeout"})
 
 
 def by_hand(task: Task, stream: TextIO | None) -> Callable[[str, Callable[[str, dict[str, Any]], Any]], None]:
@@ -121,3 +121,26 @@ def _print_tools() -> None:
         for parameter in tool.parameters:
             if parameter.choices:
                 click.echo(f"      {parameter.name}: {', '.join(parameter.choices)}", err=True)
+
+
+def describe(answer: dict[str, Any]) -> str:
+    """Return an answer in one line."""
+    if "error" in answer:
+        error = answer["error"]
+        if "retry_after" in error:
+            return f"{error['code']}, {error['retry_after']} s"
+        code: str = error["code"]
+        return code if code in SELF_EVIDENT else f"{code}: {error['message']}"
+    said = {name: value for name, value in answer.items() if name not in {"revision", "next_offset"}}
+    if not said:
+        return f"done, revision {answer['revision']}"
+    return ", ".join(_short(name, value) for name, value in said.items() if value is not False)
+
+
+def _short(name: str, value: Any) -> str:
+    if isinstance(value, list):
+        return f"{name}: {len(value)}"
+    if isinstance(value, dict):
+        known = ("name", "status", "refundable_cents", "pick_list")
+        return " ".join([f"{name}:", *(f"{key} {value[key]}" for key in known if value.get(key) is not None)])
+    return name if value is True else f"{name} {value}"

@@ -9,14 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolkit.cli.by_hand import by_hand
+from toolkit.backoffice.records import plain
+from toolkit.cli.by_hand import by_hand, describe
 from toolkit.cli.draw import Seed
-from toolkit.cli.output import STUDY, json_option, print_json
-from toolkit.cli.trace import print_episode
+from toolkit.cli.output import STUDY, console, json_option, print_json, visible
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 
 if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
+
+    from toolkit.episodes.desk import CallRecord
     from toolkit.episodes.episode import Episode
+
 
 SCHEDULES = 1 << 32
 
@@ -180,3 +185,93 @@ def _read(file: Path) -> dict[str, Any]:
             where=file,
         )
     return document
+
+
+LONGEST = 56
+
+
+def print_episode(episode: Episode, *, full: bool = False) -> None:
+    """Print an episode; `full` prints event keys, and every answer whole."""
+    from rich.panel import Panel
+    from rich.text import Text
+
+    out = console()
+    title = f"{episode.task.task_id}   {episode.regime.name}   schedule seed {episode.schedule.seed}"
+    out.print(Panel(Text(episode.task.prompt), title=title, title_align="left", expand=False))
+    if episode.trace is not None:
+        out.print(_calls(episode.trace, full=full))
+    for line in _outcome(episode):
+        out.print(line)
+
+
+def _side(value: Any) -> str:
+    return visible(json.dumps(plain(value), ensure_ascii=False))
+
+
+def _calls(trace: tuple[CallRecord, ...], *, full: bool) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column("", justify="right", style="dim")
+    for heading in ("call", *(("event key",) if full else ()), "fault", "answer"):
+        table.add_column(heading, overflow="fold")
+    number = 0
+    for call in trace:
+        number += call.charged
+        answer = visible(json.dumps(call.answer, ensure_ascii=False) if full else describe(call.answer))
+        failed = "error" in call.answer
+        table.add_row(
+            str(number) if call.charged else "",
+            Text(_said(call, full=full)),
+            *((_key(call),) if full else ()),
+            _mark(call),
+            Text(answer, style="red" if failed else ""),
+        )
+    return table
+
+
+def _said(call: CallRecord, *, full: bool) -> str:
+    if not isinstance(call.arguments, dict):
+        return visible(f"{call.tool}({call.arguments!r})")
+    said = ", ".join(f"{name}={value}" for name, value in call.arguments.items())
+    text = visible(f"{call.tool}({said})")
+    return text if full or len(text) <= LONGEST else f"{text[:LONGEST]}…"
+
+
+def _key(call: CallRecord) -> str:
+    return "" if call.key is None else visible(" ".join(map(str, (call.tool, *call.key))))
+
+
+def _mark(call: CallRecord) -> Text:
+    from rich.text import Text
+
+    if call.fault is not None:
+        return Text(f"⚡ {call.fault}", style="bold yellow")
+    return Text(f"· {call.blocked_by}" if call.blocked_by else "", style="yellow")
+
+
+def _outcome(episode: Episode) -> list[Text]:
+    from rich.text import Text
+
+    from toolkit.episodes.grading import differences
+
+    colour = "green" if episode.true_success else "red"
+    lines = [
+        Text.assemble(
+            "\ntrue success ",
+            ("yes" if episode.true_success else "no", f"bold {colour}"),
+            f"   observed reward {episode.observed_reward}" + (" (flipped)" if episode.flipped else ""),
+            f"   {episode.calls} of {episode.task.budget} calls   {episode.ended.replace('_', ' ')}",
+        )
+    ]
+    if episode.exposures:
+        landed = [e.fault if e.changed else f"{e.fault} (without effect)" for e in episode.exposures]
+        lines.append(Text(f"faults: {', '.join(landed)}"))
+    for code, count in episode.called_for.items():
+        lines.append(Text(f"{code.replace('_', ' ')}: {episode.recovered.get(code, 0)} of {count}"))
+    lines += [
+        Text(f"{d.record} {d.field}: expected {_side(d.expected)}, found {_side(d.found)}", style="red")
+        for d in differences(episode.task, episode.world)
+    ]
+    return lines

@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolkit.cli.evaluation_tables import print_evaluation
 from toolkit.cli.executing import chosen, placed_options
-from toolkit.cli.output import json_option, remark
-from toolkit.cli.progress import counted
+from toolkit.cli.output import FOLDER, console, counted, json_option, print_json, remark, say_line, table
 from toolkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -23,6 +21,7 @@ if TYPE_CHECKING:
     from toolkit.study.evaluating.folder import EvaluationFolder, Played
     from toolkit.study.evaluating.jobs import Asked
     from toolkit.study.executors.executor import Executor
+
 
 REGISTERED = "clean,faults_p010,faults_p025,held_out_types,challenge"
 EVERY = "all"
@@ -47,7 +46,7 @@ MOST = 2**31 - 1
 @click.option("--revision", help="Branch, tag or commit of a model on the Hub.")
 @click.option(
     "--adapter",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     help="Folder of an adapter (PEFT) to put on the model.",
 )
 @click.option(
@@ -120,7 +119,7 @@ MOST = 2**31 - 1
 @placed_options
 @click.option(
     "--out",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     help="Folder that keeps every block, and the registers; nothing is kept if left out.",
 )
 @json_option
@@ -321,3 +320,41 @@ def _seal(folder: EvaluationFolder, model: str, played: Played) -> dict[str, str
         "folder": str(folder.registers),
         "logical_sha256": manifest.logical_sha256,
     }
+
+
+def print_evaluation(document: dict[str, Any], *, as_json: bool) -> None:
+    """Print what an evaluation found: as JSON, or as two tables and where the registers are."""
+    if as_json:
+        print_json(document)
+        return
+    headings = ("regime", "tasks", "episodes", "success", "observed", "calls", "exposed")
+    sets = table(headings, f"{document['model']}   {document['engine']}", numbers=True, no_wrap=True)
+    for row in document["sets"]:
+        measured = [_figure(row[name]) for name in ("success", "observed", "calls", "exposed")]
+        sets.add_row(row["regime"], str(row["tasks"]), str(row["episodes"]), *measured)
+    console().print(sets)
+    if document["luck_share"]:
+        console().print(_luck_table(document["luck_share"]))
+    registers = document["registers"]
+    if registers is None:
+        say_line("nothing was kept: --out FOLDER keeps every episode, and goes on where it was stopped")
+    else:
+        say_line(f"registers written to {registers['folder']}, logical hash {registers['logical_sha256']}")
+
+
+def _luck_table(rows: list[dict[str, Any]]) -> Any:
+    headings = ("regime", "reward", "λ", "pooled", "tasks with a share")
+    shares = table(headings, "Luck share λ", no_wrap=True)
+    for row in rows:
+        share = {"estimate": row["luck_share"], "low": row["low"], "high": row["high"], "level": row["level"]}
+        pooled = "" if row["pooled"] is None else f"{row['pooled']:.3f}"
+        shown = "the reward never varied" if row["luck_share"] is None else _figure(share)
+        defined = f"{row['tasks_defined']} of {row['tasks']}"
+        shares.add_row(row["regime"], row["target"].replace("_", " "), shown, pooled, defined)
+    return shares
+
+
+def _figure(figure: dict[str, Any]) -> str:
+    if figure["low"] is None:
+        return f"{figure['estimate']:.3f}"
+    return f"{figure['estimate']:.3f} [{figure['low']:.3f}, {figure['high']:.3f}]"

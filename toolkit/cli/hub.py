@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolkit import api
-from toolkit.cli.output import STUDY, json_option, print_json, remark, say_line
-from toolkit.cli.progress import steps
+from toolkit.cli.output import FILE, STUDY, json_option, print_json, remark, say_line, steps
 from toolkit.errors import DamagedError, UsageError
 
 if TYPE_CHECKING:
@@ -81,9 +80,7 @@ def push(
 
 @click.command()
 @click.argument("reference", metavar="OWNER/NAME[@REVISION]")
-@click.option(
-    "--into", type=click.Path(path_type=Path), help="Folder for a copy; the Hub's cache if left out."
-)
+@click.option("--into", type=FILE, help="Folder for a copy; the Hub's cache if left out.")
 @click.option("--offline", is_flag=True, help="Take it from the cache; do not ask the Hub.")
 @click.option("--accept-moved", is_flag=True, help="Take a tag that is another commit than before.")
 @json_option

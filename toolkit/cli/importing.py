@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolkit.cli.output import json_option, marked, print_json
-from toolkit.cli.progress import steps
+from toolkit.cli.output import FILE, json_option, print_json, say_line, steps, styled
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.places import Home, find_home
 
@@ -20,10 +19,10 @@ SHOWN = 5
 
 @click.command("import")
 @click.argument("study")
-@click.argument("table", type=click.Path(path_type=Path))
+@click.argument("table", type=FILE)
 @click.option(
     "--mapping",
-    type=click.Path(path_type=Path),
+    type=FILE,
     help="File that says how to read the table; mappings/STUDY.toml if left out.",
 )
 @click.option("--check", is_flag=True, help="Write nothing; compare with what is there, byte by byte.")
@@ -104,19 +103,15 @@ def _document(done: Imported, folder: Path, outcome: str) -> dict[str, object]:
 
 
 def _show(done: Imported, folder: Path, outcome: str) -> None:
-    from rich.text import Text
-
-    from toolkit.cli.output import console
-
-    manifest, out = done.manifest, console()
+    manifest = done.manifest
     rows = ", ".join(f"{entry.rows} {name}" for name, entry in manifest.tables.items() if name != "decisions")
-    out.print(f"{manifest.study}: {outcome} in {folder}", soft_wrap=True, highlight=False, markup=False)
-    out.print(f"  {rows}", soft_wrap=True, highlight=False, markup=False)
+    say_line(f"{manifest.study}: {outcome} in {folder}")
+    say_line(f"  {rows}")
     registered = len(done.present) + len(done.absent)
-    out.print(f"  {len(done.present)} of {registered} registered runs", highlight=False)
+    say_line(f"  {len(done.present)} of {registered} registered runs")
     for what, names in (("absent", done.absent), ("not registered, and not decided on", done.unregistered)):
         if names:
             more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-            out.print(f"  {what}: {', '.join(names[:SHOWN])}{more}", soft_wrap=True, markup=False)
+            say_line(f"  {what}: {', '.join(names[:SHOWN])}{more}")
     for rule, verdict in done.decided.items():
-        out.print(Text.assemble(f"  {rule} ", marked(verdict)))
+        click.echo(f"  {rule} {styled(verdict)}")

@@ -30,13 +30,13 @@ Exit codes:
 
 COMMANDS = {
     "decide": "decide",
-    "explain": "explain",
+    "explain": "decide",
     "verify-prereg": "verify_prereg",
     "verify-token": "verify_token",
     "new-study": "new_study",
     "freeze": "freeze",
-    "amend": "amend",
-    "deviate": "amend",
+    "amend": "freeze",
+    "deviate": "freeze",
     "registers": "registers",
     "sql": "sql",
     "pools": "pools",

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import sys
 from collections.abc import Callable
+from contextlib import contextmanager
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -15,17 +17,25 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from typing import TextIO
 
     from rich.console import Console
+    from rich.table import Table
     from rich.text import Text
 
     from toolkit.errors import ToolkitError
 
+    Watch = Callable[[int, int, str], None]
+    Say = Callable[[str], None]
+
+
 # 128 + SIGPIPE.
 READER_LEFT = 141
 WIDE = 1000
+
+FILE = click.Path(path_type=Path)
+FOLDER = click.Path(path_type=Path, file_okay=False)
 
 STUDY = "NAME|PATH|OWNER/NAME@REVISION"
 """What `--study` takes."""
@@ -109,6 +119,24 @@ def console(*, wide: bool = False) -> Console:
     return plain if plain.is_terminal and not wide else Piped(width=WIDE)
 
 
+def table(headings: Iterable[str], title: str = "", *, numbers: bool = False, **columns: Any) -> Table:
+    """Return an empty table under a bold title.
+
+    Args:
+        headings: of its columns.
+        title: nothing in it is taken for markup.
+        numbers: whether every column but the first is aligned to the right.
+        columns: what `rich` is to do with each of them.
+    """
+    from rich.table import Table
+    from rich.text import Text
+
+    made = Table(title=Text(title) if title else None, title_justify="left", title_style="bold")
+    for at, heading in enumerate(headings):
+        made.add_column(Text(heading), justify="right" if numbers and at else "left", **columns)
+    return made
+
+
 def leave_quietly() -> NoReturn:
     """End without a word because the reader of our output has left, with the code a shell expects of that."""
     silence(sys.stdout)
@@ -138,14 +166,6 @@ def standing_mark(standing: str) -> str:
     return "   DEMONSTRATION" if standing == "demonstration" else ""
 
 
-def print_template(text: str, *, as_json: bool) -> None:
-    """Print a text to be filled in."""
-    if as_json:
-        print_json({"template": text})
-    else:
-        click.echo(text, nl=False)
-
-
 def say_line(text: str) -> None:
     """Print a line of plain text, as it is but for what a terminal would take for more than text."""
     click.echo(visible(text))
@@ -171,3 +191,63 @@ def _plain(value: object) -> Any:
     if isinstance(value, date | Path):
         return str(value)
     raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+@contextmanager
+def steps(task: str) -> Iterator[Callable[[str], None]]:
+    """Show what is being worked on, on a terminal; say nothing elsewhere."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda _: None
+        return
+    with console.status(task) as status:
+        yield lambda step: status.update(f"{task}: {step}")
+
+
+@contextmanager
+def counted(task: str) -> Iterator[tuple[Watch, Say]]:
+    """Show how much of a known number of steps is done, and the time left, on a terminal.
+
+    Yields:
+        What is told (done, total, doing) after every step, and what prints a message on stderr in between.
+    """
+    import click
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda *_: None, lambda text: click.echo(visible(text), err=True)
+        return
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as shown:
+        bar = shown.add_task(task, total=None)
+
+        def watch(done: int, total: int, doing: str) -> None:
+            shown.update(bar, completed=done, total=total, description=f"{task}: {doing}")
+
+        yield watch, lambda text: shown.console.print(visible(text), markup=False, highlight=False)
+
+
+def cell(value: object) -> object:
+    """Return a value as JSON holds it; what JSON has no word for becomes text."""
+    match value:
+        case bool() | int() | str() | None | datetime():
+            return value
+        case float():
+            return value if math.isfinite(value) else str(value)
+        case bytes():
+            return value.hex()
+        case dict():
+            return {str(key): cell(inner) for key, inner in value.items()}
+        case list() | tuple():
+            return [cell(inner) for inner in value]
+        case _:
+            return str(value)

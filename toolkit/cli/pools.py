@@ -7,8 +7,7 @@ from pathlib import Path
 import click
 
 from toolkit import api
-from toolkit.cli.output import STUDY, console, json_option, print_json
-from toolkit.cli.progress import steps
+from toolkit.cli.output import FILE, STUDY, console, json_option, print_json, steps, table
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.places import find_home
 
@@ -52,16 +51,12 @@ def list_pools(*, as_json: bool) -> None:
             ]
         )
         return
-    from rich.table import Table
-
-    table = Table()
-    table.add_column("pool", no_wrap=True)
-    for heading in ("tasks", "calls a plan", "writes a plan"):
-        table.add_column(heading, justify="right")
-    table.add_column("SHA-256", overflow="fold")
+    shown = table(
+        ("pool", "tasks", "calls a plan", "writes a plan", "SHA-256"), numbers=True, overflow="fold"
+    )
     for s in listed:
-        table.add_row(s.name, str(s.tasks), f"{s.mean_calls:.2f}", f"{s.mean_writes:.2f}", s.sha256)
-    console().print(table)
+        shown.add_row(s.name, str(s.tasks), f"{s.mean_calls:.2f}", f"{s.mean_writes:.2f}", s.sha256)
+    console().print(shown)
 
 
 @pools.command()
@@ -94,9 +89,7 @@ def show(*, task: str, as_json: bool) -> None:
 
 
 @pools.command()
-@click.option(
-    "--out", type=click.Path(path_type=Path), help="Folder to write; the project's own if left out."
-)
+@click.option("--out", type=FILE, help="Folder to write; the project's own if left out.")
 @click.option("--check", is_flag=True, help="Write nothing; compare with what is there, byte by byte.")
 @json_option
 def build(*, out: Path | None, check: bool, as_json: bool) -> None:

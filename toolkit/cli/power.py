@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolkit import api
-from toolkit.cli.output import STUDY, console, json_option, print_json
-from toolkit.cli.progress import steps
+from toolkit.cli.output import STUDY, console, json_option, print_json, steps
 from toolkit.errors import UsageError
 from toolkit.estimators import chi_square_quantile
 

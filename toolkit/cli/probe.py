@@ -9,8 +9,18 @@ import click
 
 from toolkit import api
 from toolkit.cli.executing import chosen, executor_options
-from toolkit.cli.output import STUDY, console, headline, json_option, print_json, say_line
-from toolkit.cli.progress import counted, steps
+from toolkit.cli.output import (
+    FOLDER,
+    STUDY,
+    console,
+    counted,
+    headline,
+    json_option,
+    print_json,
+    say_line,
+    steps,
+    table,
+)
 from toolkit.errors import UsageError
 from toolkit.places import find_home
 
@@ -42,12 +52,12 @@ def probe() -> None:
 @executor_options
 @click.option(
     "--folder",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     help="Where finished trajectories are kept; `runs/STUDY/probe` of the project if left out.",
 )
 @click.option(
     "--into",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     metavar="REGISTERS",
     help="Write the study with its probe to REGISTERS/STUDY; to where it lies if left out.",
 )
@@ -205,24 +215,20 @@ def _print_run(document: dict[str, Any], *, as_json: bool) -> None:
 
 
 def _show(study: Study, found: Report) -> None:
-    from rich.table import Table
-
     out = console(wide=True)
     for scored in dict.fromkeys(row["scored"] for row in found.checkpoints):
         rows = [row for row in found.checkpoints if row["scored"] == scored]
         number = rows[0]["coordinates"]
         what = "all coordinates" if scored == "all" else "the actions' coordinates alone (V = 0)"
         out.print(headline(study.name, f": paired over comparator, {what}: {number:,}"))
-        table = Table()
-        for heading in ("checkpoint", *RATIOS):
-            table.add_column(heading, no_wrap=True, justify="left" if heading == "checkpoint" else "right")
+        shown = table(("checkpoint", *RATIOS), numbers=True, no_wrap=True)
         for row in rows:
             figures = _by_figure(found, row)
             cells = [
                 _cell(figures.get(at), with_interval=name in WITH_INTERVAL) for name, at in RATIOS.items()
             ]
-            table.add_row(f"{row['trajectory']}@{row['step']}", *cells)
-        out.print(table)
+            shown.add_row(f"{row['trajectory']}@{row['step']}", *cells)
+        out.print(shown)
         _show_noise(found, rows)
     say_line("P paired, I independent, strat. stratified; norm²/floor: over its own sampling variance")
     level = next(one["level"] for figures in found.figures.values() for one in figures)
@@ -236,20 +242,8 @@ def _show(study: Study, found: Report) -> None:
 
 def _show_noise(found: Report, rows: list[dict[str, Any]]) -> None:
     """Show, under faults, the plain figures that few groups distort beside what noise alone gives."""
-    from rich.table import Table
-
-    table = Table(title="faults, MC: what is more than noise", title_justify="left")
-    for heading in (
-        "checkpoint",
-        "within tasks P",
-        "I",
-        "pure noise",
-        "debiased P",
-        "I",
-        "norm²/floor P",
-        "I",
-    ):
-        table.add_column(heading, no_wrap=True, justify="left" if heading == "checkpoint" else "right")
+    headings = ("checkpoint", "within tasks P", "I", "pure noise", "debiased P", "I", "norm²/floor P", "I")
+    noise = table(headings, "faults, MC: what is more than noise", numbers=True, no_wrap=True)
     for row in rows:
         figures = _by_figure(found, row)
         share, floor = (
@@ -259,8 +253,8 @@ def _show_noise(found: Report, rows: list[dict[str, Any]]) -> None:
         cells = [_number(one, "value") for one in share]
         cells += [_number(share[0], "pure_noise"), *(_number(one, "debiased") for one in share)]
         cells += [_number(one, "value", 2) for one in floor]
-        table.add_row(f"{row['trajectory']}@{row['step']}", *cells)
-    console(wide=True).print(table)
+        noise.add_row(f"{row['trajectory']}@{row['step']}", *cells)
+    console(wide=True).print(noise)
 
 
 def _by_figure(found: Report, row: dict[str, Any]) -> dict[tuple[str, str, str], dict[str, Any]]:

@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from toolkit import api
 from toolkit.cli.audit import audit
-from toolkit.cli.diff import diff
 from toolkit.cli.hub import pull, push
 from toolkit.cli.importing import import_registers
-from toolkit.cli.output import console, json_option, print_json, study_option
+from toolkit.cli.output import (
+    FILE,
+    cell,
+    console,
+    json_option,
+    print_json,
+    say_line,
+    steps,
+    study_option,
+    table,
+)
 from toolkit.errors import UsageError
 from toolkit.places import find_home
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from toolkit.registers.diff import Said, StudyDifference, TableDifference
 
 
 @click.group()
@@ -22,7 +38,7 @@ def registers() -> None:
     """List, describe, verify, audit, compare, build, import, push and pull the registers of studies."""
 
 
-for _command in (audit, diff, import_registers, push, pull):
+for _command in (audit, import_registers, push, pull):
     registers.add_command(_command)
 
 
@@ -54,19 +70,12 @@ def list_registers(*, studies: tuple[str, ...], as_json: bool) -> None:
     if as_json:
         print_json(document)
         return
-    from rich.table import Table
-    from rich.text import Text
-
     for study in opened:
-        table = Table(
-            title=Text(f"Study {study.name}   {study.folder}"), title_justify="left", title_style="bold"
-        )
-        table.add_column("table")
-        table.add_column("rows", justify="right")
-        table.add_column("what a row is")
+        shown = table(("table", "rows", "what a row is"), f"Study {study.name}   {study.folder}")
+        shown.columns[1].justify = "right"
         for entry in study.tables:
-            table.add_row(entry.name, str(study.manifest.tables[entry.name].rows), entry.meaning)
-        console().print(table)
+            shown.add_row(entry.name, str(study.manifest.tables[entry.name].rows), entry.meaning)
+        console().print(shown)
 
 
 @registers.command()
@@ -89,12 +98,9 @@ def schema(*, tables: tuple[str, ...], as_json: bool) -> None:
     if as_json:
         print_json({"schema_version": SCHEMA_VERSION, "tables": [_table(table) for table in chosen]})
         return
-    from rich.table import Table
-
     for entry in chosen:
-        shown = Table(title=f"{entry.name}   {entry.meaning}", title_justify="left", title_style="bold")
-        for heading in ("column", "type", "unit", "meaning"):
-            shown.add_column(heading, overflow="fold")
+        headings = ("column", "type", "unit", "meaning")
+        shown = table(headings, f"{entry.name}   {entry.meaning}", overflow="fold")
         for column in entry.columns:
             mark = " (key)" if column.name in entry.key else ""
             null = " May be null." if column.nullable else ""
@@ -151,8 +157,8 @@ def verify(*, studies: tuple[str, ...], as_json: bool) -> None:
 
 @registers.command()
 @click.argument("study", type=click.Choice(["published"]))
-@click.option("--source", type=click.Path(path_type=Path), help="Folder of the transcribed CSV files.")
-@click.option("--out", type=click.Path(path_type=Path), help="Folder to write; the study's own if left out.")
+@click.option("--source", type=FILE, help="Folder of the transcribed CSV files.")
+@click.option("--out", type=FILE, help="Folder to write; the study's own if left out.")
 @click.option("--check", is_flag=True, help="Write nothing; compare with what is there, byte by byte.")
 @json_option
 def build(*, study: str, source: Path | None, out: Path | None, check: bool, as_json: bool) -> None:
@@ -202,3 +208,99 @@ def _table(table: Any) -> dict[str, Any]:
             for column in table.columns
         ],
     }
+
+
+LONGEST = 40
+"""Characters of a value that are shown to people."""
+
+
+@registers.command()
+@click.argument("first", metavar="A")
+@click.argument("second", metavar="B")
+@click.option(
+    "--examples", type=click.IntRange(0, 1000), default=3, help="Rows of each sort to show of a table."
+)
+@click.option("--fail-on-difference", is_flag=True, help="End with 1 where anything differs.")
+@json_option
+def diff(*, first: str, second: str, examples: int, fail_on_difference: bool, as_json: bool) -> None:
+    """Say what differs between the studies A and B, each a name, a path or OWNER/NAME@REVISION.
+
+    Registration, versions and documents are compared as the manifests state them, tables by their row hash.
+    Where that differs, rows are compared by the table's key: added rows are those that B alone has.
+
+    \b
+    Examples:
+      toolkit registers diff published embedded
+      toolkit registers diff owner/name@v1 owner/name@v2 --json
+    """
+    from toolkit.registers.diff import diff_studies
+
+    with steps("comparing"):
+        found = diff_studies(api.open_study(first), api.open_study(second), examples)
+    if as_json:
+        print_json(cell({"first": first, "second": second, "differs": not found.is_empty, **asdict(found)}))
+    else:
+        for line in _lines(found):
+            say_line(line)
+    if fail_on_difference and not found.is_empty:
+        sys.exit(1)
+
+
+def _lines(found: StudyDifference) -> Iterator[str]:
+    if found.is_empty:
+        yield "nothing differs"
+    for heading, listed in (("what the manifests say", found.facts), ("documents", found.documents)):
+        if listed:
+            yield heading
+        for said in listed:
+            yield f"  {said.what}: {_said(said)}"
+    for differing in found.tables:
+        yield from _table_lines(differing)
+    if found.same_tables:
+        yield f"the same rows: {', '.join(found.same_tables)}"
+
+
+def _said(said: Said) -> str:
+    if said.second is None:
+        return f"only in A ({said.first})"
+    if said.first is None:
+        return f"only in B ({said.second})"
+    return f"{said.first} -> {said.second}"
+
+
+def _table_lines(differing: TableDifference) -> Iterator[str]:
+    """Yield the lines of a table that differs."""
+    first, second = differing.rows
+    if second is None:
+        yield f"{differing.table}: only in A, {first} rows"
+        return
+    if first is None:
+        yield f"{differing.table}: only in B, {second} rows"
+        return
+    counts = f"{differing.added} added, {differing.removed} removed, {differing.changed} changed"
+    yield f"{differing.table}: {first} -> {second} rows: {counts}"
+    for side, columns in (("A", differing.first_columns), ("B", differing.second_columns)):
+        if columns:
+            yield f"  columns only in {side}: {', '.join(columns)}"
+    if differing.columns:
+        yield "  changed: " + ", ".join(f"{name} in {rows}" for name, rows in differing.columns.items())
+    differs = (differing.added, differing.removed, differing.changed)
+    if not any((*differs, differing.first_columns, differing.second_columns)):
+        yield "  no value differs: the order of rows or the sign of a zero does"
+    yield from (f"  + {_key(key)}" for key in differing.added_examples)
+    yield from (f"  - {_key(key)}" for key in differing.removed_examples)
+    for row in differing.changed_examples:
+        values = ", ".join(
+            f"{name} {_short(mine)} -> {_short(theirs)}" for name, (mine, theirs) in row.values.items()
+        )
+        yield f"  ~ {_key(row.key)}: {values}"
+
+
+def _key(key: dict[str, object]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in key.items())
+
+
+def _short(value: object) -> str:
+    """Return a value on one line; of a long list its beginning."""
+    text = str(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."

@@ -8,8 +8,7 @@ import click
 
 from toolkit import api
 from toolkit.cli.decide import print_decisions
-from toolkit.cli.output import json_option, print_json
-from toolkit.cli.progress import steps
+from toolkit.cli.output import FILE, json_option, print_json, steps
 from toolkit.cli.verify_prereg import as_document, print_verification
 from toolkit.errors import VerificationError
 from toolkit.places import find_home
@@ -18,9 +17,7 @@ SAMPLE = 8
 
 
 @click.command()
-@click.option(
-    "--site", "folder", type=click.Path(path_type=Path), help="Folder of the site; site/ if left out."
-)
+@click.option("--site", "folder", type=FILE, help="Folder of the site; site/ if left out.")
 @json_option
 def reproduce(*, folder: Path | None, as_json: bool) -> None:
     """Verify registrations and registers, play a sample of rows again, decide everything, rebuild the site.

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolkit.cli.output import json_option, print_json, say_line
-from toolkit.cli.progress import steps
+from toolkit.cli.output import json_option, print_json, say_line, steps
 from toolkit.cli.site_material import content_of, material, material_with
 from toolkit.places import find_home
 

@@ -10,18 +10,20 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolkit import api
-from toolkit.cli.cells import cell
 from toolkit.cli.output import (
+    FILE,
     STUDY,
+    cell,
     console,
     json_option,
     print_json,
     remark,
     say_line,
+    steps,
+    table,
     visible,
     visible_lines,
 )
-from toolkit.cli.progress import steps
 from toolkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -40,7 +42,7 @@ SHOWN = 100
 @click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values.")
 @click.option(
     "--parquet",
-    type=click.Path(path_type=Path),
+    type=FILE,
     metavar="FILE",
     help="Write the answer as a new Parquet file; its types survive.",
 )
@@ -128,18 +130,15 @@ def _seen(row: tuple[object, ...]) -> list[object]:
 
 
 def _print_table(answer: Answer) -> None:
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table()
-    for column in answer.columns:
-        table.add_column(Text(visible_lines(column)), no_wrap=True)
+    shown = table(map(visible_lines, answer.columns), no_wrap=True)
     for row in answer.rows:
-        table.add_row(*(Text("" if value is None else visible_lines(str(value))) for value in row))
-    console(wide=True).print(table)
+        shown.add_row(*(Text("" if value is None else visible_lines(str(value))) for value in row))
+    console(wide=True).print(shown)
     left = answer.total - len(answer.rows)
-    shown = f"the first {len(answer.rows)} of {answer.total} rows: --all-rows prints the other {left}, "
-    say_line(shown + "--csv and --parquet hold all" if left else f"{answer.total} rows")
+    some = f"the first {len(answer.rows)} of {answer.total} rows: --all-rows prints the other {left}, "
+    say_line(some + "--csv and --parquet hold all" if left else f"{answer.total} rows")
 
 
 def documents(answer: Answer) -> list[dict[str, Any]]:

@@ -11,8 +11,7 @@ import click
 
 from toolkit import api
 from toolkit.cli.executing import chosen, executor_options
-from toolkit.cli.output import console, json_option, print_json, say_line
-from toolkit.cli.progress import counted, steps
+from toolkit.cli.output import console, counted, json_option, print_json, say_line, steps
 from toolkit.errors import UsageError
 from toolkit.places import find_home
 

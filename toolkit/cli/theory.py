@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolkit.cli.output import json_option, print_json
+from toolkit.cli.output import FILE, json_option, print_json
 from toolkit.errors import DamagedError, UsageError
 
 if TYPE_CHECKING:
@@ -108,9 +108,7 @@ def bandit(*, logit: float, flip_rate: Fraction, group_size: int, as_json: bool)
 @theory.command()
 @click.option("--successes", type=int, help="True successes among rollouts with orthogonal scores.")
 @GROUP_SIZE
-@click.option(
-    "--scores", type=click.Path(path_type=Path), help='JSON file {"outcomes": [...], "scores": [[...]]}.'
-)
+@click.option("--scores", type=FILE, help='JSON file {"outcomes": [...], "scores": [[...]]}.')
 @json_option
 def condition(*, successes: int | None, group_size: int, scores: Path | None, as_json: bool) -> None:
     """Both sides of the exact condition: orthogonal scores in closed form, or a group of your own.

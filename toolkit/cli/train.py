@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from toolkit import api
-from toolkit.cli.output import json_option, print_json, remark, say_line
+from toolkit.cli.output import json_option, print_json, remark, say_line, steps
 from toolkit.cli.power import Finite
-from toolkit.cli.progress import steps
 from toolkit.cli.training_plan import show_plan
 from toolkit.errors import UsageError
 from toolkit.places import find_home

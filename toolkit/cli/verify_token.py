@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolkit.cli.output import json_option, print_json, say_line, styled, visible
+from toolkit.cli.output import FILE, json_option, print_json, say_line, styled, visible
 from toolkit.errors import DamagedError, UsageError
 
 if TYPE_CHECKING:
@@ -17,25 +17,24 @@ if TYPE_CHECKING:
 
     from toolkit.prereg.token.verdict import TokenVerdict
 
-_FILE = click.Path(path_type=Path)
 _POLICY = re.compile(r"\d+(?:\.\d+)+", re.ASCII)
 # Hashes of documents, and their sizes in bytes; the weak one is there to be told so.
 SIZES = {"sha1": 20, "sha256": 32, "sha384": 48, "sha512": 64}
 
 
 @click.command("verify-token")
-@click.argument("token", type=_FILE)
-@click.option("--document", type=_FILE, help="The document that the token is for.")
+@click.argument("token", type=FILE)
+@click.option("--document", type=FILE, help="The document that the token is for.")
 @click.option("--digest", metavar="ALG:HEX", help="Its hash, where the document is not at hand.")
 @click.option(
-    "--root", "roots", type=_FILE, multiple=True, required=True, help="Pinned certificates: the trust."
+    "--root", "roots", type=FILE, multiple=True, required=True, help="Pinned certificates: the trust."
 )
-@click.option("--untrusted", type=_FILE, multiple=True, help="Certificates that may stand between.")
-@click.option("--signer", type=_FILE, help="The signing certificate, where the token does not embed it.")
+@click.option("--untrusted", type=FILE, multiple=True, help="Certificates that may stand between.")
+@click.option("--signer", type=FILE, help="The signing certificate, where the token does not embed it.")
 @click.option(
-    "--request", type=_FILE, help="The request that the token answers: nonce and imprint must match."
+    "--request", type=FILE, help="The request that the token answers: nonce and imprint must match."
 )
-@click.option("--crl", "lists", type=_FILE, multiple=True, help="Archived revocation lists.")
+@click.option("--crl", "lists", type=FILE, multiple=True, help="Archived revocation lists.")
 @click.option("--policy", "policies", multiple=True, metavar="OID", help="Accept these policies only.")
 @click.option("--at", metavar="ISO8601", help="Judge at this time instead of now.")
 @click.option(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tests.conftest import CHECKOUT
 from tests.unit.decisions.study import RULES, rule
-from toolkit.cli.amend import check_entry
+from toolkit.cli.freeze import check_entry
 from toolkit.decisions.rulebook import load_rulebook
 from toolkit.decisions.vacuity import check_not_vacuous
 from toolkit.prereg.addition import Added, add, read_addition
