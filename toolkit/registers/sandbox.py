@@ -17,7 +17,6 @@ MEMORY = "4GiB"
 """What DuckDB may hold of a query's rows; it spills nothing to disk, and stops a query that needs more."""
 
 _SETTINGS = (
-    f"SET memory_limit = '{MEMORY}'",
     "SET temp_directory = ''",  # its files would be within reach
     "SET python_enable_replacements = false",  # or a query could read this program's variables
     "SET autoinstall_known_extensions = false",
@@ -47,7 +46,7 @@ def open_sandbox(tables: Mapping[str, Any], where: object) -> duckdb.DuckDBPyCon
     connection = duckdb.connect()
     files = {name: literals(source) for name, source in tables.items() if not hasattr(source, "schema")}
     connection.execute(f"SET allowed_paths = [{', '.join(files.values())}]")
-    for setting in _SETTINGS:
+    for setting in (f"SET memory_limit = '{MEMORY}'", *_SETTINGS):
         connection.execute(setting)
     for name, source in tables.items():
         try:

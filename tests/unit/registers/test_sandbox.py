@@ -8,11 +8,14 @@ import pytest
 
 from tests.conftest import snapshot
 from toolkit.errors import UsageError
+from toolkit.registers import sandbox
 from toolkit.registers.query import ask
 from toolkit.registers.study import open_study
 
 if TYPE_CHECKING:
-    from toolkit.places import Home
+    from pathlib import Path
+
+    from toolkit.registers.study import Study
 
 OUTSIDE = {
     "a file's text": "SELECT * FROM read_text('/etc/passwd')",
@@ -42,7 +45,26 @@ OUTSIDE = {
     "a file within a table expression": "WITH x AS (FROM read_text('/etc/passwd')) FROM x",
 }
 
+NO_QUERY = {
+    "nothing": "",
+    "no statement": ";",
+    "two statements": "SELECT 1; SELECT 2",
+    "no SQL": "SELEC 1",
+    "a column that is not there": "SELECT nothing FROM runs",
+    "a table that is not there": "FROM diary",
+    "an explanation": "EXPLAIN SELECT 1",
+}
+
 CHANGES = {
+    "a table": "CREATE TABLE t AS SELECT 1",
+    "a view": "DROP VIEW runs",
+    "a row": "INSERT INTO runs SELECT * FROM runs",
+    "a copy": "COPY (SELECT 1) TO 'x.csv'",
+    "a copy of a table": "COPY runs TO '{study}/x.parquet'",
+    "a copy that is explained": "EXPLAIN ANALYZE COPY (SELECT 1) TO '{study}/x.csv'",
+    "an overwritten table": "EXPLAIN ANALYZE COPY (SELECT 1) TO '{study}/runs/train-00000-of-00001.parquet'",
+    "an extension": "INSTALL httpfs",
+    "access": "SET enable_external_access = true",
     "a copy by way of a text": "FROM query('COPY (SELECT 1) TO ''{study}/x.csv''')",
     "a change in a table expression": "WITH x AS (DELETE FROM runs RETURNING *) FROM x",
     "a second statement after a comment": "SELECT 1 -- ;\n; COPY runs TO '{study}/x.csv'",
@@ -65,25 +87,28 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("sql", [*OUTSIDE.values(), *CHANGES.values()], ids=[*OUTSIDE, *CHANGES])
-def test_what_is_no_reading_of_the_tables_is_refused(copy: Home, sql: str) -> None:
+REFUSED = OUTSIDE | NO_QUERY | CHANGES
+
+
+@pytest.mark.parametrize("sql", REFUSED.values(), ids=REFUSED)
+def test_what_is_no_reading_of_the_tables_is_refused(folder: Path, sql: str) -> None:
     import pyarrow as pa
 
     within_reach = pa.table({"secret": [1]})
-    study = open_study(copy.study_folder("published"))
-    before = snapshot(study.folder)
+    before = snapshot(folder.parent)
     with pytest.raises(UsageError):
-        ask(study, sql.format(study=study.folder))
-    assert snapshot(study.folder) == before
+        ask(open_study(folder), sql.format(study=folder))
+    assert snapshot(folder.parent) == before
     assert within_reach.num_rows == 1
 
 
-def test_a_query_that_needs_more_memory_than_it_may_use_is_stopped(copy: Home) -> None:
-    study = open_study(copy.study_folder("published"))
+def test_a_query_that_needs_more_memory_than_it_may_use_is_stopped(
+    published: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sandbox, "MEMORY", "64MiB")
     with pytest.raises(UsageError, match="more memory"):
-        ask(study, "SELECT list(range) FROM range(3000000000)")
+        ask(published, "SELECT list(range) FROM range(100000000)")
 
 
-def test_what_only_looks_like_a_change_is_answered(copy: Home) -> None:
-    study = open_study(copy.study_folder("published"))
-    assert ask(study, "SELECT 'ENABLE_LOGGING' AS disable_profiling").rows == (("ENABLE_LOGGING",),)
+def test_what_only_looks_like_a_change_is_answered(published: Study) -> None:
+    assert ask(published, "SELECT 'ENABLE_LOGGING' AS disable_profiling").rows == (("ENABLE_LOGGING",),)
