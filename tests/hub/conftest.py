@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.conftest import CHECKOUT, snapshot
+from tests.conftest import CHECKOUT, Result, run, snapshot
 from tests.hub.server import FixtureHub
 from tests.row_study import lay, run_ids, schedules, seal, tables
 from toolkit.files import write_bytes
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 PUBLISHED = CHECKOUT / "registers" / "published"
 NAME = "group/study"
+TOKEN = "hf_secret"  # noqa: S105 - of a Hub that lives as long as its test
+RUNS = "runs/c2-paired-s000.parquet"
 
 
 @pytest.fixture
@@ -50,10 +52,28 @@ def put(hub: FixtureHub, folder: Path, name: str = NAME, tag: str | None = None)
     return commit.sha
 
 
+@pytest.fixture(scope="session")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a small study of rows, only to be read."""
+    return make_rows(tmp_path_factory.mktemp("small") / "study")
+
+
 @pytest.fixture
-def commit(hub: FixtureHub) -> str:
-    """Return the commit of the published study on the Hub, tagged v1.0.0."""
-    return put(hub, PUBLISHED, tag="v1.0.0")
+def commit(hub: FixtureHub, small: Path) -> str:
+    """Return the commit of the small study on the Hub, tagged v1.0.0."""
+    return put(hub, small, tag="v1.0.0")
+
+
+def pull(revision: str = "@v1.0.0", *arguments: object) -> Result:
+    return run("registers", "pull", f"{NAME}{revision}", *arguments)
+
+
+@pytest.fixture
+def warm(hub: FixtureHub, commit: str, tmp_path: Path) -> Path:
+    """Return the cached folder of the small study, which was pulled by its tag."""
+    assert pull().code == 0
+    hub.requests.clear()
+    return cached(tmp_path, commit)
 
 
 @pytest.fixture
@@ -77,7 +97,7 @@ def cached(tmp_path: Path, commit: str, name: str = NAME) -> Path:
 
 def damage(path: Path) -> None:
     """Change one byte of a file, wherever its name leads."""
-    place = path.resolve()
-    content = bytearray(place.read_bytes())
+    target = path.resolve()
+    content = bytearray(target.read_bytes())
     content[len(content) // 2] ^= 1
-    write_bytes(place, bytes(content))
+    write_bytes(target, bytes(content))

@@ -7,27 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.conftest import Result, run
-from tests.hub.conftest import NAME, PUBLISHED, cached, meet, put
+from tests.hub.conftest import NAME, RUNS, TOKEN, meet, pull, put
 from tests.hub.server import FixtureHub
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-
-TOKEN = "hf_secret"  # noqa: S105 - of a Hub that lives as long as its test
-RUNS = "runs/train-00000-of-00001.parquet"
-
-
-def pull(revision: str = "@v1.0.0", *arguments: object) -> Result:
-    return run("registers", "pull", f"{NAME}{revision}", *arguments)
-
-
-@pytest.fixture
-def warm(hub: FixtureHub, commit: str, tmp_path: Path) -> Path:
-    """Return the cached folder of the published study, which was pulled by its tag."""
-    assert pull().code == 0
-    return cached(tmp_path, commit)
 
 
 def a_file_in_a_pointers_place(place: Path) -> None:
@@ -38,7 +23,7 @@ def a_file_in_a_pointers_place(place: Path) -> None:
 def a_link_to_other_content(place: Path) -> None:
     place.unlink()
     snapshot = next(folder for folder in place.parents if folder.parent.name == "snapshots")
-    other = snapshot / "evaluations" / "train-00000-of-00001.parquet"
+    other = snapshot / "groups" / "c2-paired-s000.parquet"
     place.symlink_to(other.resolve(strict=True))
 
 
@@ -100,12 +85,12 @@ DEFECTS = [
 @pytest.mark.parametrize("name", [RUNS, "README.md", "MANIFEST.json"])
 @pytest.mark.parametrize("defect", DEFECTS, ids=lambda defect: defect.__name__)
 def test_a_damaged_entry_is_said_offline_and_healed_online(
-    hub: FixtureHub, warm: Path, tmp_path: Path, name: str, defect: Callable[[Path], None]
+    small: Path, hub: FixtureHub, warm: Path, tmp_path: Path, name: str, defect: Callable[[Path], None]
 ) -> None:
     defect(warm / name)
     assert pull("@v1.0.0", "--offline").code in {3, 4}
     assert pull().code == 0
-    assert (warm / name).read_bytes() == (PUBLISHED / name).read_bytes()
+    assert (warm / name).read_bytes() == (small / name).read_bytes()
     assert pull("@v1.0.0", "--offline").code == 0
     outside = tmp_path / "outside.txt"
     assert not outside.exists() or outside.read_text() == "mine"
@@ -113,7 +98,7 @@ def test_a_damaged_entry_is_said_offline_and_healed_online(
 
 @pytest.mark.parametrize("kind", ["file", "link"])
 def test_what_is_in_a_folders_place_is_taken_out(
-    hub: FixtureHub, warm: Path, tmp_path: Path, kind: str
+    small: Path, hub: FixtureHub, warm: Path, tmp_path: Path, kind: str
 ) -> None:
     shutil.rmtree(warm / "runs")
     (tmp_path / "mine").mkdir()
@@ -123,15 +108,17 @@ def test_what_is_in_a_folders_place_is_taken_out(
     else:
         (warm / "runs").symlink_to(tmp_path / "mine")
     assert pull().code == 0
-    assert (warm / RUNS).read_bytes() == (PUBLISHED / RUNS).read_bytes()
+    assert (warm / RUNS).read_bytes() == (small / RUNS).read_bytes()
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["notes.txt"]
 
 
-def test_a_file_in_the_place_of_the_commits_folder_is_taken_out(hub: FixtureHub, warm: Path) -> None:
+def test_a_file_in_the_place_of_the_commits_folder_is_taken_out(
+    small: Path, hub: FixtureHub, warm: Path
+) -> None:
     shutil.rmtree(warm)
     warm.write_text("x")
     assert pull().code == 0
-    assert (warm / RUNS).read_bytes() == (PUBLISHED / RUNS).read_bytes()
+    assert (warm / RUNS).read_bytes() == (small / RUNS).read_bytes()
 
 
 @pytest.mark.parametrize("arguments", [(), ("--offline",)])
@@ -191,11 +178,11 @@ def test_what_is_not_in_the_cache_is_not_offered(hub: FixtureHub) -> None:
 
 
 def test_a_repository_that_became_private_is_offered_from_the_cache(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with FixtureHub(token=TOKEN) as hub:
         meet(hub, tmp_path, monkeypatch)
-        commit = put(hub, PUBLISHED, tag="v1.0.0")
+        commit = put(hub, small, tag="v1.0.0")
         assert pull().code == 0
         hub.store.repository(NAME).private = True
         monkeypatch.setenv("HF_TOKEN", "")

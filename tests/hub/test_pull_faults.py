@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.conftest import Result, run, snapshot
-from tests.hub.conftest import NAME, PUBLISHED, cached, damage, meet, put
+from tests.conftest import run, snapshot
+from tests.hub.conftest import NAME, RUNS, TOKEN, damage, meet, pull, put
 from tests.hub.server import FixtureHub
 from toolkit.files import write_bytes
 from toolkit.registers.manifest import FileEntry, read_manifest, write_manifest
@@ -22,21 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-TOKEN = "hf_secret"  # noqa: S105 - of a Hub that lives as long as its test
-RUNS = "runs/train-00000-of-00001.parquet"
-
-
-def pull(revision: str = "@v1.0.0", *arguments: object) -> Result:
-    return run("registers", "pull", f"{NAME}{revision}", *arguments)
-
-
-@pytest.fixture
-def warm(hub: FixtureHub, commit: str, tmp_path: Path) -> Path:
-    """Return the cached folder of the published study, which was pulled by its tag."""
-    assert pull().code == 0
-    hub.requests.clear()
-    return cached(tmp_path, commit)
-
 
 def test_what_is_in_the_cache_is_not_downloaded_again(hub: FixtureHub, warm: Path) -> None:
     assert pull().code == 0
@@ -44,19 +29,21 @@ def test_what_is_in_the_cache_is_not_downloaded_again(hub: FixtureHub, warm: Pat
 
 
 @pytest.mark.parametrize("name", [RUNS, "README.md", "MANIFEST.json"])
-def test_a_damaged_cache_is_found_and_downloaded_anew(hub: FixtureHub, warm: Path, name: str) -> None:
+def test_a_damaged_cache_is_found_and_downloaded_anew(
+    small: Path, hub: FixtureHub, warm: Path, name: str
+) -> None:
     damage(warm / name)
     done = pull()
     assert done.code == 0
     assert f"{name} in the cache is not what the manifest names" in done.err
-    assert (warm / name).read_bytes() == (PUBLISHED / name).read_bytes()
+    assert (warm / name).read_bytes() == (small / name).read_bytes()
     assert len(hub.asked("GET .*/resolve/")) == 1
 
 
-def test_a_file_missing_from_the_cache_is_downloaded_again(hub: FixtureHub, warm: Path) -> None:
+def test_a_file_missing_from_the_cache_is_downloaded_again(small: Path, hub: FixtureHub, warm: Path) -> None:
     (warm / RUNS).unlink()
     assert pull().code == 0
-    assert (warm / RUNS).read_bytes() == (PUBLISHED / RUNS).read_bytes()
+    assert (warm / RUNS).read_bytes() == (small / RUNS).read_bytes()
 
 
 def test_a_file_that_the_manifest_does_not_name_is_refused(hub: FixtureHub, warm: Path) -> None:
@@ -91,8 +78,8 @@ def test_wrong_bytes_are_downloaded_anew_once_and_then_refused(
         assert done.out == ""
 
 
-def test_a_repository_that_is_damaged_itself_is_refused(hub: FixtureHub, tmp_path: Path) -> None:
-    shutil.copytree(PUBLISHED, tmp_path / "damaged")
+def test_a_repository_that_is_damaged_itself_is_refused(small: Path, hub: FixtureHub, tmp_path: Path) -> None:
+    shutil.copytree(small, tmp_path / "damaged")
     damage(tmp_path / "damaged" / "README.md")
     put(hub, tmp_path / "damaged", tag="v1.0.0")
     done = pull()
@@ -100,8 +87,8 @@ def test_a_repository_that_is_damaged_itself_is_refused(hub: FixtureHub, tmp_pat
     assert "README.md is not the file that the manifest names" in done.err
 
 
-def test_a_manifest_that_was_changed_is_refused(hub: FixtureHub, tmp_path: Path) -> None:
-    shutil.copytree(PUBLISHED, tmp_path / "changed")
+def test_a_manifest_that_was_changed_is_refused(small: Path, hub: FixtureHub, tmp_path: Path) -> None:
+    shutil.copytree(small, tmp_path / "changed")
     path = tmp_path / "changed" / "MANIFEST.json"
     document = json.loads(path.read_text())
     document["tables"]["runs"]["rows"] += 1
@@ -123,7 +110,7 @@ def test_a_file_that_the_manifest_names_and_the_commit_lacks_is_said(hub: Fixtur
 @pytest.mark.parametrize("kind", ["missing_file", "server_error", "truncated_body", "cut_body", "hung_up"])
 @pytest.mark.parametrize("name", [RUNS, "MANIFEST.json"])
 def test_a_file_that_does_not_arrive_stops_the_pull(
-    hub: FixtureHub, commit: str, kind: str, name: str, tmp_path: Path
+    small: Path, hub: FixtureHub, commit: str, kind: str, name: str, tmp_path: Path
 ) -> None:
     hub.fail(kind, f"GET .*/resolve/.*{name}")
     done = pull("@v1.0.0", "--json", "--into", tmp_path / "copy")
@@ -133,16 +120,18 @@ def test_a_file_that_does_not_arrive_stops_the_pull(
     hub.mend()
     again = pull("@v1.0.0", "--into", tmp_path / "copy")
     assert again.code == 0
-    assert snapshot(tmp_path / "copy") == snapshot(PUBLISHED)
+    assert snapshot(tmp_path / "copy") == snapshot(small)
 
 
-def test_a_server_error_costs_one_more_call_and_nothing_that_arrived(hub: FixtureHub, commit: str) -> None:
+def test_a_server_error_costs_one_more_call_and_nothing_that_arrived(
+    small: Path, hub: FixtureHub, commit: str
+) -> None:
     hub.fail("server_error", f"GET .*/resolve/.*{RUNS}", 1)
     assert pull().code == 3
     hub.requests.clear()
     assert pull().code == 0
     assert len(hub.asked(f"GET .*/resolve/.*{RUNS}")) == 1
-    assert len(hub.asked("GET .*/resolve/")) < len(snapshot(PUBLISHED))
+    assert len(hub.asked("GET .*/resolve/")) < len(snapshot(small))
 
 
 @pytest.mark.parametrize(
@@ -169,10 +158,10 @@ def test_a_repository_without_a_manifest_is_no_register(hub: FixtureHub) -> None
     assert hub.asked("big.parquet") == []  # a stranger's data is not downloaded to find that out
 
 
-def test_a_private_study_needs_a_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_private_study_needs_a_token(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with FixtureHub(token=TOKEN) as hub:
         meet(hub, tmp_path, monkeypatch)
-        put(hub, PUBLISHED, tag="v1.0.0")
+        put(hub, small, tag="v1.0.0")
         hub.store.repository(NAME).private = True
         assert pull().code == 0
         shutil.rmtree(tmp_path / "hf")
@@ -323,7 +312,7 @@ def test_the_hubs_own_tools_see_nothing_odd_in_the_cache(hub: FixtureHub, warm: 
     assert [repo.repo_id for repo in scanned.repos] == [NAME]
 
 
-def test_a_cache_that_was_forged_to_fit_itself_is_found(hub: FixtureHub, warm: Path) -> None:
+def test_a_cache_that_was_forged_to_fit_itself_is_found(small: Path, hub: FixtureHub, warm: Path) -> None:
     manifest = read_manifest(warm)
     forged = (warm / "README.md").read_bytes() + b"\nEverything passed.\n"
     write_bytes(warm / "README.md", forged)
@@ -334,4 +323,4 @@ def test_a_cache_that_was_forged_to_fit_itself_is_found(hub: FixtureHub, warm: P
     assert done.code == 0
     assert "MANIFEST.json in the cache is not what the manifest names" in done.err
     assert "README.md in the cache is not what the manifest names" in done.err
-    assert (warm / "README.md").read_bytes() == (PUBLISHED / "README.md").read_bytes()
+    assert (warm / "README.md").read_bytes() == (small / "README.md").read_bytes()

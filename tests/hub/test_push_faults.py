@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.conftest import Result, run
-from tests.hub.conftest import NAME, PUBLISHED, damage, make_rows, meet, put
+from tests.hub.conftest import NAME, PUBLISHED, TOKEN, damage, make_rows, meet, put
 from tests.hub.server import FixtureHub
 from toolkit.files import write_bytes
 from toolkit.registers.hub import push as pushing
@@ -18,19 +18,17 @@ from toolkit.registers.manifest import FileEntry, read_manifest, write_manifest
 if TYPE_CHECKING:
     from pathlib import Path
 
-TOKEN = "hf_secret"  # noqa: S105 - of a Hub that lives as long as its test
 
-
-def push(study: object = "published", *arguments: object) -> Result:
+def push(study: object, *arguments: object) -> Result:
     return run("registers", "push", study, NAME, *arguments)
 
 
 def test_a_commit_of_somebody_else_in_between_is_not_overwritten(
-    hub: FixtureHub, commit: str, rows: Path
+    small: Path, hub: FixtureHub, commit: str, rows: Path
 ) -> None:
     fault = hub.fail("another_writer", "POST .*/commit/main")
     hub.store.repositories.pop(NAME)
-    done = push()
+    done = push(small)
     assert (done.code, fault.met) == (1, 1)
     assert "somebody else has committed in the meantime; nothing was changed" in done.err
     assert hub.store.repository(NAME).head.title == "another writer"
@@ -90,25 +88,26 @@ def test_rows_are_not_removed_unless_that_is_said(hub: FixtureHub, rows: Path, t
     assert ".gitattributes" in hub.store.repository(NAME).head.files
 
 
-def test_a_repository_of_another_study_is_refused(hub: FixtureHub, commit: str, rows: Path) -> None:
-    done = push(rows, "--replace")
+def test_a_repository_of_another_study_is_refused(hub: FixtureHub, small: Path) -> None:
+    commit = put(hub, PUBLISHED)
+    done = push(small, "--replace")
     assert done.code == 2
     assert "holds another study" in done.err
     assert hub.store.repository(NAME).head.sha == commit
 
 
-def test_a_repository_of_something_else_is_refused(hub: FixtureHub) -> None:
+def test_a_repository_of_something_else_is_refused(small: Path, hub: FixtureHub) -> None:
     hub.store.create(NAME)
     head = hub.store.commit(NAME, {"data.csv": b"1,2"}).sha
-    done = push("published", "--replace")
+    done = push(small, "--replace")
     assert done.code == 2
     assert "holds something that is no register" in done.err
     assert hub.store.repository(NAME).head.sha == head
 
 
-def test_an_empty_repository_is_taken(hub: FixtureHub) -> None:
+def test_an_empty_repository_is_taken(small: Path, hub: FixtureHub) -> None:
     hub.store.create(NAME)
-    assert push().code == 0
+    assert push(small).code == 0
 
 
 def test_a_damaged_study_is_not_pushed(hub: FixtureHub, rows: Path) -> None:
@@ -127,7 +126,7 @@ def test_a_tag_that_is_there_is_not_moved(hub: FixtureHub, rows: Path, tmp_path:
 
 
 def test_a_tag_made_meanwhile_is_not_moved(
-    hub: FixtureHub, commit: str, monkeypatch: pytest.MonkeyPatch
+    small: Path, hub: FixtureHub, commit: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hub.store.untag(NAME, "v1.0.0")
     initial = hub.store.repository(NAME).commits[commit].parent
@@ -138,7 +137,7 @@ def test_a_tag_made_meanwhile_is_not_moved(
         hub.store.tag(NAME, "v2", str(initial))
 
     monkeypatch.setattr(pushing, "check_push", then_tagged)
-    done = push("published", "--tag", "v2")
+    done = push(small, "--tag", "v2")
     assert done.code == 1
     assert "the tag v2" in done.err
     assert hub.store.repository(NAME).tags["v2"][0] == initial
@@ -146,19 +145,21 @@ def test_a_tag_made_meanwhile_is_not_moved(
 
 @pytest.mark.parametrize("kind", ["hung_up", "server_error", "forbidden"])
 @pytest.mark.parametrize("where", ["PUT", "POST .*/commit/"])
-def test_an_interrupted_push_changes_nothing_and_goes_on(hub: FixtureHub, kind: str, where: str) -> None:
+def test_an_interrupted_push_changes_nothing_and_goes_on(
+    small: Path, hub: FixtureHub, kind: str, where: str
+) -> None:
     # The first three contents arrive, and all others do not; or all do, and the commit does not.
     hub.fail("another_writer", where, 3 if where == "PUT" else 0)
     hub.fail(kind, where)
-    done = push()
+    done = push(small)
     assert done.code == 3
     assert "what to do" in done.err
     assert list(hub.store.repository(NAME).head.files) == [".gitattributes"]
     hub.mend()
     before = [request for request in hub.asked("PUT") if request.rpartition("/")[2] in hub.store.contents]
     hub.requests.clear()
-    assert push().code == 0
-    parquet = [name for name in read_manifest(PUBLISHED).files if name.endswith(".parquet")]
+    assert push(small).code == 0
+    parquet = [name for name in read_manifest(small).files if name.endswith(".parquet")]
     assert len(hub.asked("PUT")) == len(parquet) - len(set(before))
     assert before
 
@@ -190,23 +191,23 @@ def test_a_hub_that_states_other_content_is_not_believed(hub: FixtureHub, rows: 
 
 @pytest.mark.parametrize("token", ["", "hf_another"])
 def test_a_push_without_permission_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, token: str
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, token: str
 ) -> None:
     with FixtureHub(token=TOKEN) as hub:
         meet(hub, tmp_path, monkeypatch)
         monkeypatch.setenv("HF_TOKEN", token)
-        done = push()
+        done = push(small)
         assert done.code == 3
         assert "HF_TOKEN" in done.err
         assert hub.store.repositories == {}
 
 
-def test_no_hub_is_no_push(hub: FixtureHub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_hub_is_no_push(small: Path, hub: FixtureHub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    assert (push().code, hub.requests) == (3, [])
+    assert (push(small).code, hub.requests) == (3, [])
     monkeypatch.setenv("HF_HUB_OFFLINE", "0")
     hub.stop()
-    done = push()
+    done = push(small)
     assert done.code == 3
     assert "the Hub cannot be reached" in done.err
 
@@ -215,20 +216,20 @@ def test_no_hub_is_no_push(hub: FixtureHub, monkeypatch: pytest.MonkeyPatch) -> 
     "tag",
     ["a b", "../x", "", "v1..2", "v1.lock", "v1.", "a" * 101, "main", "HEAD", "0" * 40, "ABCDE12345" * 4],
 )
-def test_a_tag_has_the_form_of_one(hub: FixtureHub, tag: str) -> None:
-    assert push("published", "--tag", tag).code == 2
+def test_a_tag_has_the_form_of_one(small: Path, hub: FixtureHub, tag: str) -> None:
+    assert push(small, "--tag", tag).code == 2
     assert hub.requests == []
 
 
 @pytest.mark.parametrize("tag", ["v1.0.0", "1", "v1.lock.2", "2026-01-01", "0" * 39, "v1+a_b"])
-def test_a_tag_that_git_takes_is_taken(hub: FixtureHub, tag: str) -> None:
-    assert push("published", "--tag", tag).code == 0
+def test_a_tag_that_git_takes_is_taken(small: Path, hub: FixtureHub, tag: str) -> None:
+    assert push(small, "--tag", tag).code == 0
     assert list(hub.store.repository(NAME).tags) == [tag]
 
 
-def test_a_tag_by_the_name_of_a_branch_is_refused(hub: FixtureHub, commit: str) -> None:
+def test_a_tag_by_the_name_of_a_branch_is_refused(small: Path, hub: FixtureHub, commit: str) -> None:
     hub.store.repository(NAME).branches["dev"] = commit
-    done = push("published", "--tag", "dev")
+    done = push(small, "--tag", "dev")
     assert done.code == 2
     assert "is a branch of" in done.err
     assert hub.asked("POST .*/tag/") == []
