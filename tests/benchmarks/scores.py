@@ -36,6 +36,7 @@ def clock() -> float:
 
 def measure(name: str, model: Any, batch: Sequence[Transcript]) -> None:
     """Time the three ways and print one line."""
+    from tests.unit.probe.tiny import loop_scores
     from toolkit.probe.gradients import batch_log_likelihood
     from toolkit.probe.lora import Scorer
 
@@ -49,7 +50,7 @@ def measure(name: str, model: Any, batch: Sequence[Transcript]) -> None:
     ways = {
         "plain": plain,
         "hooks": lambda: list(scorer.scores(batch, len(batch))),
-        "loop": lambda: list(scorer.reference(batch)),
+        "loop": lambda: loop_scores(model, batch),
     }
     plain_s, hooks_s, loop_s = medians(ways, ROUNDS, clock).values()
     print(

@@ -56,25 +56,6 @@ def batch_log_likelihood(model: Any, part: Sequence[Transcript], temperature: fl
     return -torch.nn.functional.cross_entropy(logits, targets, reduction="sum")
 
 
-def single_log_likelihood(model: Any, transcript: Transcript, temperature: float) -> Any:
-    """Return Σ_t m_t log π(y_t) of one transcript as its definition says it: no padding, all logits.
-
-    Args:
-        model: a causal language model.
-        transcript: the one transcript.
-        temperature: divides the logits; the softmax is in single precision.
-
-    Returns:
-        A scalar float32 tensor.
-    """
-    import torch
-
-    tokens = torch.tensor([transcript.tokens], device=model.get_input_embeddings().weight.device)
-    logits = model(input_ids=tokens).logits[0].float() / temperature
-    places, targets = map(list, zip(*transcript.choices, strict=True))
-    return torch.log_softmax(logits, dim=-1)[places, targets].sum()
-
-
 # What the hooks add up may differ from the gradient by rounding only, relative to its norm: 2e-7 was measured
 # in single precision, and a half-precision tensor rounds its gradient to 2^-8. A weight that is used past its
 # module's forward is off by much of its gradient.

@@ -24,6 +24,7 @@ SMALLEST_WIDTH = 4096
 # Entries between the rows of a block: a cache line, so that rows a power of two long do not share cache sets.
 GAP = 8
 FLOATS = ("float32", "float64")
+MISMATCHED = "mismatched coordinate sets"
 
 
 def default_width(rows: int) -> int:
@@ -44,8 +45,6 @@ def checked_shape(block: Any, number: int) -> tuple[int, ...]:
     Raises:
         UsageError: it is no array of floats with two axes or more, or is empty.
     """
-    import numpy as np
-
     if not isinstance(block, np.ndarray) or block.ndim < 2 or block.dtype not in FLOATS or not block.size:  # noqa: PLR2004 - vectors and coordinates
         given = f"{block.dtype}, {block.shape}" if isinstance(block, np.ndarray) else type(block).__name__
         raise UsageError(
@@ -56,69 +55,6 @@ def checked_shape(block: Any, number: int) -> tuple[int, ...]:
         )
     shape: tuple[int, ...] = block.shape[:-1]
     return shape
-
-
-class Slot:
-    """Memory for a block in double precision, and for its product with itself.
-
-    Args:
-        shape: shape of the vectors, (..., N).
-    """
-
-    def __init__(self, shape: tuple[int, ...]) -> None:
-        import numpy as np
-
-        self.width = default_width(math.prod(shape))
-        self.product: NDArray[np.float64] = np.empty((*shape, shape[-1]))
-        # A view: what stands on the diagonal are the vectors' sums of squares.
-        self._squares = np.einsum("...ii->...i", self.product)
-        self._whole = np.empty((*shape, self.width + GAP))
-        self._filled = self._whole
-        self._start = 0
-
-    def fill(self, block: NDArray[Any], start: int) -> None:
-        """Convert a block, at most `width` wide, whose first coordinate is `start`."""
-        import numpy as np
-
-        self._start = start
-        self._filled = self._whole[..., : block.shape[-1]]
-        np.copyto(self._filled, block)
-
-    def multiply(self) -> None:
-        """Multiply the block with itself.
-
-        Raises:
-            DamagedError: an entry is not finite, or its square is not.
-        """
-        import numpy as np
-
-        block = self._filled
-        with np.errstate(all="ignore"):
-            # Of one coordinate every entry is one product, which no BLAS makes faster.
-            multiply = np.multiply if block.shape[-1] == 1 else np.matmul
-            multiply(block, block.swapaxes(-1, -2), out=self.product)
-        # A sum of squares is finite where all entries are: one number a vector says it.
-        if not np.isfinite(self._squares).all():
-            self._refuse()
-
-    def _refuse(self) -> None:
-        import numpy as np
-
-        entries = self._filled
-        bad = np.argwhere(~np.isfinite(entries))
-        # Where all are finite, one is too large; the largest is named.
-        large = not len(bad)
-        where = bad[0] if len(bad) else np.unravel_index(np.abs(entries).argmax(), entries.shape)
-        *row, column = (int(index) for index in where)
-        raise DamagedError(
-            "a score is too large to be squared" if large else "a score is not finite",
-            expected="finite scores, with finite sums of squares",
-            found=float(entries[(*row, column)]),
-            where=f"row {', '.join(map(str, row))}, coordinate {self._start + column}",
-        )
-
-
-MISMATCHED = "mismatched coordinate sets"
 
 
 def blocks(scores: Block, width: int | None = None) -> Iterator[Block]:
@@ -163,8 +99,6 @@ def gram(blocks: Iterable[Block], *, count: int | None = None) -> NDArray[np.flo
         DamagedError: an entry is not finite, or too large to be squared; blocks with other vectors than the
             first; blocks that do not hold `count` coordinates.
     """
-    import numpy as np
-
     total = _accumulate(blocks, count)
     # Whatever product the BLAS chose, both triangles are the lower one.
     lower = np.tril(total)
@@ -173,17 +107,16 @@ def gram(blocks: Iterable[Block], *, count: int | None = None) -> NDArray[np.flo
 
 
 def _accumulate(blocks: Iterable[Block], count: int | None) -> NDArray[np.float64]:
-    """Add the products of each block, in order."""
-    import numpy as np
-
-    slot: Slot | None = None
-    shape: tuple[int, ...] = ()
+    """Add the products of each block, in order, in memory that all of them share."""
+    shape: tuple[int, ...] | None = None
     total, done = np.zeros(0), 0
     for number, block in enumerate(blocks):
         size = checked_shape(block, number)
-        if slot is None:
-            shape, slot = size, Slot(size)
-            total = np.zeros(slot.product.shape)
+        if shape is None:
+            shape, width = size, default_width(math.prod(size))
+            product = np.empty((*shape, shape[-1]))
+            total = np.zeros_like(product)
+            converted = np.empty((*shape, width + GAP))
         elif size != shape:
             raise DamagedError(
                 MISMATCHED,
@@ -191,13 +124,40 @@ def _accumulate(blocks: Iterable[Block], count: int | None) -> NDArray[np.float6
                 found=size,
                 where=f"block {number}",
             )
-        for begin in range(0, block.shape[-1], slot.width):
-            slot.fill(block[..., begin : begin + slot.width], done + begin)
-            slot.multiply()
-            total += slot.product
+        for begin in range(0, block.shape[-1], width):
+            part = block[..., begin : begin + width]
+            doubles = converted[..., : part.shape[-1]]
+            np.copyto(doubles, part)
+            _multiply(doubles, product, done + begin)
+            total += product
         done += block.shape[-1]
-    if slot is None:
+    if shape is None:
         raise UsageError("no block of scores", expected="at least one block", found="none")
     if count not in {None, done}:
         raise DamagedError(MISMATCHED, expected=f"{count} coordinates", found=f"{done} in all blocks")
     return total
+
+
+def _multiply(block: NDArray[np.float64], product: NDArray[np.float64], start: int) -> None:
+    """Multiply a block, whose first coordinate is `start`, with itself.
+
+    Raises:
+        DamagedError: an entry is not finite, or its square is not.
+    """
+    with np.errstate(all="ignore"):
+        # Of one coordinate every entry is one product, which no BLAS makes faster.
+        multiply = np.multiply if block.shape[-1] == 1 else np.matmul
+        multiply(block, block.swapaxes(-1, -2), out=product)
+    # A sum of squares is finite where all entries are: one number a vector says it.
+    if np.isfinite(np.einsum("...ii->...i", product)).all():
+        return
+    bad = np.argwhere(~np.isfinite(block))
+    # Where all are finite, one is too large; the largest is named.
+    where = bad[0] if len(bad) else np.unravel_index(np.abs(block).argmax(), block.shape)
+    *row, column = (int(index) for index in where)
+    raise DamagedError(
+        "a score is not finite" if len(bad) else "a score is too large to be squared",
+        expected="finite scores, with finite sums of squares",
+        found=float(block[(*row, column)]),
+        where=f"row {', '.join(map(str, row))}, coordinate {start + column}",
+    )

@@ -9,7 +9,7 @@ Every figure follows from the evidence by `toolkit.probe.checkpoint.derive`, as 
 policy. All coordinates are scored: a language model has no actions apart from its tokens.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
@@ -26,7 +26,6 @@ from toolkit.probe.regroups import Groups
 from toolkit.probe.spool import Spool, check_designs
 
 Listed: TypeAlias = Mapping[str, Mapping[int, Groups]]
-Watch: TypeAlias = Callable[[int, int, str], None]
 
 
 def probe_language_model(
@@ -37,7 +36,6 @@ def probe_language_model(
     groups: Listed,
     *,
     folder: Path,
-    progress: Watch | None = None,
     batch: int = 8,
     names_sha256: str | None = None,
 ) -> dict[str, GramEvidence]:
@@ -52,7 +50,6 @@ def probe_language_model(
         transition_tasks: those of the transition set, their rollouts schedule by schedule.
         groups: design → task → groups of the transition set.
         folder: where the scores lie meanwhile; nothing is left there. `Spool` says how much.
-        progress: is told (done, total, what is done).
         batch: transcripts in a pass.
         names_sha256: digest of the coordinates of the checkpoints that this one is compared with.
 
@@ -92,7 +89,6 @@ def probe_language_model(
             coordinates=coordinates.size,
             flip_rate=design.flip_rate,
             groups=groups if rollouts.noise == TRANSITION else None,
-            watch=progress,
         ) as spool:
             for task in chain([first], tasks):  # 2
                 scores = scorer.scores(task.transcripts, batch)

@@ -3,10 +3,10 @@
     S_i = ∂/∂θ Σ_t m_it log softmax(logits_{i,t-1} / temperature)[y_it]
 
 A pass over a padded batch is one forward and one backward of Σ_i log-likelihoods; hooks keep the sequences
-apart. A loop of single passes without hooks or padding gives the same, and is what the hooks are held to.
+apart; a test holds them to a loop of single passes without hooks or padding.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from toolkit.errors import UsageError, VerificationError
 from toolkit.probe import checks
 from toolkit.probe.adapter import Adapter, Coordinates, verify_presence
-from toolkit.probe.gradients import batch_log_likelihood, hooked, single_log_likelihood, verify_hooks
+from toolkit.probe.gradients import batch_log_likelihood, hooked, verify_hooks
 from toolkit.probe.recorded import Transcript
 
 Rows = NDArray[np.float32]
@@ -118,51 +118,6 @@ class Scorer:
         self._check(transcripts, batch)
         return self._batches(transcripts, batch)
 
-    def reference(self, transcripts: Sequence[Transcript]) -> Iterator[Rows]:
-        """Yield the same scores from a loop of backward passes: no hooks, no padding, one transcript a pass.
-
-        It takes, yields and raises what `scores` does; it is slower, and what `scores` is held to.
-        """
-        self._check(transcripts)
-        return self._loop(transcripts)
-
-    def write(
-        self,
-        transcripts: Sequence[Transcript],
-        out: Rows,
-        progress: Callable[[int, int], None] | None = None,
-        batch: int = 8,
-    ) -> None:
-        """Write the scores into an array or a memory map, row by row; only a batch is held in memory.
-
-        Args:
-            transcripts: N of them.
-            out: (N, P) of float32; P is `identify(…).size`.
-            progress: is told after every row how many are written, and N.
-            batch: how many transcripts share a pass.
-
-        Raises:
-            UsageError: `out` has another shape or type, or see `scores`.
-            VerificationError: see `scores`.
-            DamagedError: see `scores`; the rows before that pass are written.
-        """
-        self._check(transcripts, batch)
-        expected = (len(transcripts), (self._coordinates or self.identify(transcripts[0])).size)
-        if out.shape != expected or out.dtype.name != "float32":
-            raise UsageError(
-                "the array does not hold the scores of these transcripts",
-                expected=f"{expected} of float32",
-                found=f"{out.shape} of {out.dtype}",
-                remedy="make it with as many rows as transcripts and coordinates.size columns",
-            )
-        for row, score in enumerate(self._batches(transcripts, batch)):
-            out[row] = score
-            if progress is not None:
-                progress(row + 1, len(transcripts))
-        flush = getattr(out, "flush", None)
-        if flush is not None:
-            flush()
-
     def finish(self) -> str:
         """Verify a last time that nothing changed, end the scorer, and return the adapter's SHA-256.
 
@@ -193,19 +148,6 @@ class Scorer:
                 verify_presence(coordinates, self.adapter.present(), fired)
             checks.check_finite(rows, part, first, coordinates)
             yield from rows.cpu().numpy()
-
-    def _loop(self, transcripts: Sequence[Transcript]) -> Iterator[Rows]:
-        import torch
-
-        coordinates = self._coordinates or self.identify(transcripts[0])
-        for at, transcript in enumerate(transcripts):
-            with self._pass():
-                single_log_likelihood(self._model, transcript, self.temperature).backward()
-                verify_presence(coordinates, self.adapter.present())
-                gradients = [self.adapter.tensors[name].grad for name in coordinates.names]
-                row = torch.cat([g.float().flatten().to(self._embedding.device) for g in gradients])
-            checks.check_finite(row[None], [transcript], at, coordinates)
-            yield row.cpu().numpy()
 
     def _check(self, transcripts: Sequence[Transcript], batch: int = 1) -> None:
         """Refuse what cannot be scored, and a scorer that is finished, before anything is computed."""

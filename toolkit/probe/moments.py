@@ -90,8 +90,6 @@ def _transition(
     groups: Mapping[str, Mapping[int, Groups]],
     estimator: str,
 ) -> dict[str, Moments]:
-    import numpy as np
-
     return {
         design: Moments(regrouped.second, regrouped.coefficients, regrouped.contrast)
         for design, by_task in groups.items()

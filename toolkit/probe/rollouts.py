@@ -52,8 +52,6 @@ def play_and_score(
     Raises:
         DamagedError: a score is not finite.
     """
-    import numpy as np
-
     played = [
         _played(policy, rollouts, sampling, step, task)
         for task in (range(rollouts.tasks) if tasks is None else tasks)
@@ -111,8 +109,6 @@ def _played(
 
 
 def _check_finite(scores: NDArray[np.float32], where: str) -> None:
-    import numpy as np
-
     if np.isfinite(scores).all():
         return
     task, rollout, coordinate = (int(at[0]) for at in np.nonzero(~np.isfinite(scores)))

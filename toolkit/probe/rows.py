@@ -1,4 +1,4 @@
-"""GramEvidence as rows of a register, and back."""
+"""Evidence as rows of a register, and back."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple

@@ -11,7 +11,7 @@ import math
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -30,7 +30,6 @@ from toolkit.probe.regroups import Groups
 
 Array: TypeAlias = NDArray[np.float64]
 Single: TypeAlias = NDArray[np.float32]
-Watch: TypeAlias = Callable[[int, int, str], None]
 Kind: TypeAlias = tuple[str, tuple[int, ...]]
 
 
@@ -54,7 +53,6 @@ class Spool:
         coordinates: length of a score vector, P.
         flip_rate: q, for outcome noise.
         groups: design → task → groups, for transition noise.
-        watch: is told (done, total, what is done) after every score and every block of the last step.
 
     Attributes:
         size: bytes of its files.
@@ -79,7 +77,6 @@ class Spool:
         coordinates: int,
         flip_rate: float,
         groups: Mapping[str, Mapping[int, Groups]] | None,
-        watch: Watch | None = None,
     ) -> None:
         if min(tasks, rollouts, coordinates) < 1:
             raise UsageError(
@@ -91,7 +88,6 @@ class Spool:
         self._designs = DESIGNS[noise]
         self._noise, self._flip_rate, self._groups = noise, flip_rate, groups
         self._shape, self._coordinates = (tasks, rollouts), coordinates
-        self._watch: Watch = watch or (lambda *_: None)
         self._done = 0
         self._rewards, self._weights = np.zeros(self._shape), np.zeros(self._shape)
         self._tokens = np.zeros(self._shape, dtype=np.int64)
@@ -148,7 +144,6 @@ class Spool:
                 raise _uneven(rollouts, "more scores", where)
             self._check_score(score, f"{where}, rollout {number - 1}")
             written[number - 1] = score
-            self._watch(task * rollouts + number, tasks * rollouts, f"{self._noise} noise: scores")
         if number < rollouts:
             raise _uneven(rollouts, f"{number} scores", where)
         self._rewards[task], self._weights[task], self._tokens[task] = rewards, weights, tokens
@@ -178,9 +173,9 @@ class Spool:
             )
         designs = len(self._designs)
         products = {
-            estimator: gram(
-                self._watched(means[at].reshape(designs * tasks, -1), at), count=self._coordinates
-            ).reshape(designs, tasks, designs, tasks)
+            estimator: gram(blocks(means[at].reshape(designs * tasks, -1)), count=self._coordinates).reshape(
+                designs, tasks, designs, tasks
+            )
             for at, estimator in enumerate(ESTIMATORS)
         }
         return GramEvidence(self._noise, self._rewards, self._tokens, self._weights, self._gram, products)
@@ -210,14 +205,6 @@ class Spool:
         return np.array(
             [[of_task[e][design].coefficients[0] for design in self._designs] for e in ESTIMATORS]
         )
-
-    def _watched(self, means: Array, before: int) -> Iterator[Array]:
-        """Yield the blocks of the mean gradients of one estimator, `before` others having been done."""
-        total, done = len(ESTIMATORS) * self._coordinates, before * self._coordinates
-        for block in blocks(means):
-            yield block  # type: ignore[misc] # double precision, as its array
-            done += block.shape[-1]
-            self._watch(done, total, f"{self._noise} noise: products of mean gradients")
 
     def _check_score(self, score: Single, where: str) -> None:
         if score.shape != (self._coordinates,):

@@ -14,7 +14,7 @@ from tests.unit.probe.backoffice_episodes import played, without
 from tests.unit.probe.designs import FLIP_RATE, design, groups_of
 from tests.unit.probe.published import COORDINATES, published_model
 from tests.unit.probe.stack import require_stack
-from tests.unit.probe.tiny import draw, tiny_model
+from tests.unit.probe.tiny import draw, log_likelihood, tiny_model
 from toolkit.errors import DamagedError, IncompleteError, UsageError, VerificationError
 from toolkit.probe.adapter import Coordinates
 from toolkit.probe.checkpoint import (
@@ -78,13 +78,6 @@ def evidence(
     found = probe(Scorer(shared), recorded, folder)
     assert not list(folder.iterdir())
     return found
-
-
-def log_likelihood(model: Any, one: Any) -> Any:
-    """Return Σ_t m_t log π of a transcript, written down anew."""
-    logits = model(input_ids=torch.tensor([one.tokens])).logits[0, :-1]
-    picked = logits.log_softmax(-1)[range(len(one.tokens) - 1), list(one.tokens[1:])]
-    return (picked * torch.tensor(one.chosen[1:])).sum()
 
 
 def group_gradient(model: Any, task: Recorded, group: list[int]) -> Any:
@@ -205,34 +198,6 @@ def test_scores_are_of_what_the_agent_wrote(model: Any, recorded: dict[str, list
     with Scorer(model) as scorer:
         found, other = scorer.scores([one, unmasked])
     assert np.linalg.norm(found - other) > 0.01 * np.linalg.norm(found)
-
-
-def test_progress_counts_every_rollout(
-    model: Any, recorded: dict[str, list[Recorded]], tmp_path: Path
-) -> None:
-    told: dict[str, tuple[int, int]] = {}
-    small, groups = _one_task()
-    some = {noise: tasks[: _tasks(small)[noise]] for noise, tasks in recorded.items()}
-    probe(
-        Scorer(model),
-        some,
-        tmp_path,
-        design=small,
-        groups=groups,
-        progress=lambda done, total, what: told.__setitem__(what, (done, total)),
-    )
-    assert told["outcome noise: scores"] == (4, 4)
-    assert told["transition noise: scores"] == (16, 16)
-    assert len(told) == 4
-
-
-def _one_task() -> tuple[Any, Any]:
-    small = design(outcome_tasks=1, transition_tasks=1, size=4)
-    return small, groups_of(small)
-
-
-def _tasks(one: Any) -> dict[str, int]:
-    return {each.noise: each.tasks for each in one.sets}
 
 
 def changing(tasks: list[Recorded], change: Callable[[], None]) -> Iterator[Recorded]:

@@ -4,14 +4,13 @@ import copy
 import hashlib
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.unit.probe.stack import require_stack
-from tests.unit.probe.tiny import draw, tiny_model, transcripts
+from tests.unit.probe.tiny import draw, log_likelihood, loop_scores, tiny_model, transcripts
 from toolkit.errors import DamagedError, UsageError, VerificationError
 from toolkit.probe.lora import Scorer
 from toolkit.probe.recorded import Transcript
@@ -47,18 +46,12 @@ def relative(found: np.ndarray, expected: np.ndarray) -> float:
     return float(np.max(np.linalg.norm(found - expected, axis=-1) / np.linalg.norm(expected, axis=-1)))
 
 
-def log_likelihood(model: Any, one: Transcript, temperature: float = 1.0) -> Any:
-    """Return Σ_t m_t log π of a transcript, written down anew."""
-    logits = model(input_ids=torch.tensor([one.tokens])).logits[0, :-1].double() / temperature
-    picked = logits.log_softmax(-1)[range(len(one.tokens) - 1), list(one.tokens[1:])]
-    return (picked * torch.tensor(one.chosen[1:])).sum()
-
-
 @pytest.mark.parametrize("vision", [False, True], ids=["text", "with-vision"])
 @pytest.mark.parametrize("temperature", [1.0, 0.7])
 def test_hooks_on_padded_batches_equal_the_loop(*, vision: bool, temperature: float) -> None:
-    with Scorer(tiny_model(vision=vision), temperature) as scorer:
-        expected = np.stack(list(scorer.reference(SOME)))
+    model = tiny_model(vision=vision)
+    expected = loop_scores(model, SOME, temperature)
+    with Scorer(model, temperature) as scorer:
         for batch in (1, 2, 5):
             assert relative(stacked(scorer, SOME, batch), expected) < NEAR
 
@@ -66,16 +59,17 @@ def test_hooks_on_padded_batches_equal_the_loop(*, vision: bool, temperature: fl
 @pytest.mark.parametrize("layer", ["layers.0.linear_attn", "layers.1.self_attn"])
 def test_hooks_equal_the_loop_in_either_kind_of_layer(model: Any, layer: str) -> None:
     with Scorer(model) as scorer:
-        expected, found = np.stack(list(scorer.reference(SOME))), stacked(scorer, SOME)
+        found = stacked(scorer, SOME)
         places = [place for name, place in scorer.coordinates.places.items() if layer in name]
     assert len(places) >= 8
+    expected = loop_scores(model, SOME)
     columns = np.concatenate([np.arange(place.start, place.stop) for place in places])
     assert relative(found[:, columns], expected[:, columns]) < NEAR
 
 
 def test_in_a_model_of_doubles_only_the_rounding_of_the_result_is_left(model: Any) -> None:
     scorer = Scorer(model.double())
-    assert relative(stacked(scorer, SOME), np.stack(list(scorer.reference(SOME)))) < 3e-7
+    assert relative(stacked(scorer, SOME), loop_scores(model, SOME)) < 3e-7
 
 
 @pytest.mark.filterwarnings("ignore:There is a performance drop:UserWarning")
@@ -193,7 +187,7 @@ def test_half_precision_gives_single_precision_scores(model: Any) -> None:
     scorer = Scorer(model.bfloat16())
     found = stacked(scorer, SOME)
     assert found.dtype == np.float32
-    assert relative(found, np.stack(list(scorer.reference(SOME)))) < 0.02
+    assert relative(found, loop_scores(model, SOME)) < 0.02
     assert relative(found, expected) < 0.02
 
 
@@ -229,24 +223,6 @@ def test_the_adapters_hash_is_of_its_values_in_order(model: Any) -> None:
     with Scorer(model) as scorer:
         assert scorer.adapter.sha256 == digest.hexdigest()
     assert Scorer(model).finish() == digest.hexdigest()
-
-
-def test_scores_are_written_into_a_memory_map(model: Any, tmp_path: Path) -> None:
-    scorer, told = Scorer(model), []
-    shape = (len(SOME), scorer.identify(SOME[0]).size)
-    out = np.memmap(tmp_path / "scores", np.float32, "w+", shape=shape)
-    scorer.write(SOME, out, lambda done, total: told.append((done, total)), batch=2)
-    written = np.fromfile(tmp_path / "scores", np.float32).reshape(shape)
-    np.testing.assert_array_equal(written, stacked(scorer, SOME, batch=2))
-    assert told == [(row, 5) for row in range(1, 6)]
-
-
-@pytest.mark.parametrize(("rows", "columns", "kind"), [(4, 0, "f4"), (5, 1, "f4"), (5, 0, "f8")])
-def test_an_array_of_another_shape_or_type_is_refused(model: Any, rows: int, columns: int, kind: str) -> None:
-    scorer = Scorer(model)
-    out = np.zeros((rows, scorer.identify(SOME[0]).size + columns), kind)
-    with pytest.raises(UsageError, match="does not hold the scores"):
-        scorer.write(SOME, out)
 
 
 def test_gradients_that_were_there_are_there_afterwards_and_no_hook_stays(model: Any) -> None:
@@ -339,37 +315,34 @@ def bypass(model: Any, part: str) -> tuple[str, Callable[[], None]]:
 PART = "layers.1.mlp.down_proj.lora_B.default"
 
 
-@pytest.mark.parametrize("way", ["scores", "reference"])
-def test_a_tensor_that_stops_taking_part_is_named(model: Any, way: str) -> None:
+def test_a_tensor_that_stops_taking_part_is_named(model: Any) -> None:
     scorer = Scorer(model)
     scorer.identify(SOME[0])
     name, _ = bypass(model, PART)
     with pytest.raises(VerificationError, match="take part") as stopped:
-        list(getattr(scorer, way)(SOME))
+        list(scorer.scores(SOME))
     assert stopped.value.where in {name, name.replace("lora_B", "lora_A")}
 
 
-@pytest.mark.parametrize("way", ["scores", "reference"])
-def test_a_tensor_that_starts_taking_part_is_named(model: Any, way: str) -> None:
+def test_a_tensor_that_starts_taking_part_is_named(model: Any) -> None:
     scorer = Scorer(model)
     name, undo = bypass(model, PART)
     names = scorer.identify(SOME[0]).names
     assert name not in names
     undo()
     with pytest.raises(VerificationError, match="take part") as stopped:
-        list(getattr(scorer, way)(SOME))
+        list(scorer.scores(SOME))
     assert stopped.value.where in {name, name.replace("lora_B", "lora_A")}
 
 
-@pytest.mark.parametrize("way", ["scores", "reference"])
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
-def test_a_score_that_is_not_finite_is_refused_by_name(model: Any, way: str) -> None:
+def test_a_score_that_is_not_finite_is_refused_by_name(model: Any) -> None:
     """One token's embedding is not a number: only the transcript that has it is to blame."""
     bad = Transcript((4, 8, 88, 15), (False, True, False, True))
     fine = [one for one in SOME if 88 not in one.tokens]
     with torch.no_grad():
         first(model, "embed_tokens")[88] = float("nan")
-    rows = getattr(Scorer(model), way)([*fine, bad])
+    rows = Scorer(model).scores([*fine, bad])
     with pytest.raises(DamagedError, match="not finite") as stopped:
         list(rows)
     assert stopped.value.where.startswith(f"transcript {len(fine)} (4 tokens), base_model.model.")

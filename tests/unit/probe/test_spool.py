@@ -129,17 +129,6 @@ def test_the_files_are_as_large_as_the_documentation_says(tmp_path: Path, rollou
         assert sum(file.stat().st_blocks * 512 for file in own.iterdir()) >= expected
 
 
-def test_progress_ends_where_it_said(tmp_path: Path) -> None:
-    told: list[tuple[int, int, str]] = []
-    scored = simulated(ONE.outcome, 70_001)
-    through_files(tmp_path, ONE.outcome, scored, watch=lambda *tick: told.append(tick))
-    scores = [(done, total) for done, total, what in told if what == "outcome noise: scores"]
-    assert scores == [(at, 24) for at in range(1, 25)]
-    last = told[-1]
-    assert last == (140_002, 140_002, "outcome noise: products of mean gradients")
-    assert len({what for _, _, what in told}) == 2
-
-
 def bad_scores(at: int, value: Any) -> Iterator[np.ndarray]:
     for number, row in enumerate(draw(4, 50)):
         if number == at and np.isscalar(value):

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from toolkit.probe.recorded import Transcript
 
 VOCABULARY = 89
@@ -69,6 +71,30 @@ def draw(model: Any, seed: int) -> None:
         for name, tensor in model.named_parameters():
             if "lora_" in name:
                 tensor.copy_(torch.randn(tensor.shape, generator=generator) * 0.05)
+
+
+def log_likelihood(model: Any, one: Transcript, temperature: float = 1.0) -> Any:
+    """Return Σ_t m_t log π of a transcript, written down anew."""
+    import torch
+
+    device = model.get_input_embeddings().weight.device
+    logits = model(input_ids=torch.tensor([one.tokens], device=device)).logits[0, :-1].double() / temperature
+    picked = logits.log_softmax(-1)[range(len(one.tokens) - 1), list(one.tokens[1:])]
+    return (picked * torch.tensor(one.chosen[1:], device=device)).sum()
+
+
+def loop_scores(model: Any, some: Sequence[Transcript], temperature: float = 1.0) -> np.ndarray:
+    """Return scores from a loop of backward passes: no hooks, no padding, one transcript a pass."""
+    import torch
+
+    rows = []
+    for one in some:
+        model.zero_grad()
+        log_likelihood(model, one, temperature).backward()
+        gradients = [tensor.grad for tensor in model.parameters() if tensor.grad is not None]
+        rows.append(torch.cat([gradient.float().flatten() for gradient in gradients]).cpu().numpy())
+    model.zero_grad()
+    return np.stack(rows)
 
 
 def transcripts(lengths: Sequence[int], seed: int = 2) -> list[Transcript]:

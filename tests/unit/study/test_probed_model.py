@@ -12,6 +12,7 @@ import pytest
 
 from tests.conftest import snapshot
 from tests.unit.probe.stack import require_stack
+from tests.unit.probe.tiny import loop_scores
 
 require_stack()
 
@@ -30,7 +31,6 @@ from toolkit.errors import DamagedError, IncompleteError, UsageError  # noqa: E4
 from toolkit.policies.language_model.conversation import opening  # noqa: E402
 from toolkit.policies.language_model.loading import load_chat  # noqa: E402
 from toolkit.probe import spoken  # noqa: E402
-from toolkit.probe.lora import Scorer  # noqa: E402
 from toolkit.probe.spoken import Speaker, record_tasks  # noqa: E402
 from toolkit.registers.arrow import to_arrow  # noqa: E402
 from toolkit.registers.schema import TABLES  # noqa: E402
@@ -137,7 +137,7 @@ def test_its_gram_matrices_are_those_of_scores_from_a_loop_of_backward_passes(
         stored = gram_of(probed, run, 10, rollouts.noise)
         assert len(stored) == rollouts.tasks
         for row, task in zip(stored, tasks, strict=True):
-            scores = np.array(list(Scorer(model).reference(task.transcripts)), dtype=np.float64)
+            scores = loop_scores(model, task.transcripts).astype(np.float64)
             expected = (scores @ scores.T)[np.triu_indices(len(scores))]
             assert np.abs(np.array(row["gram"]) - expected).max() < SINGLE * expected.max()
             assert row["rewards"] == [bool(sum(one.tokens) % 2) for one in task.transcripts]

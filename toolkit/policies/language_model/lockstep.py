@@ -14,7 +14,7 @@ last digits of the model's own sums.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -122,7 +122,6 @@ def speak(
     max_tokens: int,
     temperature: float = 1.0,
     context: int | None = None,
-    watch: Callable[[int], None] = lambda _: None,
 ) -> list[Spoken]:
     """Hold conversations to their ends.
 
@@ -135,7 +134,6 @@ def speak(
         max_tokens: most tokens of a conversation beyond its opening.
         temperature: divides the logits; 0 takes the most likely token.
         context: most tokens of a conversation in all, where that is less than the model takes.
-        watch: told whenever conversations ended, how many are over.
 
     Raises:
         UsageError: an opening is longer than the model's context.
@@ -161,7 +159,7 @@ def speak(
     ]
     try:
         with torch.inference_mode():
-            _hold(model, rows, end, temperature, watch)
+            _hold(model, rows, end, temperature)
     except torch.OutOfMemoryError:
         raise IncompleteError(
             "there is not enough memory for the conversations",
@@ -171,10 +169,9 @@ def speak(
     return spoken
 
 
-def _hold(model: Any, rows: list[_Row], end: int, temperature: float, watch: Callable[[int], None]) -> None:
+def _hold(model: Any, rows: list[_Row], end: int, temperature: float) -> None:
     import torch
 
-    total = len(rows)
     device = model.get_input_embeddings().weight.device
     length = max(len(row.spoken.opening) for row in rows)
     pads = [length - len(row.spoken.opening) for row in rows]
@@ -194,15 +191,12 @@ def _hold(model: Any, rows: list[_Row], end: int, temperature: float, watch: Cal
             logits_to_keep=1,
         )
         cache = out.past_key_values
-        going = sum(not row.is_over for row in rows)
         picked = _picked(out.logits[:, -1], rows, temperature)
         following = [
             end if row.is_over else row.say(token) if row.samples else row.read()
             for row, token in zip(rows, picked, strict=True)
         ]
         left = [at for at, row in enumerate(rows) if not row.is_over]
-        if len(left) < going:
-            watch(total - len(left))
         if not left:
             return
         tokens = torch.tensor(following, device=device)[:, None]

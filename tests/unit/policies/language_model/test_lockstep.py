@@ -199,13 +199,6 @@ def test_too_little_memory_is_told_of(model: Any, monkeypatch: pytest.MonkeyPatc
     assert raised.value.remedy
 
 
-def test_it_is_told_how_many_are_over(model: Any) -> None:
-    told: list[int] = []
-    held(model, range(5), watch=told.append)
-    assert told == sorted(told)
-    assert told[-1] == 5
-
-
 def test_a_stream_of_numbers_is_the_seed_s_own(model: Any) -> None:
     (one,), _ = held(model, [2])
     other = speak(model, [OPENINGS[2]], [Parrot(TURNS[2])], [units(99)], end=END, max_tokens=90)[0]
