@@ -91,9 +91,8 @@ def train(
       toolkit train --recipe qwen3.5-2b --study my-study --run c2-paired-s0
       toolkit train --study my-study --run 'c2-*-s0' --folder shared
     """
-    from toolkit.study.plan.counting import fixed_recipe, planned_runs
     from toolkit.study.plan.measured import Basis, read_measurements
-    from toolkit.study.plan.training_plan import plan_training
+    from toolkit.study.plan.training_plan import fixed_recipe, plan_training, planned_runs
     from toolkit.study.play.matrix import Selection
     from toolkit.training.recipe import load_recipe, setting_sources
 
@@ -157,7 +156,7 @@ def _train(
 ) -> None:
     """Train the selected runs, one after the other; each goes on from where it was."""
     from toolkit.study.executors.executor import HERE
-    from toolkit.study.plan.counting import planned_runs
+    from toolkit.study.plan.training_plan import planned_runs
     from toolkit.study.play.matrix import specify_registered
     from toolkit.study.play.training_jobs import TrainJob, check_stack, train_runs, with_recipe
 

@@ -12,8 +12,8 @@ from toolkit.errors import DamagedError, UsageError
 from toolkit.prereg.registration import Registration, load_registration
 from toolkit.registers.query import ask
 from toolkit.registers.study import open_study
-from toolkit.study.plan.counting import count_run, runs_of
 from toolkit.study.plan.measured import read_measurements
+from toolkit.study.plan.training_plan import count_run, runs_of
 from toolkit.study.play.matrix import EVERYTHING, Selection, check_agreement
 from toolkit.training.recipe import load_recipe
 

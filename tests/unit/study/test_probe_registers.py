@@ -17,8 +17,7 @@ from toolkit.prereg.evidence import amendment_anchor, anchor
 from toolkit.prereg.registration import Registration, load_registration
 from toolkit.registers.schema import TABLES
 from toolkit.registers.study import Study, open_study
-from toolkit.study.check.audit import audit
-from toolkit.study.check.probe_replay import ProbeReplayer
+from toolkit.study.check.audit import ProbeReplayer, audit
 from toolkit.study.play.rows import rows_of_run
 from toolkit.study.probing.design import (
     RegisteredProbe,

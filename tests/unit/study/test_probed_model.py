@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from toolkit.probe.recorded import Recorded
     from toolkit.registers.arrow import Row
-    from toolkit.study.probing.probed import ModelProbeJob
+    from toolkit.study.probing.probed import ProbeJob
     from toolkit.study.probing.run import MeasuredProbe
 
 SINGLE = 1e-4
@@ -68,7 +68,7 @@ def rows(base: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list
 
 
 @pytest.fixture(scope="module")
-def jobs(base: Path, rows: dict[str, list[Row]]) -> tuple[ModelProbeJob, ...]:
+def jobs(base: Path, rows: dict[str, list[Row]]) -> tuple[ProbeJob, ...]:
     return probe_jobs(DESIGN, [specification(base, run) for run in RUNS], rows)  # type: ignore[return-value]
 
 
@@ -86,7 +86,7 @@ def graded() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def folder(jobs: tuple[ModelProbeJob, ...], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(jobs: tuple[ProbeJob, ...], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder in which all were probed in one go."""
     place = tmp_path_factory.mktemp("probe")
     probe_all(place, jobs)
@@ -94,7 +94,7 @@ def folder(jobs: tuple[ModelProbeJob, ...], tmp_path_factory: pytest.TempPathFac
 
 
 @pytest.fixture(scope="module")
-def probed(jobs: tuple[ModelProbeJob, ...], folder: Path) -> MeasuredProbe:
+def probed(jobs: tuple[ProbeJob, ...], folder: Path) -> MeasuredProbe:
     return probe_all(folder, jobs)
 
 
@@ -112,7 +112,7 @@ def gram_of(probed: MeasuredProbe, trajectory: str, step: int, noise: str) -> li
 
 
 def test_the_untrained_policy_is_probed_with_the_adapter_of_the_first_run(
-    jobs: tuple[ModelProbeJob, ...], rows: dict[str, list[Row]]
+    jobs: tuple[ProbeJob, ...], rows: dict[str, list[Row]]
 ) -> None:
     assert [(job.trajectory, [row["step"] for row in job.checkpoints]) for job in jobs] == [
         ("base", [0]),
@@ -228,9 +228,7 @@ def test_what_the_desk_answered_is_not_chosen(base: Path) -> None:
         assert len(between) == one.chosen[start:].count(False)
 
 
-def test_a_stop_leaves_what_was_finished(
-    jobs: tuple[ModelProbeJob, ...], folder: Path, tmp_path: Path
-) -> None:
+def test_a_stop_leaves_what_was_finished(jobs: tuple[ProbeJob, ...], folder: Path, tmp_path: Path) -> None:
     def stop(done: int, *_: object) -> None:
         if done:
             raise KeyboardInterrupt
@@ -242,7 +240,7 @@ def test_a_stop_leaves_what_was_finished(
     assert snapshot(tmp_path) == snapshot(folder)
 
 
-def test_its_tables_obey_the_schema(jobs: tuple[ModelProbeJob, ...], probed: MeasuredProbe) -> None:
+def test_its_tables_obey_the_schema(jobs: tuple[ProbeJob, ...], probed: MeasuredProbe) -> None:
     assembly = probed.added_to(Assembly({}, {}, {}, {}))
     assert set(assembly.tables) == set(TABLES_OF_PROBE)
     for name, listed in probed.rows.items():
@@ -264,7 +262,7 @@ def test_a_checkpoint_names_the_adapter_that_was_scored(
 
 @pytest.mark.parametrize("change", ["adapter", "recipe", "commit"])
 def test_what_was_probed_of_another_adapter_recipe_or_model_is_not_kept(
-    change: str, jobs: tuple[ModelProbeJob, ...], folder: Path, base: Path
+    change: str, jobs: tuple[ProbeJob, ...], folder: Path, base: Path
 ) -> None:
     job = jobs[1]
     assert read_probed(folder, job) is not None
@@ -280,12 +278,12 @@ def test_what_was_probed_of_another_adapter_recipe_or_model_is_not_kept(
     assert read_probed(folder, replace(job, run=changed)) is None
 
 
-def refused(job: ModelProbeJob, row: Row, folder: Path) -> None:
+def refused(job: ProbeJob, row: Row, folder: Path) -> None:
     probe_all(folder, [replace(job, checkpoints=(row,))])
 
 
 def test_an_adapter_of_other_bytes_than_its_row_s_is_refused(
-    jobs: tuple[ModelProbeJob, ...], tmp_path: Path
+    jobs: tuple[ProbeJob, ...], tmp_path: Path
 ) -> None:
     row = jobs[1].checkpoints[0]
     raw = bytearray(base64.b64decode(row["adapter"]))
@@ -295,13 +293,13 @@ def test_an_adapter_of_other_bytes_than_its_row_s_is_refused(
     assert not list(tmp_path.glob("*.json"))
 
 
-def test_an_adapter_of_another_run_is_refused(jobs: tuple[ModelProbeJob, ...], tmp_path: Path) -> None:
+def test_an_adapter_of_another_run_is_refused(jobs: tuple[ProbeJob, ...], tmp_path: Path) -> None:
     with pytest.raises(DamagedError, match="belongs to another run"):
         refused(jobs[1], jobs[2].checkpoints[0], tmp_path)
 
 
 def test_an_adapter_of_another_recipe_is_refused(
-    jobs: tuple[ModelProbeJob, ...], base: Path, tmp_path: Path
+    jobs: tuple[ProbeJob, ...], base: Path, tmp_path: Path
 ) -> None:
     other = specification(base, RUNS[0], "lora.rank=4", "lora.alpha=8")
     row = adapter_row(adapted(base, other, 3), RUNS[0], 10, tmp_path / "adapter")
@@ -309,14 +307,12 @@ def test_an_adapter_of_another_recipe_is_refused(
         refused(jobs[1], row, tmp_path / "probe")
 
 
-def test_an_adapter_that_is_kept_elsewhere_is_asked_for(
-    jobs: tuple[ModelProbeJob, ...], tmp_path: Path
-) -> None:
+def test_an_adapter_that_is_kept_elsewhere_is_asked_for(jobs: tuple[ProbeJob, ...], tmp_path: Path) -> None:
     with pytest.raises(IncompleteError, match="too large for its row"):
         refused(jobs[1], {**jobs[1].checkpoints[0], "adapter": None}, tmp_path)
 
 
-def test_another_base_model_is_refused(jobs: tuple[ModelProbeJob, ...], tmp_path: Path) -> None:
+def test_another_base_model_is_refused(jobs: tuple[ProbeJob, ...], tmp_path: Path) -> None:
     other = specification(save_base(tmp_path / "other", seed=2), RUNS[0])
     job = replace(jobs[1], run=replace(other, model_commit=jobs[1].run.model_commit))
     with pytest.raises(UsageError, match="starts from another model") as error:
@@ -325,7 +321,7 @@ def test_another_base_model_is_refused(jobs: tuple[ModelProbeJob, ...], tmp_path
 
 
 def test_checkpoints_in_different_coordinates_are_refused(
-    jobs: tuple[ModelProbeJob, ...], base: Path, tmp_path: Path
+    jobs: tuple[ProbeJob, ...], base: Path, tmp_path: Path
 ) -> None:
     other = specification(base, RUNS[0], "lora.rank=4", "lora.alpha=8")
     row = adapter_row(adapted(base, other, 3), RUNS[0], 10, tmp_path / "adapter")
@@ -348,7 +344,7 @@ def test_runs_of_another_seed_begin_from_another_adapter(base: Path, rows: dict[
     assert len(probe_jobs(DESIGN, [specification(base, RUNS[0]), run], changed)) == 3
 
 
-def test_processes_change_no_byte(jobs: tuple[ModelProbeJob, ...], folder: Path, tmp_path: Path) -> None:
+def test_processes_change_no_byte(jobs: tuple[ProbeJob, ...], folder: Path, tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(spoken, "Recorded", GRADED)  # as other processes grade
         probe_all(tmp_path / "one", jobs[:2])

@@ -7,19 +7,24 @@ registered one. The audit fails on the first difference.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from toolkit.errors import IncompleteError, VerificationError
-from toolkit.seeds import Stream, derive
-from toolkit.study.check.probe_replay import ProbeReplayer
-from toolkit.study.check.replay import Replayer, same
+import numpy as np
+
+from toolkit import errors, seeds
+from toolkit.policies.loglinear import Policy, layout
+from toolkit.probe import design, evidence
+from toolkit.probe.rollouts import Scored, coordinate_blocks, play_and_score
+from toolkit.study.check import replay
+from toolkit.study.play.rows import rows_of_run
+from toolkit.study.probing import probed
+from toolkit.study.probing.run import BASE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
     from toolkit.registers.arrow import Row
     from toolkit.registers.study import Study
     from toolkit.study.probing.design import RegisteredProbe
@@ -30,6 +35,9 @@ PLAYED_WITH = "checkpoints"
 
 ADAPTERS = "adapters"
 PROBED = "probe_gram"
+COMPARED = ("pool", "regime", "rewards", "tokens", "weights", "gram")
+"""Columns that one task's rollouts give; products with other tasks follow from all of them."""
+
 PLAYABLE = ("episodes", "groups", "luck_share", "checkpoints", PROBED)
 
 
@@ -97,7 +105,7 @@ def _checks(
     """Yield what checks each row that was drawn of a run or trajectory, and the row."""
     of_run = [(table, at) for table, at in places if table != PROBED]
     if of_run:
-        replayer = Replayer(study, name)
+        replayer = replay.Replayer(study, name)
         _check_specification(replayer, registered)
         for table, at in of_run:
             yield partial(replayer.check, table), replayer.rows(table)[at]
@@ -114,7 +122,7 @@ def check_playable(study: Study) -> None:
         IncompleteError: it does not.
     """
     if study.has(ADAPTERS) and not study.has(PLAYED_WITH):
-        raise IncompleteError(
+        raise errors.IncompleteError(
             f"the rows of {study.name!r} are a language model's, and are not played again one by one",
             expected="checkpoints of a policy that comes out the same to the last bit on every machine",
             found="adapters: what a model says and scores has the last digits of its machine and libraries",
@@ -124,20 +132,22 @@ def check_playable(study: Study) -> None:
             "every figure from the evidence",
         )
     if not study.has(PLAYED_WITH):
-        raise IncompleteError(
+        raise errors.IncompleteError(
             f"study {study.name!r} holds no rows that can be played again",
             where=study.folder,
             remedy="audit a study that ships its rows: --study embedded",
         )
 
 
-def _check_specification(replayer: Replayer, registered: Mapping[str, Specification]) -> None:
+def _check_specification(replayer: replay.Replayer, registered: Mapping[str, Specification]) -> None:
     expected = registered.get(replayer.run_id)
     if expected is None:
-        raise VerificationError(
+        raise errors.VerificationError(
             f"{replayer.run_id} is no run of the registered matrix", expected=", ".join(list(registered)[:5])
         )
-    same(f"the specification of {replayer.run_id}", expected.document(), replayer.specification.document())
+    replay.same(
+        f"the specification of {replayer.run_id}", expected.document(), replayer.specification.document()
+    )
 
 
 def _draw(
@@ -149,7 +159,7 @@ def _draw(
     chosen: dict[str, list[tuple[str, int]]] = {}
     for place, (table, listed) in enumerate(files.items()):
         share = sample // len(files) + (place < sample % len(files))
-        stream = Stream(derive("audit/v1", seed, study.name, table))
+        stream = seeds.Stream(seeds.derive("audit/v1", seed, study.name, table))
         for number in stream.sample(range(totals[table]), min(share, totals[table])):
             run_id, at = _found(listed, number)
             chosen.setdefault(run_id, []).append((table, at))
@@ -169,3 +179,73 @@ def _found(files: list[tuple[str, int]], number: int) -> tuple[str, int]:
             return run_id, number
         number -= rows
     raise IndexError(number)
+
+
+class ProbeReplayer:
+    """Probes rows of `probe_gram` again.
+
+    Args:
+        study: the study.
+        probe: its registered probe.
+    """
+
+    def __init__(self, study: Study, probe: RegisteredProbe) -> None:
+        self._study = study
+        self._design = probe.design
+        self._runs = {run.run_id: run for run in probe.runs}
+        self._played = lru_cache(maxsize=4)(self._play)
+
+    def rows(self, trajectory: str) -> list[Row]:
+        """Return a trajectory's rows of evidence."""
+        return rows_of_run(self._study, "probe_gram", trajectory)
+
+    def check(self, row: Row) -> None:
+        """Play and score a row's rollouts again, and compare.
+
+        Raises:
+            VerificationError: they come out otherwise, or the row is none of the registered probe.
+        """
+        place = f"probe_gram of {row['trajectory']}@{row['step']}, {row['scored']}, task {row['task']}"
+        sets = {rollouts.noise: rollouts for rollouts in self._design.sets}
+        expected = {run for run in self._runs if row["step"]} or {BASE}
+        if row["trajectory"] not in expected or row["task"] >= sets[row["noise"]].tasks:
+            raise errors.VerificationError(
+                "a row of evidence belongs to no registered checkpoint or task",
+                expected=", ".join(sorted(expected)[:5]),
+                found=place,
+            )
+        played = self._played(row["trajectory"], row["step"], row["noise"], row["task"])
+        rollouts = sets[row["noise"]]
+        measured = {
+            "pool": rollouts.pool,
+            "regime": rollouts.regime,
+            "rewards": [bool(reward) for reward in played.rewards[0]],
+            "tokens": played.tokens[row["scored"]][0].tolist(),
+            "weights": played.weights[0].tolist(),
+            "gram": self._gram(played, row),
+        }
+        replay.same(place, {name: row[name] for name in COMPARED}, measured)
+
+    def _gram(self, played: Scored, row: Row) -> list[float]:
+        run = next(iter(self._runs.values())) if row["trajectory"] == BASE else self._runs[row["trajectory"]]
+        parts = coordinate_blocks(layout(run.surface_tokens), self._design.scored)
+        matrix = evidence.inner_products(played.scores[..., parts[design.ACTIONS]])
+        if row["scored"] == design.ALL and run.surface_tokens:
+            matrix = matrix + evidence.inner_products(played.scores[..., parts[design.ALL]])
+        upper = np.triu_indices(matrix.shape[-1])
+        return list(matrix[0][upper].tolist())
+
+    def _play(self, trajectory: str, step: int, noise: str, task: int) -> Scored:
+        run = next(iter(self._runs)) if trajectory == BASE else trajectory
+        rows = rows_of_run(self._study, "checkpoints", run)
+        parameters = [row["parameters"] for row in rows if row["step"] == step]
+        if not parameters:
+            raise errors.VerificationError(
+                "a row of evidence belongs to no checkpoint",
+                expected=", ".join(str(row["step"]) for row in rows),
+                found=f"{trajectory}@{step}",
+            )
+        policy = Policy(parameters[0], self._runs[run].surface_tokens)
+        rollouts = next(rollouts for rollouts in self._design.sets if rollouts.noise == noise)
+        sampling = probed.trajectory_sampling(self._design, trajectory)
+        return play_and_score(policy, rollouts, sampling, step, [task])

@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import UsageError, VerificationError
-from toolkit.registers.row_tables import OF_LAUNCHES
-from toolkit.registers.rowhash import row_sha256
-from toolkit.registers.schema import TABLES
-from toolkit.registers.study import open_study
+from toolkit.registers import manifest, row_tables, rowhash, schema
+from toolkit.registers.study import Study, open_study
+from toolkit.study.play import runner, segments
 from toolkit.study.play.assemble import assemble, seal
-from toolkit.study.play.runner import play_runs
-from toolkit.study.play.segments import NAMES
 from toolkit.study.play.workplace import Workplace
 from toolkit.study.probing.run import measure_runs
-from toolkit.training.specification import LanguageModelSpecification
+from toolkit.training.specification import LanguageModelSpecification, Specification
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
-
-    from toolkit.registers.manifest import RegistrationRef
-    from toolkit.registers.study import Study
     from toolkit.study.executors.executor import Executor
     from toolkit.study.probing.design import RegisteredProbe
-    from toolkit.training.specification import Specification
 
-OF_RUNS = ("checkpoints", *(name for name in NAMES if name != "checkpoints"))
+OF_RUNS = ("checkpoints", *(name for name in segments.NAMES if name != "checkpoints"))
 """Tables in which a difference begins: what others say follows from them."""
 
 
@@ -45,10 +38,12 @@ def compare(registered: Study, played: Study, runs: Collection[str] | None = Non
     Raises:
         VerificationError: a table differs; the first one is named, with the first run in it.
     """
-    others = [name for name in TABLES if played.has(name) and name not in {*OF_RUNS, *OF_LAUNCHES}]
+    others = [
+        name for name in schema.TABLES if played.has(name) and name not in {*OF_RUNS, *row_tables.OF_LAUNCHES}
+    ]
     compared = []
     for name in (*OF_RUNS, *others):
-        whole = TABLES[name].column("run_id") is None
+        whole = schema.TABLES[name].column("run_id") is None
         if not played.has(name) or (whole and runs is not None):
             continue
         if runs is None and registered.has(name) and registered.sha256(name) == played.sha256(name):
@@ -64,7 +59,7 @@ def compare(registered: Study, played: Study, runs: Collection[str] | None = Non
 def play_again(
     registered: Study,
     specifications: Sequence[Specification],
-    reference: RegistrationRef,
+    reference: manifest.RegistrationRef,
     executor: Executor,
     *,
     is_everything: bool,
@@ -89,7 +84,7 @@ def play_again(
     with tempfile.TemporaryDirectory() as scratch:
         workplace = Workplace(Path(scratch) / "runs")
         with workplace.held(specifications):
-            play_runs(workplace, specifications, executor)
+            runner.play_runs(workplace, specifications, executor)
             measured = measure_runs(workplace, probe, executor) if probe else None
         assembly = assemble(workplace, specifications, lambda _: None)
         if measured is not None:
@@ -141,11 +136,11 @@ def _digest(table: Any, run: str | None) -> str:
     if table is None:
         return "of no row"
     if run is None:
-        return row_sha256(table)
+        return rowhash.row_sha256(table)
     import pyarrow.compute as pc
 
     of_run = table.filter(pc.equal(table["run_id"], run))
-    return row_sha256(of_run) if of_run.num_rows else "of no row"
+    return rowhash.row_sha256(of_run) if of_run.num_rows else "of no row"
 
 
 def _runs_of(table: Any) -> list[str]:

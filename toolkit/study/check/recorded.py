@@ -13,21 +13,18 @@ The rule, whose numbers the code repeats:
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError
-from toolkit.noise.regimes import REGIMES
-from toolkit.noise.schedules import DESIGNS
-from toolkit.registers.row_tables import FAULTS
+from toolkit.noise import regimes, schedules
+from toolkit.registers import arrow, row_tables
 from toolkit.study.check.replay import Replayer
 from toolkit.training.specification import Specification
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from toolkit.episodes.episode import Episode
-    from toolkit.registers.arrow import Row
     from toolkit.registers.study import Study
 
 OF_EACH = 2
@@ -51,8 +48,8 @@ class Played:
         episode: the episode with every call kept.
     """
 
-    run: Row
-    row: Row
+    run: arrow.Row
+    row: arrow.Row
     episode: Episode
 
 
@@ -77,42 +74,42 @@ def choose_pairs(study: Study) -> tuple[Played, ...]:
     return tuple(played)
 
 
-def _pair(study: Study) -> tuple[Row, ...] | None:
+def _pair(study: Study) -> tuple[arrow.Row, ...] | None:
     """Return the runs of both designs of the first condition and seed that has them."""  # 1
     if not all(study.has(table) for table in NEEDED):
         return None
-    cells: dict[tuple[Any, ...], dict[str, Row]] = {}
+    cells: dict[tuple[Any, ...], dict[str, arrow.Row]] = {}
     for run in study.rows("runs"):
         specification = playable(run)
-        if specification is None or run["arm"] not in DESIGNS:
+        if specification is None or run["arm"] not in schedules.DESIGNS:
             continue
-        if REGIMES[specification.regime].mixture is None:
+        if regimes.REGIMES[specification.regime].mixture is None:
             continue
         place = (run["condition"], specification.scale_rewards, specification.battery, run["seed"])
         cells.setdefault(place, {})[run["arm"]] = run
-    whole = [arms for arms in cells.values() if set(arms) == set(DESIGNS)]
+    whole = [arms for arms in cells.values() if set(arms) == set(schedules.DESIGNS)]
     if not whole:
         return None
-    arms = max(whole, key=lambda arms: _fault_rate(arms[DESIGNS[0]]))  # of several, the first
-    return tuple(arms[design] for design in DESIGNS)
+    arms = max(whole, key=lambda arms: _fault_rate(arms[schedules.DESIGNS[0]]))  # of several, the first
+    return tuple(arms[design] for design in schedules.DESIGNS)
 
 
-def _fault_rate(run: Row) -> float:
+def _fault_rate(run: arrow.Row) -> float:
     specification = playable(run)
-    return REGIMES[specification.regime].fault_rate if specification else 0.0
+    return regimes.REGIMES[specification.regime].fault_rate if specification else 0.0
 
 
-def playable(run: Row) -> Specification | None:
+def playable(run: arrow.Row) -> Specification | None:
     """Return the specification of a run that can be played here; None where other code made it."""
     try:
         document = json.loads(run.get("specification") or "")
         found = Specification(**{**document, "diagnosed": tuple(document["diagnosed"])})
     except (ValueError, TypeError, KeyError):
         return None
-    return found if found.code == Specification.code and found.regime in REGIMES else None
+    return found if found.code == Specification.code and found.regime in regimes.REGIMES else None
 
 
-def _last_rows(replayer: Replayer) -> dict[tuple[int, int], Row]:
+def _last_rows(replayer: Replayer) -> dict[tuple[int, int], arrow.Row]:
     """Return the rows of the last step at training noise, by task and schedule."""  # 2
     specification = replayer.specification
     wanted = {"phase": PHASE, "regime": specification.at_noise, "step": specification.steps}
@@ -130,7 +127,7 @@ def _last_rows(replayer: Replayer) -> dict[tuple[int, int], Row]:
 
 
 def _most_exposed(
-    paired: dict[tuple[int, int], Row], independent: dict[tuple[int, int], Row]
+    paired: dict[tuple[int, int], arrow.Row], independent: dict[tuple[int, int], arrow.Row]
 ) -> Sequence[tuple[int, int]]:
     """Return the tasks and schedules chosen, by sort of outcome."""  # 3
     sorts: dict[tuple[bool, bool], list[tuple[int, int]]] = {
@@ -143,7 +140,7 @@ def _most_exposed(
         sorts[paired[place]["true_success"], independent[place]["true_success"]].append(place)
 
     def faults(place: tuple[int, int]) -> int:
-        return sum(row[place][fault] for row in (paired, independent) for fault in FAULTS)
+        return sum(row[place][fault] for row in (paired, independent) for fault in row_tables.FAULTS)
 
     return [
         place for places in sorts.values() for place in sorted(places, key=faults, reverse=True)[:OF_EACH]

@@ -11,30 +11,23 @@ Steps, whose numbers the code repeats:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from toolkit.errors import DamagedError, UsageError, VerificationError
+from toolkit import errors, seeds
+from toolkit.evaluation import diagnostic, play
 from toolkit.evaluation.diagnostic import POOL as DIAGNOSTIC
-from toolkit.evaluation.diagnostic import diagnosed_row, regime_diagnosed
-from toolkit.evaluation.play import episode_row, play_episode
-from toolkit.evaluation.sets import sets_at
+from toolkit.evaluation.sets import EvaluationSet, sets_at
 from toolkit.policies.loglinear import Policy, layout, untrained
-from toolkit.seeds import sampling_seed
 from toolkit.study.play.rows import rows_of_run, specification_of
-from toolkit.training.adam import start
-from toolkit.training.checkpoint import checkpoint_row, read_checkpoint
-from toolkit.training.grpo import play_rollout, train_step
+from toolkit.training import adam, checkpoint, grpo
 from toolkit.training.rows import groups_at
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from toolkit.episodes.episode import Episode
-    from toolkit.evaluation.sets import EvaluationSet
     from toolkit.registers.arrow import Row
     from toolkit.registers.study import Study
-    from toolkit.training.adam import Weights
     from toolkit.training.specification import Specification
 
 SHOWN = 200
@@ -56,7 +49,7 @@ class Replayer:
         self.run_id = run_id
         self._checkpoints = {row["step"]: row for row in rows_of_run(study, "checkpoints", run_id)}  # 1
         self.specification: Specification = specification_of(study, run_id)
-        self._sampling = sampling_seed(self.specification.root, run_id, self.specification.seed)
+        self._sampling = seeds.sampling_seed(self.specification.root, run_id, self.specification.seed)
         self._weights_before = lru_cache(maxsize=2)(self._trained_to)
         self._groups: dict[int, list[Row]] | None = None
 
@@ -76,7 +69,7 @@ class Replayer:
         """
         match table:
             case "episodes":
-                found = episode_row(
+                found = play.episode_row(
                     self.run_id, self._set(row), row["step"], row["schedule"], self.episode(row)
                 )
                 same(f"{table} of {self.run_id}", row, found)
@@ -85,16 +78,16 @@ class Replayer:
                 place = {
                     "run_id": self.run_id,
                     "pool": DIAGNOSTIC,
-                    "regime": regime_diagnosed(self.specification.regime),
+                    "regime": diagnostic.regime_diagnosed(self.specification.regime),
                     **{name: row[name] for name in ("step", "task", "schedule")},
                 }
                 if row["step"] not in self.specification.diagnosed:
-                    raise VerificationError(
+                    raise errors.VerificationError(
                         f"{self.run_id} has a luck-share table that is not registered",
                         expected=f"steps {', '.join(map(str, self.specification.diagnosed))}",
                         found=row["step"],
                     )
-                found = diagnosed_row(policy, place, self._sampling)
+                found = diagnostic.diagnosed_row(policy, place, self._sampling)
                 same(f"{table} of {self.run_id}", row, found)
             case "checkpoints":
                 self._check_checkpoint(self._played_to(row["step"]))
@@ -115,7 +108,7 @@ class Replayer:
         )
         if row is None:
             known = ", ".join(map(str, sorted(self._checkpoints)))
-            raise UsageError("the run has no such evaluation", expected=f"steps {known}", found=step)
+            raise errors.UsageError("the run has no such evaluation", expected=f"steps {known}", found=step)
         self.check("episodes", row)
         return self.episode(row, traced=True)
 
@@ -123,7 +116,7 @@ class Replayer:
         """Play the episode of an evaluation row."""
         policy = self._policy(self._at_checkpoint(row["step"]))  # 2
         place = (row["task"], row["schedule"])
-        return play_episode(policy, self._set(row), row["step"], self._sampling, place, traced=traced)
+        return play.play_episode(policy, self._set(row), row["step"], self._sampling, place, traced=traced)
 
     def rollout(self, step: int, position: int, slot: int) -> Episode:
         """Play one rollout of a training group, every call kept.
@@ -134,19 +127,19 @@ class Replayer:
         """
         specification = self.specification
         if not 1 <= step <= specification.steps:
-            raise UsageError(
+            raise errors.UsageError(
                 "there is no such training step", expected=f"1 to {specification.steps}", found=step
             )
         weights = self._weights_before(step - 1)
         groups = groups_at(specification, step)
         if position >= len(groups) or slot >= specification.group_size:
-            raise UsageError(
+            raise errors.UsageError(
                 "there is no such rollout",
                 expected=f"position below {len(groups)}, slot below {specification.group_size}",
                 found=f"position {position}, slot {slot}",
             )
         policy = self._policy(weights)
-        _, episode = play_rollout(specification, policy, step, groups[position], slot, traced=True)
+        _, episode = grpo.play_rollout(specification, policy, step, groups[position], slot, traced=True)
         row = self._registered(step)[position]
         outcome = {"true_success": episode.true_success, "observed_reward": bool(episode.observed_reward)}
         expected = {
@@ -162,41 +155,41 @@ class Replayer:
         wanted = (row["phase"], row["regime"])
         found = next((one for one in sets if (one.phase, one.regime) == wanted), None)
         if found is None or row["task"] >= found.tasks or row["schedule"] >= found.schedules:
-            raise UsageError(
+            raise errors.UsageError(
                 "the run has no such episode",
                 expected=", ".join(f"{one.name} ({one.tasks} tasks × {one.schedules})" for one in sets),
                 found=f"{row['phase']}/{row['regime']}, task {row['task']}, schedule {row['schedule']}",
             )
         return found
 
-    def _policy(self, weights: Weights) -> Policy:
+    def _policy(self, weights: adam.Weights) -> Policy:
         return Policy(weights.parameters, self.specification.surface_tokens)
 
-    def _at_checkpoint(self, step: int) -> Weights:
+    def _at_checkpoint(self, step: int) -> adam.Weights:
         if step not in self._checkpoints:
             known = ", ".join(map(str, sorted(self._checkpoints)))
-            raise UsageError("the run has no checkpoint at that step", expected=known, found=step)
+            raise errors.UsageError("the run has no checkpoint at that step", expected=known, found=step)
         size = layout(self.specification.surface_tokens).size
-        return read_checkpoint(self._checkpoints[step], self.run_id, size)
+        return checkpoint.read_checkpoint(self._checkpoints[step], self.run_id, size)
 
-    def _played_to(self, step: int) -> Weights:
+    def _played_to(self, step: int) -> adam.Weights:
         """Return the weights that training gives at a step, from the checkpoint before it."""
         return self._trained(self._weights_before(step - 1)) if step else self._weights_before(0)
 
-    def _trained_to(self, step: int) -> Weights:
+    def _trained_to(self, step: int) -> adam.Weights:
         """Return the weights after a step: training goes on from the newest checkpoint up to it."""
         weights = self._at_checkpoint(max(known for known in self._checkpoints if known <= step))  # 2
         if not weights.step:
-            self._check_checkpoint(start(untrained(self.specification.surface_tokens)))
+            self._check_checkpoint(adam.start(untrained(self.specification.surface_tokens)))
         while weights.step < step:
             weights = self._trained(weights)
         return weights
 
-    def _trained(self, weights: Weights) -> Weights:
-        after, rows = train_step(self.specification, weights)
+    def _trained(self, weights: adam.Weights) -> adam.Weights:
+        after, rows = grpo.train_step(self.specification, weights)
         registered = self._registered(after.step)
         if len(registered) != len(rows):
-            raise DamagedError(
+            raise errors.DamagedError(
                 f"step {after.step} of {self.run_id} has another number of groups",
                 expected=len(rows),
                 found=len(registered),
@@ -206,12 +199,12 @@ class Replayer:
         self._check_checkpoint(after)
         return after
 
-    def _check_checkpoint(self, weights: Weights) -> None:
+    def _check_checkpoint(self, weights: adam.Weights) -> None:
         """Compare weights with the checkpoint of their step, where there is one."""
         row = self._checkpoints.get(weights.step)
         if row is not None:
             place = f"the checkpoint at step {weights.step} of {self.run_id}"
-            same(place, row, checkpoint_row(self.run_id, weights))
+            same(place, row, checkpoint.checkpoint_row(self.run_id, weights))
 
     def _registered(self, step: int) -> list[Row]:
         if self._groups is None:
@@ -229,7 +222,7 @@ def same(what: str, registered: Mapping[str, Any], found: Mapping[str, Any]) -> 
     """
     for name, value in registered.items():
         if found.get(name) != value:
-            raise VerificationError(
+            raise errors.VerificationError(
                 f"{what} came out otherwise",
                 expected=str(value)[:SHOWN],
                 found=str(found.get(name))[:SHOWN],

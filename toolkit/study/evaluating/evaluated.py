@@ -10,32 +10,25 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
 
 from toolkit.estimators import task_uncertainties
 from toolkit.estimators.taskwise import SMALLEST_SAMPLE
 from toolkit.noise.regimes import REGIMES
-from toolkit.registers.arrow import parquet_bytes, to_arrow
-from toolkit.registers.manifest import RegistrationRef
-from toolkit.registers.row_tables import FAULTS
-from toolkit.registers.schema import TABLES
-from toolkit.registers.writer import rows_files, write_study
+from toolkit.registers import arrow, manifest, row_tables, schema, writer
 from toolkit.study.evaluating.jobs import EPISODES, LUCK_SHARE
-from toolkit.study.play.assemble import schedules
-from toolkit.study.play.summaries import LEVEL, RESAMPLES, RNG_SEED, evaluations, luck_share_summary
+from toolkit.study.play import assemble, summaries
 from toolkit.tasks.task import canonical
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
-
     import numpy as np
-    from numpy.typing import NDArray
 
     from toolkit.registers.arrow import Row
-    from toolkit.registers.manifest import Manifest
 
 ARM = "evaluated"
 WORDS = {"arm": (ARM,)}
@@ -43,26 +36,6 @@ UNREGISTERED = "unregistered"
 DOCUMENT = "evaluation.json"
 LONGEST_NAME = 64
 MEASURES = ("success", "observed", "calls", "exposed")
-
-
-@dataclass(frozen=True)
-class Evaluated:
-    """One regime of an evaluation, as a run of its study.
-
-    Args:
-        condition: the regime.
-        seed: number of the sampling.
-        arm: that it is one.
-    """
-
-    condition: str
-    seed: int
-    arm: str = ARM
-
-    @property
-    def run_id(self) -> str:
-        """Name of the run."""
-        return self.condition
 
 
 def study_name(model: str) -> str:
@@ -73,7 +46,7 @@ def study_name(model: str) -> str:
 
 def write_registers(
     folder: Path, study: str, identity: Mapping[str, Any], rows: Mapping[str, Sequence[Row]]
-) -> Manifest:
+) -> manifest.Manifest:
     """Write an evaluation's study; the same rows give the same bytes.
 
     Args:
@@ -87,11 +60,11 @@ def write_registers(
         DamagedError: a row contradicts the schema.
     """
     document = (json.dumps(identity, indent=2, sort_keys=True, ensure_ascii=False) + "\n").encode()
-    return write_study(
+    return writer.write_study(
         folder,
         study=study,
         evidence="rows",
-        registration=RegistrationRef(UNREGISTERED, hashlib.sha256(document).hexdigest(), {}),
+        registration=manifest.RegistrationRef(UNREGISTERED, hashlib.sha256(document).hexdigest(), {}),
         files=_files(identity, rows),
         documents={DOCUMENT: document},
         words=WORDS,
@@ -121,7 +94,7 @@ def luck_shares(rows: Mapping[str, Sequence[Row]]) -> list[dict[str, Any]]:
     """Return the luck share of each regime and reward; a share is None where the reward never varied."""
     found = []
     for regime, listed in _by_regime(rows.get(LUCK_SHARE, ())).items():
-        measured = {row["target"]: row for row in _summary(Evaluated(regime, 0), listed, "model")}
+        measured = {row["target"]: row for row in summaries.luck_share_summary({}, listed, "model")}
         for target in ("true_success", "observed_reward"):
             row = measured.get(target, {})
             found.append(
@@ -132,7 +105,7 @@ def luck_shares(rows: Mapping[str, Sequence[Row]]) -> list[dict[str, Any]]:
                     "pooled": row.get("luck_share_pooled"),
                     "low": _plain(row.get("interval_low")),
                     "high": _plain(row.get("interval_high")),
-                    "level": LEVEL,
+                    "level": summaries.LEVEL,
                     "tasks": len({row["task"] for row in listed}),
                     "tasks_defined": row.get("tasks_defined", 0),
                 }
@@ -153,25 +126,23 @@ def _files(identity: Mapping[str, Any], rows: Mapping[str, Sequence[Row]]) -> di
     tables = _by_regime(rows.get(LUCK_SHARE, ()))
     derived: dict[str, list[Row]] = {"runs": [], "evaluations": [], "luck_share_summary": []}
     for regime, listed in _by_regime(rows[EPISODES]).items():
-        run, diagnosed = Evaluated(regime, seed), tables.get(regime, [])
+        diagnosed = tables.get(regime, [])
+        run = {"run_id": regime, "condition": regime, "arm": ARM, "seed": seed}
         derived["runs"].append(_run_row(run, identity, listed, diagnosed))
-        derived["evaluations"] += evaluations(run, listed)
-        derived["luck_share_summary"] += _summary(run, diagnosed, model)
-    derived["schedules"] = schedules(content for files in played.values() for content in files.values())
-    shared = rows_files({table: listed for table, listed in derived.items() if listed})
+        derived["evaluations"] += summaries.evaluations(run, listed)
+        derived["luck_share_summary"] += summaries.luck_share_summary(run, diagnosed, model)
+    derived["schedules"] = assemble.schedules(
+        content for files in played.values() for content in files.values()
+    )
+    shared = writer.rows_files({table: listed for table, listed in derived.items() if listed})
     return {table: files for table, files in (played | shared).items() if files}
 
 
-def _run_row(
-    run: Evaluated, identity: Mapping[str, Any], episodes: Sequence[Row], diagnosed: Sequence[Row]
-) -> Row:
-    regime = REGIMES[run.condition]
+def _run_row(run: Row, identity: Mapping[str, Any], episodes: Sequence[Row], diagnosed: Sequence[Row]) -> Row:
+    regime = REGIMES[run["condition"]]
     samples = sum(len(row["true_successes"]) for row in diagnosed)
     return {
-        "run_id": run.run_id,
-        "condition": run.condition,
-        "arm": run.arm,
-        "seed": run.seed,
+        **run,
         # It enters no decision: of the words for a role, the one that says so.
         "role": "replication",
         "fault_rate": Decimal(str(regime.fault_rate)),
@@ -182,12 +153,8 @@ def _run_row(
     }
 
 
-def _summary(run: Evaluated, rows: Sequence[Row], policy: str) -> list[Row]:
-    return luck_share_summary(run, rows, policy)
-
-
 def _parquet(table: str, rows: Sequence[Row]) -> bytes:
-    return parquet_bytes(table, to_arrow(TABLES[table], rows))
+    return arrow.parquet_bytes(table, arrow.to_arrow(schema.TABLES[table], rows))
 
 
 def _by_regime(rows: Iterable[Row]) -> dict[str, list[Row]]:
@@ -209,7 +176,7 @@ def _measured(rows: Sequence[Row]) -> dict[str, Any]:
     at = {task: place for place, task in enumerate(numbers)}
     sums = np.zeros((len(MEASURES) + 1, len(numbers)))
     for row in rows:
-        exposed = any(row[fault] for fault in FAULTS)
+        exposed = any(row[fault] for fault in row_tables.FAULTS)
         sums[:, at[row["task"]]] += (row["true_success"], row["observed_reward"], row["calls"], exposed, 1)
 
     def means(counts: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
@@ -219,7 +186,9 @@ def _measured(rows: Sequence[Row]) -> dict[str, Any]:
     plain = {name: float(value[0]) for name, value in means(np.ones((1, len(numbers)))).items()}
     if len(numbers) < SMALLEST_SAMPLE:
         return {name: _figure(value, None, None) for name, value in plain.items()}
-    found = task_uncertainties(means, len(numbers), level=LEVEL, resamples=RESAMPLES, rng_seed=RNG_SEED)
+    found = task_uncertainties(
+        means, len(numbers), level=summaries.LEVEL, resamples=summaries.RESAMPLES, rng_seed=summaries.RNG_SEED
+    )
     return {name: _figure(value, found[name].low, found[name].high) for name, value in plain.items()}
 
 
@@ -228,4 +197,4 @@ def _plain(value: Decimal | None) -> float | None:
 
 
 def _figure(value: float, low: float | None, high: float | None) -> dict[str, float | None]:
-    return {"estimate": value, "low": low, "high": high, "level": LEVEL}
+    return {"estimate": value, "low": low, "high": high, "level": summaries.LEVEL}

@@ -22,9 +22,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import toolkit
-from toolkit.errors import DamagedError, IncompleteError, UsageError
-from toolkit.files import read_bytes, sealed, unsealed, write_durably
-from toolkit.registers.schema import SCHEMA_VERSION
+from toolkit import errors, files
+from toolkit.registers import arrow, schema
 from toolkit.study.evaluating.jobs import Asked, BlockJob, jobs, perform
 from toolkit.study.executors import folder as folders
 from toolkit.study.executors.executor import HERE, Executor
@@ -32,7 +31,6 @@ from toolkit.tasks.task import canonical
 
 if TYPE_CHECKING:
     from toolkit.policies.language_model.opening import Opening
-    from toolkit.registers.arrow import Row
 
 IDENTITY = "evaluation.json"
 BLOCKS = "blocks"
@@ -52,7 +50,7 @@ class Played:
         played: blocks that were played now.
     """
 
-    rows: dict[str, list[Row]]
+    rows: dict[str, list[arrow.Row]]
     kept: int
     played: int
 
@@ -70,7 +68,7 @@ def identity(policy: dict[str, Any], asked: Asked, pools: dict[str, str]) -> dic
         "seed": asked.seed,
         "pools": pools,
         "toolkit": toolkit.__version__,
-        "schema": SCHEMA_VERSION,
+        "schema": schema.SCHEMA_VERSION,
     }
 
 
@@ -119,9 +117,9 @@ class EvaluationFolder:
             DamagedError: a block is another evaluation's.
         """
 
-        def keep(job: BlockJob, rows: list[Row]) -> list[Row]:
+        def keep(job: BlockJob, rows: list[arrow.Row]) -> list[arrow.Row]:
             payload = f"{canonical(self._header(job))}\n{canonical(rows)}\n".encode()
-            write_durably(self._path(job), sealed(payload))
+            files.write_durably(self._path(job), files.sealed(payload))
             return rows
 
         blocks = jobs(opening, asked)
@@ -133,7 +131,7 @@ class EvaluationFolder:
             keep=keep,
             size=lambda job: job.episodes,
         )
-        tables: dict[str, list[Row]] = {}
+        tables: dict[str, list[arrow.Row]] = {}
         for job, rows in zip(blocks, results, strict=True):
             tables.setdefault(job.table, []).extend(rows)
         return Played(tables, len(before), len(blocks) - len(before))
@@ -143,21 +141,21 @@ class EvaluationFolder:
         if not path.is_file():
             others = sorted(part.name for part in self.folder.iterdir() if not part.name.startswith("."))
             if others:
-                raise IncompleteError(
+                raise errors.IncompleteError(
                     "the folder holds something, and nothing says of which evaluation",
                     expected=f"{IDENTITY}, or nothing",
                     found=", ".join(others[:SHOWN]),
                     where=self.folder,
                     remedy="restore the file, or give another folder (--out)",
                 )
-            write_durably(path, folders.document_bytes(self.identity))
+            files.write_durably(path, folders.document_bytes(self.identity))
             return
         there = folders.read_document(path, "restore it, or give another --out")
         differing = [n for n in sorted({*there, *self.identity}) if there.get(n) != self.identity.get(n)]
         if not differing:
             return
         of_code = set(differing) <= set(OF_CODE)
-        raise UsageError(
+        raise errors.UsageError(
             "the folder holds an evaluation by another version of this package"
             if of_code
             else "the folder holds an evaluation of another policy",
@@ -178,19 +176,19 @@ class EvaluationFolder:
             "block": job.name,
         }
 
-    def _kept(self, job: BlockJob, executor: Executor) -> list[Row] | None:
+    def _kept(self, job: BlockJob, executor: Executor) -> list[arrow.Row] | None:
         """Return a block's rows; None where it was not played, or its file is no longer whole."""
         path = self._path(job)
         if not path.is_file():
             return None
-        payload = unsealed(read_bytes(path))
+        payload = files.unsealed(files.read_bytes(path))
         if payload is None:
             aside = folders.set_aside(path).name
             executor.say(f"{job.name} was cut short or changed; kept as {aside}, and played again")
             return None
         header, rows = map(json.loads, payload.splitlines())
         if header != self._header(job):
-            raise DamagedError(
+            raise errors.DamagedError(
                 "a block belongs to another evaluation, or to another place in this one",
                 expected=canonical(self._header(job)),
                 found=canonical(header),

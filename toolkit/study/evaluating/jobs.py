@@ -8,16 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from toolkit.evaluation.diagnostic import SAMPLES, SCHEDULES
-from toolkit.evaluation.language_model import Sampling, blocks, diagnose_block, evaluate_block
+from toolkit.evaluation import diagnostic, language_model
 from toolkit.evaluation.sets import EvaluationSet
 from toolkit.noise.regimes import REGIMES
-from toolkit.policies.language_model.opening import open_engine
+from toolkit.policies.language_model.opening import Opening, open_engine
 from toolkit.seeds import sampling_seed
 from toolkit.tasks.pools import POOLS
 
 if TYPE_CHECKING:
-    from toolkit.policies.language_model.opening import Opening
     from toolkit.registers.arrow import Row
 
 ROOT = "toolkit evaluate"
@@ -98,7 +96,7 @@ class BlockJob:
     @property
     def episodes(self) -> int:
         """How many episodes it has."""
-        samples = SAMPLES if self.table == LUCK_SHARE else 1
+        samples = diagnostic.SAMPLES if self.table == LUCK_SHARE else 1
         return (self.beyond - self.first) * self.evaluation.schedules * samples
 
     def __str__(self) -> str:
@@ -110,19 +108,19 @@ def jobs(opening: Opening, asked: Asked) -> tuple[BlockJob, ...]:
     sets = [
         BlockJob(opening, EPISODES, evaluation, block.start, block.stop, asked.seed)
         for evaluation in map(asked.evaluation, asked.regimes)
-        for block in blocks(evaluation.tasks, evaluation.schedules)
+        for block in language_model.blocks(evaluation.tasks, evaluation.schedules)
     ]
     tables = [
         BlockJob(
             opening,
             LUCK_SHARE,
-            EvaluationSet(PHASE, DIAGNOSTIC, regime, asked.diagnosed_tasks, SCHEDULES),
+            EvaluationSet(PHASE, DIAGNOSTIC, regime, asked.diagnosed_tasks, diagnostic.SCHEDULES),
             block.start,
             block.stop,
             asked.seed,
         )
         for regime in asked.diagnosed
-        for block in blocks(asked.diagnosed_tasks, SCHEDULES * SAMPLES)
+        for block in language_model.blocks(asked.diagnosed_tasks, diagnostic.SCHEDULES * diagnostic.SAMPLES)
     ]
     return (*sets, *tables)
 
@@ -137,12 +135,12 @@ def perform(job: BlockJob) -> list[Row]:
         ToolkitError: it failed.
     """
     of = job.evaluation
-    sampling = Sampling(of.regime, 0, sampling_seed(ROOT, of.regime, job.seed))
+    sampling = language_model.Sampling(of.regime, 0, sampling_seed(ROOT, of.regime, job.seed))
     tasks = range(job.first, job.beyond)
     engine = open_engine(job.opening)
     if job.table == LUCK_SHARE:
-        return diagnose_block(engine, of.regime, of.pool, tasks, sampling)
-    return evaluate_block(engine, of, tasks, sampling)
+        return language_model.diagnose_block(engine, of.regime, of.pool, tasks, sampling)
+    return language_model.evaluate_block(engine, of, tasks, sampling)
 
 
 def _is_drawn(regime: str) -> bool:

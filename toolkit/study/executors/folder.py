@@ -14,8 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from toolkit.errors import DamagedError, IncompleteError
-from toolkit.files import hold, read_bytes
+from toolkit import errors, files
 
 if TYPE_CHECKING:
     from toolkit.study.executors.executor import Executor
@@ -41,12 +40,12 @@ def held(folder: Path, what: str, locks: Mapping[str, str], parts: Iterable[Path
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise IncompleteError(
+        raise errors.IncompleteError(
             f"the {what}'s folder cannot be made", found=error.strerror, where=folder
         ) from None
     with contextlib.ExitStack() as holds:
         for lock, subject in locks.items():
-            holds.enter_context(hold(folder, lock, subject))
+            holds.enter_context(files.hold(folder, lock, subject))
         for left in (left for part in parts for left in part.glob(".*.part")):
             left.unlink(missing_ok=True)
         yield
@@ -110,9 +109,11 @@ def read_document(path: Path, remedy: str) -> dict[str, Any]:
         DamagedError: the file holds none.
     """
     try:
-        document = json.loads(read_bytes(path))
+        document = json.loads(files.read_bytes(path))
     except (ValueError, RecursionError) as error:
-        raise DamagedError(f"{path.name} is not JSON", found=error, where=path, remedy=remedy) from None
+        raise errors.DamagedError(
+            f"{path.name} is not JSON", found=error, where=path, remedy=remedy
+        ) from None
     if not isinstance(document, dict):
-        raise DamagedError(f"{path.name} holds no JSON object", where=path)
+        raise errors.DamagedError(f"{path.name} holds no JSON object", where=path)
     return document

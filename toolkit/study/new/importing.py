@@ -11,35 +11,27 @@ from __future__ import annotations
 import hashlib
 import json
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolkit.decisions.case import open_case
-from toolkit.decisions.plan import place_of
-from toolkit.decisions.rulebook import load_rulebook
-from toolkit.decisions.stored import decision_rows
-from toolkit.errors import DamagedError
-from toolkit.files import read_bytes
+from toolkit import errors, files
+from toolkit.decisions import case, rulebook, stored
+from toolkit.decisions.plan import Plan, place_of
 from toolkit.prereg.record import DEMONSTRATION
-from toolkit.registers.arrow import to_arrow
+from toolkit.registers import arrow, row_tables, writer
 from toolkit.registers.imported.mapping import read_mapping
 from toolkit.registers.imported.source import read_source
 from toolkit.registers.imported.tables import tables_of, write_imported
-from toolkit.registers.manifest import RegistrationRef
-from toolkit.registers.row_tables import DECISIONS
+from toolkit.registers.manifest import Manifest, RegistrationRef
 from toolkit.registers.study import Study, open_study
-from toolkit.registers.writer import compare_built
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import polars as pl
 
-    from toolkit.decisions.plan import Plan
     from toolkit.prereg.registration import Registration
-    from toolkit.registers.manifest import Manifest
 
 MAPPING = "source/mapping.toml"
 ORIGIN = "source/table.json"
@@ -98,7 +90,7 @@ def import_study(wanted: Import, folder: Path, progress: Callable[[str], None]) 
     mapping = read_mapping(wanted.mapping)  # 1
     registration = wanted.registration
     if mapping.registration != registration.name:
-        raise DamagedError(
+        raise errors.DamagedError(
             "the mapping belongs to another registration",
             expected=registration.name,
             found=mapping.registration,
@@ -108,7 +100,9 @@ def import_study(wanted: Import, folder: Path, progress: Callable[[str], None]) 
     progress("converting rows")
     tables = tables_of(source, mapping)  # 2
     amendments = {amendment.id: amendment.sha256 for amendment in registration.amendments}
-    book = load_rulebook(registration.rules, [amendment.rules for amendment in registration.amendments])
+    book = rulebook.load_rulebook(
+        registration.rules, [amendment.rules for amendment in registration.amendments]
+    )
     documents = {
         MAPPING: mapping.text.encode(),
         ORIGIN: _origin(wanted.table, source.height),
@@ -127,13 +121,13 @@ def import_study(wanted: Import, folder: Path, progress: Callable[[str], None]) 
         write(Path(scratch) / mapping.study, tables)  # 3
         progress("deciding")
         study = open_study(Path(scratch) / mapping.study)
-        engine = open_case(study, registration, recompute=True).engine  # 4
+        engine = case.open_case(study, registration, recompute=True).engine  # 4
         decisions = engine.decide_all()
-        rows = decision_rows(decisions, engine.inputs_sha256)
+        rows = stored.decision_rows(decisions, engine.inputs_sha256)
         found = _compared(book.plan, study)
     progress("writing registers")
     outcomes = [row | {"title": made.title} for row, made in zip(rows, decisions, strict=True)]
-    whole = {**tables, DECISIONS.name: _frame(rows)}
+    whole = {**tables, row_tables.DECISIONS.name: _frame(rows)}
     is_demonstration = registration.record.standing == DEMONSTRATION
     manifest = write(folder, whole, card=wanted.card, outcomes=outcomes, is_demonstration=is_demonstration)
     return Imported(manifest, {decision.rule: decision.verdict for decision in decisions}, *found)
@@ -147,14 +141,14 @@ def check_import(wanted: Import, folder: Path, progress: Callable[[str], None]) 
     """
     with tempfile.TemporaryDirectory() as scratch:
         done = import_study(wanted, Path(scratch) / folder.name, progress)
-        compare_built(folder, Path(scratch) / folder.name, done.manifest, "import the table again")
+        writer.compare_built(folder, Path(scratch) / folder.name, done.manifest, "import the table again")
     return done
 
 
 def _frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
     import polars as pl
 
-    frame = pl.from_arrow(to_arrow(DECISIONS, rows))
+    frame = pl.from_arrow(arrow.to_arrow(row_tables.DECISIONS, rows))
     if not isinstance(frame, pl.DataFrame):
         raise TypeError(frame)
     return frame
@@ -162,7 +156,7 @@ def _frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
 
 def _origin(table: Path, rows: int) -> bytes:
     """Return which table the registers were made from: it need not lie beside them."""
-    content = read_bytes(table)
+    content = files.read_bytes(table)
     document = {
         "table": table.name,
         "bytes": len(content),
@@ -176,7 +170,7 @@ def _registered(registration: Registration) -> dict[str, bytes]:
     """Return the registration's files: registers that travel alone can be decided where they arrive."""
     folder = registration.folder
     return {
-        f"{REGISTRATION}/{registration.name}/{path.relative_to(folder).as_posix()}": read_bytes(path)
+        f"{REGISTRATION}/{registration.name}/{path.relative_to(folder).as_posix()}": files.read_bytes(path)
         for path in sorted(folder.rglob("*"))
         if path.is_file() and not any(part.startswith(".") for part in path.relative_to(folder).parts)
     }

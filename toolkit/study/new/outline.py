@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from toolkit.errors import UsageError
-from toolkit.registers.imported.mapping import REQUIRED
-from toolkit.registers.imported.source import ROW
+from toolkit.registers.imported import mapping, source
 
 if TYPE_CHECKING:
     import polars as pl
@@ -81,7 +80,7 @@ class Outline:
 
 def blank(name: str) -> Outline:
     """Return the outline of a study of which nothing is known: two arms, three seeds, one evaluation."""
-    asked = [target for target in REQUIRED if target not in CONSTANTS]
+    asked = [target for target in mapping.REQUIRED if target not in CONSTANTS]
     return Outline(
         name=name,
         columns={target: target for target in asked},
@@ -140,19 +139,19 @@ def outlined(name: str, table: pl.DataFrame) -> Outline:
         steps=_numbers(table, columns, "step") if "step" in columns else (0,),
         tasks=int(str(tasks)),
         schedules=int(str(trials)),
-        unused=tuple(name for name in table.columns if name not in {ROW, *columns.values()}),
+        unused=tuple(name for name in table.columns if name not in {source.ROW, *columns.values()}),
     )
 
 
 def _guessed(table: pl.DataFrame) -> dict[str, str]:
     """Return which column of a table is which, by their names."""
-    named = [name for name in table.columns if name != ROW]
+    named = [name for name in table.columns if name != source.ROW]
     plain = {re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_"): name for name in named}
     found = {target: [plain[name] for name in names if name in plain] for target, names in NAMES.items()}
     columns = {target: likely[0] for target, likely in found.items() if likely}
     if not _names_runs(table, columns):
         del columns["run_id"]
-    absent = [target for target in REQUIRED if target not in columns and target not in CONSTANTS]
+    absent = [target for target in mapping.REQUIRED if target not in columns and target not in CONSTANTS]
     if absent:
         raise UsageError(
             f"no column of the table has a name that says it is the {absent[0]}",

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolkit.errors import DamagedError, IncompleteError, VerificationError
+from toolkit.registers import arrow, writer
 from toolkit.registers.cards.documents import DOCUMENTS, repository_documents
-from toolkit.registers.writer import check_place, compare_built, parquet_name, rows_files, write_study
 from toolkit.tasks.pools import POOLS, digests_sha256, pool_sha256, tasks
-from toolkit.tasks.task import canonical, document_sha256, task_document
+from toolkit.tasks.task import Task, canonical, document_sha256, task_document
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from toolkit.registers.arrow import Row
     from toolkit.registers.manifest import Manifest, RegistrationRef
     from toolkit.registers.study import Study
-    from toolkit.tasks.task import Task
 
 STUDY = "task-pools"
 TABLE = "task_pools"
@@ -118,7 +115,7 @@ def check_specified(name: str, found: str, sha256: str) -> None:
         )
 
 
-def task_row(task: Task) -> Row:
+def task_row(task: Task) -> arrow.Row:
     """Return a task as a row of the register."""
     document = task_document(task)
     return {
@@ -154,14 +151,14 @@ def build(
     Raises:
         IncompleteError: something else than a study is in the folder.
     """
-    check_place(folder, STUDY, [*DOCUMENTS, *(parquet_name(TABLE, name) for name in POOLS)])
-    rows: list[Row] = []
+    writer.check_place(folder, STUDY, [*DOCUMENTS, *(writer.parquet_name(TABLE, name) for name in POOLS)])
+    rows: list[arrow.Row] = []
     for name in POOLS:
         progress(f"generating {name}")
         rows += [task_row(task) for task in tasks(name)]
     progress("writing")
-    files = rows_files({TABLE: rows})
-    return write_study(
+    files = writer.rows_files({TABLE: rows})
+    return writer.write_study(
         folder,
         study=STUDY,
         evidence="tasks",
@@ -182,7 +179,7 @@ def check(
     """
     with tempfile.TemporaryDirectory() as scratch:
         manifest = build(Path(scratch), card, registration, progress)
-        compare_built(folder, Path(scratch), manifest, "toolkit pools build")
+        writer.compare_built(folder, Path(scratch), manifest, "toolkit pools build")
     return manifest
 
 
@@ -213,7 +210,7 @@ def verify(study: Study, progress: Callable[[str], None]) -> dict[str, str]:
     return digests
 
 
-def _compare(made: Row, found: Row | None, study: Study) -> None:
+def _compare(made: arrow.Row, found: arrow.Row | None, study: Study) -> None:
     if found is None:
         raise DamagedError(f"task {made['task_id']} is missing", where=study.folder)
     for name, value in made.items():

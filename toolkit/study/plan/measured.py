@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolkit.errors import DamagedError
-from toolkit.files import read_text
+from toolkit import errors, files
 from toolkit.registers.query import ask
 from toolkit.training import memory, plan
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from toolkit.registers.study import Study
 
 FILE = "costs.toml"
@@ -76,7 +74,7 @@ class Measurements:
         except ValueError:
             measured = (0.0, 0)
         if min(measured) <= 0:
-            raise DamagedError(
+            raise errors.DamagedError(
                 "a measurement's query gives something else than measured runs",
                 expected="the name of a run, its seconds and its episodes, both above zero",
                 found=row,
@@ -95,7 +93,7 @@ def read_measurements(cards: Path) -> Measurements | None:
     if not path.is_file():
         return None
     try:
-        document = tomllib.loads(read_text(path))
+        document = tomllib.loads(files.read_text(path))
         measured = document["measured"]
         return Measurements(
             registration=str(document["registration"]),
@@ -106,7 +104,7 @@ def read_measurements(cards: Path) -> Measurements | None:
             query=str(measured["query"]).strip(),
         )
     except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
-        raise DamagedError(
+        raise errors.DamagedError(
             "the list of measured runs cannot be read",
             expected="registration, recipe, memory_gb; [measured] with study, hardware, query",
             found=str(error),

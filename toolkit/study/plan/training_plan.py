@@ -6,17 +6,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from toolkit.errors import IncompleteError
-from toolkit.study.plan.counting import count_run
-from toolkit.study.play.matrix import check_agreement
+from toolkit.decisions.rulebook import load_rulebook
+from toolkit.errors import IncompleteError, UsageError
+from toolkit.evaluation import diagnostic, sets
+from toolkit.study.play.matrix import Selection, check_agreement, specify
+from toolkit.tasks.pools import POOLS
 from toolkit.training import plan
 from toolkit.training.architecture import Model, find_model
 from toolkit.training.memory import Memory, estimate_memory, gpus_needed
 from toolkit.training.recipe import Recipe, load_recipe
+from toolkit.training.specification import LanguageModelSpecification, Specification
 
 if TYPE_CHECKING:
+    from toolkit.prereg.registration import Registration
     from toolkit.study.plan.measured import Basis
-    from toolkit.training.specification import Specification
 
 # Settings that decide how long an episode takes; a rate that was measured with others says nothing.
 DECIDES_TIME = (
@@ -29,6 +32,70 @@ HOW_TO_MEASURE = (
     "play some steps as a pilot, and give the seconds that a step took, --seconds-per-step, or the tokens "
     "that were generated in a second, --tokens-per-second"
 )
+
+
+def runs_of(registration: Registration, selection: Selection) -> tuple[Specification, ...]:
+    """Return the selected runs of a registration, to be counted and not to be played.
+
+    Their seeds derive from nothing: neither tokens nor pools are asked for, so that anybody can plan.
+
+    Raises:
+        IncompleteError: no line of the matrix can be played.
+        UsageError: the selection names what no playable line has.
+    """
+    book = load_rulebook(registration.rules, [amendment.rules for amendment in registration.amendments])
+    return specify(book.plan, (registration.name, ""), {}, selection)
+
+
+def count_run(specification: Specification) -> plan.RunCounts:
+    """Return what a run plays."""
+    checkpoints = range(0, specification.steps + 1, specification.checkpoint_every)
+    played = {"periodic": 0, "final": 0}
+    for step in checkpoints:
+        is_last = step == specification.steps
+        for each in sets.sets_at(specification.battery, specification.at_noise, is_last=is_last):
+            played[each.phase] += each.tasks * each.schedules
+    groups = specification.steps * specification.prompts_per_step
+    return plan.RunCounts(
+        run_id=specification.run_id,
+        condition=specification.condition,
+        arm=specification.arm,
+        seed=specification.seed,
+        tier=specification.tier,
+        steps=specification.steps,
+        groups=groups,
+        rollouts=groups * specification.group_size,
+        periodic=played["periodic"],
+        final=played["final"],
+        diagnostic=len(specification.diagnosed)
+        * POOLS[diagnostic.POOL].size
+        * diagnostic.SCHEDULES
+        * diagnostic.SAMPLES,
+        checkpoints=tuple(checkpoints)[1:],
+    )
+
+
+def planned_runs(registration: Registration, selection: Selection) -> tuple[Specification, ...]:
+    """Return the runs that are meant, as `runs_of`: where none is selected, those of the first tier."""
+    runs = runs_of(registration, selection)
+    first = min(run.tier for run in runs)
+    return tuple(run for run in runs if run.tier == first) if selection.is_everything else runs
+
+
+def fixed_recipe(registration: Registration, selection: Selection) -> Recipe:
+    """Return the recipe that a registration fixes for its runs.
+
+    Raises:
+        UsageError: it fixes none.
+    """
+    for run in planned_runs(registration, selection):
+        if isinstance(run, LanguageModelSpecification):
+            return run.settings
+    raise UsageError(
+        f"{registration.name} fixes no recipe",
+        expected="--recipe with the settings",
+        remedy="for the paper's: --recipe qwen3.5-2b",
+    )
 
 
 @dataclass(frozen=True)

@@ -16,20 +16,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolkit.decisions.case import open_case
-from toolkit.decisions.stored import decision_rows
+from toolkit.decisions import case, stored
 from toolkit.errors import DamagedError
 from toolkit.files import hold, make_folder, read_bytes, read_text, replacing, write_all
-from toolkit.registers.arrow import Row, to_rows
+from toolkit.registers import arrow, manifest, row_tables, schema, writer
 from toolkit.registers.cards.documents import DOCUMENTS, repository_documents
-from toolkit.registers.manifest import MANIFEST_NAME, Manifest, RegistrationRef
-from toolkit.registers.row_tables import DECISIONS
-from toolkit.registers.schema import TABLES
 from toolkit.registers.study import open_study
-from toolkit.registers.writer import check_place, rows_files, seal_study
 from toolkit.study.new.task_pools import TABLE, check_specified, task_row
-from toolkit.study.play.conclusion import DERIVED, derived_rows
-from toolkit.study.play.segments import names_of
+from toolkit.study.play import conclusion, segments
 from toolkit.study.play.workplace import SUMMARY, RunFolder, Workplace
 from toolkit.tasks.pools import digests_sha256, tasks
 
@@ -82,7 +76,7 @@ def assemble(
         run.check_complete()
     by_run: dict[str, dict[str, bytes]] = {}
     for run in runs:  # 2
-        for name in names_of(run.specification):
+        for name in segments.names_of(run.specification):
             content = read_bytes(run.folder / f"{name}.parquet")
             by_run.setdefault(name, {})[f"{name}/{run.specification.run_id}.parquet"] = content
     lacking = {run.specification.run_id: _shortcomings(run) for run in runs}
@@ -103,7 +97,7 @@ def assemble(
         if counts[name][file]
     }
     tables = {name: tuple(file for file, rows in files.items() if rows) for name, files in counts.items()}
-    for name, parts in rows_files({name: rows for name, rows in shared.items() if rows}).items():
+    for name, parts in writer.rows_files({name: rows for name, rows in shared.items() if rows}).items():
         contents |= parts
         tables[name] = tuple(parts)
     numbers = {name: sum(files.values()) for name, files in counts.items()} | {
@@ -120,12 +114,12 @@ def assemble(
 def seal(
     folder: Path,
     study: str,
-    registration: RegistrationRef,
+    registration: manifest.RegistrationRef,
     assembly: Assembly,
     card: str | None = None,
     *,
-    decisions: Sequence[Row] = (),
-) -> Manifest:
+    decisions: Sequence[arrow.Row] = (),
+) -> manifest.Manifest:
     """Write a study's registers; the same runs give the same rows.
 
     Args:
@@ -141,9 +135,9 @@ def seal(
         DamagedError: a row contradicts the schema; there is no manifest then.
     """
     documents = {} if card is None else _documents(card, registration, assembly, decisions)
-    check_place(folder, study, [*assembly.contents, *documents])
-    write_all(folder, assembly.contents, first=folder / MANIFEST_NAME)  # 4
-    return seal_study(
+    writer.check_place(folder, study, [*assembly.contents, *documents])
+    write_all(folder, assembly.contents, first=folder / manifest.MANIFEST_NAME)  # 4
+    return writer.seal_study(
         folder,
         study=study,
         evidence="rows",
@@ -154,11 +148,11 @@ def seal(
 
 
 def _documents(
-    card: str, registration: RegistrationRef, assembly: Assembly, decisions: Sequence[Row]
+    card: str, registration: manifest.RegistrationRef, assembly: Assembly, decisions: Sequence[arrow.Row]
 ) -> dict[str, bytes]:
     files = {
         name: {file: assembly.contents[file] for file in assembly.tables[name]}
-        for name in TABLES
+        for name in schema.TABLES
         if name in assembly.tables
     }
     rows = {"runs": _table_rows(files["runs"].values()), "decisions": decisions}
@@ -166,8 +160,8 @@ def _documents(
 
 
 def seal_decided(
-    folder: Path, registration: Registration, named: RegistrationRef, assembly: Assembly, card: Path
-) -> Manifest:
+    folder: Path, registration: Registration, named: manifest.RegistrationRef, assembly: Assembly, card: Path
+) -> manifest.Manifest:
     """Write a study's registers with what is decided on them.
 
     1. What is there is nothing, or an earlier build of the study.
@@ -188,26 +182,26 @@ def seal_decided(
         DamagedError: a row contradicts the schema; what was there is left.
     """
     study = registration.name
-    check_place(folder, study, [*assembly.contents, *DOCUMENTS])  # 1
+    writer.check_place(folder, study, [*assembly.contents, *DOCUMENTS])  # 1
     source = read_text(card) if card.is_file() else None
     make_folder(folder.parent)
     with hold(folder.parent, f".{folder.name}.lock", "study's registers"), replacing(folder) as new:
         seal(new, study, named, assembly)  # 2
-        engine = open_case(open_study(new), registration, recompute=True).engine
+        engine = case.open_case(open_study(new), registration, recompute=True).engine
         decisions = engine.decide_all()
-        rows = decision_rows(decisions, engine.inputs_sha256)
-        files = rows_files({DECISIONS.name: rows})[DECISIONS.name]
+        rows = stored.decision_rows(decisions, engine.inputs_sha256)
+        files = writer.rows_files({row_tables.DECISIONS.name: rows})[row_tables.DECISIONS.name]
         decided = replace(  # 3
             assembly,
             contents={**assembly.contents, **files},
-            tables={**assembly.tables, DECISIONS.name: tuple(files)},
-            rows={**assembly.rows, DECISIONS.name: len(rows)},
+            tables={**assembly.tables, row_tables.DECISIONS.name: tuple(files)},
+            rows={**assembly.rows, row_tables.DECISIONS.name: len(rows)},
         )
         outcomes = [row | {"title": made.title} for row, made in zip(rows, decisions, strict=True)]
         return seal(new, study, named, decided, source, decisions=outcomes)  # 4
 
 
-def schedules(files: Iterable[bytes]) -> list[Row]:
+def schedules(files: Iterable[bytes]) -> list[arrow.Row]:
     """Return the schedules that episodes and diagnostics met, each once.
 
     Args:
@@ -234,14 +228,14 @@ def schedules(files: Iterable[bytes]) -> list[Row]:
     return met  # type: ignore[no-any-return]
 
 
-def pool_rows(specifications: Iterable[Specification]) -> list[Row]:
+def pool_rows(specifications: Iterable[Specification]) -> list[arrow.Row]:
     """Return the tasks of the pools that runs were specified for.
 
     Raises:
         VerificationError: what is generated is not what they were specified for.
     """
     named = {item for specification in specifications for item in specification.pools.items()}
-    rows: list[Row] = []
+    rows: list[arrow.Row] = []
     for name, sha256 in sorted(named):
         generated = [task_row(task) for task in tasks(name)]
         check_specified(name, digests_sha256([row["sha256"] for row in generated]), sha256)
@@ -249,10 +243,10 @@ def pool_rows(specifications: Iterable[Specification]) -> list[Row]:
     return rows
 
 
-def _table_rows(files: Iterable[bytes]) -> list[Row]:
+def _table_rows(files: Iterable[bytes]) -> list[arrow.Row]:
     import pyarrow.parquet as pq
 
-    return [row for content in files for row in to_rows(pq.ParquetFile(io.BytesIO(content)).read())]
+    return [row for content in files for row in arrow.to_rows(pq.ParquetFile(io.BytesIO(content)).read())]
 
 
 def _rows(content: bytes) -> int:
@@ -268,19 +262,19 @@ def _shortcomings(run: RunFolder) -> tuple[str, ...]:
     return (*run.shortcomings(), *mixed)
 
 
-def _derived(runs: Sequence[RunFolder], lacking: Mapping[str, tuple[str, ...]]) -> dict[str, list[Row]]:
-    tables: dict[str, list[Row]] = {name: [] for name in DERIVED}
+def _derived(runs: Sequence[RunFolder], lacking: Mapping[str, tuple[str, ...]]) -> dict[str, list[arrow.Row]]:
+    tables: dict[str, list[arrow.Row]] = {name: [] for name in conclusion.DERIVED}
     for run in runs:
         # Its bytes are those that the run was complete with.
         summary: dict[str, Any] = json.loads(read_bytes(run.folder / SUMMARY))
-        for name in DERIVED:
-            tables[name] += derived_rows(summary, name)
+        for name in conclusion.DERIVED:
+            tables[name] += conclusion.derived_rows(summary, name)
     for row in tables["runs"]:
         row["status"] = "INCOMPLETE" if lacking[row["run_id"]] else "COMPLETE"
     return tables
 
 
-def _launches(run: RunFolder) -> Iterable[Row]:
+def _launches(run: RunFolder) -> Iterable[arrow.Row]:
     for launch in run.launches():
         row = {"run_id": run.specification.run_id, **asdict(launch)}
         if launch.stack is None:

@@ -16,14 +16,10 @@ from decimal import Decimal
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from toolkit.evaluation.diagnostic import POOL, SAMPLES, SCHEDULES, regime_diagnosed
-from toolkit.evaluation.sets import EvaluationSet, sets_at
-from toolkit.registers.arrow import Row, parquet_bytes, to_arrow
-from toolkit.registers.columns import Type
-from toolkit.registers.schema import TABLES
-from toolkit.study.play import summaries
+from toolkit.evaluation import diagnostic, sets
+from toolkit.registers import arrow, columns, schema
+from toolkit.study.play import summaries, workplace
 from toolkit.study.play.segments import Segment, ends, names_of, rows_of
-from toolkit.study.play.workplace import SUMMARY
 from toolkit.tasks.pools import POOLS
 
 if TYPE_CHECKING:
@@ -40,7 +36,7 @@ DERIVED = ("runs", "evaluations", "groups_summary", "luck_share_summary")
 
 def files_of(specification: Specification) -> tuple[str, ...]:
     """Return the names of the files that a run's conclusion consists of."""
-    return (*(f"{name}.parquet" for name in names_of(specification)), SUMMARY)
+    return (*(f"{name}.parquet" for name in names_of(specification)), workplace.SUMMARY)
 
 
 def conclude(specification: Specification, segments: Iterable[bytes]) -> dict[str, bytes]:
@@ -59,26 +55,27 @@ def conclude(specification: Specification, segments: Iterable[bytes]) -> dict[st
             rows[name] += listed
     lacking = shortcomings(specification, rows)
     status = "INCOMPLETE" if lacking else "COMPLETE"
+    place = summaries.run_place(specification)
     summary = {
         "shortcomings": list(lacking),
         "runs": [summaries.run_row(specification, rows, status, specification.study)],
-        "evaluations": summaries.evaluations(specification, rows["episodes"]),
+        "evaluations": summaries.evaluations(place, rows["episodes"]),
         "groups_summary": summaries.groups_summary(specification, rows["groups"]),
         "luck_share_summary": summaries.luck_share_summary(
-            specification, rows["luck_share"], summaries.policy_of(specification)
+            place, rows["luck_share"], summaries.policy_of(specification)
         ),
     }
     files = {
-        f"{name}.parquet": parquet_bytes(name, to_arrow(TABLES[name], listed))
+        f"{name}.parquet": arrow.parquet_bytes(name, arrow.to_arrow(schema.TABLES[name], listed))
         for name, listed in rows.items()
     }
     text = json.dumps(summary, indent=1, ensure_ascii=False, allow_nan=False, default=_plain)
-    return files | {SUMMARY: f"{text}\n".encode()}
+    return files | {workplace.SUMMARY: f"{text}\n".encode()}
 
 
-def derived_rows(summary: Mapping[str, Any], table: str) -> list[Row]:
+def derived_rows(summary: Mapping[str, Any], table: str) -> list[arrow.Row]:
     """Return the rows of a table that a run's summary holds, with their exact numbers."""
-    exact = [column.name for column in TABLES[table].columns if column.type is Type.DECIMAL]
+    exact = [column.name for column in schema.TABLES[table].columns if column.type is columns.Type.DECIMAL]
     return [
         row | {name: Decimal(row[name]) for name in exact if row[name] is not None} for row in summary[table]
     ]
@@ -108,13 +105,13 @@ def shortcomings(specification: Specification, rows: Segment) -> tuple[str, ...]
     return (*found[:SHOWN], *more)
 
 
-def expected_sets(specification: Specification) -> dict[Place, EvaluationSet]:
+def expected_sets(specification: Specification) -> dict[Place, sets.EvaluationSet]:
     """Return every evaluation that a run has, by its place."""
     battery, at_noise = specification.battery, specification.at_noise
     return {
         (found.phase, found.pool, found.regime, step): found
         for step in ends(specification)
-        for found in sets_at(battery, at_noise, is_last=step == specification.steps)
+        for found in sets.sets_at(battery, at_noise, is_last=step == specification.steps)
     }
 
 
@@ -125,7 +122,7 @@ def _of_runs(specification: Specification, rows: Segment) -> Iterator[str]:
             yield f"{name} has rows of {', '.join(map(str, sorted(others)))}"
 
 
-def _of_evaluations(specification: Specification, episodes: Sequence[Row]) -> Iterator[str]:
+def _of_evaluations(specification: Specification, episodes: Sequence[arrow.Row]) -> Iterator[str]:
     played: dict[Place, Counter[tuple[int, int]]] = {}
     for row in episodes:
         place = (row["phase"], row["pool"], row["regime"], row["step"])
@@ -144,7 +141,7 @@ def _of_evaluations(specification: Specification, episodes: Sequence[Row]) -> It
     yield from (f"there is an evaluation that is not registered: {_said(place)}" for place in played)
 
 
-def _of_groups(specification: Specification, groups: Sequence[Row]) -> Iterator[str]:
+def _of_groups(specification: Specification, groups: Sequence[arrow.Row]) -> Iterator[str]:
     expected = product(range(1, specification.steps + 1), range(specification.prompts_per_step))
     found = [(row["step"], row["position"]) for row in groups]
     if found != list(expected):
@@ -156,8 +153,8 @@ def _of_groups(specification: Specification, groups: Sequence[Row]) -> Iterator[
         yield f"{len(wrong)} training groups do not have {specification.group_size} rollouts"
 
 
-def _of_diagnostics(specification: Specification, rows: Sequence[Row]) -> Iterator[str]:
-    expected = sorted(product(range(POOLS[POOL].size), range(SCHEDULES)))
+def _of_diagnostics(specification: Specification, rows: Sequence[arrow.Row]) -> Iterator[str]:
+    expected = sorted(product(range(POOLS[diagnostic.POOL].size), range(diagnostic.SCHEDULES)))
     steps = sorted({row["step"] for row in rows})
     if steps != sorted(specification.diagnosed):
         said = ", ".join(map(str, steps)) or "no step"
@@ -166,14 +163,14 @@ def _of_diagnostics(specification: Specification, rows: Sequence[Row]) -> Iterat
         found = sorted((row["task"], row["schedule"]) for row in rows if row["step"] == step)
         if found != expected:
             yield f"the luck-share tables at step {step} have {len(found)} rows, not their {len(expected)}"
-    regime = regime_diagnosed(specification.regime)
-    if any((row["pool"], row["regime"]) != (POOL, regime) for row in rows):
-        yield f"a luck-share table is not one of pool {POOL} under {regime}"
-    if any(len(row["true_successes"]) != SAMPLES for row in rows):
-        yield f"a luck-share table does not have {SAMPLES} rollouts a row"
+    regime = diagnostic.regime_diagnosed(specification.regime)
+    if any((row["pool"], row["regime"]) != (diagnostic.POOL, regime) for row in rows):
+        yield f"a luck-share table is not one of pool {diagnostic.POOL} under {regime}"
+    if any(len(row["true_successes"]) != diagnostic.SAMPLES for row in rows):
+        yield f"a luck-share table does not have {diagnostic.SAMPLES} rollouts a row"
 
 
-def _of_checkpoints(specification: Specification, rows: Sequence[Row]) -> Iterator[str]:
+def _of_checkpoints(specification: Specification, rows: Sequence[arrow.Row]) -> Iterator[str]:
     found = tuple(row["step"] for row in rows)
     if found != ends(specification):
         yield f"there are checkpoints at {', '.join(map(str, found))} alone"

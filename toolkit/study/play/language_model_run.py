@@ -25,26 +25,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolkit.errors import DamagedError
-from toolkit.evaluation.diagnostic import POOL, SAMPLES, SCHEDULES, regime_diagnosed
-from toolkit.evaluation.language_model import Sampling, blocks, diagnose_block, evaluate_block
+from toolkit import errors, files, seeds
+from toolkit.evaluation import diagnostic, language_model
 from toolkit.evaluation.sets import sets_at
-from toolkit.files import file_sha256, read_bytes
-from toolkit.seeds import sampling_seed
-from toolkit.study.play.conclusion import conclude, files_of
-from toolkit.study.play.launches import Launch, peak_memory_mb
+from toolkit.study.play import conclusion, launches, segments
 from toolkit.study.play.rows import ADAPTER
-from toolkit.study.play.segments import Segment, encode, ends, link, make_tasks, segment_name
 from toolkit.study.play.workplace import RunFolder, Workplace
-from toolkit.tasks.pools import POOLS
-from toolkit.tasks.task import canonical
-from toolkit.training.language_model.session import Moments, open_session, stack
+from toolkit.tasks import pools, task
+from toolkit.training.language_model.session import Moments, Session, open_session, stack
 from toolkit.training.specification import LanguageModelSpecification
 
 if TYPE_CHECKING:
     from toolkit.registers.arrow import Row
     from toolkit.study.executors.executor import Say
-    from toolkit.training.language_model.session import Session
 
 CARRIED = 4_000_000
 """Largest adapter, in bytes, that a row of `adapters` holds."""
@@ -87,7 +80,7 @@ def train_run(
         run.check_begun()  # 1
         if run.is_complete:
             return False
-        make_tasks(tuple(sorted(specification.pools.items())))
+        segments.make_tasks(tuple(sorted(specification.pools.items())))
         course = _Course(run, say)
         course.begin()
         session = open_session(
@@ -117,8 +110,8 @@ class _Course:
     run: RunFolder
     say: Say
     digests: list[str] = field(default_factory=list)
-    rows: Segment = field(default_factory=dict)
-    launch: Launch | None = None
+    rows: segments.Segment = field(default_factory=dict)
+    launch: launches.Launch | None = None
     begun: float = 0.0
     session: Session | None = None
 
@@ -133,7 +126,7 @@ class _Course:
     @property
     def at(self) -> int:
         """Step of the newest checkpoint."""
-        return ends(self.specification)[len(self.digests) - 1] if self.digests else 0
+        return segments.ends(self.specification)[len(self.digests) - 1] if self.digests else 0
 
     def begin(self) -> None:
         """Take up what was written, clear away what was not, and record an attempt."""
@@ -149,7 +142,7 @@ class _Course:
         self._clear()
         self.begun = time.monotonic()
         if _is_first_process():
-            self.launch = self.run.launch(Launch.now(self.specification, self.at, **stack()))
+            self.launch = self.run.launch(launches.Launch.now(self.specification, self.at, **stack()))
 
     def checkpoint(self) -> Path | None:
         """Return the folder that training goes on from; None for the start."""
@@ -169,7 +162,7 @@ class _Course:
 
     def saved(self, step: int) -> None:
         """Evaluate a checkpoint that was saved, and write its segment."""
-        if step not in ends(self.specification):
+        if step not in segments.ends(self.specification):
             return
         self.rows["episodes"] = self._evaluated(step)
         if not self._session.is_main:
@@ -178,30 +171,34 @@ class _Course:
         folder = self.run.folder / f"checkpoint-{step}"
         self.rows["adapters"] = [adapter_row(self.specification.run_id, step, folder)]
         number = len(self.digests)
-        place = link(self.specification, number, step, self.digests[-1] if self.digests else "")
-        raw = encode(place, self.rows)
-        self.run.keep({segment_name(number): raw})
+        place = segments.link(self.specification, number, step, self.digests[-1] if self.digests else "")
+        raw = segments.encode(place, self.rows)
+        self.run.keep({segments.segment_name(number): raw})
         self.digests.append(hashlib.sha256(raw).hexdigest())
         self.say(f"checkpoint at step {step} recorded")
         self._clear()
 
     def diagnose(self, step: int) -> None:
         """Play the luck-share tables."""
-        regime = regime_diagnosed(self.specification.regime)
+        regime = diagnostic.regime_diagnosed(self.specification.regime)
         engine, sampling = self._session.engine(), self._sampling(step)
         self.rows["luck_share"] += self._shared(
             [
-                lambda block=block: diagnose_block(engine, regime, POOL, block, sampling)  # type: ignore[misc]
-                for block in blocks(POOLS[POOL].size, SCHEDULES * SAMPLES)
+                lambda block=block: language_model.diagnose_block(
+                    engine, regime, diagnostic.POOL, block, sampling
+                )  # type: ignore[misc]
+                for block in language_model.blocks(
+                    pools.POOLS[diagnostic.POOL].size, diagnostic.SCHEDULES * diagnostic.SAMPLES
+                )
             ]
         )
 
     def conclude(self) -> None:
         """Write the run's rows, and that it is complete."""
-        self.run.keep(conclude(self.specification, map(read_bytes, self.run.segments)))
-        self.run.complete(files_of(self.specification))
+        self.run.keep(conclusion.conclude(self.specification, map(files.read_bytes, self.run.segments)))
+        self.run.complete(conclusion.files_of(self.specification))
         if self.launch is not None:
-            self.run.record(self.launch.ended(self.begun, peak_memory_mb()))
+            self.run.record(self.launch.ended(self.begun, launches.peak_memory_mb()))
 
     @property
     def _session(self) -> Session:
@@ -212,10 +209,10 @@ class _Course:
     def _clear(self) -> None:
         self.rows = {"groups": [], "episodes": [], "luck_share": [], "adapters": []}
 
-    def _sampling(self, step: int) -> Sampling:
+    def _sampling(self, step: int) -> language_model.Sampling:
         run = self.specification
-        seed = sampling_seed(run.root, run.run_id, run.seed)
-        return Sampling(run.run_id, step, seed, self._session.recipe.sampling.max_turns)
+        seed = seeds.sampling_seed(run.root, run.run_id, run.seed)
+        return language_model.Sampling(run.run_id, step, seed, self._session.recipe.sampling.max_turns)
 
     def _evaluated(self, step: int) -> list[Row]:
         run = self.specification
@@ -223,9 +220,11 @@ class _Course:
         sets = sets_at(run.battery, run.at_noise, is_last=step == run.steps)
         return self._shared(
             [
-                lambda played=played, block=block: evaluate_block(engine, played, block, sampling)  # type: ignore[misc]
+                lambda played=played, block=block: language_model.evaluate_block(
+                    engine, played, block, sampling
+                )  # type: ignore[misc]
                 for played in sets
-                for block in blocks(played.tasks, played.schedules)
+                for block in language_model.blocks(played.tasks, played.schedules)
             ]
         )
 
@@ -254,7 +253,7 @@ def adapter_row(run_id: str, step: int, folder: Path) -> Row:
 
     with safe_open(folder / ADAPTER, framework="numpy") as tensors:
         shapes = [tensors.get_slice(name).get_shape() for name in tensors.keys()]  # noqa: SIM118 - no mapping
-    raw = read_bytes(folder / ADAPTER)
+    raw = files.read_bytes(folder / ADAPTER)
     return {
         "run_id": run_id,
         "step": step,
@@ -273,7 +272,7 @@ def _state_sha256(folder: Path) -> str:
     digests = {
         path.relative_to(folder).as_posix(): _trainer_sha256(path)
         if path.name == TRAINER_STATE
-        else file_sha256(path)
+        else files.file_sha256(path)
         for path in folder.rglob("*")
         if path.name == TRAINER_STATE or path.suffix in STATE_ENDINGS
     }
@@ -282,19 +281,19 @@ def _state_sha256(folder: Path) -> str:
 
 
 def _trainer_sha256(path: Path) -> str:
-    raw = read_bytes(path)
+    raw = files.read_bytes(path)
     try:
         state = json.loads(raw)
         state.pop("log_history")
     except (ValueError, AttributeError, KeyError):
         return hashlib.sha256(raw).hexdigest()  # not what any checkpoint was recorded with
-    return hashlib.sha256(canonical(state).encode()).hexdigest()
+    return hashlib.sha256(task.canonical(state).encode()).hexdigest()
 
 
 def _check_state(folder: Path, expected: str) -> None:
     found = _state_sha256(folder) if folder.is_dir() else "no folder"
     if found != expected:
-        raise DamagedError(
+        raise errors.DamagedError(
             "a checkpoint is not as it was saved",
             expected=f"files with SHA-256 {expected}",
             found=found,

@@ -5,6 +5,7 @@ Conditions, arms and seeds are data of the registration; the code knows none of 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from fractions import Fraction
@@ -18,8 +19,6 @@ from toolkit.training.recipe import Recipe, read_recipe
 from toolkit.training.specification import Specification, specify_language_model
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from toolkit.decisions.plan import Cell, Fixed, Plan
     from toolkit.prereg.registration import Registration
 

@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError, IncompleteError, ToolkitError, UsageError
 from toolkit.files import read_bytes
-from toolkit.registers.arrow import Row, to_rows
-from toolkit.registers.manifest import check_file
-from toolkit.training.specification import read_specification
+from toolkit.registers import arrow, manifest
+from toolkit.training.specification import Specification, read_specification
 
 if TYPE_CHECKING:
     from toolkit.registers.study import Study
-    from toolkit.training.specification import Specification
 
 SHOWN = 5
 ADAPTER = "adapter_model.safetensors"
@@ -44,7 +42,7 @@ def run_file(study: Study, table: str, run_id: str) -> str:
     return files[run_id]
 
 
-def rows_of_run(study: Study, table: str, run_id: str) -> list[Row]:
+def rows_of_run(study: Study, table: str, run_id: str) -> list[arrow.Row]:
     """Return a run's rows of a table, after checking the file's SHA-256.
 
     Raises:
@@ -54,8 +52,8 @@ def rows_of_run(study: Study, table: str, run_id: str) -> list[Row]:
     import pyarrow.parquet as pq
 
     name = run_file(study, table, run_id)
-    check_file(study.folder, name, study.manifest.files[name])
-    return to_rows(pq.read_table(study.folder / name))
+    manifest.check_file(study.folder, name, study.manifest.files[name])
+    return arrow.to_rows(pq.read_table(study.folder / name))
 
 
 def specification_of(study: Study, run_id: str) -> Specification:
@@ -76,7 +74,7 @@ def specification_of(study: Study, run_id: str) -> Specification:
         ) from None
 
 
-def read_adapter(row: Row, run_id: str) -> bytes:
+def read_adapter(row: arrow.Row, run_id: str) -> bytes:
     """Return the safetensors file of a row of `adapters`.
 
     Args:
@@ -130,7 +128,7 @@ def fingerprint(raw: bytes) -> str:
     return digest.hexdigest()
 
 
-def with_adapter(row: Row, folder: Path) -> Row:
+def with_adapter(row: arrow.Row, folder: Path) -> arrow.Row:
     """Return a row with its adapter, taken from its run's folder where the row only names it.
 
     Args:

@@ -25,19 +25,15 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from toolkit import seeds
-from toolkit.errors import DamagedError
-from toolkit.evaluation import diagnostic, sets
-from toolkit.evaluation.play import evaluate
-from toolkit.files import sealed, unsealed
+from toolkit import errors, files, seeds
+from toolkit.evaluation import diagnostic, play, sets
 from toolkit.policies.loglinear import Policy, layout, untrained
-from toolkit.registers.schema import TABLES
+from toolkit.registers import arrow, schema
 from toolkit.study.new.task_pools import specified
 from toolkit.tasks.task import canonical
 from toolkit.training import adam, checkpoint, grpo
 
 if TYPE_CHECKING:
-    from toolkit.registers.arrow import Row
     from toolkit.training.specification import Specification
 
 CYCLES = 50_000
@@ -51,7 +47,7 @@ NAMES = (*PLAYED, "checkpoints")
 _QUICK = 1
 """Level of compression: a fifth of the size, and no wait."""
 
-Segment: TypeAlias = "dict[str, list[Row]]"
+Segment: TypeAlias = "dict[str, list[arrow.Row]]"
 """Table → rows: `groups`, `episodes`, `luck_share` and one row of `checkpoints`."""
 
 
@@ -60,7 +56,7 @@ def ends(specification: Specification) -> tuple[int, ...]:
     return tuple(range(0, specification.steps + 1, specification.checkpoint_every))
 
 
-def play_segment(specification: Specification, end: int, before: Row | None) -> Segment:
+def play_segment(specification: Specification, end: int, before: arrow.Row | None) -> Segment:
     """Play one segment.
 
     1. Take up the weights of the checkpoint before.
@@ -105,7 +101,7 @@ def make_tasks(pools: tuple[tuple[str, str], ...]) -> None:
     gc.set_threshold(CYCLES)
 
 
-def _taken_up(specification: Specification, before: Row | None) -> adam.Weights:
+def _taken_up(specification: Specification, before: arrow.Row | None) -> adam.Weights:
     if before is None:
         return adam.start(untrained(specification.surface_tokens))
     return checkpoint.read_checkpoint(before, specification.run_id, layout(specification.surface_tokens).size)
@@ -115,7 +111,7 @@ def _sampling(specification: Specification) -> int:
     return seeds.sampling_seed(specification.root, specification.run_id, specification.seed)
 
 
-def _diagnosed(specification: Specification, weights: adam.Weights) -> list[Row]:
+def _diagnosed(specification: Specification, weights: adam.Weights) -> list[arrow.Row]:
     if weights.step not in specification.diagnosed:
         return []
     policy = Policy(weights.parameters, specification.surface_tokens)
@@ -123,7 +119,7 @@ def _diagnosed(specification: Specification, weights: adam.Weights) -> list[Row]
     return diagnostic.diagnose(policy, regime, specification.run_id, weights.step, _sampling(specification))
 
 
-def _evaluated(specification: Specification, weights: adam.Weights) -> list[Row]:
+def _evaluated(specification: Specification, weights: adam.Weights) -> list[arrow.Row]:
     policy = Policy(weights.parameters, specification.surface_tokens)
     is_last = weights.step == specification.steps
     played = sets.sets_at(specification.battery, specification.at_noise, is_last=is_last)
@@ -131,7 +127,7 @@ def _evaluated(specification: Specification, weights: adam.Weights) -> list[Row]
     return [
         row
         for evaluation in played
-        for row in evaluate(policy, evaluation, specification.run_id, weights.step, sampling)
+        for row in play.evaluate(policy, evaluation, specification.run_id, weights.step, sampling)
     ]
 
 
@@ -154,7 +150,7 @@ class Link:
     before: str
 
 
-class BrokenSegmentError(DamagedError):
+class BrokenSegmentError(errors.DamagedError):
     """A segment's file is not as it was written: cut short, or changed."""
 
 
@@ -182,7 +178,7 @@ def encode(place: Link, segment: Segment) -> bytes:
     """
     states = [name for name in STATES if name in segment]
     if set(segment) != {*PLAYED, *states} or len(states) != 1 or len(segment[states[0]]) != 1:
-        raise DamagedError(
+        raise errors.DamagedError(
             "a segment is not rows of the tables that a run leaves, with one checkpoint",
             expected=f"{', '.join(PLAYED)}, and {' or '.join(STATES)}",
             found=", ".join(f"{name}: {len(rows)}" for name, rows in segment.items()),
@@ -194,11 +190,13 @@ def encode(place: Link, segment: Segment) -> bytes:
         rows = canonical({name: _columnar(name, segment[name]) for name in (*PLAYED, *states)})
         parts = (canonical(asdict(place)), canonical(state))
     except (TypeError, ValueError) as error:
-        raise DamagedError("a value of a segment has no JSON form", found=error, where=place.run_id) from None
-    return sealed("\n".join(parts).encode() + b"\n" + zlib.compress(rows.encode(), _QUICK))
+        raise errors.DamagedError(
+            "a value of a segment has no JSON form", found=error, where=place.run_id
+        ) from None
+    return files.sealed("\n".join(parts).encode() + b"\n" + zlib.compress(rows.encode(), _QUICK))
 
 
-def check_segment(raw: bytes, place: Link, where: object) -> Row:
+def check_segment(raw: bytes, place: Link, where: object) -> arrow.Row:
     """Check that a file is the segment that belongs in a place.
 
     Returns:
@@ -212,7 +210,7 @@ def check_segment(raw: bytes, place: Link, where: object) -> Row:
     found = Link(**header)
     if found != place:
         name = next(name for name, value in asdict(place).items() if value != header[name])
-        raise DamagedError(
+        raise errors.DamagedError(
             f"a segment belongs to another {_IN_WORDS[name]}",
             expected=f"{name} {asdict(place)[name]}",
             found=f"{name} {header[name]}",
@@ -223,7 +221,7 @@ def check_segment(raw: bytes, place: Link, where: object) -> Row:
     return state
 
 
-def checkpoint_of(raw: bytes) -> Row:
+def checkpoint_of(raw: bytes) -> arrow.Row:
     """Return the checkpoint that a segment's file ends with."""
     return _parts(raw, "segment")[1]
 
@@ -251,13 +249,13 @@ _IN_WORDS = {
 }
 
 
-def _columnar(name: str, rows: Sequence[Row]) -> dict[str, object]:
-    table = TABLES[name]
+def _columnar(name: str, rows: Sequence[arrow.Row]) -> dict[str, object]:
+    table = schema.TABLES[name]
     mentioned = {column for row in rows for column in row}
     columns = [c.name for c in table.columns if not c.optional or c.name in mentioned]
     for row in rows:
         if set(row) != set(columns):
-            raise DamagedError(
+            raise errors.DamagedError(
                 f"a row of {name} does not have the schema's columns",
                 expected=sorted(set(columns) - set(row)) or "nothing more",
                 found=sorted(set(row) - set(columns)) or "columns missing",
@@ -266,8 +264,8 @@ def _columnar(name: str, rows: Sequence[Row]) -> dict[str, object]:
     return {"columns": columns, "rows": [[row[column] for column in columns] for row in rows]}
 
 
-def _parts(raw: bytes, where: object) -> tuple[dict[str, Any], Row, bytes]:
-    payload = unsealed(raw)
+def _parts(raw: bytes, where: object) -> tuple[dict[str, Any], arrow.Row, bytes]:
+    payload = files.unsealed(raw)
     if payload is None:
         digest, _, rest = raw.partition(b"\n")
         raise BrokenSegmentError(
@@ -280,11 +278,11 @@ def _parts(raw: bytes, where: object) -> tuple[dict[str, Any], Row, bytes]:
     return json.loads(header), json.loads(state), compressed
 
 
-def _check_checkpoint(place: Link, row: Row, where: object) -> None:
+def _check_checkpoint(place: Link, row: arrow.Row, where: object) -> None:
     """Check that a checkpoint is the run's own, at the segment's end, and holds the state that it names."""
     found = (row.get("run_id"), row.get("step"))
     if found != (place.run_id, place.end):
-        raise DamagedError(
+        raise errors.DamagedError(
             "a checkpoint belongs to another run or step",
             expected=f"{place.run_id} at step {place.end}",
             found=f"{found[0]} at step {found[1]}",
@@ -293,7 +291,7 @@ def _check_checkpoint(place: Link, row: Row, where: object) -> None:
     sha256 = checkpoint.checkpoint_sha256 if "parameters" in row else checkpoint.adapter_sha256
     digest = sha256(row)
     if digest != row["sha256"]:
-        raise DamagedError(
+        raise errors.DamagedError(
             "a checkpoint's state is not the one that it names",
             expected=f"SHA-256 {row['sha256']}",
             found=f"SHA-256 {digest}",

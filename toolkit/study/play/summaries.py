@@ -5,44 +5,17 @@ Counts are exact. The luck share's interval resamples the tasks with a fixed see
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from math import fsum
-from typing import TYPE_CHECKING
+from typing import Any
 
 from toolkit.estimators import luck_share, luck_share_interval, mean_luck_share
 from toolkit.noise.regimes import REGIMES
-from toolkit.registers.row_tables import FAULTS
-from toolkit.study.play.matrix import LOSS
+from toolkit.registers import arrow, row_tables
+from toolkit.study.play import matrix, segments
 from toolkit.tasks.task import canonical
-from toolkit.training.specification import LanguageModelSpecification
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from typing import Any, Protocol
-
-    from toolkit.registers.arrow import Row
-    from toolkit.study.play.segments import Segment
-    from toolkit.training.specification import Specification
-
-    class Placed(Protocol):
-        """What has a place among the runs of a study."""
-
-        @property
-        def run_id(self) -> str:
-            """Name of the run."""
-
-        @property
-        def condition(self) -> str:
-            """Its condition."""
-
-        @property
-        def arm(self) -> str:
-            """Its arm."""
-
-        @property
-        def seed(self) -> int:
-            """Its seed."""
-
+from toolkit.training.specification import LanguageModelSpecification, Specification
 
 ENVIRONMENT = "toolkit-1"
 POLICY = "log-linear"
@@ -55,7 +28,7 @@ LEVEL = 0.95
 _MICRO = Decimal("0.000001")
 
 
-def run_row(specification: Specification, rows: Segment, status: str, registered: str) -> Row:
+def run_row(specification: Specification, rows: segments.Segment, status: str, registered: str) -> arrow.Row:
     """Return the run's row of `runs`; what differs from launch to launch is null there.
 
     Args:
@@ -68,13 +41,12 @@ def run_row(specification: Specification, rows: Segment, status: str, registered
     rollouts = sum(len(row["observed_rewards"]) for row in rows["groups"])
     diagnosed = sum(len(row["observed_rewards"]) for row in rows["luck_share"])
     return {
-        "run_id": specification.run_id,
-        **_cell(specification),
+        **run_place(specification),
         "role": specification.role,
         "fault_rate": Decimal(str(regime.fault_rate)),
         "flip_rate": Decimal(str(regime.flip_rate)),
         "scale_rewards": specification.scale_rewards,
-        "loss_type": LOSS,
+        "loss_type": matrix.LOSS,
         "steps": specification.steps,
         "group_size": specification.group_size,
         "prompts_per_step": specification.prompts_per_step,
@@ -97,7 +69,7 @@ def policy_of(specification: Specification) -> str:
     return POLICY
 
 
-def _of_language_model(specification: Specification) -> Row:
+def _of_language_model(specification: Specification) -> arrow.Row:
     """Return what a row of `runs` says of a language model's run alone."""
     if not isinstance(specification, LanguageModelSpecification):
         return {}
@@ -123,16 +95,20 @@ _OF_ANOTHER_STACK = (
 """Columns of `runs` that say nothing here: `launches` does, or there is no such thing."""
 
 
-def evaluations(specification: Placed, episodes: Iterable[Row]) -> list[Row]:
-    """Return a row an evaluation: counts over its episodes."""
-    places: dict[tuple[str, str, str, int], list[Row]] = {}
+def run_place(specification: Specification) -> arrow.Row:
+    """Return a run's place in its study, as rows begin with it."""
+    return {name: getattr(specification, name) for name in ("run_id", "condition", "arm", "seed")}
+
+
+def evaluations(run: arrow.Row, episodes: Iterable[arrow.Row]) -> list[arrow.Row]:
+    """Return a row an evaluation of a run: counts over its episodes."""
+    places: dict[tuple[str, str, str, int], list[arrow.Row]] = {}
     for row in episodes:
         places.setdefault((row["phase"], row["pool"], row["regime"], row["step"]), []).append(row)
     names = ("phase", "pool", "regime", "step")
     return [
         {
-            "run_id": specification.run_id,
-            **_cell(specification),
+            **run,
             **dict(zip(names, place, strict=True)),
             **_counts(rows),
         }
@@ -140,7 +116,7 @@ def evaluations(specification: Placed, episodes: Iterable[Row]) -> list[Row]:
     ]
 
 
-def groups_summary(specification: Specification, groups: Sequence[Row]) -> list[Row]:
+def groups_summary(specification: Specification, groups: Sequence[arrow.Row]) -> list[arrow.Row]:
     """Return counts over a run's training groups: one row, or none where it has no group."""
     if not groups:
         return []
@@ -148,8 +124,7 @@ def groups_summary(specification: Specification, groups: Sequence[Row]) -> list[
     largest = [max(map(abs, row["advantages"])) for row in groups]
     return [
         {
-            "run_id": specification.run_id,
-            **_cell(specification),
+            **run_place(specification),
             "groups": len(groups),
             "all_correct": sum(all(row["true_successes"]) for row in groups),
             "spurious": sum(row["spurious"] for row in groups),
@@ -161,21 +136,20 @@ def groups_summary(specification: Specification, groups: Sequence[Row]) -> list[
     ]
 
 
-def luck_share_summary(specification: Placed, rows: Iterable[Row], policy: str) -> list[Row]:
+def luck_share_summary(run: arrow.Row, rows: Iterable[arrow.Row], policy: str) -> list[arrow.Row]:
     """Return a row a diagnostic and reward; none where the reward never varies: no data is not zero.
 
     Args:
-        specification: the run.
+        run: its place in the study, as `run_place` gives it.
         rows: its rows of `luck_share`.
         policy: what was diagnosed, in a word.
     """
-    places: dict[tuple[int, str, str], list[Row]] = {}
+    places: dict[tuple[int, str, str], list[arrow.Row]] = {}
     for row in rows:
         places.setdefault((row["step"], row["pool"], row["regime"]), []).append(row)
     return [
         {
-            "run_id": specification.run_id,
-            **_cell(specification),
+            **run,
             "environment": ENVIRONMENT,
             "policy": policy,
             "regime": regime,
@@ -190,9 +164,9 @@ def luck_share_summary(specification: Placed, rows: Iterable[Row], policy: str) 
     ]
 
 
-def _tables(rows: Iterable[Row], column: str) -> Iterator[list[list[bool]]]:
+def _tables(rows: Iterable[arrow.Row], column: str) -> Iterator[list[list[bool]]]:
     """Yield each task's table: a row a schedule, a column a rollout."""
-    tasks: dict[int, list[Row]] = {}
+    tasks: dict[int, list[arrow.Row]] = {}
     for row in rows:
         tasks.setdefault(row["task"], []).append(row)
     for _, listed in sorted(tasks.items()):
@@ -221,8 +195,8 @@ def _rounded(value: float) -> Decimal:
     return Decimal(repr(value)).quantize(_MICRO)
 
 
-def _counts(rows: list[Row]) -> dict[str, int | None]:
-    exposed = [row for row in rows if any(row[fault] for fault in FAULTS)]
+def _counts(rows: list[arrow.Row]) -> dict[str, int | None]:
+    exposed = [row for row in rows if any(row[fault] for fault in row_tables.FAULTS)]
     successes = sum(row["true_success"] for row in rows)
     observed = sum(row["observed_reward"] for row in rows)
     return {
@@ -236,7 +210,3 @@ def _counts(rows: list[Row]) -> dict[str, int | None]:
         "budget_exceeded": sum(row["ended"] == "budget_exceeded" for row in rows),
         "calls": sum(row["calls"] for row in rows),
     }
-
-
-def _cell(specification: Placed) -> dict[str, Any]:
-    return {"condition": specification.condition, "arm": specification.arm, "seed": specification.seed}

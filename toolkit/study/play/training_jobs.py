@@ -18,17 +18,12 @@ from toolkit.policies.language_model.loading import model_path
 from toolkit.policies.language_model.opening import model_commit
 from toolkit.study.executors.executor import HERE, Executor, Say
 from toolkit.study.executors.folder import go_on
-from toolkit.study.play.language_model_run import train_run
-from toolkit.study.play.matrix import check_agreement
+from toolkit.study.play import language_model_run, matrix
 from toolkit.study.play.workplace import Played, Workplace
-from toolkit.training.specification import (
-    LanguageModelSpecification,
-    specify_language_model,
-)
+from toolkit.training.specification import LanguageModelSpecification, Specification, specify_language_model
 
 if TYPE_CHECKING:
     from toolkit.training.recipe import Recipe
-    from toolkit.training.specification import Specification
 
 EXTRAS = {"vllm": "gpu", "transformers": "train"}
 """Engine → the extra that it needs."""
@@ -111,7 +106,9 @@ def train_runs(jobs: Sequence[TrainJob], executor: Executor = HERE) -> Played:
 
 def train(job: TrainJob, say: Say = lambda _: None) -> bool:
     """Do a job; return whether there was anything to do."""
-    return train_run(job.specification, model_path(job.model), job.folder, cpu=job.cpu, say=say)
+    return language_model_run.train_run(
+        job.specification, model_path(job.model), job.folder, cpu=job.cpu, say=say
+    )
 
 
 def with_recipe(run: Specification, recipe: Recipe) -> LanguageModelSpecification:
@@ -121,7 +118,7 @@ def with_recipe(run: Specification, recipe: Recipe) -> LanguageModelSpecificatio
         UsageError: the recipe is not the registered one, or has other sizes.
     """
     if not isinstance(run, LanguageModelSpecification):
-        check_agreement(recipe, run, run.study)
+        matrix.check_agreement(recipe, run, run.study)
         commit = model_commit(model_path(recipe.model), recipe.revision or None)
         return specify_language_model(run, recipe, commit)
     if run.settings != recipe:

@@ -21,8 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import toolkit
-from toolkit.errors import DamagedError, IncompleteError, UsageError
-from toolkit.files import file_sha256, is_held, read_bytes, write_durably
+from toolkit import errors, files
 from toolkit.study.executors import folder as folders
 from toolkit.study.play.launches import Launch
 from toolkit.study.play.segments import BrokenSegmentError, check_segment, ends, link, segment_name
@@ -101,7 +100,7 @@ class RunFolder:
             try:
                 launches.append(Launch(**folders.read_document(path, RESTORE)))
             except TypeError as error:
-                raise DamagedError("an attempt's file is not one", found=error, where=path) from None
+                raise errors.DamagedError("an attempt's file is not one", found=error, where=path) from None
         return launches
 
     def check_launched(self) -> None:
@@ -114,7 +113,7 @@ class RunFolder:
         path = self.folder / SPECIFICATION
         if not path.is_file():
             if self.played:
-                raise DamagedError(
+                raise errors.DamagedError(
                     f"{self.specification.run_id} has segments and no specification",
                     where=path,
                     remedy="restore the file, or move the folder away: the run will be played again",
@@ -123,7 +122,7 @@ class RunFolder:
         found, wanted = folders.read_document(path, RESTORE), self.specification.document()
         differing = sorted(name for name in {*found, *wanted} if found.get(name) != wanted.get(name))
         if differing:
-            raise UsageError(
+            raise errors.UsageError(
                 f"{self.specification.run_id} was launched with another specification",
                 expected=", ".join(f"{name} {wanted.get(name)}" for name in differing),
                 found=", ".join(f"{name} {found.get(name)}" for name in differing),
@@ -143,7 +142,7 @@ class RunFolder:
         if self.is_complete:
             self.check_complete()
         elif versions:
-            raise UsageError(
+            raise errors.UsageError(
                 f"{self.specification.run_id} was begun by another version of this package",
                 expected=", ".join(sorted(versions)),
                 found=toolkit.__version__,
@@ -163,7 +162,7 @@ class RunFolder:
             DamagedError: a file was changed.
         """
         if not self.is_complete:
-            raise IncompleteError(
+            raise errors.IncompleteError(
                 f"{self.specification.run_id} is not complete",
                 found=f"{self.played} of {len(self.segments)} segments",
                 where=self.folder,
@@ -171,14 +170,14 @@ class RunFolder:
             )
         digests = folders.read_document(self.folder / COMPLETE, RESTORE).get("files")
         if not isinstance(digests, dict) or not digests:
-            raise DamagedError(
+            raise errors.DamagedError(
                 f"{COMPLETE} names no files",
                 where=self.folder / COMPLETE,
                 remedy="remove it: the run goes on from its segments",
             )
         for name, digest in digests.items():
-            if file_sha256(self.folder / name) != digest:
-                raise DamagedError(
+            if files.file_sha256(self.folder / name) != digest:
+                raise errors.DamagedError(
                     f"{name} of {self.specification.run_id} is not the file that the run was complete with",
                     expected=f"SHA-256 {digest}",
                     where=self.folder / name,
@@ -195,9 +194,9 @@ class RunFolder:
         """
         path = self.folder / SUMMARY
         try:
-            return tuple(map(str, json.loads(read_bytes(path))["shortcomings"]))
+            return tuple(map(str, json.loads(files.read_bytes(path))["shortcomings"]))
         except (ValueError, KeyError, TypeError) as error:
-            raise DamagedError("a run's summary is not one", found=error, where=path) from None
+            raise errors.DamagedError("a run's summary is not one", found=error, where=path) from None
 
     def resume(self, say: Callable[[str], None]) -> Standing:
         """Return how far the run has come; broken segments, and those after them, are set aside.
@@ -213,7 +212,7 @@ class RunFolder:
             if not path.is_file():
                 self._set_aside(number + 1, "follows one that is missing", say)
                 break
-            raw = read_bytes(path)
+            raw = files.read_bytes(path)
             before = standing.digests[-1] if standing.digests else ""
             try:
                 checkpoint = check_segment(raw, link(self.specification, number, end, before), path)
@@ -228,11 +227,13 @@ class RunFolder:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise IncompleteError(
+            raise errors.IncompleteError(
                 "the run's folder cannot be made", found=error.strerror, where=self.folder
             ) from None
         if not (self.folder / SPECIFICATION).exists():
-            write_durably(self.folder / SPECIFICATION, folders.document_bytes(self.specification.document()))
+            files.write_durably(
+                self.folder / SPECIFICATION, folders.document_bytes(self.specification.document())
+            )
         before = [launch.attempt for launch in self.launches()]
         launch = replace(facts, attempt=max(before, default=0) + 1)
         self.record(launch)
@@ -240,19 +241,21 @@ class RunFolder:
 
     def record(self, launch: Launch) -> None:
         """Write an attempt down."""
-        write_durably(self.folder / f"attempt-{launch.attempt}.json", folders.document_bytes(asdict(launch)))
+        files.write_durably(
+            self.folder / f"attempt-{launch.attempt}.json", folders.document_bytes(asdict(launch))
+        )
 
     def keep(self, contents: Mapping[str, bytes]) -> None:
         """Write files of the run."""
         for name, content in contents.items():
-            write_durably(self.folder / name, content)
+            files.write_durably(self.folder / name, content)
 
     def complete(self, names: Iterable[str]) -> None:
         """Write down, last, what the run consists of."""
         whole = [SPECIFICATION, *(path.name for path in self.segments), *names]
-        digests = {name: file_sha256(self.folder / name) for name in sorted(whole)}
+        digests = {name: files.file_sha256(self.folder / name) for name in sorted(whole)}
         document = {"run_id": self.specification.run_id, "files": digests}
-        write_durably(self.folder / COMPLETE, folders.document_bytes(document))
+        files.write_durably(self.folder / COMPLETE, folders.document_bytes(document))
 
     def _set_aside(self, start: int, why: str, say: Callable[[str], None]) -> None:
         """Rename the segments from one on; nothing is deleted."""
@@ -301,7 +304,7 @@ class Workplace:
 
     def is_held(self, run_id: str) -> bool:
         """Whether a command is at work on a run at this moment."""
-        return is_held(self.folder, _lock(run_id))
+        return files.is_held(self.folder, _lock(run_id))
 
     @contextmanager
     def held(self, specifications: Iterable[Specification]) -> Iterator[None]:
@@ -336,7 +339,7 @@ class Workplace:
         for specification in specifications:
             run = self.run(specification)
             if run.is_complete:
-                raise UsageError(
+                raise errors.UsageError(
                     f"{specification.run_id} is complete, and a complete run is not launched again",
                     where=run.folder,
                     remedy="give another --folder to play it there, --check to compare it with the "
@@ -354,7 +357,7 @@ class Workplace:
         found = {each.run_id: list(self.run(each).shortcomings()) for each in specifications}
         lacking = {run: reasons for run, reasons in found.items() if reasons}
         if lacking and not with_incomplete:
-            raise IncompleteError(
+            raise errors.IncompleteError(
                 "the evidence of a run is not what is registered, and it does not count",
                 found="; ".join(f"{run}: {reasons[0]}" for run, reasons in lacking.items()),
                 where=self.folder,

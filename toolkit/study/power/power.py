@@ -17,35 +17,25 @@ Source:
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from statistics import variance
 from typing import TYPE_CHECKING, Any
 
-from toolkit.decisions.evaluation import evaluate
+from numpy.typing import NDArray
+
+from toolkit.decisions import evaluation, rulebook, rules
 from toolkit.decisions.measure import measure, success_at
 from toolkit.decisions.values import Missing, Series
 from toolkit.errors import IncompleteError, UsageError
-from toolkit.study.power.simulation import (
-    Design,
-    by_seed,
-    by_task,
-    draw_counts,
-    steps_of,
-    task_spread,
-    trained_share,
-)
+from toolkit.study.power import simulation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import numpy as np
-    from numpy.typing import NDArray
 
     from toolkit.decisions.case import Case
     from toolkit.decisions.endpoints import Endpoint
-    from toolkit.decisions.rulebook import RuleBook
-    from toolkit.decisions.rules import Rule
 
 ARMS = 2
 CELLS = 4_000_000  # drawn at once, to bound the memory
@@ -83,7 +73,7 @@ class Power:
         task_sd: endpoint → standard deviation of the tasks' success rates that was simulated.
     """
 
-    design: Design
+    design: simulation.Design
     passed: int
     covered: int | None
     excluded_zero: int | None
@@ -128,15 +118,17 @@ def fit(case: Case, rule_id: str, task_sd: float, rng_seed: int) -> Components:
     observed = tuple(map(float, present))
     if len(observed) < FEWEST_SEEDS:
         raise UsageError(f"the spread between seeds cannot be fitted to {len(observed)} of them")
-    design = Design(0.0, 0.0, task_sd, len(observed), None, 400, rng_seed)
+    design = simulation.Design(0.0, 0.0, task_sd, len(observed), None, 400, rng_seed)
     alone = Components(success, observed, 0.0, 0.0)
     values = [study.differences for study in studies(case.book, rule, alone, design)]
-    sampling = float(sum(variance([float(v) for v in by_seed]) for by_seed in values) / len(values))
+    sampling = float(sum(variance([float(v) for v in differences]) for differences in values) / len(values))
     extra = max(0.0, variance(observed) - sampling)
     return Components(success, observed, sampling, extra**0.5)
 
 
-def simulate(book: RuleBook, rule_id: str, components: Components, design: Design) -> Power:
+def simulate(
+    book: rulebook.RuleBook, rule_id: str, components: Components, design: simulation.Design
+) -> Power:
     """Simulate studies and decide each by the registered rule.
 
     Args:
@@ -178,7 +170,7 @@ def simulate(book: RuleBook, rule_id: str, components: Components, design: Desig
     )
 
 
-def simulated_endpoints(book: RuleBook, rule: Rule) -> list[Endpoint]:
+def simulated_endpoints(book: rulebook.RuleBook, rule: rules.Rule) -> list[Endpoint]:
     """Return the endpoints that a rule reads, if all can be simulated.
 
     Raises:
@@ -211,11 +203,11 @@ def simulated_endpoints(book: RuleBook, rule: Rule) -> list[Endpoint]:
 class _Simulated:
     """One simulated study: values of the endpoints by seed, and task tables for intervals."""
 
-    book: RuleBook
+    book: rulebook.RuleBook
     series: dict[str, tuple[Fraction, ...]]
     tables: dict[str, NDArray[np.float64]]
     primary: str
-    design: Design
+    design: simulation.Design
     weights: dict[int, Any]
     interval_level: float | None
     resamples: int
@@ -237,10 +229,10 @@ class _Simulated:
             return None
         return self._bootstrapped(self.primary, self.interval_level)
 
-    def passes(self, rule: Rule) -> bool:
+    def passes(self, rule: rules.Rule) -> bool:
         """Whether the binding tests of a rule hold."""
         binding = [c for c in rule.criteria if c.reading in (None, rule.binding or None)]
-        return all(evaluate(criterion.expression, self._resolve) is True for criterion in binding)
+        return all(evaluation.evaluate(criterion.expression, self._resolve) is True for criterion in binding)
 
     def _resolve(self, role: str, name: str) -> Any:
         if role == "passes":
@@ -263,17 +255,21 @@ class _Simulated:
         return found.low, found.high
 
 
-def studies(book: RuleBook, rule: Rule, components: Components, design: Design) -> Iterator[_Simulated]:
+def studies(
+    book: rulebook.RuleBook, rule: rules.Rule, components: Components, design: simulation.Design
+) -> Iterator[_Simulated]:
     """Yield the simulated studies of a design."""
     import numpy as np
 
     rng = np.random.default_rng(design.rng_seed)
     endpoints = simulated_endpoints(book, rule)
-    share = trained_share(book.endpoints[rule.estimate])
+    share = simulation.trained_share(book.endpoints[rule.estimate])
     level = float(book.intervals[rule.interval].level) if rule.interval else None
     specs = [book.intervals[n] for n in (*book.names_of(rule), rule.interval) if n in book.intervals]
     spread = _task_spreads(book, rule, components, design)
-    cells = max(ARMS * design.seeds * len(steps_of(e)) * (design.tasks or e.tasks) for e in endpoints)
+    cells = max(
+        ARMS * design.seeds * len(simulation.steps_of(e)) * (design.tasks or e.tasks) for e in endpoints
+    )
     weights: dict[int, Any] = {}
     left = design.simulations
     while left:
@@ -281,7 +277,7 @@ def studies(book: RuleBook, rule: Rule, components: Components, design: Design) 
         left -= size
         gaps = (design.effect + design.seed_sd * rng.standard_normal((size, design.seeds))) / share
         tables = {
-            e.id: draw_counts(
+            e.id: simulation.draw_counts(
                 rng, e, components.success[e.id], gaps, tasks=design.tasks or e.tasks, task_sd=spread[e.id]
             )
             for e in endpoints
@@ -289,8 +285,8 @@ def studies(book: RuleBook, rule: Rule, components: Components, design: Design) 
         for one in range(size):
             yield _Simulated(
                 book,
-                {e.id: by_seed(e, tables[e.id][one], design) for e in endpoints},
-                {e.id: by_task(e, tables[e.id][one]) for e in endpoints},
+                {e.id: simulation.by_seed(e, tables[e.id][one], design) for e in endpoints},
+                {e.id: simulation.by_task(e, tables[e.id][one]) for e in endpoints},
                 rule.estimate,
                 design,
                 weights,
@@ -299,10 +295,13 @@ def studies(book: RuleBook, rule: Rule, components: Components, design: Design) 
             )
 
 
-def _task_spreads(book: RuleBook, rule: Rule, components: Components, design: Design) -> dict[str, float]:
-    share = trained_share(book.endpoints[rule.estimate])
+def _task_spreads(
+    book: rulebook.RuleBook, rule: rules.Rule, components: Components, design: simulation.Design
+) -> dict[str, float]:
+    share = simulation.trained_share(book.endpoints[rule.estimate])
     return {
-        e.id: task_spread(components.success[e.id], design, share) for e in simulated_endpoints(book, rule)
+        e.id: simulation.task_spread(components.success[e.id], design, share)
+        for e in simulated_endpoints(book, rule)
     }
 
 
@@ -312,7 +311,7 @@ def _second_arm(case: Case, endpoint: Endpoint) -> tuple[float, ...]:
     rows = case.study.rows(endpoint.register)
     named = [run for (arm, _), run in runs.items() if arm == endpoint.arms[1]]
     means = []
-    for step in steps_of(endpoint):
+    for step in simulation.steps_of(endpoint):
         values = [run if isinstance(run, Missing) else success_at(endpoint, rows, run, step) for run in named]
         absent = [value for value in values if isinstance(value, Missing)]
         if absent:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
+
+from numpy.typing import NDArray
 
 from toolkit.errors import UsageError
 from toolkit.estimators import auc_weights
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy as np
-    from numpy.typing import NDArray
 
     from toolkit.decisions.endpoints import Endpoint
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,14 +13,11 @@ from toolkit.prereg.evidence import amendment_anchor, anchor
 from toolkit.probe.checkpoint import DERIVED, EVIDENCE
 from toolkit.probe.design import OUTCOME, TRANSITION, Design, RolloutSet
 from toolkit.study.play.segments import ends
-from toolkit.training.specification import LanguageModelSpecification
+from toolkit.training.specification import LanguageModelSpecification, Specification
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from toolkit.prereg.registration import Registration
     from toolkit.registers.study import Study
-    from toolkit.training.specification import Specification
 
 SECTION = "probe"
 CHECKPOINTS = "probe_checkpoints"

@@ -9,87 +9,45 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import toolkit
-from toolkit.errors import ToolkitError
+from toolkit import errors, seeds
 from toolkit.files import read_bytes, sealed, unsealed
 from toolkit.policies.loglinear import Policy, layout
-from toolkit.probe.checkpoint import (
-    EVIDENCE,
-    ScoredPolicy,
-    checkpoint_row,
-    derive,
-    evidence_rows,
-    measure,
-)
-from toolkit.probe.design import ALL
-from toolkit.probe.identities import check_identities
-from toolkit.probe.regroups import index_rows, read_groups
-from toolkit.probe.rollouts import coordinate_names
+from toolkit.probe import checkpoint, identities, regroups, rollouts
+from toolkit.probe.design import ALL, Design
 from toolkit.probe.rows import Place
-from toolkit.registers.arrow import parquet_bytes, to_arrow
+from toolkit.registers.arrow import Row, parquet_bytes, to_arrow
 from toolkit.registers.schema import SCHEMA_VERSION, TABLES
-from toolkit.seeds import sampling_seed
 from toolkit.study.play.segments import make_tasks
 from toolkit.study.probing.design import CHECKPOINTS, TABULATED
 from toolkit.tasks.task import canonical
 from toolkit.training.checkpoint import read_checkpoint
+from toolkit.training.specification import LanguageModelSpecification, Specification
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from toolkit.probe.checkpoint import Listed
-    from toolkit.probe.design import Design
     from toolkit.probe.evidence import GramEvidence
-    from toolkit.registers.arrow import Row
-    from toolkit.training.specification import LanguageModelSpecification
 
 
 @dataclass(frozen=True)
 class ProbeJob:
-    """Probe the checkpoints of a trajectory.
-
-    Args:
-        design: the probe.
-        trajectory: the run, or `base`.
-        surface_tokens: V of its policy.
-        checkpoints: their rows of `checkpoints`, by step.
-        pools: pool → SHA-256 of the tasks that are played.
-    """
-
-    design: Design
-    trajectory: str
-    surface_tokens: int
-    checkpoints: tuple[Row, ...]
-    pools: tuple[tuple[str, str], ...]
-
-    @property
-    def subject(self) -> str:
-        """What the job is about."""
-        return self.trajectory
-
-    def __str__(self) -> str:
-        return f"{self.subject}, its probe"
-
-
-@dataclass(frozen=True)
-class ModelProbeJob:
-    """Probe the checkpoints of a language model's trajectory; its base model is found where this is done.
+    """Probe the checkpoints of a trajectory; a language model's base is found where this is done.
 
     Args:
         design: the probe.
         trajectory: the run, or `base`.
         run: the run whose checkpoints they are.
-        checkpoints: their rows of `adapters`, by step.
+        checkpoints: their rows of `checkpoints`, or of `adapters`, by step.
         pools: pool → SHA-256 of the tasks that are played.
     """
 
     design: Design
     trajectory: str
-    run: LanguageModelSpecification
+    run: Specification
     checkpoints: tuple[Row, ...] = field(repr=False)
     pools: tuple[tuple[str, str], ...]
 
@@ -102,9 +60,6 @@ class ModelProbeJob:
         return f"{self.subject}, its probe"
 
 
-AnyProbeJob: TypeAlias = ProbeJob | ModelProbeJob
-
-
 @dataclass
 class Trajectory:
     """What is probed of a trajectory, checkpoint by checkpoint.
@@ -113,45 +68,45 @@ class Trajectory:
         job: what is asked for.
     """
 
-    job: AnyProbeJob
-    groups: Listed = field(init=False)
+    job: ProbeJob
+    groups: checkpoint.Listed = field(init=False)
     _gram: list[Row] = field(default_factory=list)
     _rows: dict[str, list[Row]] = field(default_factory=lambda: {name: [] for name in TABULATED})
     _worst: float = 0.0
 
     def __post_init__(self) -> None:
         make_tasks(self.job.pools)
-        self.groups = read_groups(index_rows(self.job.design), self.job.design.transition)
+        self.groups = regroups.read_groups(regroups.index_rows(self.job.design), self.job.design.transition)
 
     @property
     def sampling(self) -> int:
         """Sampling seed of its rollouts."""
         return trajectory_sampling(self.job.design, self.job.trajectory)
 
-    def add(self, at: Place, evidence: Mapping[str, GramEvidence], policy: ScoredPolicy) -> None:
+    def add(self, at: Place, evidence: Mapping[str, GramEvidence], policy: checkpoint.ScoredPolicy) -> None:
         """Add one checkpoint and what was scored.
 
         Raises:
             VerificationError: its figures are not tied.
         """
         design = self.job.design
-        derived, tied = derive(at, evidence, design, self.groups)
-        self._worst = max(self._worst, check_identities(tied, str(at)))
-        self._gram += evidence_rows(at, evidence, design)
-        self._rows[CHECKPOINTS].append(checkpoint_row(at, evidence, design, policy))
+        derived, tied = checkpoint.derive(at, evidence, design, self.groups)
+        self._worst = max(self._worst, identities.check_identities(tied, str(at)))
+        self._gram += checkpoint.evidence_rows(at, evidence, design)
+        self._rows[CHECKPOINTS].append(checkpoint.checkpoint_row(at, evidence, design, policy))
         for name, rows in derived.items():
             self._rows[name] += rows
 
     def files(self) -> dict[str, bytes]:
         """Return its two files."""
         name = self.job.trajectory
-        arrow = to_arrow(TABLES[EVIDENCE], self._gram)
-        content = parquet_bytes(EVIDENCE, arrow)
+        arrow = to_arrow(TABLES[checkpoint.EVIDENCE], self._gram)
+        content = parquet_bytes(checkpoint.EVIDENCE, arrow)
         document = {
             **header(self.job),
             "evidence_sha256": hashlib.sha256(content).hexdigest(),
             "largest_residual": self._worst,
-            "rows": {EVIDENCE: arrow.num_rows},
+            "rows": {checkpoint.EVIDENCE: arrow.num_rows},
             "tables": self._rows,
         }
         return {f"{name}.parquet": content, f"{name}.json": sealed(canonical(document).encode())}
@@ -165,20 +120,20 @@ def probe_trajectory(job: ProbeJob) -> dict[str, bytes]:
         DamagedError: a checkpoint's parameters are not those that were written, or a score is not finite.
     """
     trajectory = Trajectory(job)
-    for checkpoint in job.checkpoints:
-        weights = read_checkpoint(checkpoint, checkpoint["run_id"], layout(job.surface_tokens).size)
-        policy = Policy(weights.parameters, job.surface_tokens)
-        place = (job.trajectory, checkpoint["step"])
-        measured = measure(policy, place, trajectory.sampling, job.design, trajectory.groups)
+    for row in job.checkpoints:
+        weights = read_checkpoint(row, row["run_id"], layout(job.run.surface_tokens).size)
+        policy = Policy(weights.parameters, job.run.surface_tokens)
+        place = (job.trajectory, row["step"])
+        measured = checkpoint.measure(policy, place, trajectory.sampling, job.design, trajectory.groups)
         for scored, evidence in measured.items():
-            trajectory.add(Place(*place, scored), evidence, scored_policy(job, checkpoint, scored))
+            trajectory.add(Place(*place, scored), evidence, scored_policy(job, row, scored))
     return trajectory.files()
 
 
-def header(job: AnyProbeJob) -> dict[str, Any]:
+def header(job: ProbeJob) -> dict[str, Any]:
     """Return what decides the files of a trajectory."""
     of_model = {}
-    if isinstance(job, ModelProbeJob):
+    if isinstance(job.run, LanguageModelSpecification):
         of_model = {"model_commit": job.run.model_commit, "recipe_sha256": job.run.settings.sha256()}
     return {
         **of_model,
@@ -191,7 +146,7 @@ def header(job: AnyProbeJob) -> dict[str, Any]:
     }
 
 
-def read_probed(folder: Path, job: AnyProbeJob) -> tuple[dict[str, Any], bytes] | None:
+def read_probed(folder: Path, job: ProbeJob) -> tuple[dict[str, Any], bytes] | None:
     """Return what a trajectory's files hold, figures and evidence.
 
     None where they are not there, not whole, or of another job.
@@ -199,7 +154,7 @@ def read_probed(folder: Path, job: AnyProbeJob) -> tuple[dict[str, Any], bytes] 
     try:
         text = unsealed(read_bytes(folder / f"{job.trajectory}.json"))
         content = read_bytes(folder / f"{job.trajectory}.parquet")
-    except ToolkitError:
+    except errors.ToolkitError:
         return None
     if text is None:
         return None
@@ -213,16 +168,16 @@ def read_probed(folder: Path, job: AnyProbeJob) -> tuple[dict[str, Any], bytes] 
 
 def trajectory_sampling(design: Design, trajectory: str) -> int:
     """Return the sampling seed of a trajectory's probe."""
-    return sampling_seed(design.root, trajectory, 0)
+    return seeds.sampling_seed(design.root, trajectory, 0)
 
 
-def scored_policy(job: ProbeJob, checkpoint: Row, scored: str) -> ScoredPolicy:
-    """Return what was scored of a checkpoint, a row of `checkpoints`."""
-    whole = layout(job.surface_tokens)
-    names = coordinate_names(whole, scored)
-    parameters = checkpoint["parameters"][: whole.size if scored == ALL else len(whole.actions)]
-    return ScoredPolicy(
-        checkpoint["sha256"],
+def scored_policy(job: ProbeJob, row: Row, scored: str) -> checkpoint.ScoredPolicy:
+    """Return what was scored of a checkpoint, by its row of `checkpoints`."""
+    whole = layout(job.run.surface_tokens)
+    names = rollouts.coordinate_names(whole, scored)
+    parameters = row["parameters"][: whole.size if scored == ALL else len(whole.actions)]
+    return checkpoint.ScoredPolicy(
+        row["sha256"],
         hashlib.sha256(struct.pack(f"<{len(parameters)}d", *parameters)).hexdigest(),
         hashlib.sha256("\n".join(names).encode()).hexdigest(),
         len(names),

@@ -12,6 +12,7 @@ not depend on how many processes are at work. Its last digits are those of the m
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -19,32 +20,29 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError
 from toolkit.policies.language_model.loading import load_chat, loading, model_path
+from toolkit.probe import design, language_model, lora, rows, spoken
 from toolkit.probe.checkpoint import ScoredPolicy
-from toolkit.probe.design import ALL
-from toolkit.probe.language_model import probe_language_model
-from toolkit.probe.lora import Scorer
-from toolkit.probe.rows import Place
-from toolkit.probe.spoken import Speaker, record_tasks
 from toolkit.study.play.rows import fingerprint, read_adapter
 from toolkit.study.play.training_jobs import check_model
-from toolkit.study.probing.probed import ModelProbeJob, Trajectory
+from toolkit.study.probing.probed import ProbeJob, Trajectory
 from toolkit.tasks.task import canonical
+from toolkit.training import settings, specification
 from toolkit.training.language_model.session import load_base
 from toolkit.training.recipe import read_recipe
-from toolkit.training.settings import lora_arguments
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from toolkit.registers.arrow import Row
-    from toolkit.training.specification import LanguageModelSpecification
 
 BATCH = 8
 """Transcripts that share a pass when they are scored."""
 
 
-def probe_model_trajectory(job: ModelProbeJob) -> dict[str, bytes]:
+def probe_model_trajectory(job: ProbeJob, run: specification.LanguageModelSpecification) -> dict[str, bytes]:
     """Probe every checkpoint of a trajectory and return its two files.
+
+    Args:
+        job: what is asked for.
+        run: its run.
 
     Raises:
         UsageError: the base model is not the one that the run was specified to start from.
@@ -55,18 +53,18 @@ def probe_model_trajectory(job: ModelProbeJob) -> dict[str, bytes]:
     trajectory = Trajectory(job)
     outcome, transition = job.design.sets
     names: str | None = None
-    check_model(job.run, job.run.settings.model)  # 1
-    speaker = _opened(job.run)
+    check_model(run, run.settings.model)  # 1
+    speaker = _opened(run)
     with _as_in_training(), tempfile.TemporaryDirectory() as scratch:
         for checkpoint in job.checkpoints:
-            raw = read_adapter(checkpoint, job.run.run_id)
-            put_adapter(speaker.model, raw, f"{job.run.run_id} at step {checkpoint['step']}")  # 2
-            scorer = Scorer(speaker.model, speaker.temperature)
-            evidence = probe_language_model(  # 3
+            raw = read_adapter(checkpoint, run.run_id)
+            put_adapter(speaker.model, raw, f"{run.run_id} at step {checkpoint['step']}")  # 2
+            scorer = lora.Scorer(speaker.model, speaker.temperature)
+            evidence = language_model.probe_language_model(  # 3
                 scorer,
                 job.design,
-                record_tasks(speaker, outcome, trajectory.sampling, checkpoint["step"]),
-                record_tasks(speaker, transition, trajectory.sampling, checkpoint["step"]),
+                spoken.record_tasks(speaker, outcome, trajectory.sampling, checkpoint["step"]),
+                spoken.record_tasks(speaker, transition, trajectory.sampling, checkpoint["step"]),
                 trajectory.groups,
                 folder=Path(scratch),
                 batch=BATCH,
@@ -74,7 +72,7 @@ def probe_model_trajectory(job: ModelProbeJob) -> dict[str, bytes]:
             )
             names, size = scorer.coordinates.names_sha256, scorer.coordinates.size
             policy = ScoredPolicy(checkpoint["sha256"], fingerprint(raw), names, size)
-            trajectory.add(Place(job.trajectory, checkpoint["step"], ALL), evidence, policy)
+            trajectory.add(rows.Place(job.trajectory, checkpoint["step"], design.ALL), evidence, policy)
     return trajectory.files()
 
 
@@ -137,13 +135,13 @@ def _said(shapes: Mapping[str, tuple[int, ...]], name: str) -> str:
     return " × ".join(map(str, shapes[name])) if name in shapes else "missing"
 
 
-def _opened(run: LanguageModelSpecification) -> Speaker:
+def _opened(run: specification.LanguageModelSpecification) -> spoken.Speaker:
     model, recipe = run.settings.model, canonical(run.settings.document())
     return _speaker(model_path(model), run.model_commit, recipe)
 
 
 @lru_cache(maxsize=1)
-def _speaker(model: str, commit: str, document: str) -> Speaker:  # noqa: ARG001 - another commit, another model
+def _speaker(model: str, commit: str, document: str) -> spoken.Speaker:  # noqa: ARG001 - another commit, another model
     """Return a base model with a fresh adapter, loaded once a process."""
     import json
 
@@ -155,10 +153,12 @@ def _speaker(model: str, commit: str, document: str) -> Speaker:  # noqa: ARG001
 
         has_gpu = torch.cuda.is_available()
         base = load_base(model, recipe, cpu=not has_gpu)
-        adapted: Any = get_peft_model(base, LoraConfig(**lora_arguments(recipe)))
+        adapted: Any = get_peft_model(base, LoraConfig(**settings.lora_arguments(recipe)))
         adapted = adapted.to("cuda" if has_gpu else "cpu").eval()
     sampling = recipe.sampling
-    return Speaker(adapted, chat, sampling.temperature, sampling.max_completion_tokens, sampling.max_turns)
+    return spoken.Speaker(
+        adapted, chat, sampling.temperature, sampling.max_completion_tokens, sampling.max_turns
+    )
 
 
 @contextmanager

@@ -7,29 +7,17 @@ different tasks' gradients to be resampled, which nobody published: it stands wi
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from toolkit.estimators import debiased_between_share, noise_within_share
+from toolkit.probe import moments, uncertainty
 from toolkit.probe.design import ALL, DESIGNS, OUTCOME
-from toolkit.probe.moments import MC
 from toolkit.probe.rows import Place
-from toolkit.probe.uncertainty import (
-    CONDITION,
-    RATIO,
-    RESAMPLED,
-    SHARE,
-    STRATIFIED_RATIO,
-    WITHIN_RATIO,
-    Resampling,
-    floor_row,
-    resampled_rows,
-)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from toolkit.decisions.lookup import Registers
     from toolkit.registers.arrow import Row
     from toolkit.registers.study import Study
@@ -63,7 +51,7 @@ def published_figures(study: Study) -> list[Row]:
     for row in study.rows("probe"):
         place, tasks = _place(row), clean.get(_place(row), [])
         figures = list(_plain(row, size, len(tasks)))
-        if (row["noise"], row["estimator"]) == (OUTCOME, MC) and len(tasks) > 1:
+        if (row["noise"], row["estimator"]) == (OUTCOME, moments.MC) and len(tasks) > 1:
             figures += _condition(tasks)
         scored_tasks = size.tasks if size else None
         number = (len(tasks) or None) if row["noise"] == OUTCOME else scored_tasks
@@ -96,15 +84,17 @@ def _place(row: Row) -> Place:
 
 def _condition(tasks: list[Row]) -> list[Row]:
     left, right = (np.array([row[f"condition_{side}"] for row in tasks]) for side in ("left", "right"))
-    how = Resampling(LEVEL, RESAMPLES, RNG_SEED, 1)
-    return resampled_rows(lambda counts: {CONDITION: (counts @ left) / (counts @ right)}, len(tasks), how)
+    how = uncertainty.Resampling(LEVEL, RESAMPLES, RNG_SEED, 1)
+    return uncertainty.resampled_rows(
+        lambda counts: {uncertainty.CONDITION: (counts @ left) / (counts @ right)}, len(tasks), how
+    )
 
 
 def _plain(row: Row, size: ProbeSize | None, clean: int) -> Iterator[Row]:
     ratios = {
-        RATIO: ("trace_paired", "trace_independent"),
-        WITHIN_RATIO: ("trace_within_paired", "trace_within_independent"),
-        STRATIFIED_RATIO: ("trace_paired", "trace_stratified"),
+        uncertainty.RATIO: ("trace_paired", "trace_independent"),
+        uncertainty.WITHIN_RATIO: ("trace_within_paired", "trace_within_independent"),
+        uncertainty.STRATIFIED_RATIO: ("trace_paired", "trace_stratified"),
     }
     for name, (one, other) in ratios.items():
         if row[one] is not None and row[other]:
@@ -120,11 +110,15 @@ def _plain(row: Row, size: ProbeSize | None, clean: int) -> Iterator[Row]:
             share = debiased_between_share(within, between, size.tasks, size.groups)
             pure = noise_within_share(size.tasks, size.groups)
             beside = {"pure_noise": pure, "debiased": 1 - share}
-        yield _figure(f"{SHARE}_{design}", within / trace) | beside
+        yield _figure(f"{uncertainty.SHARE}_{design}", within / trace) | beside
         tasks = clean if row["noise"] == OUTCOME else size and size.tasks
         if tasks and between is not None:
-            yield floor_row(design, row[f"mean_norm_{design}"] ** 2, between, tasks)
+            yield uncertainty.floor_row(design, row[f"mean_norm_{design}"] ** 2, between, tasks)
 
 
 def _figure(name: str, value: float) -> Row:
-    return {"figure": name, "value": value, **dict.fromkeys((*RESAMPLED, "pure_noise", "debiased"))}
+    return {
+        "figure": name,
+        "value": value,
+        **dict.fromkeys((*uncertainty.RESAMPLED, "pure_noise", "debiased")),
+    }

@@ -7,30 +7,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import IncompleteError, UsageError, VerificationError
-from toolkit.probe.checkpoint import DERIVED, EVIDENCE, checkpoint_row, derive
+from toolkit.probe import identities, regroups
+from toolkit.probe.checkpoint import DERIVED, EVIDENCE, ScoredPolicy, checkpoint_row, derive
 from toolkit.probe.design import ALL
-from toolkit.probe.identities import check_identities
-from toolkit.probe.regroups import index_rows, read_groups
 from toolkit.probe.rows import Place, read_evidence
-from toolkit.registers.schema import TABLES
-from toolkit.study.probing.design import CHECKPOINTS
-from toolkit.study.probing.probed import AnyProbeJob, ModelProbeJob, scored_policy
-from toolkit.study.probing.probed_model import scored_model
-from toolkit.study.probing.published import published_figures
-from toolkit.study.probing.run import BASE, check_coordinates, registered_jobs
+from toolkit.registers import arrow, schema
+from toolkit.study.probing import probed, probed_model, published, run
+from toolkit.study.probing.design import CHECKPOINTS, RegisteredProbe
+from toolkit.training.specification import LanguageModelSpecification
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from toolkit.probe.checkpoint import ScoredPolicy
-    from toolkit.registers.arrow import Row
     from toolkit.registers.study import Study
-    from toolkit.study.probing.design import RegisteredProbe
 
 SUMMARY = "probe"
 FIGURES = "probe_intervals"
@@ -47,9 +40,9 @@ class Report:
         has_evidence: whether the study ships the evidence.
     """
 
-    checkpoints: tuple[Row, ...]
-    figures: Mapping[Place, list[Row]]
-    summaries: Mapping[Place, list[Row]]
+    checkpoints: tuple[arrow.Row, ...]
+    figures: Mapping[Place, list[arrow.Row]]
+    summaries: Mapping[Place, list[arrow.Row]]
     has_evidence: bool
 
 
@@ -85,12 +78,12 @@ def report(study: Study, trajectory: str = "*", scored: str | None = None) -> Re
             found=f"{trajectory} ({scored or 'any'})",
         )
     has_evidence = study.has(FIGURES)
-    figures = study.rows(FIGURES) if has_evidence else published_figures(study)
+    figures = study.rows(FIGURES) if has_evidence else published.published_figures(study)
     return Report(tuple(meant), _by_place(figures), _by_place(study.rows(SUMMARY)), has_evidence)
 
 
 def recompute(
-    study: Study, meant: Sequence[Row], probe: RegisteredProbe, progress: Callable[[str], None]
+    study: Study, meant: Sequence[arrow.Row], probe: RegisteredProbe, progress: Callable[[str], None]
 ) -> tuple[int, float]:
     """Compute every figure of checkpoints anew from the evidence alone, and compare it with the stored one.
 
@@ -116,7 +109,7 @@ def recompute(
     design = probe.design
     jobs = {
         (job.trajectory, row["step"]): (job, row)
-        for job in registered_jobs(study, probe)
+        for job in run.registered_jobs(study, probe)
         for row in job.checkpoints
     }
     evidence = _by_place(study.rows(EVIDENCE))
@@ -131,10 +124,10 @@ def recompute(
                 where=study.folder,
                 remedy="measure again: toolkit probe run",
             )
-    check_coordinates([row for rows in stored[CHECKPOINTS].values() for row in rows], study.folder)
+    run.check_coordinates([row for rows in stored[CHECKPOINTS].values() for row in rows], study.folder)
     indices = study.rows("probe_indices")
-    compared, worst = _compare("probe_indices", index_rows(design), indices, "the index lists"), 0.0
-    groups = read_groups(indices, design.transition)
+    compared, worst = _compare("probe_indices", regroups.index_rows(design), indices, "the index lists"), 0.0
+    groups = regroups.read_groups(indices, design.transition)
     for row in meant:
         place = Place(row["trajectory"], row["step"], row["scored"])
         progress(str(place))
@@ -145,7 +138,7 @@ def recompute(
         policy = _policy(*jobs[place.trajectory, place.step], row)
         described = [checkpoint_row(place, read, design, policy)]  # 2
         derived, tied = derive(place, read, design, groups)  # 3
-        worst = max(worst, check_identities(tied, str(place)))
+        worst = max(worst, identities.check_identities(tied, str(place)))
         for name, rows in {**derived, CHECKPOINTS: described}.items():
             compared += _compare(name, rows, stored[name][place], str(place))
     return compared, worst
@@ -166,20 +159,20 @@ def check_evidence(study: Study) -> None:
         )
 
 
-def _policy(job: AnyProbeJob, checkpoint: Row, stored: Row) -> ScoredPolicy:
-    if isinstance(job, ModelProbeJob):
-        return scored_model(checkpoint, job.run.run_id, stored)
-    return scored_policy(job, checkpoint, stored["scored"])
+def _policy(job: probed.ProbeJob, checkpoint: arrow.Row, stored: arrow.Row) -> ScoredPolicy:
+    if isinstance(job.run, LanguageModelSpecification):
+        return probed_model.scored_model(checkpoint, job.run.run_id, stored)
+    return probed.scored_policy(job, checkpoint, stored["scored"])
 
 
-def _order(row: Row) -> tuple[bool, bool, str, int]:
-    return (row["scored"] != ALL, row["trajectory"] != BASE, row["trajectory"], row["step"])
+def _order(row: arrow.Row) -> tuple[bool, bool, str, int]:
+    return (row["scored"] != ALL, row["trajectory"] != run.BASE, row["trajectory"], row["step"])
 
 
-def _compare(name: str, found: list[Row], stored: list[Row], where: str) -> int:
-    key = TABLES[name].key
+def _compare(name: str, found: list[arrow.Row], stored: list[arrow.Row], where: str) -> int:
+    key = schema.TABLES[name].key
 
-    def keyed(rows: list[Row]) -> dict[tuple[Any, ...], Row]:
+    def keyed(rows: list[arrow.Row]) -> dict[tuple[Any, ...], arrow.Row]:
         return {tuple(row[part] for part in key): row for row in rows}
 
     mine, theirs = keyed(found), keyed(stored)
@@ -200,8 +193,8 @@ def _compare(name: str, found: list[Row], stored: list[Row], where: str) -> int:
     )
 
 
-def _by_place(rows: list[Row]) -> dict[Place, list[Row]]:
-    found: dict[Place, list[Row]] = {}
+def _by_place(rows: list[arrow.Row]) -> dict[Place, list[arrow.Row]]:
+    found: dict[Place, list[arrow.Row]] = {}
     for row in rows:
         found.setdefault(Place(row["trajectory"], row["step"], row["scored"]), []).append(row)
     return found

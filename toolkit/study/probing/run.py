@@ -18,30 +18,21 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError, IncompleteError, VerificationError
 from toolkit.files import read_bytes, write_durably
-from toolkit.probe.checkpoint import EVIDENCE
-from toolkit.probe.language_model import check_same_coordinates
-from toolkit.probe.regroups import index_rows
-from toolkit.registers.arrow import Row, to_arrow, to_rows
-from toolkit.registers.row_tables import DECISIONS
-from toolkit.registers.rowhash import row_sha256
-from toolkit.registers.schema import TABLES
-from toolkit.registers.writer import rows_files
+from toolkit.probe import checkpoint, language_model, regroups
+from toolkit.registers import arrow, manifest, row_tables, rowhash, schema, writer
 from toolkit.study.executors.executor import HERE, Executor
 from toolkit.study.executors.folder import go_on, held
-from toolkit.study.play.assemble import Assembly, seal_decided
+from toolkit.study.play import assemble, segments
 from toolkit.study.play.rows import rows_of_run, with_adapter
-from toolkit.study.play.segments import ends
 from toolkit.study.probing import probed
 from toolkit.study.probing.design import CHECKPOINTS, INDICES, TABLES_OF_PROBE, TABULATED, RegisteredProbe
-from toolkit.training.specification import LanguageModelSpecification
+from toolkit.training.specification import LanguageModelSpecification, Specification
 
 if TYPE_CHECKING:
     from toolkit.prereg.registration import Registration
     from toolkit.probe.design import Design
-    from toolkit.registers.manifest import Manifest, RegistrationRef
     from toolkit.registers.study import Study
     from toolkit.study.play.workplace import Workplace
-    from toolkit.training.specification import Specification
 
 BASE = "base"
 FOLDER = "probe"
@@ -64,23 +55,25 @@ class MeasuredProbe:
 
     design: Design
     evidence: Mapping[str, bytes]
-    rows: Mapping[str, list[Row]]
+    rows: Mapping[str, list[arrow.Row]]
     counts: Mapping[str, int]
     largest_residual: float
     kept: tuple[str, ...]
 
-    def added_to(self, assembly: Assembly) -> Assembly:
+    def added_to(self, assembly: assemble.Assembly) -> assemble.Assembly:
         """Return a study's registers together with the probe's (step 3)."""
-        files = {f"{EVIDENCE}/{name}.parquet": content for name, content in self.evidence.items()}
-        shared = {**self.rows, INDICES: index_rows(self.design)}
-        written = rows_files(shared)
+        files = {f"{checkpoint.EVIDENCE}/{name}.parquet": content for name, content in self.evidence.items()}
+        shared = {**self.rows, INDICES: regroups.index_rows(self.design)}
+        written = writer.rows_files(shared)
         contents = {file: content for parts in written.values() for file, content in parts.items()}
         tables = {name: tuple(parts) for name, parts in written.items()}
-        counts = {name: len(rows) for name, rows in shared.items()} | {EVIDENCE: sum(self.counts.values())}
+        counts = {name: len(rows) for name, rows in shared.items()} | {
+            checkpoint.EVIDENCE: sum(self.counts.values())
+        }
         return replace(
             assembly,
             contents={**assembly.contents, **files, **contents},
-            tables={**assembly.tables, EVIDENCE: tuple(sorted(files)), **tables},
+            tables={**assembly.tables, checkpoint.EVIDENCE: tuple(sorted(files)), **tables},
             rows={**assembly.rows, **counts},
         )
 
@@ -89,7 +82,7 @@ class MeasuredProbe:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        assembly = self.added_to(Assembly({}, {}, {}, {}))
+        assembly = self.added_to(assemble.Assembly({}, {}, {}, {}))
         return {
             name: pa.concat_tables([pq.read_table(io.BytesIO(assembly.contents[file])) for file in files])
             for name, files in assembly.tables.items()
@@ -112,8 +105,8 @@ class MeasuredProbe:
                     where=study.folder,
                     remedy=f"measure it: toolkit probe run {study.name}",
                 )
-            registered = row_sha256(study.arrow(name))
-            measured = row_sha256(to_arrow(TABLES[name], to_rows(table)))
+            registered = rowhash.row_sha256(study.arrow(name))
+            measured = rowhash.row_sha256(arrow.to_arrow(schema.TABLES[name], arrow.to_rows(table)))
             if measured != registered:
                 raise VerificationError(
                     f"what was probed again differs from study {study.name!r} in {name}",
@@ -131,9 +124,9 @@ class MeasuredProbe:
 def probe_jobs(
     design: Design,
     specifications: Sequence[Specification],
-    checkpoints: Mapping[str, Sequence[Row]],
+    checkpoints: Mapping[str, Sequence[arrow.Row]],
     steps: Collection[int] = (),
-) -> tuple[probed.AnyProbeJob, ...]:
+) -> tuple[probed.ProbeJob, ...]:
     """Return a job a trajectory: the untrained policy, then run by run.
 
     Language models of one seed start from one adapter, and those of another seed from another. An untrained
@@ -150,11 +143,11 @@ def probe_jobs(
         IncompleteError: a run lacks a registered checkpoint.
         DamagedError: two runs began from different policies, which the probe takes for one.
     """
-    jobs: list[probed.AnyProbeJob] = []
-    started: dict[int | None, Row] = {}
+    jobs: list[probed.ProbeJob] = []
+    started: dict[int | None, arrow.Row] = {}
     for run in sorted(specifications, key=lambda run: run.run_id):
         rows = sorted(checkpoints.get(run.run_id, ()), key=lambda row: int(row["step"]))
-        expected = list(ends(run))
+        expected = list(segments.ends(run))
         if [row["step"] for row in rows] != expected:
             raise IncompleteError(
                 f"{run.run_id} does not have its registered checkpoints",
@@ -172,30 +165,24 @@ def probe_jobs(
                 remedy="probe runs of one study: they share the untrained policy, language models those of a "
                 "seed",
             )
+        pools = tuple(sorted((name, run.pools[name]) for name in {played.pool for played in design.sets}))
         if not jobs:
-            jobs.append(_job(design, BASE, run, (base,)))
+            jobs.append(probed.ProbeJob(design, BASE, run, (base,), pools))
         chosen = tuple(row for row in rows[1:] if not steps or row["step"] in steps)
-        jobs.append(_job(design, run.run_id, run, chosen))
+        jobs.append(probed.ProbeJob(design, run.run_id, run, chosen, pools))
     return tuple(jobs)
 
 
-def _job(design: Design, trajectory: str, run: Specification, rows: tuple[Row, ...]) -> probed.AnyProbeJob:
-    pools = tuple(sorted((name, run.pools[name]) for name in {played.pool for played in design.sets}))
-    if isinstance(run, LanguageModelSpecification):
-        return probed.ModelProbeJob(design, trajectory, run, rows, pools)
-    return probed.ProbeJob(design, trajectory, run.surface_tokens, rows, pools)
-
-
-def perform(job: probed.AnyProbeJob) -> dict[str, bytes]:
+def perform(job: probed.ProbeJob) -> dict[str, bytes]:
     """Probe a trajectory and return its two files. Nothing is read or written: another machine may do it."""
-    if isinstance(job, probed.ProbeJob):
-        return probed.probe_trajectory(job)
-    from toolkit.study.probing.probed_model import probe_model_trajectory
+    if isinstance(job.run, LanguageModelSpecification):
+        from toolkit.study.probing.probed_model import probe_model_trajectory
 
-    return probe_model_trajectory(job)
+        return probe_model_trajectory(job, job.run)
+    return probed.probe_trajectory(job)
 
 
-def probe_all(folder: Path, jobs: Sequence[probed.AnyProbeJob], executor: Executor = HERE) -> MeasuredProbe:
+def probe_all(folder: Path, jobs: Sequence[probed.ProbeJob], executor: Executor = HERE) -> MeasuredProbe:
     """Probe trajectories, those left over first; what was stopped goes on with the same call (step 2).
 
     Args:
@@ -209,7 +196,7 @@ def probe_all(folder: Path, jobs: Sequence[probed.AnyProbeJob], executor: Execut
         DamagedError, VerificationError: what a job refuses.
     """
 
-    def keep(job: probed.AnyProbeJob, contents: Mapping[str, bytes]) -> tuple[dict[str, Any], bytes]:
+    def keep(job: probed.ProbeJob, contents: Mapping[str, bytes]) -> tuple[dict[str, Any], bytes]:
         for file, content in contents.items():
             write_durably(folder / file, content)
         kept = probed.read_probed(folder, job)
@@ -233,13 +220,13 @@ def probe_all(folder: Path, jobs: Sequence[probed.AnyProbeJob], executor: Execut
         jobs[0].design,
         dict(sorted(contents.items())),
         {name: [row for each in documents.values() for row in each["tables"][name]] for name in TABULATED},
-        {name: each["rows"][EVIDENCE] for name, each in documents.items()},
+        {name: each["rows"][checkpoint.EVIDENCE] for name, each in documents.items()},
         max(each["largest_residual"] for each in documents.values()),
         tuple(job.trajectory for job in before),
     )
 
 
-def check_coordinates(checkpoints: Sequence[Row], where: Path) -> None:
+def check_coordinates(checkpoints: Sequence[arrow.Row], where: Path) -> None:
     """Check that all checkpoints were scored in the same coordinates.
 
     Args:
@@ -253,7 +240,7 @@ def check_coordinates(checkpoints: Sequence[Row], where: Path) -> None:
     for row in checkpoints:
         known = names.setdefault(row["scored"], row["coordinate_names_sha256"])
         at = f"{row['trajectory']}@{row['step']}, {row['scored']}, in {where}"
-        check_same_coordinates(known, row["coordinate_names_sha256"], at)
+        language_model.check_same_coordinates(known, row["coordinate_names_sha256"], at)
 
 
 def measure_study(
@@ -278,7 +265,7 @@ def measure_study(
         return probe_all(Path(scratch), jobs, executor)
 
 
-def registered_jobs(study: Study, probe: RegisteredProbe) -> tuple[probed.AnyProbeJob, ...]:
+def registered_jobs(study: Study, probe: RegisteredProbe) -> tuple[probed.ProbeJob, ...]:
     """Return the jobs of a study's registered probe, on the checkpoints of its registers; as `probe_jobs`."""
     checkpoints = {run.run_id: rows_of_run(study, run.checkpoint_table, run.run_id) for run in probe.runs}
     return probe_jobs(probe.design, probe.runs, checkpoints, probe.steps)
@@ -302,7 +289,7 @@ def measure_runs(workplace: Workplace, probe: RegisteredProbe, executor: Executo
     for specification in probe.runs:
         run = workplace.run(specification)
         run.check_complete()
-        rows = to_rows(pq.read_table(run.folder / f"{specification.checkpoint_table}.parquet"))
+        rows = arrow.to_rows(pq.read_table(run.folder / f"{specification.checkpoint_table}.parquet"))
         checkpoints[specification.run_id] = [with_adapter(row, run.folder) for row in rows]
     jobs = probe_jobs(probe.design, probe.runs, checkpoints, probe.steps)
     return probe_all(workplace.folder / FOLDER, jobs, executor)
@@ -314,9 +301,9 @@ def sealed_with_probe(
     measured: MeasuredProbe,
     *,
     registration: Registration,
-    named: RegistrationRef,
+    named: manifest.RegistrationRef,
     card: Path,
-) -> Manifest:
+) -> manifest.Manifest:
     """Write a study's registers with its probe, decided anew (step 2).
 
     Args:
@@ -330,14 +317,14 @@ def sealed_with_probe(
     Raises:
         DamagedError: a file of the study is not the one that its manifest names.
     """
-    replaced = {*TABLES_OF_PROBE, DECISIONS.name}
+    replaced = {*TABLES_OF_PROBE, row_tables.DECISIONS.name}
     tables = {name: entry.files for name, entry in study.manifest.tables.items() if name not in replaced}
     for name in tables:
         study.paths(name)
-    as_it_is = Assembly(
+    as_it_is = assemble.Assembly(
         {file: read_bytes(study.folder / PurePosixPath(file)) for files in tables.values() for file in files},
         tables,
         {name: study.manifest.tables[name].rows for name in tables},
         {},
     )
-    return seal_decided(folder, registration, named, measured.added_to(as_it_is), card)
+    return assemble.seal_decided(folder, registration, named, measured.added_to(as_it_is), card)
