@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,7 +11,8 @@ import pytest
 from tests.conftest import CHECKOUT, Result, run, snapshot
 from tests.hub.server import FixtureHub
 from tests.row_study import lay, run_ids, schedules, seal, tables
-from toolkit.files import write_bytes
+from toolkit.files import file_sha256, write_bytes
+from toolkit.registers.manifest import FileEntry, read_manifest, write_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,6 +64,21 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def commit(hub: FixtureHub, small: Path) -> str:
     """Return the commit of the small study on the Hub, tagged v1.0.0."""
     return put(hub, small, tag="v1.0.0")
+
+
+def expect(done: Result, code: int, *words: str) -> Result:
+    """Check how a command ended, and what it said to people; return what it left behind."""
+    assert done.code == code, done.err
+    for text in words:
+        assert text in done.err
+    return done
+
+
+def name_anew(folder: Path, *names: str) -> None:
+    """Have the manifest of a study name files as they lie there now."""
+    manifest = read_manifest(folder)
+    entries = {name: FileEntry(file_sha256(folder / name), (folder / name).stat().st_size) for name in names}
+    write_manifest(folder, replace(manifest, files={**manifest.files, **entries}))
 
 
 def pull(revision: str = "@v1.0.0", *arguments: object) -> Result:

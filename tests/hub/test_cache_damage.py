@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.hub.conftest import NAME, RUNS, TOKEN, meet, pull, put
+from tests.hub.conftest import NAME, RUNS, TOKEN, expect, meet, pull, put
 from tests.hub.server import FixtureHub
 
 if TYPE_CHECKING:
@@ -127,9 +127,7 @@ def test_a_stray_file_is_refused_with_its_place_in_the_cache(
 ) -> None:
     stray = warm / "runs" / "more rows.parquet"
     stray.write_bytes(b"x")
-    done = pull("@v1.0.0", *arguments)
-    assert done.code == 4
-    assert f"rm '{stray}'" in done.err
+    done = expect(pull("@v1.0.0", *arguments), 4, f"rm '{stray}'")
     assert "owner" not in done.err
     stray.unlink()
     assert pull("@v1.0.0", *arguments).code == 0
@@ -137,17 +135,13 @@ def test_a_stray_file_is_refused_with_its_place_in_the_cache(
 
 def test_a_stray_file_of_the_commit_is_its_owners(hub: FixtureHub, commit: str) -> None:
     hub.store.commit(NAME, {"runs/more.parquet": b"x"})
-    done = pull("")
-    assert done.code == 4
-    assert "ask its owner" in done.err
+    done = expect(pull(""), 4, "ask its owner")
     assert "rm " not in done.err
 
 
 def test_what_arrives_wrong_on_a_first_pull_was_never_in_the_cache(hub: FixtureHub, commit: str) -> None:
     hub.fail("wrong_bytes", f"GET .*/resolve/.*{RUNS}", 1)
-    done = pull()
-    assert done.code == 0
-    assert f"{RUNS}, as it arrived, is not what the manifest names" in done.err
+    done = expect(pull(), 0, f"{RUNS}, as it arrived, is not what the manifest names")
     assert "in the cache" not in done.err
 
 
@@ -156,21 +150,25 @@ def test_a_repository_that_is_gone_is_offered_from_the_cache(
     hub: FixtureHub, warm: Path, commit: str, revision: str
 ) -> None:
     hub.store.repositories.pop(NAME)
-    done = pull(revision.replace("SHA", commit))
-    assert done.code == 3
-    assert "there is no such dataset repository, or it is private" in done.err
-    assert "HF_TOKEN" in done.err
-    assert f"take commit {commit} from the cache: --offline" in done.err
+    expect(
+        pull(revision.replace("SHA", commit)),
+        3,
+        "there is no such dataset repository, or it is private",
+        "HF_TOKEN",
+        f"take commit {commit} from the cache: --offline",
+    )
     assert pull(revision.replace("SHA", commit), "--offline").code == 0
 
 
 def test_a_commit_that_is_gone_is_offered_from_the_cache(hub: FixtureHub, warm: Path, commit: str) -> None:
     hub.store.repositories.pop(NAME)
     hub.store.create(NAME)
-    done = pull(f"@{commit}")
-    assert done.code == 3
-    assert "the repository has no such revision" in done.err
-    assert f"take commit {commit} from the cache: --offline" in done.err
+    expect(
+        pull(f"@{commit}"),
+        3,
+        "the repository has no such revision",
+        f"take commit {commit} from the cache: --offline",
+    )
 
 
 def test_what_is_not_in_the_cache_is_not_offered(hub: FixtureHub) -> None:
@@ -187,15 +185,9 @@ def test_a_repository_that_became_private_is_offered_from_the_cache(
         hub.store.repository(NAME).private = True
         monkeypatch.setenv("HF_TOKEN", "")
         for revision in ("@v1.0.0", f"@{commit}"):
-            done = pull(revision)
-            assert done.code == 3
-            assert "log in" in done.err
-            assert "--offline" in done.err
+            expect(pull(revision), 3, "log in", "--offline")
 
 
 def test_what_is_forbidden_is_offered_from_the_cache(hub: FixtureHub, warm: Path) -> None:
     hub.fail("forbidden", ".")
-    done = pull()
-    assert done.code == 3
-    assert "log in" in done.err
-    assert "--offline" in done.err
+    expect(pull(), 3, "log in", "--offline")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.conftest import run, snapshot
-from tests.hub.conftest import NAME, damage, make_rows, put
+from tests.hub.conftest import NAME, damage, expect, make_rows, put
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,9 +65,7 @@ def test_a_copy_with_something_of_ones_own_is_refused_and_not_touched(
 ) -> None:
     change(copy)
     before = snapshot(copy)
-    refused = pull_into(copy)
-    assert refused.code == 3
-    assert "holds something that would be lost" in refused.err
+    expect(pull_into(copy), 3, "holds something that would be lost")
     assert snapshot(copy) == before
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.conftest import run
 from tests.hub import handler
-from tests.hub.conftest import NAME, put
+from tests.hub.conftest import NAME, expect, put
 from tests.hub.handler import Handler
 
 if TYPE_CHECKING:
@@ -81,9 +81,7 @@ def test_a_proxy_of_a_kind_that_is_not_installed_is_said(
         raise ImportError("Using SOCKS proxy, but the 'socksio' package is not installed")
 
     monkeypatch.setattr(revision, "client", client)
-    done = run("registers", "pull", NAME)
-    assert done.code == 3
-    assert "socksio" in done.err
+    expect(run("registers", "pull", NAME), 3, "socksio")
 
 
 def test_an_interruption_is_not_taken_for_garbage(
@@ -109,6 +107,4 @@ def test_a_tag_whose_commit_is_none_is_not_believed(
 
     routes = [(method, path, odd if does is answer else does) for method, path, does in handler.ROUTES]
     monkeypatch.setattr(handler, "ROUTES", tuple(routes))
-    done = run("registers", "push", rows, NAME, "--tag", "v1")
-    assert done.code == 3
-    assert "40 hexadecimal digits" in done.err
+    expect(run("registers", "push", rows, NAME, "--tag", "v1"), 3, "40 hexadecimal digits")

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.conftest import Result, run
-from tests.hub.conftest import NAME, cached
+from tests.hub.conftest import NAME, cached, expect, pull
 from toolkit.errors import VerificationError
 from toolkit.files import in_turn
 from toolkit.registers.hub import revision
@@ -22,10 +21,6 @@ if TYPE_CHECKING:
     from tests.hub.server import FixtureHub
 
 SHA = "0123456789abcdef0123456789abcdef01234567"
-
-
-def pull(revision: str = "@v1.0.0", *arguments: object) -> Result:
-    return run("registers", "pull", f"{NAME}{revision}", *arguments)
 
 
 def remember_many(first: int) -> None:
@@ -72,9 +67,7 @@ def test_a_tag_that_moves_between_two_pulls_at_once_is_not_overlooked(
         return turns(path)
 
     monkeypatch.setattr(revision, "in_turn", after_the_other)
-    done = pull()
-    assert done.code == 1
-    assert "the tag v1.0.0 was moved" in done.err
+    expect(pull(), 1, "the tag v1.0.0 was moved")
     assert read_pins(NAME)["v1.0.0"].commit == other
 
 
@@ -90,9 +83,7 @@ def branched(hub: FixtureHub, commit: str) -> str:
 def test_a_tag_that_became_a_branch_is_held_to_its_commit(
     hub: FixtureHub, branched: str, tmp_path: Path
 ) -> None:
-    done = pull()
-    assert done.code == 0
-    assert "v1.0.0 was a tag and is none now" in done.err
+    expect(pull(), 0, "v1.0.0 was a tag and is none now")
     assert read_pins(NAME)["v1.0.0"] == Pin(branched, is_tag=True)
     moved = hub.store.commit(NAME, {".note": b"hidden"}, branch="v1.0.0").sha
     refused = pull()
@@ -119,9 +110,7 @@ def test_pins_that_are_none_are_damage(hub: FixtureHub, commit: str, tmp_path: P
     assert pull().code == 0
     (cached(tmp_path, commit).parents[1] / revision.PINS).write_text(content)
     for arguments in ((), ("--offline",)):
-        done = pull("@v1", *arguments)
-        assert done.code == 4
-        assert "what was remembered of the repository's tags cannot be read" in done.err
+        expect(pull("@v1", *arguments), 4, "what was remembered of the repository's tags cannot be read")
 
 
 def test_a_pin_that_cannot_be_written_is_a_remark_where_the_commit_is_in_the_cache(
@@ -130,18 +119,14 @@ def test_a_pin_that_cannot_be_written_is_a_remark_where_the_commit_is_in_the_cac
     assert pull(f"@{commit}").code == 0
     # Permissions do not stop every user: a folder in the lock's place stops all.
     (cached(tmp_path, commit).parents[1] / revision.PINS_LOCK).mkdir()
-    done = pull()
-    assert done.code == 0
-    assert f"that {NAME}@v1.0.0 is commit {commit} is not remembered" in done.err
+    expect(pull(), 0, f"that {NAME}@v1.0.0 is commit {commit} is not remembered")
 
 
 def test_a_pin_that_cannot_be_written_stops_a_first_pull(
     hub: FixtureHub, commit: str, tmp_path: Path
 ) -> None:
     (cached(tmp_path, commit).parents[1] / revision.PINS_LOCK).mkdir(parents=True)
-    done = pull()
-    assert done.code == 3
-    assert "cannot be written" in done.err
+    expect(pull(), 3, "cannot be written")
 
 
 def test_a_refusal_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

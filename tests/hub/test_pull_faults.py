@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import json
 import shutil
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.conftest import run, snapshot
-from tests.hub.conftest import NAME, RUNS, TOKEN, damage, meet, pull, put
+from tests.hub.conftest import NAME, RUNS, TOKEN, damage, expect, meet, name_anew, pull, put
 from tests.hub.server import FixtureHub
 from toolkit.files import write_bytes
-from toolkit.registers.manifest import FileEntry, read_manifest, write_manifest
 from toolkit.registers.study import open_study, verify_study
 
 if TYPE_CHECKING:
@@ -33,9 +30,7 @@ def test_a_damaged_cache_is_found_and_downloaded_anew(
     small: Path, hub: FixtureHub, warm: Path, name: str
 ) -> None:
     damage(warm / name)
-    done = pull()
-    assert done.code == 0
-    assert f"{name} in the cache is not what the manifest names" in done.err
+    expect(pull(), 0, f"{name} in the cache is not what the manifest names")
     assert (warm / name).read_bytes() == (small / name).read_bytes()
     assert len(hub.asked("GET .*/resolve/")) == 1
 
@@ -48,9 +43,7 @@ def test_a_file_missing_from_the_cache_is_downloaded_again(small: Path, hub: Fix
 
 def test_a_file_that_the_manifest_does_not_name_is_refused(hub: FixtureHub, warm: Path) -> None:
     (warm / "runs" / "more.parquet").write_bytes((warm / RUNS).read_bytes())
-    done = pull()
-    assert done.code == 4
-    assert "runs/more.parquet is not in the manifest" in done.err
+    expect(pull(), 4, "runs/more.parquet is not in the manifest")
 
 
 def test_a_damaged_cache_is_never_decided_on_offline(
@@ -82,9 +75,7 @@ def test_a_repository_that_is_damaged_itself_is_refused(small: Path, hub: Fixtur
     shutil.copytree(small, tmp_path / "damaged")
     damage(tmp_path / "damaged" / "README.md")
     put(hub, tmp_path / "damaged", tag="v1.0.0")
-    done = pull()
-    assert done.code == 4
-    assert "README.md is not the file that the manifest names" in done.err
+    expect(pull(), 4, "README.md is not the file that the manifest names")
 
 
 def test_a_manifest_that_was_changed_is_refused(small: Path, hub: FixtureHub, tmp_path: Path) -> None:
@@ -94,17 +85,12 @@ def test_a_manifest_that_was_changed_is_refused(small: Path, hub: FixtureHub, tm
     document["tables"]["runs"]["rows"] += 1
     path.write_text(json.dumps(document))
     put(hub, tmp_path / "changed", tag="v1.0.0")
-    done = pull()
-    assert done.code == 4
-    assert "the manifest was changed after it was written" in done.err
+    expect(pull(), 4, "the manifest was changed after it was written")
 
 
 def test_a_file_that_the_manifest_names_and_the_commit_lacks_is_said(hub: FixtureHub, commit: str) -> None:
     hub.store.commit(NAME, {}, (RUNS,))
-    done = pull("")
-    assert done.code == 3
-    assert f"{RUNS}" in done.err
-    assert "the Hub does not have a file" in done.err
+    expect(pull(""), 3, f"{RUNS}", "the Hub does not have a file")
 
 
 @pytest.mark.parametrize("kind", ["missing_file", "server_error", "truncated_body", "cut_body", "hung_up"])
@@ -152,9 +138,7 @@ def test_what_is_not_there_is_said(hub: FixtureHub, commit: str, reference: str,
 def test_a_repository_without_a_manifest_is_no_register(hub: FixtureHub) -> None:
     hub.store.create("group/words")
     hub.store.commit("group/words", {"README.md": b"words", "big.parquet": b"x" * 1000})
-    done = run("registers", "pull", "group/words")
-    assert done.code == 3
-    assert "group/words is no register of this toolkit" in done.err
+    expect(run("registers", "pull", "group/words"), 3, "group/words is no register of this toolkit")
     assert hub.asked("big.parquet") == []  # a stranger's data is not downloaded to find that out
 
 
@@ -167,10 +151,7 @@ def test_a_private_study_needs_a_token(small: Path, tmp_path: Path, monkeypatch:
         shutil.rmtree(tmp_path / "hf")
         for token in ("", "hf_another"):
             monkeypatch.setenv("HF_TOKEN", token)
-            done = pull()
-            assert done.code == 3
-            assert "or it is private" in done.err
-            assert "HF_TOKEN" in done.err
+            expect(pull(), 3, "or it is private", "HF_TOKEN")
 
 
 def test_a_full_disk_is_said(
@@ -182,10 +163,7 @@ def test_a_full_disk_is_said(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(download, "http_get", full)
-    done = pull()
-    assert done.code == 3
-    assert "the disk is full" in done.err
-    assert "HF_HUB_CACHE" in done.err
+    expect(pull(), 3, "the disk is full", "HF_HUB_CACHE")
 
 
 @pytest.fixture
@@ -197,9 +175,7 @@ def moved(hub: FixtureHub, warm: Path) -> str:
 
 
 def test_a_moved_tag_is_refused_with_both_commits(hub: FixtureHub, commit: str, moved: str) -> None:
-    done = pull()
-    assert done.code == 1
-    assert "the tag v1.0.0 was moved" in done.err
+    done = expect(pull(), 1, "the tag v1.0.0 was moved")
     assert commit in done.err
     assert moved in done.err
     assert run("decide", "H2a", "--study", f"{NAME}@v1.0.0").code == 1
@@ -215,10 +191,7 @@ def test_a_moved_tag_can_be_accepted_and_its_old_commit_named(
 
 def test_a_tag_that_is_gone_is_said_with_its_commit(hub: FixtureHub, warm: Path, commit: str) -> None:
     hub.store.untag(NAME, "v1.0.0")
-    done = pull()
-    assert done.code == 3
-    assert "the repository has no such revision" in done.err
-    assert f"name {NAME}@{commit}" in done.err
+    expect(pull(), 3, "the repository has no such revision", f"name {NAME}@{commit}")
     assert pull(f"@{commit}").code == 0
 
 
@@ -270,9 +243,7 @@ def test_without_the_hub_a_commit_in_the_cache_means_itself(
 def test_without_the_hub_what_was_never_pulled_is_not_to_be_had(
     hub: FixtureHub, warm: Path, unplug: Callable[[str], list[str]], how: str, revision: str
 ) -> None:
-    done = pull(revision, *unplug(how))
-    assert done.code == 3
-    assert "what to do" in done.err
+    expect(pull(revision, *unplug(how)), 3, "what to do")
 
 
 @pytest.mark.parametrize("how", WAYS)
@@ -299,9 +270,7 @@ def test_python_is_told_that_the_hub_was_not_asked(
 def test_pins_that_cannot_be_read_are_not_forgotten(hub: FixtureHub, warm: Path, tmp_path: Path) -> None:
     path = warm.parents[1] / "toolkit-pins.json"
     path.write_text("{")
-    done = pull()
-    assert done.code == 4
-    assert "cannot be read" in done.err
+    expect(pull(), 4, "cannot be read")
 
 
 def test_the_hubs_own_tools_see_nothing_odd_in_the_cache(hub: FixtureHub, warm: Path, tmp_path: Path) -> None:
@@ -313,14 +282,13 @@ def test_the_hubs_own_tools_see_nothing_odd_in_the_cache(hub: FixtureHub, warm: 
 
 
 def test_a_cache_that_was_forged_to_fit_itself_is_found(small: Path, hub: FixtureHub, warm: Path) -> None:
-    manifest = read_manifest(warm)
-    forged = (warm / "README.md").read_bytes() + b"\nEverything passed.\n"
-    write_bytes(warm / "README.md", forged)
-    entry = FileEntry(hashlib.sha256(forged).hexdigest(), len(forged))
-    write_manifest(warm, replace(manifest, files={**manifest.files, "README.md": entry}))
+    write_bytes(warm / "README.md", (warm / "README.md").read_bytes() + b"\nEverything passed.\n")
+    name_anew(warm, "README.md")
     assert verify_study(open_study(warm))
-    done = pull()
-    assert done.code == 0
-    assert "MANIFEST.json in the cache is not what the manifest names" in done.err
-    assert "README.md in the cache is not what the manifest names" in done.err
+    expect(
+        pull(),
+        0,
+        "MANIFEST.json in the cache is not what the manifest names",
+        "README.md in the cache is not what the manifest names",
+    )
     assert (warm / "README.md").read_bytes() == (small / "README.md").read_bytes()

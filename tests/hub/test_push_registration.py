@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -10,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.conftest import CHECKOUT, Result, run
-from tests.hub.conftest import NAME, put
+from tests.hub.conftest import NAME, expect, name_anew, put
 from toolkit.prereg.registration import load_registration
-from toolkit.registers.manifest import FileEntry, read_manifest, write_manifest
+from toolkit.registers.manifest import read_manifest, write_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,12 +32,9 @@ def reseal(folder: Path) -> None:
     """Have the manifest name what lies there of a registration."""
     manifest = read_manifest(folder)
     files = {name: entry for name, entry in manifest.files.items() if not name.startswith("prereg/")}
-    for path in sorted(path for path in (folder / "prereg").rglob("*") if path.is_file()):
-        content = path.read_bytes()
-        files[path.relative_to(folder).as_posix()] = FileEntry(
-            hashlib.sha256(content).hexdigest(), len(content)
-        )
     write_manifest(folder, replace(manifest, files=files))
+    carried = sorted(path for path in (folder / "prereg").rglob("*") if path.is_file())
+    name_anew(folder, *(path.relative_to(folder).as_posix() for path in carried))
 
 
 @pytest.fixture
@@ -110,9 +106,7 @@ def test_a_registration_that_is_there_is_not_changed_unless_that_is_said(
     change(there)
     reseal(there)
     old = put(hub, there)
-    refused = push(carrying)
-    assert refused.code == 2
-    assert "change or remove a registration" in refused.err
+    refused = expect(push(carrying), 2, "change or remove a registration")
     assert said in refused.err
     assert hub.store.repository(NAME).head.sha == old
     assert push(carrying, "--replace").code == 0
