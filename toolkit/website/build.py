@@ -13,9 +13,8 @@ from toolkit.errors import IncompleteError, UsageError
 from toolkit.files import read_bytes, read_text, write_all, write_bytes
 from toolkit.website.frozen import Version, check_whole, freeze
 from toolkit.website.material import Material
-from toolkit.website.pages import versions
 from toolkit.website.registers import register_files
-from toolkit.website.render import render
+from toolkit.website.render import VERSIONS, render
 
 # A folder that the builder made carries this file; it deletes stale pages nowhere else.
 MARK = ".toolkit-site"
@@ -55,7 +54,7 @@ def freeze_site(folder: Path, name: str, material: Material, progress: Callable[
         IncompleteError, UsageError, VerificationError: as `site_content`, `claim` and `freeze`.
     """
     content = _rendered(replace(material, versions=()), progress, frozen=name)
-    taken = {file.partition("/")[0] for file in content} | {versions.NAME}
+    taken = {file.partition("/")[0] for file in content} | {VERSIONS}
     claim(folder)
     return freeze(folder, name, content, taken)
 
