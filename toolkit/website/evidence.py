@@ -166,7 +166,7 @@ def _endpoint(endpoint: Endpoint, runs: dict[tuple[str, int], str | Missing], *,
     )
     exactly = ("threshold", "low", "high")
     return {
-        **{name: getattr(endpoint, name) for name in as_declared},
+        **{name: list(v) if isinstance(v := getattr(endpoint, name), tuple) else v for name in as_declared},
         **{name: _exact(getattr(endpoint, name)) for name in exactly},
         "has_register": has,
         "outcome": {"count": outcome.count, "of": outcome.of}
