@@ -10,10 +10,9 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from toolkit.backoffice.tools import Kind
-from toolkit.noise.draws import GRADER, Draw, Schedule
+from toolkit.noise.draws import GRADER, Draw, Schedule, group_seeds
 from toolkit.noise.faults import APPLIES, Fault, Mixture, kept, retry_after
 from toolkit.noise.regimes import DEFAULT, HELD_OUT, OUTAGE_FREE, REGIMES, Regime
-from toolkit.noise.schedules import group_seeds
 from toolkit.seeds import LIMIT, Field, Stream, encode_field
 
 seeds = st.integers(0, LIMIT - 1)

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from toolkit.backoffice import reads, writes
+from toolkit.backoffice import operations
 from toolkit.backoffice.parameters import Parameter
-from toolkit.backoffice.records import CATEGORIES, PRIORITIES, SERVICES
+from toolkit.backoffice.records import CATEGORIES, PRIORITIES, SERVICES, Customer, Product
 from toolkit.backoffice.world import World
 
 Kind = Literal["read", "list", "write", "control"]
@@ -89,8 +89,8 @@ _TOOLS = (
         (_text("query", "Part of a name, or an email address."), _OFFSET),
         None,
         "customers",
-        ("customer_id", "name", "email", "city"),
-        reads.search_customers,
+        Customer._fields,
+        operations.search_customers,
     ),
     Tool(
         "get_customer",
@@ -99,8 +99,8 @@ _TOOLS = (
         (_CUSTOMER,),
         "customer_id",
         "customer",
-        ("customer_id", "name", "email", "city", "tickets"),
-        reads.get_customer,
+        (*Customer._fields, "tickets"),
+        operations.get_customer,
     ),
     Tool(
         "list_orders",
@@ -110,7 +110,7 @@ _TOOLS = (
         "customer_id",
         "orders",
         ("order_id", "placed_on", "status", "products"),
-        reads.list_orders,
+        operations.list_orders,
     ),
     Tool(
         "get_order",
@@ -130,7 +130,7 @@ _TOOLS = (
             "refunded_cents",
             "pick_list",
         ),
-        reads.get_order,
+        operations.get_order,
     ),
     Tool(
         "check_inventory",
@@ -139,8 +139,8 @@ _TOOLS = (
         (_PRODUCT,),
         "product_id",
         "product",
-        ("product_id", "name", "stock"),
-        reads.check_inventory,
+        Product._fields,
+        operations.check_inventory,
     ),
     Tool(
         "update_shipping_address",
@@ -154,7 +154,7 @@ _TOOLS = (
             _text("country", "Country."),
         ),
         "order_id",
-        run=writes.update_shipping_address,
+        run=operations.update_shipping_address,
     ),
     Tool(
         "cancel_order",
@@ -162,7 +162,7 @@ _TOOLS = (
         "Cancel a pending or paid order. What a paid order then has refundable is in get_order.",
         (_ORDER, _REASON),
         "order_id",
-        run=writes.cancel_order,
+        run=operations.cancel_order,
     ),
     Tool(
         "issue_refund",
@@ -174,7 +174,7 @@ _TOOLS = (
             _REASON,
         ),
         "order_id",
-        run=writes.issue_refund,
+        run=operations.issue_refund,
     ),
     Tool(
         "reserve_stock",
@@ -187,7 +187,7 @@ _TOOLS = (
             _text("warehouse", "Warehouse to take them from."),
         ),
         "product_id",
-        run=writes.reserve_stock,
+        run=operations.reserve_stock,
     ),
     Tool(
         "schedule_shipment",
@@ -199,7 +199,7 @@ _TOOLS = (
             Parameter("service", "string", "Delivery service.", choices=SERVICES),
         ),
         "order_id",
-        run=writes.schedule_shipment,
+        run=operations.schedule_shipment,
     ),
     Tool(
         "create_ticket",
@@ -213,7 +213,7 @@ _TOOLS = (
             _id("order_id", "Order it is about; empty for none.", ""),
         ),
         "customer_id",
-        run=writes.create_ticket,
+        run=operations.create_ticket,
     ),
     Tool(
         "wait",

@@ -118,7 +118,7 @@ def replay(*, file: Path | None, study: str | None, full: bool, as_json: bool, *
       toolkit episode replay --study embedded --run c0-clean-s0 --step 40 --regime clean --task 3 --schedule 1
       toolkit episode replay --study embedded --run c4-independent-s1 --step 7 --position 2 --slot 5 --json
     """
-    from toolkit.episodes.replay import replay as replay_episode
+    from toolkit.episodes.document import replay as replay_episode
 
     if (file is None) == (study is None):
         raise UsageError("name a FILE, or a row with --study, --run and its place")

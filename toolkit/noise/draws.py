@@ -17,11 +17,17 @@ from __future__ import annotations
 from functools import lru_cache
 from hashlib import sha256
 from struct import Struct
+from typing import Literal
 
-from toolkit.seeds import encode_field, prefix
+from toolkit.seeds import encode_field, prefix, slot_seed
 
 DOMAIN = "noise/v1"
 GRADER = ("grader",)
+
+# Which rollouts of a training group share a schedule (paper sec:setting).
+Design = Literal["paired", "independent"]
+
+DESIGNS: tuple[Design, ...] = ("paired", "independent")
 
 _WORD = Struct(">Q")
 _UNIT = 2.0**-53
@@ -97,3 +103,26 @@ def _encode(tool: str, resource: str, repeat: int) -> bytes:
 
 
 _GRADER_KEY = b"".join(map(encode_field, GRADER))
+
+
+def group_seeds(design: Design, row: int, size: int) -> tuple[int, ...]:
+    """Return the schedule seed of each rollout of a group.
+
+    Args:
+        design: `paired` or `independent`.
+        row: schedule seed of the row: one task at one step.
+        size: rollouts in the group, G.
+
+    Raises:
+        ValueError: there is no such design, or no rollout.
+
+    Source:
+        Paper sec:setting: independent, a schedule each; paired, one schedule shared by the G rollouts.
+    """
+    if size < 1:
+        raise ValueError(f"a group has at least one rollout, not {size}")
+    if design == "paired":
+        return (row,) * size
+    if design == "independent":
+        return tuple(slot_seed(row, slot) for slot in range(size))
+    raise ValueError(f"there is no design {design!r}")

@@ -25,12 +25,10 @@ from toolkit.backoffice.records import Record
 from toolkit.backoffice.tools import TOOLS, execute
 from toolkit.backoffice.world import Base, build_base, untouched
 from toolkit.seeds import Stream, world_seed
-from toolkit.tasks.orders import OrderMaker
-from toolkit.tasks.people import make_people
-from toolkit.tasks.requests import Request, count_writes, plan
+from toolkit.tasks.orders import OrderMaker, make_people
+from toolkit.tasks.requests import Request, count_writes, plan, write_prompt
 from toolkit.tasks.task import Call, Task, budget
 from toolkit.tasks.templates import CUSTOMERS, FORMS, ORDERS, REQUESTS_PER_TASK, WEIGHTS, Form
-from toolkit.tasks.wording import write_prompt
 
 
 @lru_cache(maxsize=4096)
@@ -64,7 +62,7 @@ def generate(pool: str, candidate: int, index: int) -> Task:
         if len(calls) + writes <= budget(writes):
             break
     # 5.
-    base = build_base(maker.records())
+    base = build_base(maker.all_records())
     return Task(
         task_id=f"{pool}:{index}",
         pool=pool,

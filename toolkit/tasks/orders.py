@@ -1,33 +1,30 @@
-"""The orders of a world: one a sub-request, in the state it needs, and orders nobody asks about."""
+"""The people of a world and their orders: one a sub-request, in the state it needs, and bystanders'."""
 
 from __future__ import annotations
 
-from toolkit.backoffice.records import (
-    CATEGORIES,
-    PRIORITIES,
-    SERVICES,
-    Address,
-    Customer,
-    Line,
-    Order,
-    Product,
-    Record,
-    Status,
-    Stock,
-    Ticket,
-)
+from typing import NamedTuple
+
+from toolkit.backoffice import records
 from toolkit.seeds import Stream
-from toolkit.tasks.people import People
+from toolkit.tasks import vocabulary
 from toolkit.tasks.requests import Request
 from toolkit.tasks.templates import Template
-from toolkit.tasks.vocabulary import GOODS, MATERIALS, PLACES, STREETS, SUMMARIES, WAREHOUSES
 
+# A range of customer numbers for each pool: identifiers of two pools never meet.
+FIRST_NUMBER = {
+    "train": 100_000,
+    "validation": 200_000,
+    "test": 300_000,
+    "diagnostic": 400_000,
+    "diagnostic_128": 500_000,
+}
+PER_WORLD = 5
 PRODUCTS = 10
 MOST_ORDERS = 8
 DAYS_PER_MONTH = 28
-OPEN: tuple[Status, ...] = ("pending", "paid")
-ANY: tuple[Status, ...] = ("pending", "paid", "shipped", "delivered", "cancelled")
-STATUS: dict[Template, tuple[Status, ...]] = {
+OPEN: tuple[records.Status, ...] = ("pending", "paid")
+ANY: tuple[records.Status, ...] = ("pending", "paid", "shipped", "delivered", "cancelled")
+STATUS: dict[Template, tuple[records.Status, ...]] = {
     "address_change": OPEN,
     "cancel_pending": ("pending",),
     "cancel_paid_refund": ("paid",),
@@ -40,6 +37,38 @@ TWO_LINES_IN = 4
 PRICE = (5, 240)
 PENCE = (0, 25, 49, 50, 90, 95, 99)
 SHIPPING_FEE = (390, 490, 690, 990)
+
+
+class People(NamedTuple):
+    """The people of a world.
+
+    Args:
+        customer: who asks.
+        others: everybody else.
+    """
+
+    customer: records.Customer
+    others: tuple[records.Customer, ...]
+
+
+def make_people(stream: Stream, pool: str, candidate: int) -> People:
+    """Return the people of a candidate's world."""
+    first = FIRST_NUMBER[pool] + candidate * PER_WORLD
+    cities = stream.sample([city for city, _, _ in vocabulary.PLACES], PER_WORLD)
+    given = stream.sample(vocabulary.GIVEN_NAMES, PER_WORLD - 1)
+    surnames = stream.sample(vocabulary.SURNAMES[pool], PER_WORLD - 1)
+    given, surnames = [given[0], *given], [surnames[0], *surnames]  # the second is the first's namesake
+    numbers = stream.shuffled(range(first, first + PER_WORLD))
+    customer, *others = [
+        records.Customer(
+            f"C-{number}",
+            f"{name} {surname}",
+            f"{name}.{surname}{number % 1000}@{stream.choice(vocabulary.MAIL_DOMAINS)}".lower(),
+            city,
+        )
+        for number, name, surname, city in zip(numbers, given, surnames, cities, strict=True)
+    ]
+    return People(customer, tuple(others))
 
 
 class OrderMaker:
@@ -56,19 +85,21 @@ class OrderMaker:
         names = [
             f"{material} {good}"
             for material, good in zip(
-                stream.sample(MATERIALS, PRODUCTS), stream.sample(GOODS, PRODUCTS), strict=True
+                stream.sample(vocabulary.MATERIALS, PRODUCTS),
+                stream.sample(vocabulary.GOODS, PRODUCTS),
+                strict=True,
             )
         ]
         numbers = stream.sample(range(100, 1000), PRODUCTS)
         self._products = [(f"P-{number}", name) for number, name in zip(numbers, names, strict=True)]
         self._prices = [100 * stream.between(*PRICE) + stream.choice(PENCE) for _ in self._products]
-        self._warehouses = stream.sample(WAREHOUSES, 3)
+        self._warehouses = stream.sample(vocabulary.WAREHOUSES, 3)
         self._numbers = iter(stream.sample(range(10_000, 100_000), MOST_ORDERS))
         self._dates = iter(stream.sample(range(12 * DAYS_PER_MONTH), MOST_ORDERS))
-        self._orders: list[Order] = []
+        self._orders: list[records.Order] = []
         # Each product is reserved by one order at most: stock that is searched for is in one place only.
         self._to_reserve = stream.shuffled(range(PRODUCTS))
-        self._stock: dict[str, tuple[Stock, ...]] = {}
+        self._stock: dict[str, tuple[records.Stock, ...]] = {}
 
     def request(self, template: Template, form: str, named_by: str) -> Request:
         """Make a sub-request with its order."""
@@ -86,7 +117,7 @@ class OrderMaker:
         for owner in owners:
             self._orders.append(self._order(owner, self._stream.choice(ANY), self._some_products()))
 
-    def own_product(self, order: Order | None) -> str | None:
+    def own_product(self, order: records.Order | None) -> str | None:
         """Return a product that no other order of the same customer has."""
         if order is None:
             return None
@@ -98,19 +129,24 @@ class OrderMaker:
         }
         return next((line.product for line in order.lines if line.product not in others), None)
 
-    def records(self) -> list[Record]:
+    def all_records(self) -> list[records.Record]:
         """Return every record of the world."""
         products = [
-            Product(identifier, name, self._stock.get(identifier) or self._any_stock())
+            records.Product(identifier, name, self._stock.get(identifier) or self._any_stock())
             for identifier, name in self._products
         ]
         first = self._people.customer
-        ticket = Ticket(
-            f"T-{first.customer_id[2:]}", first.customer_id, None, "other", "low", SUMMARIES["other"][0]
+        ticket = records.Ticket(
+            f"T-{first.customer_id[2:]}",
+            first.customer_id,
+            None,
+            "other",
+            "low",
+            vocabulary.SUMMARIES["other"][0],
         )
         return [first, *self._people.others, *self._orders, *products, ticket]
 
-    def _order_for(self, template: Template, form: str) -> Order:
+    def _order_for(self, template: Template, form: str) -> records.Order:
         stream = self._stream
         status = stream.choice(STATUS[template])
         if template in {"reserve_and_ship", "ship_reserved"}:
@@ -123,19 +159,23 @@ class OrderMaker:
             return order
         lines = tuple(line._replace(reserved=line.quantity) for line in order.lines)
         for line in lines:
-            held = Stock(stream.choice(self._warehouses), line.quantity + stream.below(9), line.quantity)
+            held = records.Stock(
+                stream.choice(self._warehouses), line.quantity + stream.below(9), line.quantity
+            )
             self._stock[line.product_id] = (held,)
         reserved = sum(line.quantity for line in lines)
         return order._replace(lines=lines, pick_list=f"PL-{order.order_id[2:]}-{reserved}")
 
-    def _order(self, owner: Customer, status: Status, chosen: list[int], *, several: bool = False) -> Order:
+    def _order(
+        self, owner: records.Customer, status: records.Status, chosen: list[int], *, several: bool = False
+    ) -> records.Order:
         stream = self._stream
         lines = tuple(
-            Line(*self._products[at], stream.between(2 if several else 1, 4), self._prices[at], 0)
+            records.Line(*self._products[at], stream.between(2 if several else 1, 4), self._prices[at], 0)
             for at in chosen
         )
         paid = sum(line.quantity * line.unit_price_cents for line in lines)
-        return Order(
+        return records.Order(
             order_id=f"O-{next(self._numbers)}",
             customer_id=owner.customer_id,
             placed_on=_date(next(self._dates)),
@@ -148,7 +188,9 @@ class OrderMaker:
             pick_list=None,
         )
 
-    def _slots(self, template: Template, form: str, order: Order) -> tuple[dict[str, object], dict[str, str]]:
+    def _slots(
+        self, template: Template, form: str, order: records.Order
+    ) -> tuple[dict[str, object], dict[str, str]]:
         stream = self._stream
         if template == "address_change":
             new = self._address()
@@ -164,12 +206,12 @@ class OrderMaker:
             return self._ticket_slots(), {}
         if template == "reserve_and_ship":
             sources = self._stock_for(order, form)
-            return {"service": stream.choice(SERVICES)}, sources
+            return {"service": stream.choice(records.SERVICES)}, sources
         if template == "ship_reserved":
-            return {"service": stream.choice(SERVICES)}, {}
+            return {"service": stream.choice(records.SERVICES)}, {}
         return {}, {}
 
-    def _stock_for(self, order: Order, form: str) -> dict[str, str]:
+    def _stock_for(self, order: records.Order, form: str) -> dict[str, str]:
         stream = self._stream
         named = stream.choice(self._warehouses)
         sources = {}
@@ -182,32 +224,34 @@ class OrderMaker:
                 too_few = stream.below(line.quantity)
                 free = line.quantity + stream.below(6) if enough else too_few
                 held = stream.below(4)
-                stock.append(Stock(warehouse, free + held, held))
+                stock.append(records.Stock(warehouse, free + held, held))
             self._stock[line.product_id] = tuple(stock)
         return sources
 
     def _some_products(self) -> list[int]:
         return self._stream.sample(range(PRODUCTS), self._stream.between(1, 3))
 
-    def _any_stock(self) -> tuple[Stock, ...]:
+    def _any_stock(self) -> tuple[records.Stock, ...]:
         return tuple(
-            Stock(warehouse, self._stream.between(3, 30), self._stream.below(4))
+            records.Stock(warehouse, self._stream.between(3, 30), self._stream.below(4))
             for warehouse in self._warehouses
         )
 
-    def _address(self) -> Address:
+    def _address(self) -> records.Address:
         stream = self._stream
-        city, postal_code, country = stream.choice(PLACES)
-        return Address(f"{stream.between(1, 180)} {stream.choice(STREETS)}", city, postal_code, country)
+        city, postal_code, country = stream.choice(vocabulary.PLACES)
+        return records.Address(
+            f"{stream.between(1, 180)} {stream.choice(vocabulary.STREETS)}", city, postal_code, country
+        )
 
     def _ticket_slots(self) -> dict[str, object]:
         stream = self._stream
-        category = stream.choice(CATEGORIES)
+        category = stream.choice(records.CATEGORIES)
         return {
             "customer_id": self._people.customer.customer_id,
             "category": category,
-            "priority": stream.choice(PRIORITIES),
-            "summary": stream.choice(SUMMARIES[category]),
+            "priority": stream.choice(records.PRIORITIES),
+            "summary": stream.choice(vocabulary.SUMMARIES[category]),
         }
 
 

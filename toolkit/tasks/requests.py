@@ -1,17 +1,20 @@
-"""Sub-requests as they were meant: the generator's side, from which prompt, plan and end state follow.
+"""Sub-requests as they were meant, which only the generator sees: their plan, and their words in a prompt.
 
 An agent never sees these values; it reads the prompt.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from toolkit.backoffice.records import Customer, Order
 from toolkit.backoffice.tools import TOOLS
+from toolkit.seeds import Stream
 from toolkit.tasks.task import Call
-from toolkit.tasks.templates import Template
+from toolkit.tasks.templates import CLOSINGS, CUSTOMERS, FORMS, MARKS, ORDERS, Form, Template
+from toolkit.tasks.vocabulary import MONTHS
 
 
 @dataclass(frozen=True)
@@ -158,3 +161,54 @@ def _ship(order: Order, request: Request) -> Call:
         "schedule_shipment",
         {"order_id": order.order_id, "pick_list": pick_list, "service": request.slots["service"]},
     )
+
+
+def write_prompt(stream: Stream, customer: Customer, customer_by: str, requests: Sequence[Request]) -> str:
+    """Return a prompt: who asks, one line a sub-request, perhaps a closing line."""
+    marks = stream.choice(MARKS)
+    lines = [_phrasing(stream, CUSTOMERS, customer_by).format(**customer._asdict())]
+    lines += [mark + _sentence(stream, request) for mark, request in zip(marks, requests, strict=False)]
+    closing = stream.choice(CLOSINGS)
+    return "\n".join([*lines, closing] if closing else lines)
+
+
+def spoken_date(date: str) -> str:
+    """Return an ISO date as people write it: 2026-03-07 → 7 March 2026."""
+    year, month, day = date.split("-")
+    return f"{int(day)} {MONTHS[int(month) - 1]} {year}"
+
+
+def _sentence(stream: Stream, request: Request) -> str:
+    text = _phrasing(stream, FORMS[request.template], request.form)
+    return text.format(**_values(stream, request))
+
+
+def _values(stream: Stream, request: Request) -> dict[str, Any]:
+    values = dict(request.slots)
+    if "address" in values:
+        values |= values.pop("address")._asdict()
+    if "amount_cents" in values:
+        values["amount"] = _money(stream, values["amount_cents"])
+    order = request.order
+    if order is None:
+        return values
+    line = order.lines[0]
+    if request.form == "explicit":
+        values |= {"quantity": line.quantity, "product_id": line.product_id}
+    if request.sources:
+        values["warehouse"] = request.sources[line.product_id]
+    naming = _phrasing(stream, ORDERS, request.named_by)
+    date = spoken_date(order.placed_on) if stream.below(2) else order.placed_on
+    values["order"] = naming.format(
+        order_id=order.order_id, date=date, product=request.slots.get("own_product")
+    )
+    return values
+
+
+def _money(stream: Stream, cents: int) -> str:
+    amount = f"{cents // 100}.{cents % 100:02d}"
+    return stream.choice((f"${amount}", f"{amount} dollars"))
+
+
+def _phrasing(stream: Stream, forms: Sequence[Form], name: str) -> str:
+    return stream.choice(next(form for form in forms if form.name == name).phrasings)

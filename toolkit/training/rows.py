@@ -7,7 +7,7 @@ Source:
 from functools import lru_cache
 from typing import NamedTuple
 
-from toolkit.noise.schedules import Design, group_seeds
+from toolkit.noise.draws import Design, group_seeds
 from toolkit.seeds import Stream, order_seed, row_seed, run_seed
 from toolkit.tasks.pools import POOLS
 from toolkit.training.specification import Specification

@@ -11,9 +11,8 @@ import pytest
 from tests.conftest import CHECKOUT
 from toolkit.episodes.agents import careless, reference
 from toolkit.episodes.desk import Desk
-from toolkit.episodes.document import episode_document
+from toolkit.episodes.document import episode_document, replay
 from toolkit.episodes.episode import close, play
-from toolkit.episodes.replay import replay
 from toolkit.errors import DamagedError, IncompleteError, VerificationError
 from toolkit.noise.draws import Schedule
 from toolkit.noise.regimes import REGIMES

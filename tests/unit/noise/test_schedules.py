@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from toolkit.noise.draws import Draw, Schedule
+from toolkit.noise.draws import DESIGNS, Design, Draw, Schedule, group_seeds
 from toolkit.noise.regimes import REGIMES
-from toolkit.noise.schedules import DESIGNS, Design, group_seeds
 from toolkit.seeds import LIMIT, row_seed, run_seed, slot_seed
 
 SIZE = 8

@@ -21,7 +21,7 @@ from tests.conftest import CHECKOUT, run
 from toolkit.backoffice.schemas import json_schema
 from toolkit.backoffice.tools import TOOLS
 from toolkit.episodes.desk import Desk
-from toolkit.episodes.replay import replay
+from toolkit.episodes.document import replay
 from toolkit.noise.regimes import REGIMES
 from toolkit.seeds import evaluation_seed
 from toolkit.tasks.pools import load_task

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError
-from toolkit.noise import regimes, schedules
+from toolkit.noise import draws, regimes
 from toolkit.registers import arrow, row_tables
 from toolkit.study.check.replay import Replayer
 from toolkit.training.specification import Specification
@@ -81,17 +81,17 @@ def _pair(study: Study) -> tuple[arrow.Row, ...] | None:
     cells: dict[tuple[Any, ...], dict[str, arrow.Row]] = {}
     for run in study.rows("runs"):
         specification = playable(run)
-        if specification is None or run["arm"] not in schedules.DESIGNS:
+        if specification is None or run["arm"] not in draws.DESIGNS:
             continue
         if regimes.REGIMES[specification.regime].mixture is None:
             continue
         place = (run["condition"], specification.scale_rewards, specification.battery, run["seed"])
         cells.setdefault(place, {})[run["arm"]] = run
-    whole = [arms for arms in cells.values() if set(arms) == set(schedules.DESIGNS)]
+    whole = [arms for arms in cells.values() if set(arms) == set(draws.DESIGNS)]
     if not whole:
         return None
-    arms = max(whole, key=lambda arms: _fault_rate(arms[schedules.DESIGNS[0]]))  # of several, the first
-    return tuple(arms[design] for design in schedules.DESIGNS)
+    arms = max(whole, key=lambda arms: _fault_rate(arms[draws.DESIGNS[0]]))  # of several, the first
+    return tuple(arms[design] for design in draws.DESIGNS)
 
 
 def _fault_rate(run: arrow.Row) -> float:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.training.language_model.scripts import MIXED
 from tests.unit.training.language_model.trained import Trained
-from toolkit.noise.schedules import group_seeds
+from toolkit.noise.draws import group_seeds
 from toolkit.registers.arrow import Row
 from toolkit.seeds import row_seed, run_seed
 
