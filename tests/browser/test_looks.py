@@ -26,9 +26,7 @@ TALLEST = 3000
 WIDTHS = "() => [document.documentElement.scrollWidth, window.innerWidth]"
 
 
-@pytest.mark.parametrize(
-    "look", ["phone", "print", *(pytest.param(look, marks=pytest.mark.slow) for look in ("desktop", "dark"))]
-)
+@pytest.mark.parametrize("look", LOOKS)
 def test_pages_keep_to_the_width_of_their_screen(
     open_page: Callable[..., Page], site: Served, artefacts: Path, look: str
 ) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import queue
 import sys
 import tempfile
 import threading
@@ -20,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests.mutants.bench import Bench
-from tests.mutants.defects import ROOT, Defect, load
+from tests.mutants.defects import Defect, load
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +31,7 @@ def judged(bench: Bench, defect: Defect) -> tuple[str, str]:
     """Return what becomes of a defect, and more where that is stale."""
     if defect.stale:
         return "stale", defect.stale
-    text = (ROOT / defect.file).read_text("utf-8")
+    text = (bench.tree / defect.file).read_text("utf-8")
     bench.replace(defect.file, text.replace(defect.old, defect.new))
     status, output = bench.run(defect.tests)
     bench.replace(defect.file, text)
@@ -49,46 +48,37 @@ def is_as_listed(defect: Defect, fate: str) -> bool:
 def judge_all(defects: Sequence[Defect], jobs: int) -> list[dict[str, Any]]:
     """Judge defects, after their tests were seen passing without them."""
     guards = sorted({guard for defect in defects if not defect.stale for guard in defect.tests})
-    waiting: queue.SimpleQueue[Defect | str] = queue.SimpleQueue()
-    failing: dict[str, str] = {}
+    waiting, ready, sound = iter(defects), threading.Barrier(jobs), [True]
     fates: dict[Defect, tuple[str, str]] = {}
 
-    def work(folder: Path) -> None:
-        bench = Bench(folder)
-        while True:
-            try:
-                task = waiting.get_nowait()
-            except queue.Empty:
-                return bench.close()
+    def work(bench: Bench, mine: Sequence[str]) -> None:
+        status, output = bench.run(mine) if mine else (PASSED, "")
+        if status != PASSED:
+            print(f"tests do not pass without any defect:\n{output}", file=sys.stderr)
+            sound[0] = False
+        ready.wait()
+        for defect in waiting if sound[0] else ():
             started = time.monotonic()
-            if isinstance(task, str):
-                status, output = bench.run([task])
-                if status != PASSED:
-                    failing[task] = output
-                    print(f"{task} does not pass:\n{output}", file=sys.stderr)
-                continue
-            broken = [guard for guard in task.tests if guard in failing]
-            fate, why = ("stale", f"{broken[0]} fails without it") if broken else judged(bench, task)
-            fates[task] = fate, why
-            mark = "" if is_as_listed(task, fate) else " <<<"
+            fate, why = fates[defect] = judged(bench, defect)
+            mark = "" if is_as_listed(defect, fate) else " <<<"
             took = time.monotonic() - started
-            line = f"{len(fates)}/{len(defects)} {task.room}: {task.name}: {fate} ({took:.1f} s){mark}"
+            line = f"{len(fates)}/{len(defects)} {defect.room}: {defect.name}: {fate} ({took:.1f} s){mark}"
             print(line, why, file=sys.stderr, flush=True)
+        bench.close()
 
-    for batch in (guards, defects):
-        for task in batch:
-            waiting.put(task)
-        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-            threads = [threading.Thread(target=work, args=(Path(folder) / str(i),)) for i in range(jobs)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-    return [
-        {"room": defect.room, "file": defect.file, "name": defect.name, "survives": defect.survives}
-        | {"fate": fates[defect][0], "why": fates[defect][1], "ok": is_as_listed(defect, fates[defect][0])}
-        for defect in defects
-    ]
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        benches = [Bench(Path(folder) / str(i)) for i in range(jobs)]
+        threads = [threading.Thread(target=work, args=(b, guards[i::jobs])) for i, b in enumerate(benches)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    rows = []
+    for defect in defects:
+        fate, why = fates.get(defect, ("stale", "its tests were not seen passing without it"))
+        row = {"room": defect.room, "file": defect.file, "name": defect.name, "survives": defect.survives}
+        rows.append(row | {"fate": fate, "why": why, "ok": is_as_listed(defect, fate)})
+    return rows
 
 
 def main() -> int:

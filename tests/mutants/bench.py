@@ -33,7 +33,7 @@ HEAVY = (
     "pyarrow.parquet",
     "pytest",
 )
-SECONDS = 120  # a defect may make a loop endless
+SECONDS = 300  # a defect may make a loop endless
 
 
 class Bench:

@@ -34,10 +34,19 @@ def test_the_plan_succeeds() -> None:
     assert differences(at.task, at.world) == []
 
 
-def test_doing_nothing_fails_and_leaves_the_world_unchanged() -> None:
-    at = desk(CLEAN)
+@pytest.mark.parametrize("template", ["cancel_pending", "ship_reserved", "open_ticket_no_order"])
+def test_doing_nothing_fails_and_leaves_the_world_unchanged(template: str) -> None:
+    at = Desk(task_with(template), CLEAN, 0)
     assert not succeeded(at.task, at.world)
     assert not changed(at.world)
+    assert close(at).ended == "stopped"
+
+
+def test_every_record_that_is_missing_is_named() -> None:
+    task = task_with("ship_reserved")
+    (key,) = (key for key, record in task.expected.items() if isinstance(record, Shipment))
+    world = World(task.base, {name: record for name, record in task.expected.items() if name != key}, 1)
+    assert differences(task, world) == [Difference(key, "record", task.expected[key], None)]
 
 
 @pytest.mark.parametrize("template", ["partial_refund", "open_ticket", "open_ticket_no_order"])

@@ -50,6 +50,12 @@ def test_on_symmetric_differences_it_is_the_registered_interval() -> None:
     assert (ours.low, ours.high) == pytest.approx((registered.low, registered.high), abs=0.01)
 
 
+def test_resamples_equal_to_the_estimate_count_half() -> None:
+    table = np.array([[1.0, -1.0], [-1.0, 1.0]])
+    ours = bca_interval(table, draw_weights(2, 2, 20_000, 6), 0.8)
+    assert (ours.low, ours.high) == (-1, 1)
+
+
 def test_differences_too_skewed_for_the_level_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(secondary, "_acceleration", lambda _: 1.0)
     with pytest.raises(ValueError, match="too skewed"):

@@ -142,6 +142,13 @@ def test_many_resamples_reach_the_closed_forms() -> None:
     assert means.var() == pytest.approx(bootstrap_variance(d)[0], rel=0.04)
 
 
+def test_nested_resamples_reach_their_closed_form_where_tasks_alone_differ() -> None:
+    d = np.tile(np.random.default_rng(5).normal(size=64), (3, 1))
+    interval = nested_bootstrap(d, 4000, 8, 0.95)
+    width = 2 * stats.norm.ppf(0.975) * bootstrap_variance(d)[1] ** 0.5
+    assert interval.high - interval.low == pytest.approx(width, rel=0.1)
+
+
 def test_listing_the_seeds_is_the_crossed_interval_without_their_noise() -> None:
     d, weights = differences(), draw_weights(3, 64, 3000, 2)
     listed = seed_enumerated_bootstrap(d, weights, 0.95)

@@ -53,3 +53,7 @@ def test_what_is_not_a_fraction_of_whole_numbers_is_refused(value: float, denomi
 def test_sums_that_a_double_does_not_hold_are_refused() -> None:
     with pytest.raises(ValueError, match="too large"):
         counted_bootstrap(np.full((3, 49), 2.0**50), 1, WEIGHTS, 0.95)
+    table, weights = np.array([[2.0**51, 0], [0, 0]]), draw_weights(2, 2, 9, 7)
+    with pytest.raises(ValueError, match="too large"):
+        counted_bootstrap(table, 1, weights, 0.95)
+    assert counted_bootstrap(table - 1, 1, weights, 0.95).estimate == 2.0**49 - 1

@@ -58,7 +58,7 @@ def test_luck_share_at_its_ends() -> None:
 
 
 def test_the_mean_is_over_defined_tasks_and_the_pooled_form_over_components() -> None:
-    tables = np.stack([np.ones((2, 2)), [[0, 0], [1, 1]], [[0, 1], [0, 1]]])
+    tables = np.stack([np.ones((2, 2)), [[0, 0], [1, 1]], [[0, 2], [0, 2]]])
     result = mean_luck_share(tables)
     assert (result.tasks, result.defined, result.mean) == (3, 2, 0.5)
     between = sum(by_hand(table)[0] for table in tables)

@@ -131,6 +131,14 @@ def test_a_figure_that_some_resample_does_not_define_has_at_most_a_value(
     assert None not in astuple(done["good"])
 
 
+def test_a_figure_that_only_some_resample_does_not_define_has_a_value() -> None:
+    def of_two(counts: np.ndarray) -> dict[str, np.ndarray]:
+        return {"figure": counts[:, :2].max(axis=1) / (counts[:, 0] + counts[:, 1])}
+
+    done = task_uncertainties(of_two, 4, level=0.9, resamples=200, rng_seed=1)
+    assert done["figure"] == TaskUncertainty(0.5)
+
+
 def test_a_figure_that_only_the_jackknife_does_not_define_has_a_value() -> None:
     def never_left_out(counts: np.ndarray) -> dict[str, np.ndarray]:
         missing = counts.sum(axis=1) == 3

@@ -17,10 +17,14 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from tests.conftest import CHECKOUT
+from tests.forge import der
 from tests.forge.case import given, verified
 from tests.forge.defects import CASES, CHECKS, Case
 from tests.forge.defects_time import ISSUED, SECOND, crl
-from tests.forge.token import NOW, STAMPED, Recipe
+from tests.forge.pki import SERVER_AUTH, authority, house, root, stamper
+from tests.forge.token import CONTENT_TYPE, NOW, STAMPED, TST_INFO, Ess, Recipe
+from toolkit.prereg.token.der import check_der
+from toolkit.prereg.token.verdict import Refused
 from toolkit.prereg.token.verify import STEPS, Material, verify_token
 
 if TYPE_CHECKING:
@@ -173,6 +177,48 @@ def test_only_a_list_that_can_vouch_vouches(name) -> None:
 )
 def test_a_list_vouches_only_for_older_tokens_and_not_before_its_time(issued, at, known) -> None:
     assert known in judged(verified(given(Recipe(), crls=(crl(issued=issued),), at=at))).revocation
+
+
+def test_a_list_of_an_authority_that_signs_none_is_not_used() -> None:
+    issuer = authority("Forge Listless", house().root, usages=("certificate_signing",))
+    case = verified(given(Recipe(signer=stamper("Forge Unlisted", issuer)), crls=(crl(issuer=issuer),)))
+    assert judged(case).revocation == "not checked"
+
+
+def test_further_certificates_that_are_named_are_those_of_the_chain() -> None:
+    for house_of_further, failed in (("A", None), ("B", "chain")):
+        further = Ess(house(house_of_further).intermediate.der)
+        case = verified(Recipe(ess=(Ess(house().signer.der), further)))
+        assert judged(case).failed_check == failed
+
+
+def test_an_attribute_whose_first_value_is_right_has_no_second_one() -> None:
+    values = (CONTENT_TYPE, (der.oid(TST_INFO), der.oid(f"{TST_INFO}.1")))
+    assert judged(verified(Recipe(values=(values,)))).failed_check == "signed_attributes"
+
+
+def test_a_self_issued_authority_does_not_lengthen_its_path() -> None:
+    top = root("Forge Short", path_length=1)
+    old = authority("Forge Rolling", top, "rsa-2048")
+    signer = stamper("Forge Rolled", authority("Forge Rolling", old, serial=7))
+    case = verified(given(Recipe(signer=signer), roots=(top.der,)))
+    assert judged(case).verdict == "verified"
+
+
+def test_an_authority_for_web_servers_alone_issues_no_stampers() -> None:
+    issuer = authority("Forge Web", house().root, purposes=(SERVER_AUTH,))
+    case = verified(Recipe(signer=stamper("Forge Stray", issuer)))
+    assert judged(case).failed_check == "chain"
+
+
+def test_a_reply_does_not_grant_and_fail() -> None:
+    assert judged(verified(Recipe(failure=14))).failed_check == "status"
+
+
+def test_padding_of_bits_is_zero() -> None:
+    check_der(b"\x03\x02\x01\x02")
+    with pytest.raises(Refused, match="DER writes otherwise"):
+        check_der(b"\x03\x02\x01\x03")
 
 
 def test_no_byte_of_a_token_can_be_changed() -> None:

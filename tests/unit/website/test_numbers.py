@@ -178,7 +178,8 @@ def test_a_studys_page_shows_its_decisions_and_counts(
     ]
     assert set().union(*tables) == decisions.keys()
     runs = {row["run_id"]: row for row in one.rows("runs")}
-    assert numbers(text(classed(shown, "lead")[0]))[0] == len(runs)
+    deciding = sum(row["role"] in DECIDING for row in runs.values())
+    assert numbers(text(classed(shown, "lead")[0]))[:2] == [len(runs), deciding]
     for row in table(shown, f"Runs of {name}"):
         listed = runs.pop(text(row["Run"]))
         assert (text(row["Seed"]), text(row["Condition"])) == (str(listed["seed"]), listed["condition"])

@@ -87,7 +87,14 @@ def steps_of(verification: Verification | None) -> list[dict[str, str]]:
     for check in checks:
         so_far[check.step] += 1
         part = f".{so_far[check.step]}" if times[check.step] > 1 else ""
-        steps.append({**vars(check), "step": f"{check.step}{part}"})
+        steps.append(
+            {
+                "step": f"{check.step}{part}",
+                "name": check.name,
+                "outcome": check.outcome,
+                "detail": check.detail,
+            }
+        )
     return steps
 
 
