@@ -6,7 +6,7 @@ to understand bad input.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
 
 class ToolkitError(Exception):
@@ -37,6 +37,12 @@ class ToolkitError(Exception):
         self.found = None if found is None else str(found)
         self.where = None if where is None else str(where)
         self.remedy = remedy
+
+    def restated(self, **facts: object) -> Self:
+        """Return the same error with another problem, or other facts: its arguments by name."""
+        own = {name: getattr(self, name) for name in ("expected", "found", "where", "remedy")}
+        problem = str(facts.pop("problem", self.problem))
+        return type(self)(problem, **{**own, **facts})
 
     def as_dict(self) -> dict[str, str | int | None]:
         """Return the error as the JSON document that `--json` prints."""

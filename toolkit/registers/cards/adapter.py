@@ -5,7 +5,6 @@ What a row does not say is called unknown: nothing here is filled in from elsewh
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -125,38 +124,37 @@ def adapter_card(
 
 
 def _metadata(adapter: Adapter, results: Sequence[Row], origin: Origin) -> str:
-    """Return the card's YAML; a text in JSON's quotes is one in YAML's."""
-    lines = [
-        f"license: {adapter.licence}",
-        "library_name: peft",
-        f"base_model: {adapter.base_model}",
-        "base_model_relation: adapter",
-        "pipeline_tag: text-generation",
-        "tags:",
-        *(f"- {tag}" for tag in ("lora", "grpo", "reinforcement-learning", "tool-use", "pre-registration")),
-        "model-index:",
-        f"- name: {json.dumps(adapter.repository.split('/')[-1])}",
-        "  results:",
+    """Return the card's YAML. The Hub's own class merges results that differ in arguments."""
+    from huggingface_hub.utils import yaml_dump
+
+    task = {"type": "reinforcement-learning", "name": "Tool use in a simulated back office"}
+    evaluated = [
+        {
+            "task": dict(task),
+            "dataset": {
+                "name": f"{row['pool']} pool, {row['regime']}, step {row['step']}",
+                "type": origin.repository,
+                "config": "evaluations",
+                "split": "train",
+                "revision": origin.commit,
+                "args": {name: row[name] for name in ("run_id", "phase", "regime", "step")},
+            },
+            "metrics": [
+                {"type": "success_rate", "name": "True success", "value": row["successes"] / row["episodes"]}
+            ],
+        }
+        for row in results
     ]
-    for row in results:
-        lines += [
-            "  - task:",
-            "      type: reinforcement-learning",
-            "      name: Tool use in a simulated back office",
-            "    dataset:",
-            f"      name: {json.dumps(_place(row))}",
-            f"      type: {origin.repository}",
-            "      config: evaluations",
-            "      split: train",
-            f"      revision: {json.dumps(origin.commit)}",
-            "      args:",
-            *(f"        {name}: {json.dumps(row[name])}" for name in ("run_id", "phase", "regime", "step")),
-            "    metrics:",
-            "    - type: success_rate",
-            "      name: True success",
-            f"      value: {row['successes'] / row['episodes']!r}",
-        ]
-    return "\n".join(lines)
+    document = {
+        "license": adapter.licence,
+        "library_name": "peft",
+        "base_model": adapter.base_model,
+        "base_model_relation": "adapter",
+        "pipeline_tag": "text-generation",
+        "tags": ["lora", "grpo", "reinforcement-learning", "tool-use", "pre-registration"],
+        "model-index": [{"name": adapter.repository.split("/")[-1], "results": evaluated}],
+    }
+    return yaml_dump(document, sort_keys=False).rstrip()
 
 
 def _adapter(adapter: Adapter, revision: str | None) -> str:
@@ -197,7 +195,3 @@ def _results(rows: Sequence[Row]) -> str:
         )
         lines.append(f"| {' | '.join('' if cell is None else str(cell) for cell in cells)} |")
     return "\n".join(lines)
-
-
-def _place(row: Row) -> str:
-    return f"{row['pool']} pool, {row['regime']}, step {row['step']}"

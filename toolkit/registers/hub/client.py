@@ -142,13 +142,8 @@ def offering_cache(error: RefusedError, repository: str, commit: str) -> Refused
     """Return an error that says how to go on with the cache, where that has the commit."""
     if not is_cached(repository, commit):
         return error
-    return type(error)(
-        error.problem,
-        expected=error.expected,
-        found=error.found,
-        where=error.where,
-        remedy=f"{error.remedy}; or take commit {commit} from the cache: --offline, or HF_HUB_OFFLINE=1",
-    )
+    offer = f"take commit {commit} from the cache: --offline, or HF_HUB_OFFLINE=1"
+    return error.restated(remedy=f"{error.remedy}; or {offer}")
 
 
 def _meaning(error: Exception, what: str, doing: str) -> ToolkitError:

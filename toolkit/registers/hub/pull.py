@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -64,165 +66,143 @@ def pull(
     """
     origin, is_online = resolve(reference, offline=offline, accept_moved=accept_moved, say=say)  # 1
     try:
-        return _pull(origin, is_online=is_online, say=say)
+        return _Pull(origin, is_online, say).study()
     except RefusedError as error:
         raise offering_cache(error, origin.repository, origin.commit) from None
 
 
-def _pull(origin: Origin, *, is_online: bool, say: Callable[[str], None]) -> Study:
-    manifest = _manifest(origin, is_online=is_online, say=say)  # 2
-    folder = _snapshot(origin)
-    kept = {name for name in manifest.files if (folder / name).exists()}
-    if is_online:
-        _download(origin, manifest)  # 3
-    study = open_study(folder, origin)
-    for name in manifest.files:  # 4
-        _prove(study, origin, name, is_online=is_online, is_kept=name in kept, say=say)
-    _check_nothing_else(origin, manifest, is_online=is_online)  # 5
-    return study
+@dataclass(frozen=True)
+class _Pull:
+    """A pull of one commit; `is_online` says whether the Hub can be asked for its files."""
 
+    origin: Origin
+    is_online: bool
+    say: Callable[[str], None]
 
-def _manifest(origin: Origin, *, is_online: bool, say: Callable[[str], None]) -> Manifest:
-    """Return a commit's manifest; one in the cache that is not that commit's is downloaded anew, once.
+    @property
+    def folder(self) -> Path:
+        """The commit's folder in the cache."""
+        return snapshot(self.origin.repository, self.origin.commit)
 
-    Whoever can write the cache can write a manifest that fits other files: the Hub is asked which one it is.
-    """
-    folder = _snapshot(origin)
-    is_kept = (folder / MANIFEST_NAME).exists()
-    if not is_kept:
-        _fetch(origin, MANIFEST_NAME, is_online=is_online)
-    stated = None
-    if is_online:
+    def study(self) -> Study:
+        """Return the study (steps 2 to 5)."""
+        manifest = self._manifest()  # 2
+        kept = {name for name in manifest.files if (self.folder / name).exists()}
+        if self.is_online:
+            self._download(manifest)  # 3
+        study = open_study(self.folder, self.origin)
+        for name in manifest.files:  # 4
+            try:
+                study.prove(name)
+            except ToolkitError as error:
+                self._replace(name, error, is_kept=name in kept)
+                self._settled(partial(study.prove, name))
+        self._check_nothing_else(manifest)  # 5
+        return study
+
+    def _manifest(self) -> Manifest:
+        """Return the commit's manifest; one in the cache that is not that commit's is downloaded anew, once.
+
+        Whoever can write the cache can write a manifest that fits other files: the Hub is asked which one it
+        is.
+        """
+        path = self.folder / MANIFEST_NAME
+        is_kept = path.exists()
+        if not is_kept:
+            self._fetch(MANIFEST_NAME)
+        stated = None
+        if self.is_online:
+            try:
+                stated = stated_file(self.origin, MANIFEST_NAME)
+            except UnreachableError as error:
+                what = f"the manifest of {self.origin.pinned} was not compared with what it states"
+                self.say(f"{error.problem}: {what}")
+
+        def read() -> Manifest:
+            if stated is not None:
+                check_stated(stated, path, self.origin)
+            return read_manifest(self.folder)
+
         try:
-            stated = stated_file(origin, MANIFEST_NAME)
-        except UnreachableError as error:
-            say(f"{error.problem}: the manifest of {origin.pinned} was not compared with what it states")
+            return read()
+        except ToolkitError as error:
+            self._replace(MANIFEST_NAME, error, is_kept=is_kept)
+            return self._settled(read)
 
-    def read() -> Manifest:
-        if stated is not None:
-            check_stated(stated, folder / MANIFEST_NAME, origin)
-        return read_manifest(folder)
-
-    try:
-        return read()
-    except ToolkitError as error:
-        _replace(origin, MANIFEST_NAME, error, is_online=is_online, is_kept=is_kept, say=say)
-        return _settled(origin, read)
-
-
-def _download(origin: Origin, manifest: Manifest) -> None:
-    """Have a commit's files in the cache."""
-    for name in manifest.files:
-        make_way(origin, name)
-    with bars(), telling(origin.pinned, "the download"):
-        client().snapshot_download(
-            origin.repository,
-            repo_type="dataset",
-            revision=origin.commit,
-            cache_dir=repository_cache(origin.repository).parent,
-        )
-
-
-def _fetch(origin: Origin, name: str, *, is_online: bool, force: bool = False) -> None:
-    """Download one file."""
-    if not is_online:
-        raise IncompleteError(
-            f"{name} of {origin.pinned} is not in the cache",
-            where=_snapshot(origin),
-            remedy="pull it once with a connection",
-        )
-    if force:
-        take_out(origin, name)
-    make_way(origin, name)
-    try:
-        with bars(), telling(origin.pinned, f"the download of {name}"):
-            client().hf_hub_download(
-                origin.repository,
-                name,
+    def _download(self, manifest: Manifest) -> None:
+        """Have the commit's files in the cache."""
+        for name in manifest.files:
+            make_way(self.origin, name)
+        with bars(), telling(self.origin.pinned, "the download"):
+            client().snapshot_download(
+                self.origin.repository,
                 repo_type="dataset",
-                revision=origin.commit,
-                cache_dir=repository_cache(origin.repository).parent,
-                force_download=force,
+                revision=self.origin.commit,
+                cache_dir=repository_cache(self.origin.repository).parent,
             )
-    except NoFileError:
-        if name == MANIFEST_NAME:
-            raise no_register(origin) from None
-        raise
 
+    def _fetch(self, name: str, *, force: bool = False) -> None:
+        """Download one file."""
+        if not self.is_online:
+            raise IncompleteError(
+                f"{name} of {self.origin.pinned} is not in the cache",
+                where=self.folder,
+                remedy="pull it once with a connection",
+            )
+        if force:
+            take_out(self.origin, name)
+        make_way(self.origin, name)
+        try:
+            with bars(), telling(self.origin.pinned, f"the download of {name}"):
+                client().hf_hub_download(
+                    self.origin.repository,
+                    name,
+                    repo_type="dataset",
+                    revision=self.origin.commit,
+                    cache_dir=repository_cache(self.origin.repository).parent,
+                    force_download=force,
+                )
+        except NoFileError:
+            if name == MANIFEST_NAME:
+                raise no_register(self.origin) from None
+            raise
 
-def _prove(
-    study: Study, origin: Origin, name: str, *, is_online: bool, is_kept: bool, say: Callable[[str], None]
-) -> None:
-    """Check a file against the manifest, with one more download where it is missing or another."""
-    try:
-        study.prove(name)
-    except ToolkitError as error:
-        _replace(origin, name, error, is_online=is_online, is_kept=is_kept, say=say)
-        _settled(origin, lambda: study.prove(name))
+    def _replace(self, name: str, error: ToolkitError, *, is_kept: bool) -> None:
+        """Download a file anew that was found wrong: in the cache, or as it had just arrived."""
+        if not self.is_online:
+            raise error.restated(remedy="pull it once with a connection: it is downloaded anew")
+        which = f"{name} in the cache" if is_kept else f"{name}, as it arrived,"
+        self.say(f"{which} is not what the manifest names: it is downloaded anew")
+        self._fetch(name, force=True)
 
+    def _settled(self, check: Callable[[], T]) -> T:
+        """Run a check for the last time: what is wrong now is wrong on the Hub."""
+        try:
+            return check()
+        except DamagedError as error:
+            raise error.restated(
+                where=f"{self.origin.pinned}, {error.where}",
+                remedy="do not use it: ask its owner, or name another revision",
+            ) from None
 
-def _replace(
-    origin: Origin,
-    name: str,
-    error: ToolkitError,
-    *,
-    is_online: bool,
-    is_kept: bool,
-    say: Callable[[str], None],
-) -> None:
-    """Download a file anew that was found wrong: in the cache, or as it had just arrived."""
-    if not is_online:
-        raise type(error)(
-            error.problem,
-            expected=error.expected,
-            found=error.found,
-            where=error.where,
-            remedy="pull it once with a connection: it is downloaded anew",
-        )
-    which = f"{name} in the cache" if is_kept else f"{name}, as it arrived,"
-    say(f"{which} is not what the manifest names: it is downloaded anew")
-    _fetch(origin, name, is_online=is_online, force=True)
+    def _check_nothing_else(self, manifest: Manifest) -> None:
+        """Check that nothing lies beside the manifest's files; what the commit does not have came from here.
 
-
-def _settled(origin: Origin, check: Callable[[], T]) -> T:
-    """Run a check for the last time: what is wrong now is wrong on the Hub."""
-    try:
-        return check()
-    except DamagedError as error:
-        raise DamagedError(
-            error.problem,
-            expected=error.expected,
-            found=error.found,
-            where=f"{origin.pinned}, {error.where}",
-            remedy="do not use it: ask its owner, or name another revision",
-        ) from None
-
-
-def _check_nothing_else(origin: Origin, manifest: Manifest, *, is_online: bool) -> None:
-    """Check that nothing lies beside the manifest's files; what the commit does not have came from here.
-
-    Raises:
-        DamagedError: something does.
-    """
-    folder = _snapshot(origin)
-    try:
-        check_nothing_else(folder, manifest)
-    except DamagedError as error:
-        path = Path(str(error.where))
-        if is_online and path.relative_to(folder).as_posix() in stated_files(
-            origin.repository, origin.commit
-        ):
-            _settled(origin, lambda: check_nothing_else(folder, manifest))
-        raise DamagedError(
-            f"{error.problem}: it was put into the cache",
-            expected=error.expected,
-            where=path,
-            remedy=f"remove it: rm {shlex.quote(str(path))}",
-        ) from None
-
-
-def _snapshot(origin: Origin) -> Path:
-    return snapshot(origin.repository, origin.commit)
+        Raises:
+            DamagedError: something does.
+        """
+        try:
+            check_nothing_else(self.folder, manifest)
+        except DamagedError as error:
+            path = Path(str(error.where))
+            name = path.relative_to(self.folder).as_posix()
+            if self.is_online and name in stated_files(self.origin.repository, self.origin.commit):
+                self._settled(lambda: check_nothing_else(self.folder, manifest))
+            raise error.restated(
+                problem=f"{error.problem}: it was put into the cache",
+                where=path,
+                remedy=f"remove it: rm {shlex.quote(str(path))}",
+            ) from None
 
 
 _CONTENT = re.compile(r"[0-9a-f]{40,64}", re.ASCII)

@@ -267,15 +267,9 @@ def _unknown(reference: Reference, error: UnreachableError) -> UnreachableError:
 
 def _gone(reference: Reference, known: Pin, error: RefusedError) -> RefusedError:
     was = f"when it was last asked it was another name for {known.commit}"
-    named = RefusedError(
-        error.problem,
-        found=error.found,
-        where=error.where,
-        remedy=f"{was}: name {reference.repository}@{known.commit}"
-        if error.has_repository
-        else f"{error.remedy}; {was}",
-    )
-    return offering_cache(named, reference.repository, known.commit)
+    again = f"{was}: name {reference.repository}@{known.commit}"
+    error = error.restated(remedy=again if error.has_repository else f"{error.remedy}; {was}")
+    return offering_cache(error, reference.repository, known.commit)
 
 
 def _origin(reference: Reference, commit: str) -> Origin:

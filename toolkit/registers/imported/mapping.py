@@ -70,9 +70,7 @@ def read_mapping(path: Path) -> TableMapping:
     try:
         return parse_mapping(text)
     except DamagedError as error:
-        raise DamagedError(
-            error.problem, expected=error.expected, found=error.found, where=path, remedy=error.remedy
-        ) from None
+        raise error.restated(where=path) from None
 
 
 def parse_mapping(text: str) -> TableMapping:
