@@ -25,7 +25,7 @@ from toolkit.places import find_home
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolkit.prereg.later import Amendment, Deviation
+    from toolkit.prereg.record import Amendment, Deviation
     from toolkit.prereg.registration import Registration
     from toolkit.prereg.timestamping import Source
     from toolkit.prereg.trust import Trusted
@@ -274,7 +274,7 @@ def check_entry(registration: Registration, entry: Amendment | Deviation) -> Non
     """Check an amendment's rules with those before it, and that the rules a deviation names are there."""
     from toolkit.decisions.rulebook import load_rulebook
     from toolkit.decisions.vacuity import check_not_vacuous
-    from toolkit.prereg.later import Amendment
+    from toolkit.prereg.record import Amendment
 
     texts = [amendment.rules for amendment in registration.amendments]
     if not isinstance(entry, Amendment):

@@ -18,9 +18,16 @@ from toolkit.errors import DamagedError, UsageError
 from toolkit.files import read_bytes, write_all
 from toolkit.prereg.chain import CHAIN, extend_chain
 from toolkit.prereg.freeze import PREFIX, check_slugs, require
-from toolkit.prereg.later import AMENDMENTS, DEVIATIONS, Amendment, Deviation, read_amendment, read_deviation
 from toolkit.prereg.pending import begin, discard, locked
-from toolkit.prereg.record import DEMONSTRATION
+from toolkit.prereg.record import (
+    AMENDMENTS,
+    DEMONSTRATION,
+    DEVIATIONS,
+    Amendment,
+    Deviation,
+    read_amendment,
+    read_deviation,
+)
 from toolkit.prereg.registration import ADDED_TRUST, Registration, load_registration
 from toolkit.prereg.timestamping import Source, timestamp
 from toolkit.prereg.trust import Trusted, write_trust

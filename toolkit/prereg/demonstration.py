@@ -157,21 +157,8 @@ def _certificate(
     *,
     is_root: bool,
 ) -> x509.Certificate:
-    usage = dict.fromkeys(
-        (
-            "digital_signature",
-            "content_commitment",
-            "key_encipherment",
-            "data_encipherment",
-            "key_agreement",
-            "key_cert_sign",
-            "crl_sign",
-            "encipher_only",
-            "decipher_only",
-        ),
-        False,
-    )
-    usage |= {"key_cert_sign": True, "crl_sign": True} if is_root else {"digital_signature": True}
+    no = False  # in order: a signature, four other uses of a key, certificates, revocation lists, two more
+    usage = x509.KeyUsage(not is_root, no, no, no, no, is_root, is_root, no, no)
     builder = (
         x509.CertificateBuilder()
         .subject_name(subject)
@@ -181,7 +168,7 @@ def _certificate(
         .not_valid_before(begins)
         .not_valid_after(begins + LIFETIME)
         .add_extension(x509.BasicConstraints(ca=is_root, path_length=0 if is_root else None), critical=True)
-        .add_extension(x509.KeyUsage(**usage), critical=True)
+        .add_extension(usage, critical=True)
     )
     if not is_root:
         purpose = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.TIME_STAMPING])

@@ -24,10 +24,11 @@ from toolkit.prereg.demonstration import ADDRESS
 from toolkit.prereg.evidence import Judged, places
 from toolkit.prereg.git import clean_commit
 from toolkit.prereg.hashlist import write_list
-from toolkit.prereg.later import AMENDMENTS, DEVIATIONS
 from toolkit.prereg.pending import PENDING, discard, is_left_over, locked, pending_document
 from toolkit.prereg.record import (
+    AMENDMENTS,
     DEMONSTRATION,
+    DEVIATIONS,
     EVIDENCE,
     FROZEN,
     PUBLIC,

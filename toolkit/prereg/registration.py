@@ -10,9 +10,21 @@ from toolkit.errors import DamagedError, IncompleteError, VerificationError
 from toolkit.files import file_sha256
 from toolkit.prereg.chain import CHAIN, Entry, read_chain
 from toolkit.prereg.hashlist import read_listed
-from toolkit.prereg.later import AMENDMENTS, DEVIATIONS, Amendment, Deviation, read_amendment, read_deviation
 from toolkit.prereg.pending import is_left_over, promised
-from toolkit.prereg.record import EVIDENCE, FROZEN, RECORD, FreezeRecord, read_record, text
+from toolkit.prereg.record import (
+    AMENDMENTS,
+    DEVIATIONS,
+    EVIDENCE,
+    FROZEN,
+    RECORD,
+    Amendment,
+    Deviation,
+    FreezeRecord,
+    read_amendment,
+    read_deviation,
+    read_record,
+    text,
+)
 from toolkit.prereg.trust import TRUST, Trusted, parse_trust
 
 if TYPE_CHECKING:

@@ -37,26 +37,26 @@ class Verification:
     Args:
         registration: name.
         verdict: `verified`, `not_verified` or `incomplete`.
+        checks: the steps, in order.
         standing: `public` or `demonstration`; `unknown` where the files do not hold.
         is_restated: whether the rules here restate a document that was timestamped elsewhere.
         document_sha256: hash of the timestamped document, as recorded.
         existed_by: the time by which all tokens prove that it existed; None unless they do.
         authorities: the freeze's tokens and what is known of each.
         recorded: (authority, time) as recorded.
-        checks: the steps, in order.
         chronology: freeze against runs, one a study; empty where no study was given.
     """
 
     registration: str
     verdict: str
-    standing: str
-    is_restated: bool
-    document_sha256: str
-    existed_by: datetime | None
-    authorities: tuple[Judged, ...]
-    recorded: tuple[tuple[str, datetime], ...]
     checks: tuple[Check, ...]
-    chronology: tuple[Chronology, ...]
+    standing: str = "unknown"
+    is_restated: bool = False
+    document_sha256: str = ""
+    existed_by: datetime | None = None
+    authorities: tuple[Judged, ...] = ()
+    recorded: tuple[tuple[str, datetime], ...] = ()
+    chronology: tuple[Chronology, ...] = ()
 
     @property
     def promise(self) -> str:
@@ -129,18 +129,7 @@ def verify_registration(
     registration, first = open_checked(folder)  # 1
     if registration is None:
         verdict = "not_verified" if first.outcome == "failed" else "incomplete"
-        return Verification(
-            registration=folder.name,
-            verdict=verdict,
-            standing="unknown",
-            is_restated=False,
-            document_sha256="",
-            existed_by=None,
-            authorities=(),
-            recorded=(),
-            checks=(first,),
-            chronology=(),
-        )
+        return Verification(folder.name, verdict, (first,))
     record = registration.record
     checks = [first, _document(registration), _binding(registration, reader)]  # 2, 3
     tokens = _tokens(registration, reader)

@@ -15,7 +15,7 @@ from tests.unit.website.reading import Read, page_of, pages_of
 from toolkit import api
 from toolkit.decisions.case import Case, open_case
 from toolkit.places import Home
-from toolkit.prereg.later import read_amendment
+from toolkit.prereg.record import read_amendment
 from toolkit.website.charts.curves import learning_curves
 from toolkit.website.material import Material
 from toolkit.website.pages import home as home_page

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from asn1crypto import cms
 
 from .certificate import Certificate, directory_name
-from .der import ALGORITHM, ISSUER_AND_SERIAL, OCTETS, OID, SEQUENCE, SET, Node, Shape
+from .der import ALGORITHM, ISSUER_AND_SERIAL, OCTETS, SET, Node, shape
 from .signature import strong_hash
 from .timestamp import Timestamp, dotted, hash_name, integer
 from .verdict import Refused
@@ -32,11 +32,11 @@ _NAMES = {
     SIGNING_CERTIFICATE: "signing_certificate",
     SIGNING_CERTIFICATE_V2: "signing_certificate_v2",
 }
-_ATTRIBUTE: Shape = (("type", OID), ("values", SET))
-_SIGNING_CERTIFICATE: Shape = (("certificates", SEQUENCE), ("policies?", SEQUENCE))
-_IDENTIFIER_V1: Shape = (("hash", OCTETS), ("place?", SEQUENCE))
-_IDENTIFIER_V2: Shape = (("algorithm?", SEQUENCE), ("hash", OCTETS), ("place?", SEQUENCE))
-_PROTECTION: Shape = (("digest", SEQUENCE), ("signature?", 0xA1), ("code?", 0xA2))
+_ATTRIBUTE = shape("type OID, values SET")
+_SIGNING_CERTIFICATE = shape("certificates SEQUENCE, policies? SEQUENCE")
+_IDENTIFIER_V1 = shape("hash OCTETS, place? SEQUENCE")
+_IDENTIFIER_V2 = shape("algorithm? SEQUENCE, hash OCTETS, place? SEQUENCE")
+_PROTECTION = shape("digest SEQUENCE, signature? [1], code? [2]")
 
 
 def check_certificate_id(timestamp: Timestamp, signer: Certificate) -> list[str]:

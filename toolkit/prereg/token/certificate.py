@@ -9,30 +9,22 @@ from typing import TYPE_CHECKING, Any
 
 from asn1crypto import x509
 
-from .der import BITS, BOOLEAN, INTEGER, OCTETS, OID, SEQUENCE, Node, Shape, check_der, parse
+from .der import Node, check_der, parse, shape
 from .verdict import Refused
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-_CERTIFICATE: Shape = (("signed", SEQUENCE), ("algorithm", SEQUENCE), ("signature", BITS))
-_SIGNED: Shape = (
-    ("version?", 0xA0),
-    ("serial", INTEGER),
-    ("algorithm", SEQUENCE),
-    ("issuer", SEQUENCE),
-    ("validity", SEQUENCE),
-    ("subject", SEQUENCE),
-    ("key", SEQUENCE),
-    ("issuer_id?", 0x81),
-    ("subject_id?", 0x82),
-    ("extensions?", 0xA3),
+_CERTIFICATE = shape("signed SEQUENCE, algorithm SEQUENCE, signature BITS")
+_SIGNED = shape(
+    "version? [0], serial INTEGER, algorithm SEQUENCE, issuer SEQUENCE, validity SEQUENCE, "
+    "subject SEQUENCE, key SEQUENCE, issuer_id? [1]p, subject_id? [2]p, extensions? [3]"
 )
-_EXTENSION: Shape = (("id", OID), ("critical?", BOOLEAN), ("value", OCTETS))
+_EXTENSION = shape("id OID, critical? BOOLEAN, value OCTETS")
 # Their object identifiers, 2.5.29.30 and 2.5.29.17, as DER has them.
 _NAME_CONSTRAINTS, _ALTERNATIVE_NAMES = b"\x55\x1d\x1e", b"\x55\x1d\x11"
 _DIRECTORY = 0xA4
-_KEY: Shape = (("algorithm", SEQUENCE), ("key", BITS))
+_KEY = shape("algorithm SEQUENCE, key BITS")
 
 
 @dataclass(frozen=True)

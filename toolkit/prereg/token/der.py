@@ -20,15 +20,28 @@ from .verdict import Refused
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-BOOLEAN, INTEGER, BITS, OCTETS, NULL, OID = 0x01, 0x02, 0x03, 0x04, 0x05, 0x06
-SEQUENCE, SET, TIME = 0x30, 0x31, 0x18
+OCTETS, NULL, OID, SEQUENCE, SET = 0x04, 0x05, 0x06, 0x30, 0x31
 ANY = -1
+
+_TAGS = {"BOOLEAN": 0x01, "INTEGER": 0x02, "BITS": 0x03, "OCTETS": 0x04, "OID": 0x06, "TIME": 0x18}
+_TAGS |= {"SEQUENCE": 0x30, "SET": 0x31, "ANY": ANY}
 
 Shape = tuple[tuple[str, int], ...]
 """The fields of a SEQUENCE in order, each with its tag; a name that ends in `?` may be absent."""
 
-ALGORITHM: Shape = (("algorithm", OID), ("parameters?", ANY))
-ISSUER_AND_SERIAL: Shape = (("issuer", SEQUENCE), ("serial", INTEGER))
+
+def shape(text: str) -> Shape:
+    """Return a shape that is written as `name TYPE, name? TYPE`; `[1]` is constructed, `[1]p` primitive."""
+    fields = (field.split() for field in text.split(", "))
+    return tuple((name, _TAGS[tag] if tag in _TAGS else _context(tag)) for name, tag in fields)
+
+
+def _context(tag: str) -> int:
+    return (0x80 if tag.endswith("p") else 0xA0) | int(tag.strip("[]p"))
+
+
+ALGORITHM = shape("algorithm OID, parameters? ANY")
+ISSUER_AND_SERIAL = shape("issuer SEQUENCE, serial INTEGER")
 
 MAX_BYTES = 1 << 20
 MAX_DEPTH = 40

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .certificate import Certificate, directory_name, relative_names, same_name
-from .der import ANY, Node, Shape
+from .der import Node, shape
 from .signature import check_signature
 from .verdict import Refused
 
@@ -39,8 +39,8 @@ _UNDERSTOOD = frozenset(
     }
 )
 _OTHER_PURPOSES = frozenset({"server_auth", "client_auth", "code_signing", "email_protection"})
-_CONSTRAINTS: Shape = (("permitted?", 0xA0), ("excluded?", 0xA1))
-_SUBTREE: Shape = (("base", ANY), ("minimum?", 0x80), ("maximum?", 0x81))
+_CONSTRAINTS = shape("permitted? [0], excluded? [1]")
+_SUBTREE = shape("base ANY, minimum? [0]p, maximum? [1]p")
 
 
 def build_path(

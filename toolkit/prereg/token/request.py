@@ -6,7 +6,7 @@ import hashlib
 import hmac
 from typing import TYPE_CHECKING
 
-from .der import BOOLEAN, INTEGER, OID, SEQUENCE, Node, Shape, check_der, check_form, parse
+from .der import Node, check_der, check_form, parse, shape
 from .signature import strong_hash
 from .timestamp import IMPRINT, Timestamp, dotted, hash_name, integer
 from .verdict import Refused
@@ -15,13 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-_REQUEST: Shape = (
-    ("version", INTEGER),
-    ("imprint", SEQUENCE),
-    ("policy?", OID),
-    ("nonce?", INTEGER),
-    ("certificates?", BOOLEAN),
-    ("extensions?", 0xA0),
+_REQUEST = shape(
+    "version INTEGER, imprint SEQUENCE, policy? OID, nonce? INTEGER, certificates? BOOLEAN, extensions? [0]"
 )
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from .der import BITS, SEQUENCE, Shape, parse
+from .der import parse, shape
 from .signature import check_signature
 from .verdict import NOT_CHECKED, Refused
 
@@ -40,7 +40,7 @@ _HARMLESS = frozenset(
         x509.ReasonFlags.privilege_withdrawn,
     }
 )
-_LIST: Shape = (("signed", SEQUENCE), ("algorithm", SEQUENCE), ("signature", BITS))
+_LIST = shape("signed SEQUENCE, algorithm SEQUENCE, signature BITS")
 _UNDERSTOOD = (
     x509.CRLNumber,
     x509.AuthorityKeyIdentifier,

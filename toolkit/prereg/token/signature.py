@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, padding, rsa
 from cryptography.hazmat.primitives.serialization import load_der_public_key
 
-from .der import ALGORITHM, OID, SEQUENCE, Node, Shape, check_algorithm
+from .der import ALGORITHM, Node, check_algorithm, shape
 from .verdict import Refused
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ MIN_RSA_BITS = 2048
 MAX_RSA_BITS = 8192
 MAX_RSA_EXPONENT = 2**64
 _OWN_HASH = frozenset({"ed25519", "ed448"})
-_MASK: Shape = (("algorithm", OID), ("parameters", SEQUENCE))
-_PSS_PARAMETERS: Shape = (("hash?", 0xA0), ("mask?", 0xA1), ("salt?", 0xA2), ("trailer?", 0xA3))
+_MASK = shape("algorithm OID, parameters SEQUENCE")
+_PSS_PARAMETERS = shape("hash? [0], mask? [1], salt? [2], trailer? [3]")
 MIN_CURVE_BITS = 256
 
 

@@ -9,25 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from asn1crypto import algos, cms, core, tsp
 
-from .der import (
-    ALGORITHM,
-    ANY,
-    BITS,
-    BOOLEAN,
-    INTEGER,
-    ISSUER_AND_SERIAL,
-    OCTETS,
-    OID,
-    SEQUENCE,
-    SET,
-    TIME,
-    Node,
-    Shape,
-    check_algorithm,
-    check_der,
-    check_form,
-    parse,
-)
+from . import der
+from .der import Node, check_algorithm, check_der, check_form, parse, shape
 from .verdict import Refused
 
 if TYPE_CHECKING:
@@ -36,48 +19,30 @@ if TYPE_CHECKING:
 GRANTED = 0
 GRANTED_WITH_MODIFICATIONS = 1
 
-_STATUS: Shape = (("status", INTEGER), ("text?", SEQUENCE), ("failure?", BITS))
-_CONTENT_INFO: Shape = (("type", OID), ("content", 0xA0))
-_SIGNED_DATA: Shape = (
-    ("version", INTEGER),
-    ("digest_algorithms", SET),
-    ("content", SEQUENCE),
-    ("certificates?", 0xA0),
-    ("crls?", 0xA1),
-    ("signers", SET),
+_STATUS = shape("status INTEGER, text? SEQUENCE, failure? BITS")
+_CONTENT_INFO = shape("type OID, content [0]")
+_SIGNED_DATA = shape(
+    "version INTEGER, digest_algorithms SET, content SEQUENCE, certificates? [0], crls? [1], signers SET"
 )
-_ENCAPSULATED: Shape = (("type", OID), ("content?", 0xA0))
-_SIGNER: Shape = (
-    ("version", INTEGER),
-    ("signer_id", ANY),
-    ("digest_algorithm", SEQUENCE),
-    ("attributes?", 0xA0),
-    ("signature_algorithm", SEQUENCE),
-    ("signature", OCTETS),
-    ("unsigned?", 0xA1),
+_ENCAPSULATED = shape("type OID, content? [0]")
+_SIGNER = shape(
+    "version INTEGER, signer_id ANY, digest_algorithm SEQUENCE, attributes? [0], "
+    "signature_algorithm SEQUENCE, signature OCTETS, unsigned? [1]"
 )
-_INFO: Shape = (
-    ("version", INTEGER),
-    ("policy", OID),
-    ("imprint", SEQUENCE),
-    ("serial", INTEGER),
-    ("gen_time", TIME),
-    ("accuracy?", SEQUENCE),
-    ("ordering?", BOOLEAN),
-    ("nonce?", INTEGER),
-    ("tsa?", 0xA0),
-    ("extensions?", 0xA1),
+_INFO = shape(
+    "version INTEGER, policy OID, imprint SEQUENCE, serial INTEGER, gen_time TIME, "
+    "accuracy? SEQUENCE, ordering? BOOLEAN, nonce? INTEGER, tsa? [0], extensions? [1]"
 )
-_ACCURACY: Shape = (("seconds?", INTEGER), ("millis?", 0x80), ("micros?", 0x81))
-_EXTENSION: Shape = (("id", OID), ("critical?", BOOLEAN), ("value", OCTETS))
-IMPRINT: Shape = (("algorithm", SEQUENCE), ("hash", OCTETS))
+_ACCURACY = shape("seconds? INTEGER, millis? [0]p, micros? [1]p")
+_EXTENSION = shape("id OID, critical? BOOLEAN, value OCTETS")
+IMPRINT = shape("algorithm SEQUENCE, hash OCTETS")
 
 MAX_CERTIFICATES = 64
 # A year: a clock that may be further off tells no time.
 MAX_ACCURACY = timedelta(days=366)
 _THOUSANDTHS = 999
 _BY_KEY = 0x80
-_CERTIFICATE_CHOICES = {SEQUENCE, 0xA0, 0xA1, 0xA2, 0xA3}
+_CERTIFICATE_CHOICES = {der.SEQUENCE, 0xA0, 0xA1, 0xA2, 0xA3}
 _GEN_TIME = re.compile(rb"(\d{14})(?:\.(\d+))?Z")
 _MICROSECONDS = 6
 
@@ -134,7 +99,7 @@ def granted_token(raw: bytes) -> tuple[Node, tuple[str, ...]]:
     """
     outer = parse(raw)
     parts = outer.children
-    if parts and parts[0].tag == OID:
+    if parts and parts[0].tag == der.OID:
         return outer, ()
     if not parts:
         raise Refused("the reply is empty")
@@ -180,7 +145,7 @@ def read_timestamp(token: Node) -> Timestamp:
         raise Refused(f"it lists digest algorithms ({', '.join(sorted(listed)) or 'none'}), not its signer's")
     certificates, notes = _certificates(signed.get("certificates"))
     _check_versions(signed["version"], signer, has_others=bool(notes))
-    signer["signature_algorithm"].fields(ALGORITHM)
+    signer["signature_algorithm"].fields(der.ALGORITHM)
     if "crls" in signed:
         notes.append("embedded revocation lists were not used")
     if "unsigned" in signer:
@@ -226,7 +191,7 @@ def _content(encapsulated: Node) -> bytes:
     if "content" not in inner:
         raise Refused("it has no content")
     octets = inner["content"].only_child()
-    if octets.tag != OCTETS:
+    if octets.tag != der.OCTETS:
         raise Refused("its content is no OCTET STRING")
     check_der(octets.content)
     return octets.content
@@ -292,11 +257,11 @@ def _check_versions(version: Node, signer: Mapping[str, Node], *, has_others: bo
     if found not in allowed:
         raise Refused(f"SignedData has version {found} instead of 3")
     named = signer["signer_id"]
-    if named.tag == SEQUENCE:
-        named.fields(ISSUER_AND_SERIAL)
+    if named.tag == der.SEQUENCE:
+        named.fields(der.ISSUER_AND_SERIAL)
     elif named.tag != _BY_KEY:
         raise Refused("the signer is named in no way that there is")
-    wanted = 1 if named.tag == SEQUENCE else 3
+    wanted = 1 if named.tag == der.SEQUENCE else 3
     if integer(signer["version"]) != wanted:
         raise Refused(f"SignerInfo has version {integer(signer['version'])} instead of {wanted}")
 
@@ -307,6 +272,6 @@ def _certificates(embedded: Node | None) -> tuple[tuple[bytes, ...], list[str]]:
         raise Refused("something that is no certificate is embedded as one")
     if len(choices) > MAX_CERTIFICATES:
         raise Refused(f"it embeds {len(choices)} certificates, more than {MAX_CERTIFICATES}")
-    plain = tuple(choice.der for choice in choices if choice.tag == SEQUENCE)
+    plain = tuple(choice.der for choice in choices if choice.tag == der.SEQUENCE)
     others = len(choices) - len(plain)
     return plain, [f"{others} embedded certificates of other kinds were not used"] if others else []
