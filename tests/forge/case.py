@@ -18,10 +18,13 @@ from tests.forge.token import (
     Ess,
     Recipe,
 )
+from toolkit.prereg.token.verify import Material, verify_token
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
+
+    from toolkit.prereg.token.verdict import TokenVerdict
 
 
 @dataclass(frozen=True)
@@ -137,3 +140,9 @@ def with_ids(*ids: Ess, version: int = 2, **knobs: object) -> Recipe:
 def organization(text: str, tag: int = 0x0C) -> bytes:
     """Return the directory name of an organization alone, as the base of a subtree."""
     return directory(der.seq(der.set_of(der.seq(der.oid("2.5.4.10"), der.tlv(tag, text.encode())))))
+
+
+def judged(token: Recipe | bytes, **material: Any) -> TokenVerdict:
+    """Return what the verifier says of a token, with the usual material or what is given in its place."""
+    made = verified(given(token, **material))
+    return verify_token(made.token, Material(**made.material), made.at)

@@ -46,11 +46,7 @@ def _tst(position: int, change: object) -> object:
     return edit
 
 
-def _broken(**knobs: object) -> object:
-    return recipe(**knobs)
-
-
-def _broken_info(edit: object) -> object:
+def _info(edit: object) -> object:
     return edited("tst_info", edit)
 
 
@@ -71,21 +67,19 @@ WRAPPERS = {"the content info's tag": (1, 1), "the content's tag": (1, 1, 0, 2, 
 
 # The token's own encoding is looked at in check 2; that of TSTInfo, bytes to the token, where it is read.
 CONTENT: Cases = {
-    "TRUE that is not 0xff": lambda: _broken(ordering=b"\x01\x01\x01"),
-    "trailing byte after TSTInfo": lambda: _broken_info(lambda v: v + b"\x00"),
-    "trailing element after TSTInfo": lambda: _broken_info(lambda v: v + der.NULL),
-    "TSTInfo twice": lambda: _broken_info(lambda v: v * 2),
-    "TSTInfo of indefinite length": lambda: _broken_info(der.indefinite),
-    "TSTInfo with a byte too many in its length": lambda: _broken_info(der.long_length),
-    "TSTInfo with an integer of needless bytes": lambda: _broken_info(_tst(3, lambda _: b"\x02\x02\x00\x05")),
-    "TSTInfo cut off": lambda: _broken_info(lambda v: v[:-1]),
-    "TSTInfo with two nonces": lambda: _broken_info(
-        lambda v: der.with_more(v, der.integer(1), der.integer(2))
-    ),
-    "TSTInfo with its fields out of order": lambda: _broken_info(
+    "TRUE that is not 0xff": lambda: recipe(ordering=b"\x01\x01\x01"),
+    "trailing byte after TSTInfo": lambda: _info(lambda v: v + b"\x00"),
+    "trailing element after TSTInfo": lambda: _info(lambda v: v + der.NULL),
+    "TSTInfo twice": lambda: _info(lambda v: v * 2),
+    "TSTInfo of indefinite length": lambda: _info(der.indefinite),
+    "TSTInfo with a byte too many in its length": lambda: _info(der.long_length),
+    "TSTInfo with an integer of needless bytes": lambda: _info(_tst(3, lambda _: b"\x02\x02\x00\x05")),
+    "TSTInfo cut off": lambda: _info(lambda v: v[:-1]),
+    "TSTInfo with two nonces": lambda: _info(lambda v: der.with_more(v, der.integer(1), der.integer(2))),
+    "TSTInfo with its fields out of order": lambda: _info(
         lambda v: der.with_more(v, der.boolean(True), accuracy(1))
     ),
-    "accuracy with a field too many": lambda: _broken(accuracy=der.with_more(accuracy(1), der.NULL)),
+    "accuracy with a field too many": lambda: recipe(accuracy=der.with_more(accuracy(1), der.NULL)),
     "imprint algorithm with a field too many": lambda: edited(
         "imprint", lambda v: der.change(v, (0,), lambda a: der.with_more(a, der.NULL))
     ),
@@ -103,53 +97,53 @@ STRUCTURE: Cases = {
         for place, path in (*SEQUENCES.items(), *WRAPPERS.items())
         if path != (0,)
     },
-    "embedded element that is no certificate": lambda: _broken(certificates=(house().signer.der, der.NULL)),
-    "no digest algorithm listed": lambda: _broken(digest_algorithms=()),
-    "another digest algorithm listed": lambda: _broken(digest_algorithms=("sha512",)),
-    "sixty-five embedded certificates": lambda: _broken(certificates=(house().signer.der,) * 65),
+    "embedded element that is no certificate": lambda: recipe(certificates=(house().signer.der, der.NULL)),
+    "no digest algorithm listed": lambda: recipe(digest_algorithms=()),
+    "another digest algorithm listed": lambda: recipe(digest_algorithms=("sha512",)),
+    "sixty-five embedded certificates": lambda: recipe(certificates=(house().signer.der,) * 65),
     "two certificate sets": lambda: edited("signed_data", lambda v: der.change(v, (3,), lambda one: one * 2)),
     "two sets of signed attributes": lambda: edited(
         "signer_info", lambda v: der.change(v, (3,), lambda one: one * 2)
     ),
-    "content info of type data": lambda: _broken(outer_type=DATA),
-    "content info of type enveloped data": lambda: _broken(outer_type="1.2.840.113549.1.7.3"),
-    "content info of an unknown type": lambda: _broken(outer_type="1.3.6.1.4.1.99999.5"),
+    "content info of type data": lambda: recipe(outer_type=DATA),
+    "content info of type enveloped data": lambda: recipe(outer_type="1.2.840.113549.1.7.3"),
+    "content info of an unknown type": lambda: recipe(outer_type="1.3.6.1.4.1.99999.5"),
     "a certificate instead of a token": lambda: der.seq(der.seq(der.integer(0)), house().signer.der),
-    "content of type data": lambda: _broken(content_type=DATA),
-    "content of type signed data": lambda: _broken(content_type=SIGNED_DATA),
-    "content of an unknown type": lambda: _broken(content_type="1.3.6.1.4.1.99999.5"),
-    "content left out": lambda: _broken(detached=True),
+    "content of type data": lambda: recipe(content_type=DATA),
+    "content of type signed data": lambda: recipe(content_type=SIGNED_DATA),
+    "content of an unknown type": lambda: recipe(content_type="1.3.6.1.4.1.99999.5"),
+    "content left out": lambda: recipe(detached=True),
     "content empty": lambda: edited("tst_info", lambda _: b""),
-    "content no TSTInfo but an integer": lambda: _broken_info(lambda _: der.integer(1)),
-    "content another sequence": lambda: _broken_info(lambda _: der.seq(der.integer(1))),
-    "no SignerInfo": lambda: _broken(signer_infos=0),
-    "two SignerInfos": lambda: _broken(signer_infos=2),
+    "content no TSTInfo but an integer": lambda: _info(lambda _: der.integer(1)),
+    "content another sequence": lambda: _info(lambda _: der.seq(der.integer(1))),
+    "no SignerInfo": lambda: recipe(signer_infos=0),
+    "two SignerInfos": lambda: recipe(signer_infos=2),
     "SignerInfo without a signature": lambda: edited(
         "signer_info", lambda v: der.seq(*list(der.children(v))[:-1])
     ),
     "SignedData without SignerInfos": lambda: edited(
         "signed_data", lambda v: der.seq(*list(der.children(v))[:-1])
     ),
-    "TSTInfo version 0": lambda: _broken(tst_version=0),
-    "TSTInfo version 2": lambda: _broken(tst_version=2),
-    "TSTInfo version -1": lambda: _broken(tst_version=-1),
-    "TSTInfo without a version": lambda: _broken_info(_tst(0, None)),
-    "TSTInfo without a policy": lambda: _broken_info(_tst(1, None)),
-    "TSTInfo without an imprint": lambda: _broken_info(_tst(2, None)),
-    "TSTInfo without a serial number": lambda: _broken_info(_tst(3, None)),
-    "TSTInfo without genTime": lambda: _broken_info(_tst(4, None)),
-    "TSTInfo with a field too many": lambda: _broken_info(lambda v: der.with_more(v, der.NULL)),
+    "TSTInfo version 0": lambda: recipe(tst_version=0),
+    "TSTInfo version 2": lambda: recipe(tst_version=2),
+    "TSTInfo version -1": lambda: recipe(tst_version=-1),
+    "TSTInfo without a version": lambda: _info(_tst(0, None)),
+    "TSTInfo without a policy": lambda: _info(_tst(1, None)),
+    "TSTInfo without an imprint": lambda: _info(_tst(2, None)),
+    "TSTInfo without a serial number": lambda: _info(_tst(3, None)),
+    "TSTInfo without genTime": lambda: _info(_tst(4, None)),
+    "TSTInfo with a field too many": lambda: _info(lambda v: der.with_more(v, der.NULL)),
     "imprint with a field too many": lambda: edited("imprint", lambda v: der.with_more(v, der.NULL)),
-    "genTime as UTCTime": lambda: _broken_info(_tst(4, lambda _: der.tlv(0x17, b"240301120000Z"))),
-    "genTime as text": lambda: _broken_info(_tst(4, lambda _: der.utf8("20240301120000Z"))),
-    **{f"genTime {how}": lambda text=text: _broken(gen_time=text) for how, text in GEN_TIMES.items()},
-    "TSTInfo with a critical extension": lambda: _broken(extensions=(UNKNOWN_CRITICAL,)),
-    "accuracy of 1000 milliseconds": lambda: _broken(accuracy=accuracy(millis=1000)),
-    "accuracy of 1000 microseconds": lambda: _broken(accuracy=accuracy(micros=1000)),
-    "accuracy of less than nothing": lambda: _broken(accuracy=accuracy(seconds=-1)),
-    "SignedData version 1": lambda: _broken(version=1),
-    "SignerInfo version 3 beside a serial number": lambda: _broken(signer_version=3),
-    "SignerInfo version 1 beside a key identifier": lambda: _broken(by_key=True, signer_version=1),
+    "genTime as UTCTime": lambda: _info(_tst(4, lambda _: der.tlv(0x17, b"240301120000Z"))),
+    "genTime as text": lambda: _info(_tst(4, lambda _: der.utf8("20240301120000Z"))),
+    **{f"genTime {how}": lambda text=text: recipe(gen_time=text) for how, text in GEN_TIMES.items()},
+    "TSTInfo with a critical extension": lambda: recipe(extensions=(UNKNOWN_CRITICAL,)),
+    "accuracy of 1000 milliseconds": lambda: recipe(accuracy=accuracy(millis=1000)),
+    "accuracy of 1000 microseconds": lambda: recipe(accuracy=accuracy(micros=1000)),
+    "accuracy of less than nothing": lambda: recipe(accuracy=accuracy(seconds=-1)),
+    "SignedData version 1": lambda: recipe(version=1),
+    "SignerInfo version 3 beside a serial number": lambda: recipe(signer_version=3),
+    "SignerInfo version 1 beside a key identifier": lambda: recipe(by_key=True, signer_version=1),
 }
 
 HASH = digest("sha256", DOCUMENT)

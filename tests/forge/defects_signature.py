@@ -32,11 +32,6 @@ def _odd_mask() -> bytes:
     return der.seq(der.oid(keys.PSS), der.seq(*parts))
 
 
-def _in_octet_order(value: bytes) -> bytes:
-    """Put attributes into the opposite of DER's order."""
-    return der.tlv(0x31, *reversed(list(der.children(value))))
-
-
 def _numbers(modulus: int, exponent: int, signature: bytes) -> Case:
     """A signer whose certified RSA key has these numbers."""
     odd = replace(key("rsa-2048", "odd"), spki=rsa_spki(modulus, exponent))

@@ -73,10 +73,10 @@ def bases() -> list[Base]:
         nonce=77, accuracy=accuracy(1, 500), tsa=directory(house().signer.subject), text="granted"
     )
     cases["with everything"] = verified(given(everything, request=Request(nonce=77).der))
-    given = [(name, case.token, case.material, case.at) for name, case in cases.items()]
-    given += [(one.name, one.token, one.material, PRESENT) for one in read_real().values() if one.valid]
+    good = [(name, case.token, case.material, case.at) for name, case in cases.items()]
+    good += [(one.name, one.token, one.material, PRESENT) for one in read_real().values() if one.valid]
     found = []
-    for name, raw, known, at in given:
+    for name, raw, known, at in good:
         *_, last = der.children(raw)
         for one in dict.fromkeys((raw, raw if is_bare(raw) else last)):
             verdict = verify_token(one, Material(**known), at)

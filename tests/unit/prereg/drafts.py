@@ -6,7 +6,6 @@ import hashlib
 import json
 import subprocess
 import sys
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -154,26 +153,16 @@ def add_to(
     return add(registration, entry, raw, sources, known, check=lambda fresh: check_entry(fresh, entry))
 
 
-@dataclass
 class Scripted:
     """A source that does something before it answers; it counts what it is asked."""
 
-    source: Source
-    before: object = None
-    asked: list[bytes] = field(default_factory=list)
-
-    @property
-    def trusted(self) -> Trusted:
-        return self.source.trusted
-
-    @property
-    def certificates(self) -> tuple[bytes, ...]:
-        return self.source.certificates
+    def __init__(self, source: Source, before: Callable[[], object] = lambda: None) -> None:
+        self.source, self.before, self.asked = source, before, 0
+        self.trusted, self.certificates = source.trusted, source.certificates
 
     def obtain(self, digest, verify, say):
-        self.asked.append(digest)
-        if callable(self.before):
-            self.before()
+        self.asked += 1
+        self.before()
         return self.source.obtain(digest, verify, say)
 
 

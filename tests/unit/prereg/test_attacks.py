@@ -9,18 +9,17 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.forge.case import recipe
+from tests.forge.case import judged, recipe
 from tests.forge.pki import UNKNOWN, Crl, Revoked, house, stamper
-from tests.forge.token import DOCUMENT, NOW, Ess, accuracy
+from tests.forge.token import Ess, accuracy
 from tests.registrations import chained, rehash
 from tests.unit.decisions.study import RULES
 from tests.unit.prereg.drafts import H, add_to, amendment, freeze_with, problems, verify, write_draft
 from toolkit.prereg.chronology import StudyRuns
 from toolkit.prereg.token.timestamp import embedded_certificates
 from toolkit.prereg.token.verdict import TokenVerdict
-from toolkit.prereg.token.verify import Material, verify_token
 
-ROOT = (house().root.der,)
+AFTER = datetime(2024, 6, 1, tzinfo=UTC)
 VERIFIED = TokenVerdict("verified", None, None, "")
 
 
@@ -50,42 +49,34 @@ def test_a_freeze_that_excepts_every_run_does_not_precede_the_runs(tmp_path, pai
 def test_an_absurd_accuracy_is_refused(seconds) -> None:
     token = recipe(accuracy=accuracy(seconds)).make()
     embedded_certificates(token)
-    found = verify_token(token, Material(document=DOCUMENT, roots=ROOT), NOW)
-    assert (found.verdict, found.failed_check) == ("not_verified", "structure")
+    assert judged(token).failed_check == "structure"
 
 
 def test_a_list_with_an_extension_twice_is_refused() -> None:
-    crl = Crl(house().intermediate, datetime(2024, 6, 1, tzinfo=UTC), extensions=(UNKNOWN, UNKNOWN)).der
-    material = Material(document=DOCUMENT, roots=ROOT, crls=(crl,))
-    assert verify_token(recipe().make(), material, NOW).failed_check == "revocation"
+    crl = Crl(house().intermediate, AFTER, extensions=(UNKNOWN, UNKNOWN)).der
+    assert judged(recipe(), crls=(crl,)).failed_check == "revocation"
 
 
 def test_a_sha512_token_is_incomplete_while_only_a_sha256_is_known() -> None:
-    material = Material(digest=("sha256", bytes(32)), roots=ROOT)
-    found = verify_token(recipe(imprint_digest="sha512").make(), material, NOW)
+    found = judged(recipe(imprint_digest="sha512"), document=None, digest=("sha256", bytes(32)))
     assert (found.verdict, found.failed_check) == ("incomplete", "imprint")
 
 
 def test_an_authority_made_for_web_servers_issues_no_timestamper() -> None:
     sub = house().intermediate.but(purposes=("1.3.6.1.5.5.7.3.1",))
-    token = recipe(signer=stamper("Forge constrained", sub), certificates=None).make()
-    material = Material(document=DOCUMENT, roots=ROOT, untrusted=(sub.der,))
-    assert verify_token(token, material, NOW).failed_check == "chain"
-    pinned = Material(document=DOCUMENT, roots=(sub.der,))
-    assert verify_token(token, pinned, NOW).verdict == "verified"
+    token = recipe(signer=stamper("Forge constrained", sub), certificates=None)
+    assert judged(token, untrusted=(sub.der,)).failed_check == "chain"
+    assert judged(token, roots=(sub.der,)).verdict == "verified"
 
 
 def test_a_further_certificate_named_has_to_be_of_the_chain() -> None:
     for named, verdict in ((house().intermediate, "verified"), (house("B").intermediate, "not_verified")):
-        token = recipe(ess=(Ess(house().signer.der), Ess(named.der))).make()
-        found = verify_token(token, Material(document=DOCUMENT, roots=ROOT), NOW)
-        assert found.verdict == verdict, found.message
+        assert judged(recipe(ess=(Ess(house().signer.der), Ess(named.der)))).verdict == verdict
 
 
 def test_a_signer_that_was_revoked_later_is_not_called_unrevoked() -> None:
-    after = datetime(2024, 6, 1, tzinfo=UTC)
-    crl = Crl(house().intermediate, after, revoked=(Revoked(house().signer.number, after, "superseded"),)).der
-    found = verify_token(recipe().make(), Material(document=DOCUMENT, roots=ROOT, crls=(crl,)), NOW)
+    crl = Crl(house().intermediate, AFTER, (Revoked(house().signer.number, AFTER, "superseded"),)).der
+    found = judged(recipe(), crls=(crl,))
     assert (found.verdict, "superseded" in (found.revocation or "")) == ("verified", True)
 
 

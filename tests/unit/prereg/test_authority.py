@@ -7,12 +7,11 @@ import threading
 import time
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.forge.server import FAULTS, Authority
-from tests.forge.token import POLICY, Recipe, accuracy
+from tests.forge.token import POLICY, Recipe
 from tests.unit.decisions.study import run_row
 from tests.unit.prereg import drafts
 from tests.unit.prereg.drafts import add_to, amendment, deviation, freeze_with, problems, source, told, verify
@@ -23,9 +22,6 @@ from toolkit.prereg.checks import Check
 from toolkit.prereg.chronology import StudyRuns
 from toolkit.prereg.registration import is_draft
 from toolkit.prereg.trust import Trusted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @pytest.fixture
@@ -133,7 +129,7 @@ DROPS = 40
 
 
 @contextmanager
-def raw_server(head: bytes, drip: bytes, pause: float) -> Iterator[str]:
+def raw_server(head: bytes, drip: bytes, pause: float):
     """Answer with `head`, then with `drip` again and again, longer than anybody should listen."""
     ended = threading.Event()
     listening = socket.create_server(("127.0.0.1", 0))
@@ -233,13 +229,8 @@ UNUSUAL = {
     "a fraction of a second": {"gen_time": lambda good: f"{good.gen_time}"[:-1] + ".999999Z"},
     "a fraction of nine digits": {"gen_time": lambda good: f"{good.gen_time}"[:-1] + ".123456789Z"},
     "a tenth of a second": {"gen_time": lambda good: f"{good.gen_time}"[:-1] + ".1Z"},
-    "accuracy in milliseconds": {"accuracy": accuracy(millis=500)},
-    "accuracy in microseconds": {"accuracy": accuracy(micros=500)},
-    "a long serial number": {"serial": 1 << 150},
     "granted with modifications": {"status": 1},
-    "a word with the grant": {"text": "Operation Okay"},
     "its signer by key": {"by_key": True},
-    "certificates unsorted": {"sort_certificates": False},
     "SHA-512": {"digest": "sha512"},
 }
 

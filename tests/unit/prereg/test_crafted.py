@@ -10,7 +10,6 @@ import sys
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
-from typing import TYPE_CHECKING
 
 import pytest
 from cryptography import x509
@@ -27,11 +26,6 @@ from toolkit.prereg.token.der import check_der
 from toolkit.prereg.token.verdict import Refused
 from toolkit.prereg.token.verify import STEPS, Material, verify_token
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from toolkit.prereg.token.verdict import TokenVerdict
-
 VALID = [name for name in CASES if name.startswith("valid: ")]
 DEFECTS = [name for name in CASES if not name.startswith("valid: ")]
 GEN_TIME = re.compile(rb"\x18.(20\d{12})(?:\.\d+)?Z")
@@ -42,7 +36,7 @@ def built(name: str) -> Case:
     return CASES[name]()
 
 
-def judged(case: Case) -> TokenVerdict:
+def judged(case: Case):
     return verify_token(case.token, Material(**case.material), at=case.at)
 
 
@@ -69,7 +63,7 @@ def _pem(certificates: tuple[bytes, ...]) -> bytes:
     return b"".join(x509.load_der_x509_certificate(one).public_bytes(Encoding.PEM) for one in certificates)
 
 
-def openssl(case: Case, folder: Path) -> subprocess.CompletedProcess[str]:
+def openssl(case: Case, folder) -> subprocess.CompletedProcess[str]:
     """Ask `openssl ts -verify` at the token's own time."""
     folder.joinpath("token").write_bytes(case.token)
     folder.joinpath("roots.pem").write_bytes(_pem(case.material["roots"]))

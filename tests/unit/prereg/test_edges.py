@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.forge import der
-from tests.forge.case import by, embedding, recipe
+from tests.forge.case import by, embedding, judged, recipe
 from tests.forge.keys import Scheme
 from tests.forge.pki import Crl, Revoked, house, stamper
 from tests.forge.token import DOCUMENT, MESSAGE_DIGEST, NOW, attribute
@@ -22,16 +22,9 @@ from toolkit.prereg.registration import load_registration
 from toolkit.prereg.token.certificate import first_line
 from toolkit.prereg.token.der import MAX_ELEMENTS, check_der
 from toolkit.prereg.token.verdict import Refused, TokenVerdict
-from toolkit.prereg.token.verify import Material, verify_token
 from toolkit.prereg.trust import Trusted, parse_trust
 
-ROOT = (house().root.der,)
 AFTER = datetime(2024, 6, 1, tzinfo=UTC)
-
-
-def judged(token, **knobs):
-    material = {"document": DOCUMENT, "roots": ROOT} | knobs
-    return verify_token(token if isinstance(token, bytes) else token.make(), Material(**material), NOW)
 
 
 # ---------------------------------------------------------------------------------------------------- tokens
@@ -175,7 +168,7 @@ def test_independence_wants_every_token_verified() -> None:
         return Judged(authority, "t", stated)
 
     tokens = [one("a", "verified"), one("b", "verified"), one("c", "not_verified")]
-    trust = [judged.authority for judged in tokens]
+    trust = [each.authority for each in tokens]
     assert independence(tokens, trust).outcome == "missing"
     assert independence(tokens[:2], trust).outcome == "passed"
 

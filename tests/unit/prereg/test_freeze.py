@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-import shutil
-import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -32,12 +29,6 @@ from toolkit.errors import DamagedError, IncompleteError, RuleError, UsageError,
 from toolkit.prereg.freeze import freeze
 from toolkit.prereg.registration import is_draft, load_registration
 from toolkit.prereg.trust import write_trust
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from toolkit.prereg.timestamping import Source
 
 
 def test_a_frozen_registration_is_verified(draft, pair) -> None:
@@ -73,16 +64,6 @@ def test_files_are_hashed_as_bytes(draft, pair) -> None:
     assert b"%s  protocol.md\n" % hashlib.sha256(raw).hexdigest().encode() in listed
     assert (draft / "protocol.md").read_bytes() == raw
     assert verify(draft, *pair).verdict == "verified"
-
-
-def test_a_line_ending_changed_afterwards_fails_the_first_step(frozen, pair) -> None:
-    (frozen / "protocol.md").write_bytes((frozen / "protocol.md").read_bytes().replace(b"\n", b"\r\n"))
-    assert problems(verify(frozen, *pair)) == [(1, "failed")]
-
-
-def test_sha256sum_agrees_with_the_list(frozen) -> None:
-    tool = ["sha256sum"] if shutil.which("sha256sum") else ["shasum", "-a", "256"]
-    subprocess.run([*tool, "--check", "FROZEN.sha256"], cwd=frozen, check=True, capture_output=True)
 
 
 def test_the_drafts_own_trust_file_is_kept_as_it_is(draft, pair) -> None:
@@ -153,27 +134,27 @@ def test_of_two_freezes_at_once_one_wins(draft, pair) -> None:
 # ------------------------------------------------------------------------------------------------- refusals
 
 
-def _written(name: str, content: str | bytes) -> Callable[[Path], None]:
+def _written(name: str, content: str | bytes):
     raw = content.encode() if isinstance(content, str) else content
 
-    def write(folder: Path) -> None:
+    def write(folder) -> None:
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_bytes(raw)
 
     return write
 
 
-def _linked(name: str, target: str) -> Callable[[Path], None]:
+def _linked(name: str, target: str):
     return lambda folder: (folder / name).symlink_to(folder / target)
 
 
-def _rules(test: str, head: str = RULES) -> Callable[[Path], None]:
+def _rules(test: str, head: str = RULES):
     return _written("rules.toml", head + rule("H", test))
 
 
 UNIT = RULES.replace('unit = "fraction"', 'unit = "steps"', 1)
 LINKS, NAMES = "only plain files", "name that a list cannot hold"
-NOT_READY: dict[str, tuple[Callable[[Path], object], type[Exception], str]] = {
+NOT_READY = {
     "a rule that cannot pass": (_rules("mean(gap) > 1"), RuleError, "H can never pass"),
     "a rule that cannot miss": (_rules("mean(gap) >= -1"), RuleError, "H can never miss"),
     "an endpoint not declared": (_rules("mean(gaps) >= 0.03"), RuleError, "gaps"),
@@ -209,7 +190,7 @@ def test_what_is_frozen_is_not_frozen_again(frozen) -> None:
         opened(frozen)
 
 
-def _not_independent(folder: Path, *sources: Source) -> str:
+def _not_independent(folder, *sources) -> str:
     with pytest.raises(VerificationError, match="independent authorities") as caught:
         freeze_with(folder, *sources)
     assert is_untouched(folder)

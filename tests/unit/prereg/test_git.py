@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,47 +11,44 @@ from toolkit.errors import ToolkitError, UsageError
 from toolkit.prereg.pending import begin
 from toolkit.prereg.registration import load_registration
 
-if TYPE_CHECKING:
-    from pathlib import Path
 
-
-def git(folder: Path, *words: str) -> str:
+def git(folder, *words: str) -> str:
     identity = ("-c", "user.name=Somebody", "-c", "user.email=somebody@example.org")
     done = subprocess.run(["git", *identity, *words], cwd=folder, capture_output=True, check=True, text=True)
     return done.stdout.strip()
 
 
-def commit(folder: Path) -> None:
+def commit(folder) -> None:
     git(folder, "add", ".")
     git(folder, "commit", "--quiet", "-m", "All of it")
 
 
 @pytest.fixture
-def repository(tmp_path, monkeypatch) -> Path:
+def repository(tmp_path, monkeypatch):
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
     git(tmp_path, "init", "--quiet")
     return tmp_path
 
 
 @pytest.fixture
-def committed(repository) -> Path:
+def committed(repository):
     folder = write_draft(repository)
     commit(repository)
     return folder
 
 
-def freeze_it(folder: Path) -> str:
+def freeze_it(folder) -> str:
     demonstrate(folder)
     return load_registration(folder).record.freeze_commit
 
 
-def cut_short(folder: Path) -> None:
+def cut_short(folder) -> None:
     (folder / "LATER.chain").unlink()
     (folder / "record.toml").unlink()
     begin(folder, (folder / "FROZEN.sha256").read_bytes())
 
 
-def refused(folder: Path) -> str:
+def refused(folder) -> str:
     with pytest.raises(UsageError, match="not committed") as caught:
         opened(folder)
     return caught.value.found or ""

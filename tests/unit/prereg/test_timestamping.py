@@ -6,7 +6,6 @@ import os
 import signal
 import time
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,9 +14,6 @@ from tests.unit.prereg.drafts import amendment, exit_codes, freeze_with, problem
 from toolkit.errors import IncompleteError, ToolkitError, UsageError
 from toolkit.prereg.pending import PENDING, locked
 from toolkit.prereg.registration import is_draft, load_registration
-
-if TYPE_CHECKING:
-    pass
 
 
 @pytest.fixture

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 import pytest
 
 from toolkit.errors import DamagedError
 from toolkit.prereg.record import Authority, FreezeRecord, read_record, write_record
 from toolkit.prereg.trust import Trusted, known_authorities, operator_of, parse_trust, slug_of, write_trust
-
-if TYPE_CHECKING:
-    pass
 
 ONE = Trusted(
     "One Ünion", slug_of("One Ünion"), "Operator 1", "https://one.example/tsr", ("a" * 64,), ("1.2.3",)

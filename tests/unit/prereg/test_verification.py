@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -19,10 +19,6 @@ from toolkit.prereg.pem import write_certificates
 from toolkit.prereg.registration import Registration, load_registration
 from toolkit.prereg.trust import known_authorities, known_restatements, write_trust
 from toolkit.prereg.verification import Verification, verify_registration
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 ROLES = ("pilot", "primary", "reference")
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
@@ -38,7 +34,7 @@ def order_of(registration: Registration, *runs: dict[str, Any]) -> Chronology:
     return chronology(registration, StudyRuns("s", runs, ROLES), FREEZE, NOW)
 
 
-def verified(folder: Path, *studies: StudyRuns) -> Verification:
+def verified(folder, *studies: StudyRuns) -> Verification:
     reader = Reader(known_authorities(), NOW, restatements=known_restatements())
     return verify_registration(folder, reader, lambda _: studies)
 
@@ -152,7 +148,7 @@ def test_what_is_no_token_fails(restated) -> None:
 
 
 @pytest.fixture
-def evidence(restated) -> tuple[Path, Reader]:
+def evidence(restated):
     """The shipped registration as if two authorities that a reader knows had timestamped its document."""
     authorities = [DemonstrationAuthority(name) for name in ("FreeTSA", "DigiCert")]
     document = b"the authors' document"
