@@ -79,12 +79,15 @@ def test_a_process_killed_while_it_waits_leaves_a_draft(draft, servers, sources)
 
 
 FILES_OF_A_FREEZE = 10  # list, two tokens, two requests, two roots, trust file, record, chain
+EVERY = pytest.param(tuple(range(FILES_OF_A_FREEZE)), marks=pytest.mark.slow)
 
 
-def test_a_freeze_killed_between_any_two_renames_is_completed(tmp_path, servers, sources) -> None:
-    folders = [drafts.write_draft(tmp_path / str(death)) for death in range(FILES_OF_A_FREEZE + 1)]
-    codes = exit_codes(start_worker("freeze", folders, sources, [*range(FILES_OF_A_FREEZE + 1)]))
-    assert codes == [-signal.SIGKILL] * FILES_OF_A_FREEZE + [0]
+@pytest.mark.parametrize("deaths", [(0, 9), EVERY], ids=["first and last", "every"])
+def test_a_freeze_killed_between_two_renames_is_completed(tmp_path, servers, sources, deaths) -> None:
+    lives = FILES_OF_A_FREEZE
+    folders = [drafts.write_draft(tmp_path / str(death)) for death in (*deaths, lives)]
+    codes = exit_codes(start_worker("freeze", folders, sources, [*deaths, lives]))
+    assert codes == [-signal.SIGKILL] * len(deaths) + [0]
     asked = [len(server.requests) for server in servers]
     for folder in folders[:-1]:
         with pytest.raises(IncompleteError):
