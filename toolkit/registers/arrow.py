@@ -60,11 +60,11 @@ def to_arrow(table: Table, rows: Iterable[Mapping[str, object]]) -> Any:
     """
     import pyarrow as pa
 
-    listed = sorted((dict(row) for row in rows), key=lambda row: tuple(str_key(row[k]) for k in table.key))
-    if listed:
-        table = table.narrowed(listed[0])
+    ordered = sorted((dict(row) for row in rows), key=lambda row: tuple(str_key(row[k]) for k in table.key))
+    if ordered:
+        table = table.narrowed(ordered[0])
     wanted = set(table.column_names)
-    for row in listed:
+    for row in ordered:
         if set(row) != wanted:
             raise DamagedError(
                 f"a row of {table.name} does not have the schema's columns",
@@ -73,7 +73,7 @@ def to_arrow(table: Table, rows: Iterable[Mapping[str, object]]) -> Any:
                 where=table.name,
             )
     try:
-        return pa.Table.from_pylist(listed, schema=arrow_schema(table))
+        return pa.Table.from_pylist(ordered, schema=arrow_schema(table))
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
         raise DamagedError(
             f"a value of {table.name} has the wrong type", found=error, where=table.name

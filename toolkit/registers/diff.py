@@ -237,7 +237,8 @@ class _Both:
         self._connection = connection
         self._key = key
         self._alone = [
-            tuple(c for c in one if c not in other) for one, other in ((first, second), (second, first))
+            tuple(c for c in columns_of if c not in other)
+            for columns_of, other in ((first, second), (second, first))
         ]
         self._is_same = {
             c: _equality(c, first[c] == second[c]) for c in first if c in second and c != "is here"
@@ -276,16 +277,16 @@ class _Both:
     def keys(self, side: str, other: str, most: int) -> tuple[Values, ...]:
         """Return some keys that only one side has."""
         columns = ", ".join(f'{side}."{c}"' for c in self._key)
-        found = self._connection.execute(
+        answer = self._connection.execute(
             f"SELECT {columns} FROM {side} ANTI JOIN {other} ON {self._on} ORDER BY ALL LIMIT {most}"
         )
-        return tuple(dict(zip(self._key, row, strict=True)) for row in found.fetchall())
+        return tuple(dict(zip(self._key, row, strict=True)) for row in answer.fetchall())
 
     def changes(self, most: int) -> tuple[Changed, ...]:
         """Return some rows that both sides have with other values."""
         keys = ", ".join(f'a."{c}"' for c in self._key)
         values = "".join(f', {self._is_same[c]}, a."{c}", b."{c}"' for c in self._values)
-        found = self._connection.execute(
+        answer = self._connection.execute(
             f"SELECT {keys}{values} FROM a JOIN b ON {self._on} WHERE {self._differs} "
             f"ORDER BY {keys} LIMIT {most}"
         )
@@ -301,7 +302,7 @@ class _Both:
                     if not is_same
                 },
             )
-            for row in found.fetchall()
+            for row in answer.fetchall()
         )
 
     def _one(self, sql: str) -> tuple[Any, ...]:

@@ -202,12 +202,12 @@ def check_file(folder: Path, name: str, entry: FileEntry) -> None:
         DamagedError: its bytes are not those the manifest names.
     """
     path = folder / name
-    found = file_sha256(path)
-    if found != entry.sha256 or path.stat().st_size != entry.bytes:
+    digest = file_sha256(path)
+    if digest != entry.sha256 or path.stat().st_size != entry.bytes:
         raise DamagedError(
             f"{name} is not the file that the manifest names",
             expected=f"SHA-256 {entry.sha256}, {entry.bytes} bytes",
-            found=f"SHA-256 {found}, {path.stat().st_size} bytes",
+            found=f"SHA-256 {digest}, {path.stat().st_size} bytes",
             where=path,
             remedy="restore the file, or rebuild the registers",
         )
@@ -298,10 +298,10 @@ def _check_names(manifest: Manifest) -> None:
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return a JSON object whose keys are there once: of two values, readers would take this or that."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    document = dict(pairs)
+    if len(document) < len(pairs):
         raise ValueError("a key is there twice")
-    return found
+    return document
 
 
 def _text(value: object) -> str:

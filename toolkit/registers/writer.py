@@ -143,8 +143,8 @@ def seal_study(
         UsageError: a file lies outside its table's folder.
         DamagedError: a file or a row contradicts the schema; nothing is written then.
     """
-    listed = [file for names in files.values() for file in names]
-    check_place(folder, study, [*listed, *documents])  # 1
+    parquet_files = [file for names in files.values() for file in names]
+    check_place(folder, study, [*parquet_files, *documents])  # 1
     entries, proven = _prove(folder, files, words or {})  # 2
     manifest = Manifest(
         study=study,
@@ -221,17 +221,17 @@ def check_place(folder: Path, study: str, names: Collection[str]) -> None:
             where=folder,
             remedy="give another folder, or move the file away",
         )
-    found = {
+    present = {
         path.relative_to(folder).as_posix()
         for path in (folder.rglob("*") if folder.is_dir() else ())
         if not path.is_dir() and not any(part.startswith(".") for part in path.relative_to(folder).parts)
     }
     # A build that was cut off has left files of its own, and no manifest.
-    cut_off = found <= set(names) and any(name.endswith(".parquet") for name in found)
-    if found and not cut_off and _named_in(folder / MANIFEST_NAME) != study:
+    cut_off = present <= set(names) and any(name.endswith(".parquet") for name in present)
+    if present and not cut_off and _named_in(folder / MANIFEST_NAME) != study:
         raise IncompleteError(
             f"the folder holds something else than {study}",
-            found=", ".join(sorted(found)[:5]),
+            found=", ".join(sorted(present)[:5]),
             where=folder,
             remedy="give an empty folder, or one that holds an earlier build of it",
         )

@@ -221,9 +221,9 @@ def matrix_text(runs: Sequence[Row]) -> str:
         f"| {' | '.join(['condition', *(_TOLD[name] for name in told), 'runs'])} |",
         f"|{' --- |' * (len(told) + 2)}",
     ]
-    for place in sorted({place for place, _ in cells}):
-        arms = ", ".join(f"{count} {arm}" for (where, arm), count in sorted(cells.items()) if where == place)
-        lines.append(f"| {' | '.join(place)} | {arms} |")
+    for cell in sorted({cell for cell, _ in cells}):
+        arms = ", ".join(f"{count} {arm}" for (at, arm), count in sorted(cells.items()) if at == cell)
+        lines.append(f"| {' | '.join(cell)} | {arms} |")
     complete = sum(run["status"] == "COMPLETE" for run in runs)
     return "\n".join([*lines, "", f"{len(runs)} runs, {complete} of them with complete evidence."])
 
@@ -315,14 +315,14 @@ def config_of(table: Table, files: Mapping[str, bytes]) -> Config:
         files: content of its files by path in the repository, in the order of their rows; where the table is
             split, a file's name starts with its split and a hyphen.
     """
-    found: dict[str, list[tuple[int, int]]] = {}
+    by_split: dict[str, list[tuple[int, int]]] = {}
     columns: list[str] = []
     for path, content in files.items():
         columns, size = _read(content)
-        found.setdefault(_split(table.name, path), []).append(size)
+        by_split.setdefault(_split(table.name, path), []).append(size)
     splits = (
         Split(name, _pattern(table.name, name), sum(r for r, _ in sizes), sum(b for _, b in sizes))
-        for name, sizes in found.items()
+        for name, sizes in by_split.items()
     )
     return Config(table.narrowed(columns), tuple(splits), sum(map(len, files.values())))
 

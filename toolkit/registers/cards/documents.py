@@ -182,28 +182,28 @@ def _field(table: str, column: Column, parent: str | None) -> dict[str, Any]:
 
 def _said(card: str, key: str) -> str:
     """Return a value of the card's metadata that is one word or one quoted text."""
-    found = re.search(rf'^{key}: *"?(.+?)"? *$', _metadata(card), re.MULTILINE)
-    if found is None:
+    match = re.search(rf'^{key}: *"?(.+?)"? *$', _metadata(card), re.MULTILINE)
+    if match is None:
         raise _lacking(key)
-    return found[1]
+    return match[1]
 
 
 def _block(card: str, key: str) -> str:
     """Return the list under a key of the card's metadata; nothing where there is none."""
-    found = re.search(rf"^{key}:\n((?:- .+\n)+)", _metadata(card), re.MULTILINE)
-    return "" if found is None else found[1]
+    match = re.search(rf"^{key}:\n((?:- .+\n)+)", _metadata(card), re.MULTILINE)
+    return "" if match is None else match[1]
 
 
 def _first_paragraph(card: str) -> str:
-    found = re.search(r"^# .+\n\n((?:.+\n)+)", card, re.MULTILINE)
-    if found is None:
+    match = re.search(r"^# .+\n\n((?:.+\n)+)", card, re.MULTILINE)
+    if match is None:
         raise _lacking("a first paragraph under its title")
-    return _plain(" ".join(found[1].split()))
+    return _plain(" ".join(match[1].split()))
 
 
 def _cited(card: str) -> dict[str, str]:
-    found = re.search(r"^```bibtex\n(.*?)^```", card, re.DOTALL | re.MULTILINE)
-    return {} if found is None else {"citeAs": found[1].strip()}
+    match = re.search(r"^```bibtex\n(.*?)^```", card, re.DOTALL | re.MULTILINE)
+    return {} if match is None else {"citeAs": match[1].strip()}
 
 
 def _metadata(card: str) -> str:

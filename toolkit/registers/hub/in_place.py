@@ -98,25 +98,25 @@ def open_remote(reference: Reference, *, say: Callable[[str], None] = lambda _: 
     from huggingface_hub import HfFileSystem
 
     origin, is_online = resolve(reference, offline=False, accept_moved=False, say=say)  # 1
-    root, place = _root(origin), origin.pinned
+    root, pinned = _root(origin), origin.pinned
     if not is_online:
         raise IncompleteError(
             "a study is read in place only where the Hub can be asked",
-            where=place,
+            where=pinned,
             remedy="leave out --remote",
         )
-    with telling(place, _DOING):
+    with telling(pinned, _DOING):
         hub = HfFileSystem(endpoint=endpoint(), skip_instance_cache=True)
         # One listing answers for the sizes of all files later on.
-        listed: Any = hub.find(root, detail=True)
-        if f"{root}/{MANIFEST_NAME}" not in listed:
+        entries: Any = hub.find(root, detail=True)
+        if f"{root}/{MANIFEST_NAME}" not in entries:
             raise no_register(origin)
         raw = hub.cat_file(f"{root}/{MANIFEST_NAME}")
-    manifest = parse_manifest(raw, f"{place}/{MANIFEST_NAME}")  # 2
-    check_known(manifest, f"{place}/{MANIFEST_NAME}")
+    manifest = parse_manifest(raw, f"{pinned}/{MANIFEST_NAME}")  # 2
+    check_known(manifest, f"{pinned}/{MANIFEST_NAME}")
     for table in manifest.tables.values():  # 3
         for file in table.files:
-            _check_stated(manifest, file, listed.get(f"{root}/{file}"), place)
+            _check_stated(manifest, file, entries.get(f"{root}/{file}"), pinned)
     traffic = Traffic()
     return RemoteStudy(origin, manifest, traffic, hub_filesystem(hub, traffic))
 
@@ -138,12 +138,12 @@ def _check_stated(manifest: Manifest, file: str, stated: Mapping[str, Any] | Non
             where=place,
             remedy="fetch the study: toolkit registers pull",
         )
-    entry, found = manifest.files[file], (stated["lfs"]["sha256"], stated["size"])
-    if found != (entry.sha256, entry.bytes):
+    entry, stated_bytes = manifest.files[file], (stated["lfs"]["sha256"], stated["size"])
+    if stated_bytes != (entry.sha256, entry.bytes):
         raise DamagedError(
             f"{file} on the Hub is not the file that the manifest names",
             expected=f"SHA-256 {entry.sha256}, {entry.bytes} bytes",
-            found="SHA-256 {}, {} bytes".format(*found),
+            found="SHA-256 {}, {} bytes".format(*stated_bytes),
             where=place,
             remedy="ask for another revision, or tell the study's authors",
         )

@@ -216,13 +216,13 @@ def make_way(origin: Origin, name: str) -> None:
         IncompleteError: the cache cannot be written.
     """
     folder = snapshot(origin.repository, origin.commit)
-    place = folder / name
-    above = [folder, *reversed([parent for parent in place.parents if folder in parent.parents])]
+    target = folder / name
+    above = [folder, *reversed([parent for parent in target.parents if folder in parent.parents])]
     for path in above:
         if path.is_symlink() or (path.exists() and not path.is_dir()):
             _remove(path)
-    if place.is_dir():
-        _remove(place)
+    if target.is_dir():
+        _remove(target)
 
 
 def take_out(origin: Origin, name: str) -> None:
@@ -234,13 +234,13 @@ def take_out(origin: Origin, name: str) -> None:
     Raises:
         IncompleteError: the cache cannot be written.
     """
-    place = snapshot(origin.repository, origin.commit) / name
-    if place.is_symlink():
-        name_of_content = place.readlink().name
+    entry = snapshot(origin.repository, origin.commit) / name
+    if entry.is_symlink():
+        name_of_content = entry.readlink().name
         content = repository_cache(origin.repository) / "blobs" / name_of_content
         if _CONTENT.fullmatch(name_of_content) and content.is_dir():
             _remove(content)
-    _remove(place)
+    _remove(entry)
 
 
 def _remove(path: Path) -> None:

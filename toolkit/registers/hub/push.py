@@ -188,9 +188,11 @@ def _tag(study: Study, repository: str, tag: str, commit: str) -> None:
     """Give the commit its tag; a tag that is there already is not moved."""
     tagged = tagged_commit(repository, tag)
     if tagged is None:
-        said = f"{study.name}: logical SHA-256 {study.manifest.logical_sha256}"
+        message = f"{study.name}: logical SHA-256 {study.manifest.logical_sha256}"
         with telling(repository, "the tag"):
-            client().create_tag(repository, tag=tag, tag_message=said, revision=commit, repo_type="dataset")
+            client().create_tag(
+                repository, tag=tag, tag_message=message, revision=commit, repo_type="dataset"
+            )
     elif tagged != commit:
         raise tag_taken(repository, tag, tagged, commit)
 
@@ -198,7 +200,7 @@ def _tag(study: Study, repository: str, tag: str, commit: str) -> None:
 REGISTRATION = "prereg/"
 """Where a study carries its registration."""
 
-SHOWN = 5
+NAMED_FILES = 5
 
 
 @dataclass(frozen=True)
@@ -319,11 +321,11 @@ def check_push(
         )
     lost = [name for name in (*plan.changed, *plan.deleted) if is_guarded(name) and name not in grown]
     if lost and not replace:  # 3
-        more = f" and {len(lost) - SHOWN} more" if len(lost) > SHOWN else ""
+        more = f" and {len(lost) - NAMED_FILES} more" if len(lost) > NAMED_FILES else ""
         what = "rows" if any(name.endswith(".parquet") for name in lost) else "a registration"
         raise UsageError(
             f"the push would change or remove {what} that {plan.repository} has; registers are append-only",
-            found=", ".join(lost[:SHOWN]) + more,
+            found=", ".join(lost[:NAMED_FILES]) + more,
             remedy="add files instead of changing them; or --replace, with a new tag and a word in the card",
         )
     if tag and tag[1] and (not plan.is_empty or tag[1] != head):  # 4

@@ -136,10 +136,10 @@ def stated_file(origin: Origin, name: str) -> Stated:
     from huggingface_hub.hf_api import RepoFile
 
     with telling(origin.pinned, f"asking for {name}"):
-        found = client().get_paths_info(
+        entries = client().get_paths_info(
             origin.repository, [name], revision=origin.commit, repo_type="dataset"
         )
-        for file in found:
+        for file in entries:
             if isinstance(file, RepoFile):
                 return Stated(file.lfs.sha256 if file.lfs else None, file.blob_id)
     raise IncompleteError(f"{name} is not on the Hub", where=origin.pinned)

@@ -221,14 +221,14 @@ def _refused(
     table: pl.DataFrame, wrong: pl.Series, column: Column, source: str, expected: str
 ) -> DamagedError:
     first = table.filter(wrong).row(0, named=True)
-    found = first[source]
+    cell = first[source]
     others, is_step = int(wrong.sum()) - 1, column.name == "step"
     return DamagedError(
         f"column {source!r} has no value for {column.name}"
-        if found is None
+        if cell is None
         else f"column {source!r} has a value that {column.name} cannot have",
         expected=expected,
-        found=f"{'nothing' if found is None else repr(found)} in row {first[ROW]}"
+        found=f"{'nothing' if cell is None else repr(cell)} in row {first[ROW]}"
         + (f", and in {others} more" if others else ""),
         remedy=f"mend the table, or say under [values.{column.name}] what its word means"
         + ("; steps beyond the range are counted in thousands, in the rules, too" if is_step else ""),

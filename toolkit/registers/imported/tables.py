@@ -88,8 +88,8 @@ def _converted(source: pl.DataFrame, mapping: TableMapping) -> pl.DataFrame:
     for target in mapping.targets:
         column = _TASK_NAME if target == _TASK_NAME.name else TARGETS[target]
         if target in constants:
-            one = pl.DataFrame({ROW: ["constant"], target: constants[target]})
-            value = converted(one, column, target, {})
+            constant = pl.DataFrame({ROW: ["constant"], target: constants[target]})
+            value = converted(constant, column, target, {})
             columns.append(pl.Series(target, value.extend_constant(value[0], source.height - 1)))
         else:
             words = mapping.values.get(target, {})
@@ -114,8 +114,8 @@ def _named(rows: pl.DataFrame, mapping: TableMapping) -> pl.DataFrame:
             remedy="map run_id to a column with plain names, or translate them under [values.run_id]",
         )
     if "schedule" not in mapping.targets:
-        place = ["run_id", "phase", "pool", "regime", "step", "task"]
-        most = rows.group_by(place).len().sort("len").row(-1, named=True)
+        evaluation = ["run_id", "phase", "pool", "regime", "step", "task"]
+        most = rows.group_by(evaluation).len().sort("len").row(-1, named=True)
         if most["len"] > MOST_EPISODES:
             raise DamagedError(
                 "a task has more episodes in one evaluation than a register can number",
@@ -123,7 +123,7 @@ def _named(rows: pl.DataFrame, mapping: TableMapping) -> pl.DataFrame:
                 found=f"{most['len']} of task {most['task']!r} in run {most['run_id']}",
                 remedy="map the column that tells its episodes apart: step, regime or condition",
             )
-        rows = rows.with_columns(schedule=(pl.col(ROW).cum_count().over(place) - 1).cast(pl.Int16))
+        rows = rows.with_columns(schedule=(pl.col(ROW).cum_count().over(evaluation) - 1).cast(pl.Int16))
     return rows
 
 
@@ -287,9 +287,9 @@ def write_imported(
 def _check_words(episodes: pl.DataFrame, runs: pl.DataFrame, words: Mapping[str, tuple[str, ...]]) -> None:
     """Check that rows say only words that are declared."""
     for column, own in WORDS.items():
-        said = (runs if column in runs.columns else episodes)[column].unique().sort().to_list()
+        used = (runs if column in runs.columns else episodes)[column].unique().sort().to_list()
         declared = words.get(column, own)
-        unknown = [word for word in said if word not in declared]
+        unknown = [word for word in used if word not in declared]
         if unknown:
             raise DamagedError(
                 f"the table says a word for {column} that the registration does not declare",

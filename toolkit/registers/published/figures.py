@@ -184,13 +184,13 @@ def probe_checkpoints(source: Source) -> list[Row]:
         "reference_tokens": "t_ref",
     }
     rows: list[Row] = []
-    for place, cells in _figures(source).items():
+    for checkpoint, cells in _figures(source).items():
         both = {"adapter_sha256": "", **cells["both", ""]}
         own = {
-            **dict(zip(("trajectory", "step"), place, strict=True)),
+            **dict(zip(("trajectory", "step"), checkpoint, strict=True)),
             **SCORED,
             "clean_successes": whole(cells["outcome", ""], "clean_successes"),
-            "masked_rollouts": share_of(both["rho_zero_fraction"], whole(both, "clean_rollouts"), place),
+            "masked_rollouts": share_of(both["rho_zero_fraction"], whole(both, "clean_rollouts"), checkpoint),
         }
         rows.append(row_of(PROBE_CHECKPOINTS, both, names, own))
     return rows
