@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,7 @@ from toolkit.prereg.registration import load_registration
 from toolkit.registers.study import Study, open_study
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 # Tests run side by side, a process a core: with more threads each, they would wait for one another.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -62,6 +63,10 @@ def run(*arguments: object) -> Result:
     return Result(code, out.getvalue(), err.getvalue())
 
 
+Toolkit = Callable[..., Result]
+"""The command line, as tests call it."""
+
+
 @pytest.fixture(autouse=True)
 def at_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(HOME_VARIABLE, str(CHECKOUT))
@@ -71,7 +76,7 @@ def at_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def toolkit() -> Callable[..., Result]:
+def toolkit() -> Toolkit:
     return run
 
 

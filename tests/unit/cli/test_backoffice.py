@@ -6,20 +6,16 @@ import io
 import json
 import os
 import sys
+from collections.abc import Callable
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 import toolkit
+from tests.conftest import Toolkit
 from toolkit.backoffice.schemas import json_schemas, openai_tools, openapi_document
 from toolkit.backoffice.tools import TOOLS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.conftest import Result
 
 SERVE = ("backoffice", "mcp", "--task", "validation:0")
 
@@ -34,16 +30,16 @@ SERVE = ("backoffice", "mcp", "--task", "validation:0")
     ],
 )
 def test_schema_prints_a_document(
-    toolkit: Callable[..., Result], form: str, build: Callable[[], object], flag: tuple[str, ...]
+    toolkit: Toolkit, form: str, build: Callable[[], object], flag: tuple[str, ...]
 ) -> None:
     assert toolkit("backoffice", "schema", "--format", form, *flag).json() == build()
 
 
-def test_schema_is_json_schema_where_no_form_is_named(toolkit: Callable[..., Result]) -> None:
+def test_schema_is_json_schema_where_no_form_is_named(toolkit: Toolkit) -> None:
     assert toolkit("backoffice", "schema", "--json").json() == json_schemas()
 
 
-def test_schema_shows_people_every_tool_and_argument(toolkit: Callable[..., Result]) -> None:
+def test_schema_shows_people_every_tool_and_argument(toolkit: Toolkit) -> None:
     out = toolkit("backoffice", "schema").out
     for tool in TOOLS.values():
         for part in (tool.name, tool.about, *(f"{parameter.name}: " for parameter in tool.parameters)):
@@ -61,14 +57,14 @@ def test_schema_shows_people_every_tool_and_argument(toolkit: Callable[..., Resu
         ((*SERVE, "--schedule", str(2**64)), str(2**64)),
     ],
 )
-def test_wrong_usage_is_said(toolkit: Callable[..., Result], arguments: tuple[str, ...], says: str) -> None:
+def test_wrong_usage_is_said(toolkit: Toolkit, arguments: tuple[str, ...], says: str) -> None:
     result = toolkit(*arguments)
     assert (result.code, result.out) == (2, "")
     assert says in result.err
 
 
 def test_a_missing_package_is_named_with_its_remedy(
-    toolkit: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    toolkit: Toolkit, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setitem(sys.modules, "mcp", None)
     monkeypatch.setitem(sys.modules, "mcp.server", None)
@@ -82,7 +78,7 @@ def test_a_missing_package_is_named_with_its_remedy(
 @pytest.mark.skipif(find_spec("mcp") is None, reason="the package mcp is not installed")
 @pytest.mark.parametrize("stdin", [None, io.StringIO("")], ids=["closed", "empty"])
 def test_serving_nobody_ends_by_itself(
-    toolkit: Callable[..., Result],
+    toolkit: Toolkit,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
     stdin: io.StringIO | None,
@@ -97,7 +93,7 @@ def test_serving_nobody_ends_by_itself(
     ("record", "code"), [("", 2), ("-", 2), ("missing/episode.json", 3), ("folder", 2), ("pipe", 3)]
 )
 def test_a_record_is_checked_before_anything_is_served(
-    toolkit: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record: str, code: int
+    toolkit: Toolkit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record: str, code: int
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
@@ -110,7 +106,7 @@ def test_a_record_is_checked_before_anything_is_served(
 
 @pytest.mark.skipif(find_spec("mcp") is None, reason="the package mcp is not installed")
 def test_a_link_to_a_record_is_followed(
-    toolkit: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    toolkit: Toolkit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stdin", None)
     (tmp_path / "real.json").write_text("")
@@ -121,7 +117,7 @@ def test_a_link_to_a_record_is_followed(
 
 
 @pytest.mark.skipif(find_spec("mcp") is None, reason="the package mcp is not installed")
-def test_a_record_that_cannot_be_written_is_said(toolkit: Callable[..., Result], tmp_path: Path) -> None:
+def test_a_record_that_cannot_be_written_is_said(toolkit: Toolkit, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     result = toolkit(*SERVE, "--record", tmp_path / "file" / "episode.json")
     assert (result.code, result.out) == (3, "")

@@ -8,23 +8,19 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import pytest
 import yaml
 from huggingface_hub.utils import parse_hf_mount
 
-from tests.conftest import CHECKOUT, Result, snapshot
+from tests.conftest import CHECKOUT, Toolkit, snapshot
 from tests.small_home import small_home
 from tests.unit.probe.stack import require_stack
 from tests.unit.study.executors.ray_stack import require_ray
 from toolkit.cli.main import cli
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from toolkit.places import Home
+from toolkit.places import Home
 
 TEMPLATES = CHECKOUT / "examples" / "beyond-one-machine"
 RUN, OTHER = "c4-paired-none-s0", "c4-independent-none-s0"
@@ -72,7 +68,7 @@ def ended(process: subprocess.Popen[str]) -> str:
 
 
 @pytest.fixture
-def places(toolkit: Callable[..., Result], small: Home) -> dict[str, str]:
+def places(toolkit: Toolkit, small: Home) -> dict[str, str]:
     """The number of each run's task in a job array."""
     document = toolkit("study", "status", "small", "--json").json()
     return {run["run_id"]: str(number) for number, run in enumerate(document["runs"])}
@@ -85,7 +81,7 @@ def test_a_script_is_one(name: str) -> None:
 
 
 def test_tasks_of_a_job_array_work_side_by_side_and_one_command_assembles_all(
-    toolkit: Callable[..., Result], places: dict[str, str], tmp_path: Path
+    toolkit: Toolkit, places: dict[str, str], tmp_path: Path
 ) -> None:
     script = str(TEMPLATES / "slurm.sh")
     for task in [shell(script, SLURM_ARRAY_TASK_ID=places[run]) for run in (RUN, OTHER)]:

@@ -7,19 +7,15 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.conftest import CHECKOUT, Result, snapshot
+from tests.conftest import CHECKOUT, Toolkit, snapshot
 from tests.registrations import chained, rehash
 from tests.unit.registers.test_study import drop_column
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from toolkit.places import Home
+from toolkit.places import Home
 
 COMMANDS = {
     ("decide", "H2a"): 0,
@@ -32,7 +28,6 @@ COMMANDS = {
     ("registers", "verify"): 0,
     ("registers", "build", "published", "--check"): 0,
     ("sql", "SELECT occurred_at, event FROM events"): 0,
-    ("site", "check"): 0,
 }
 
 
@@ -40,7 +35,7 @@ COMMANDS = {
     ("command", "code"), COMMANDS.items(), ids=[" ".join(command) for command in COMMANDS]
 )
 def test_every_command_prints_one_json_document(
-    toolkit: Callable[..., Result], command: tuple[str, ...], code: int
+    toolkit: Toolkit, command: tuple[str, ...], code: int
 ) -> None:
     result = toolkit(*command, "--json")
     assert result.code == code
@@ -48,18 +43,14 @@ def test_every_command_prints_one_json_document(
     assert result.err == ""
 
 
-@pytest.mark.parametrize(
-    ("command", "code"), COMMANDS.items(), ids=[" ".join(command) for command in COMMANDS]
-)
-def test_every_command_speaks_to_people(
-    toolkit: Callable[..., Result], command: tuple[str, ...], code: int
-) -> None:
+@pytest.mark.parametrize("command", [c for c in COMMANDS if c[0] not in ("decide", "sql")], ids=" ".join)
+def test_commands_speak_to_people(toolkit: Toolkit, command: tuple[str, ...]) -> None:
     result = toolkit(*command)
-    assert result.code == code
+    assert result.code == COMMANDS[command]
     assert result.out.strip()
 
 
-def test_decide_shows_what_must_not_be_missed(toolkit: Callable[..., Result]) -> None:
+def test_decide_shows_what_must_not_be_missed(toolkit: Toolkit) -> None:
     out = toolkit("decide", "--all").out
     assert "estimator and boundary framing" in out
     assert "READINGS DISAGREE" in out
@@ -67,19 +58,19 @@ def test_decide_shows_what_must_not_be_missed(toolkit: Callable[..., Result]) ->
     assert "Intervals are as published" in out
 
 
-def test_explain_shows_rule_numbers_and_rows(toolkit: Callable[..., Result]) -> None:
+def test_explain_shows_rule_numbers_and_rows(toolkit: Toolkit) -> None:
     out = toolkit("explain", "H2a").out
     for part in ("mean(c2_auc) >= 0.03", "71/1920", "does not hold", "SELECT", "rules.toml", "D6"):
         assert part in out
 
 
-def test_a_miss_fails_only_when_asked_to(toolkit: Callable[..., Result]) -> None:
+def test_a_miss_fails_only_when_asked_to(toolkit: Toolkit) -> None:
     assert toolkit("decide", "H2a").code == 0
     assert toolkit("decide", "H2a", "--fail-on-miss").code == 1
     assert toolkit("decide", "H1a", "H4", "--study", "published", "--fail-on-miss").code == 0
 
 
-def test_every_study_that_has_a_rule_decides_it(toolkit: Callable[..., Result]) -> None:
+def test_every_study_that_has_a_rule_decides_it(toolkit: Toolkit) -> None:
     found = [(d["rule"], d["study"]) for d in toolkit("decide", "H2a", "H6", "E1", "--json").json()]
     assert found == [
         ("H2a", "embedded"),
@@ -90,18 +81,7 @@ def test_every_study_that_has_a_rule_decides_it(toolkit: Callable[..., Result]) 
     ]
 
 
-def test_a_rule_that_no_study_has_is_wrong_usage(toolkit: Callable[..., Result]) -> None:
-    assert toolkit("decide", "H2a", "H99").code == 2
-
-
-@pytest.mark.parametrize("command", ["decide", "explain"])
-def test_a_study_that_was_named_needs_the_rule(toolkit: Callable[..., Result], command: str) -> None:
-    result = toolkit(command, "H6", "--study", "embedded")
-    assert result.code == 2
-    assert "has no rule 'H6'" in result.err
-
-
-def test_verify_prereg_names_the_disclosed_exception(toolkit: Callable[..., Result]) -> None:
+def test_verify_prereg_names_the_disclosed_exception(toolkit: Toolkit) -> None:
     (document,) = toolkit("verify-prereg", "paired-rollouts", "--json").json()
     assert document["verdict"] == "incomplete"
     assert document["standing"] == "public"
@@ -109,18 +89,16 @@ def test_verify_prereg_names_the_disclosed_exception(toolkit: Callable[..., Resu
     assert document["chronology"]["disclosed_exceptions"] == ["gate1-c2-paired-s0"]
 
 
-def test_sql_prints_csv(toolkit: Callable[..., Result]) -> None:
+def test_sql_prints_csv(toolkit: Toolkit) -> None:
     result = toolkit("sql", "SELECT arm, count(*) AS runs FROM runs GROUP BY arm ORDER BY arm", "--csv")
     assert result.out == "arm,runs\nclean,2\nindependent,6\npaired,7\n"
 
 
-def test_sql_shows_markup_as_text(toolkit: Callable[..., Result]) -> None:
+def test_sql_shows_markup_as_text(toolkit: Toolkit) -> None:
     assert "[red]x[/red]" in toolkit("sql", "SELECT '[red]x[/red]' AS \"[b]name\"").out
 
 
-def test_reproduce_builds_the_site_and_ends_with_the_table(
-    toolkit: Callable[..., Result], tmp_path: Path
-) -> None:
+def test_reproduce_builds_the_site_and_ends_with_the_table(toolkit: Toolkit, tmp_path: Path) -> None:
     result = toolkit("reproduce", "--site", tmp_path / "site")
     assert result.code == 0
     assert (tmp_path / "site" / "index.html").is_file()
@@ -131,7 +109,7 @@ def test_reproduce_builds_the_site_and_ends_with_the_table(
     assert document["audits"] == [{"study": "embedded", "verdict": "verified", "sample": 8}]
 
 
-def test_a_study_can_be_named_by_its_folder(toolkit: Callable[..., Result], home: Home) -> None:
+def test_a_study_can_be_named_by_its_folder(toolkit: Toolkit, home: Home) -> None:
     by_path = toolkit("decide", "H2a", "--study", home.registers / "published", "--json")
     assert by_path.json() == toolkit("decide", "H2a", "--study", "published", "--json").json()
 
@@ -170,12 +148,6 @@ def remove_evaluations(home: Home) -> None:
     shutil.rmtree(home.registers / "published" / "evaluations")
 
 
-def folder_for_rules(home: Home) -> None:
-    path = home.registrations / "paired-rollouts" / "rules.toml"
-    path.unlink()
-    path.mkdir()
-
-
 @pytest.mark.parametrize(
     ("damage", "code", "says"),
     [
@@ -188,20 +160,13 @@ def folder_for_rules(home: Home) -> None:
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
-@pytest.mark.parametrize("command", ["decide", "reproduce"])
 def test_damage_ends_in_one_message_and_nothing_is_written(
-    toolkit: Callable[..., Result],
-    copy: Home,
-    damage: Callable[[Home], None],
-    code: int,
-    says: str,
-    command: str,
+    toolkit: Toolkit, copy: Home, damage: Callable[[Home], None], code: int, says: str
 ) -> None:
     damage(copy)
     before = snapshot(copy.root)
-    arguments = ("decide", "H2a") if command == "decide" else ("reproduce",)
-    result = toolkit(*arguments)
-    assert result.code == code
+    result = toolkit("decide", "H2a")
+    assert toolkit("reproduce").code == result.code == code
     assert says in result.err
     assert result.err.count("error:") == 1
     assert "Traceback" not in result.err
@@ -209,7 +174,7 @@ def test_damage_ends_in_one_message_and_nothing_is_written(
     assert snapshot(copy.root) == before
 
 
-def test_an_error_is_a_document_with_json(toolkit: Callable[..., Result], copy: Home) -> None:
+def test_an_error_is_a_document_with_json(toolkit: Toolkit, copy: Home) -> None:
     edit_manifest(copy)
     result = toolkit("decide", "H2a", "--json")
     error = json.loads(result.out)["error"]
@@ -220,7 +185,9 @@ def test_an_error_is_a_document_with_json(toolkit: Callable[..., Result], copy: 
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
-        (("decide", "H9"), 2, "no rule 'H9'"),
+        (("decide", "H2a", "H9"), 2, "no rule 'H9'"),
+        (("decide", "H6", "--study", "embedded"), 2, "has no rule 'H6'"),
+        (("explain", "H6", "--study", "embedded"), 2, "has no rule 'H6'"),
         (("decide",), 2, "name the rules to decide"),
         (("decide", "H2a", "--all"), 2, "name the rules to decide"),
         (("decide", "H2a", "--study", "nobody"), 2, "no study 'nobody'"),
@@ -239,9 +206,7 @@ def test_an_error_is_a_document_with_json(toolkit: Callable[..., Result], copy: 
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_wrong_usage_is_said_once(
-    toolkit: Callable[..., Result], arguments: tuple[str, ...], code: int, says: str
-) -> None:
+def test_wrong_usage_is_said_once(toolkit: Toolkit, arguments: tuple[str, ...], code: int, says: str) -> None:
     result = toolkit(*arguments)
     assert result.code == code
     assert says in result.err
@@ -257,7 +222,7 @@ def test_wrong_usage_is_said_once(
     ],
 )
 def test_bad_rules_are_refused_even_with_a_matching_hash(
-    toolkit: Callable[..., Result], copy: Home, old: str, new: str, says: str
+    toolkit: Toolkit, copy: Home, old: str, new: str, says: str
 ) -> None:
     edit_and_rehash_rules(copy, old, new)
     assert toolkit("registers", "build", "published").code == 0
@@ -266,7 +231,7 @@ def test_bad_rules_are_refused_even_with_a_matching_hash(
     assert says in result.err
 
 
-def test_a_site_is_never_built_over_something_else(toolkit: Callable[..., Result], tmp_path: Path) -> None:
+def test_a_site_is_never_built_over_something_else(toolkit: Toolkit, tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("years of work")
     result = toolkit("site", "build", "--out", tmp_path)
     assert result.code == 3
@@ -304,13 +269,11 @@ def test_a_full_disk_is_said() -> None:
         ("TIMESTAMPTZ '2026-09-08 12:33:49+00'", "2026-09-08T12:33:49Z"),
     ],
 )
-def test_every_sql_value_has_a_json_form(
-    toolkit: Callable[..., Result], value: str, expected: object
-) -> None:
+def test_every_sql_value_has_a_json_form(toolkit: Toolkit, value: str, expected: object) -> None:
     assert toolkit("sql", f"SELECT {value} AS x", "--json").json() == [{"x": expected}]
 
 
-def test_columns_of_one_name_are_refused_rather_than_lost(toolkit: Callable[..., Result]) -> None:
+def test_columns_of_one_name_are_refused_rather_than_lost(toolkit: Toolkit) -> None:
     result = toolkit("sql", "SELECT 1 AS a, 2 AS a", "--json")
     assert result.code == 2
     assert "two columns have one name" in result.err
@@ -320,7 +283,7 @@ def test_columns_of_one_name_are_refused_rather_than_lost(toolkit: Callable[...,
     "command", [("verify-prereg",), ("registers", "verify"), ("registers", "list"), ("decide", "--all")]
 )
 def test_nothing_is_not_verified(
-    toolkit: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+    toolkit: Toolkit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
 ) -> None:
     for name in ("registers", "prereg"):
         (tmp_path / name).mkdir()
@@ -331,9 +294,9 @@ def test_nothing_is_not_verified(
 
 
 @pytest.mark.parametrize("name", ["registers/published/MANIFEST.json", "prereg/paired-rollouts/rules.toml"])
-@pytest.mark.parametrize("command", [("verify-prereg",), ("decide", "H2a"), ("reproduce",)])
+@pytest.mark.parametrize("command", [("verify-prereg",), ("reproduce",)])
 def test_a_missing_manifest_or_rules_file_is_missed(
-    toolkit: Callable[..., Result], copy: Home, name: str, command: tuple[str, ...]
+    toolkit: Toolkit, copy: Home, name: str, command: tuple[str, ...]
 ) -> None:
     (copy.root / name).unlink()
     result = toolkit(*command)
@@ -341,33 +304,23 @@ def test_a_missing_manifest_or_rules_file_is_missed(
     assert "cannot be read" in result.err + result.out
 
 
-def test_a_missing_registration_is_incomplete(toolkit: Callable[..., Result], copy: Home) -> None:
+def test_a_missing_registration_is_incomplete(toolkit: Toolkit, copy: Home) -> None:
     (copy.registrations / "paired-rollouts").rename(copy.registrations / "another")
     result = toolkit("decide", "H2a")
     assert result.code == 3
     assert "the registration of study 'published' is not here" in result.err
 
 
-def test_a_failed_build_leaves_the_old_registers(toolkit: Callable[..., Result], copy: Home) -> None:
+def test_a_failed_build_leaves_the_old_registers(toolkit: Toolkit, copy: Home) -> None:
     folder = copy.registers / "published"
-    (folder / "runs" / "train-00000-of-00001.parquet").unlink()
-    (folder / "runs" / "train-00000-of-00001.parquet").mkdir()
+    next((folder / "source").glob("*.csv")).unlink()
     before = snapshot(folder)
     result = toolkit("registers", "build", "published")
     assert result.code == 3
     assert snapshot(folder) == before
 
 
-def test_registers_are_never_built_over_something_else(
-    toolkit: Callable[..., Result], tmp_path: Path
-) -> None:
-    (tmp_path / "README.md").write_text("mine")
-    result = toolkit("registers", "build", "published", "--out", tmp_path)
-    assert result.code == 3
-    assert snapshot(tmp_path) == {"README.md": b"mine"}
-
-
-def test_an_amendment_cannot_borrow_the_id_of_another(toolkit: Callable[..., Result], copy: Home) -> None:
+def test_an_amendment_cannot_borrow_the_id_of_another(toolkit: Toolkit, copy: Home) -> None:
     folder = copy.registrations / "paired-rollouts"
     text = (folder / "amendments" / "A1.toml").read_text().replace("< 1)", "< 2)")
     (folder / "amendments" / "A0.toml").write_text(text)
@@ -377,7 +330,7 @@ def test_an_amendment_cannot_borrow_the_id_of_another(toolkit: Callable[..., Res
     assert "amendments/A0.toml has the id 'A1'" in result.err
 
 
-def test_wild_rows_decide_nothing(toolkit: Callable[..., Result], copy: Home) -> None:
+def test_wild_rows_decide_nothing(toolkit: Toolkit, copy: Home) -> None:
     """A consistent manifest over impossible rows: more successes than episodes."""
     from tests.unit.registers.test_study import changed, rehash_table, table_of
 
@@ -387,7 +340,7 @@ def test_wild_rows_decide_nothing(toolkit: Callable[..., Result], copy: Home) ->
     assert "larger than it can be" in result.err
 
 
-def test_a_site_needs_a_folder(toolkit: Callable[..., Result], tmp_path: Path) -> None:
+def test_a_site_needs_a_folder(toolkit: Toolkit, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for place in (tmp_path / "file", tmp_path / "file" / "site"):
         result = toolkit("site", "build", "--out", place)
@@ -395,19 +348,19 @@ def test_a_site_needs_a_folder(toolkit: Callable[..., Result], tmp_path: Path) -
         assert "needs a folder" in result.err
 
 
-def test_wrong_usage_is_a_document_with_json(toolkit: Callable[..., Result]) -> None:
+def test_wrong_usage_is_a_document_with_json(toolkit: Toolkit) -> None:
     result = toolkit("decide", "--nothing", "--json")
     assert result.json()["error"]["exit_code"] == result.code == 2
 
 
-def test_markup_in_a_title_is_text(toolkit: Callable[..., Result], copy: Home) -> None:
+def test_markup_in_a_title_is_text(toolkit: Toolkit, copy: Home) -> None:
     edit_and_rehash_rules(copy, 'title = "Recovery"', 'title = "[/b] [red]Recovery"')
     assert toolkit("registers", "build", "published").code == 0
     for command in ("decide", "explain"):
         assert "[/b] [red]Recovery" in toolkit(command, "H3").out
 
 
-def test_an_amendment_cannot_vanish(toolkit: Callable[..., Result], copy: Home) -> None:
+def test_an_amendment_cannot_vanish(toolkit: Toolkit, copy: Home) -> None:
     folder = copy.registrations / "paired-rollouts"
     (folder / "amendments" / "A1.toml").unlink()
     rehash(folder, [name for name in chained(folder) if "A1" not in name])
@@ -416,7 +369,7 @@ def test_an_amendment_cannot_vanish(toolkit: Callable[..., Result], copy: Home) 
     assert "an amendment that the registration does not have" in result.err
 
 
-def test_a_later_amendment_is_applied_and_named(toolkit: Callable[..., Result], copy: Home) -> None:
+def test_a_later_amendment_is_applied_and_named(toolkit: Toolkit, copy: Home) -> None:
     import hashlib
 
     folder = copy.registrations / "paired-rollouts"
@@ -454,9 +407,7 @@ def added_rule(name: str, bar: str) -> str:
     )
 
 
-def test_an_added_rule_says_who_added_it_and_what_had_been_seen(
-    toolkit: Callable[..., Result], copy: Home
-) -> None:
+def test_an_added_rule_says_who_added_it_and_what_had_been_seen(toolkit: Toolkit, copy: Home) -> None:
     amend_copy(copy, "A2", "2027-01-01", 'adds = ["N1"]', added_rule("N1", "0.02"))
     decided, explained = toolkit("decide", "N1"), toolkit("explain", "N1")
     assert "N1: added by amendment A2" in decided.out
@@ -470,9 +421,7 @@ def test_an_added_rule_says_who_added_it_and_what_had_been_seen(
     assert document["added_by"]["relation"] == document["amendment"]["relation"] == "adds"
 
 
-def test_an_added_rule_that_was_replaced_names_both_amendments(
-    toolkit: Callable[..., Result], copy: Home
-) -> None:
+def test_an_added_rule_that_was_replaced_names_both_amendments(toolkit: Toolkit, copy: Home) -> None:
     amend_copy(copy, "A2", "2027-01-01", 'adds = ["N1"]', added_rule("N1", "0.02"))
     amend_copy(copy, "A3", "2027-01-02", 'replaces = ["N1"]', added_rule("N1", "0.04"))
     decided, explained = toolkit("decide", "N1").out, toolkit("explain", "N1").out
@@ -484,7 +433,7 @@ def test_an_added_rule_that_was_replaced_names_both_amendments(
     assert "As frozen" not in explained
 
 
-def test_a_rule_that_rests_on_an_added_one_says_so(toolkit: Callable[..., Result], copy: Home) -> None:
+def test_a_rule_that_rests_on_an_added_one_says_so(toolkit: Toolkit, copy: Home) -> None:
     resting = added_rule("N2", "0.02").replace("mean(c2_auc) >= 0.02", "all(passes(N1), passes(H1b))")
     amend_copy(copy, "A2", "2027-01-01", 'adds = ["N1", "N2"]', added_rule("N1", "0.02") + resting)
     out = toolkit("decide", "N2").out
@@ -493,13 +442,13 @@ def test_a_rule_that_rests_on_an_added_one_says_so(toolkit: Callable[..., Result
 
 
 @pytest.mark.parametrize("rule", ["H1b", "P13", "H2a"])
-def test_a_rule_that_was_frozen_has_no_addition(toolkit: Callable[..., Result], rule: str) -> None:
+def test_a_rule_that_was_frozen_has_no_addition(toolkit: Toolkit, rule: str) -> None:
     (document,) = toolkit("explain", rule, "--study", "published", "--json").json()
     assert not {"addition", "added_by"} & set(document)
     assert "added by" not in toolkit("explain", rule, "--study", "published").out
 
 
-def test_a_study_under_another_name_is_refused(toolkit: Callable[..., Result], copy: Home) -> None:
+def test_a_study_under_another_name_is_refused(toolkit: Toolkit, copy: Home) -> None:
     (copy.registers / "published").rename(copy.registers / "other")
     result = toolkit("decide", "H2a")
     assert result.code == 4

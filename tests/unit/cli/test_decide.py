@@ -5,21 +5,15 @@ from __future__ import annotations
 import subprocess
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from tests.conftest import CHECKOUT
+from tests.conftest import CHECKOUT, Toolkit
 from tests.unit.decisions.rows_study import registered_study
 from toolkit.cli.decide import notes
 from toolkit.decisions.case import Case, open_case
 from toolkit.decisions.stored import decision_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.conftest import Result
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +29,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory, case: Case) -> Path:
     return registered_study(folder / "after", case, rows).folder
 
 
-def test_a_computed_interval_is_printed_with_its_errors(toolkit: Callable[..., Result], plain: Path) -> None:
+def test_a_computed_interval_is_printed_with_its_errors(toolkit: Toolkit, plain: Path) -> None:
     (decision,) = toolkit("decide", "H2a", "--study", plain, "--json").json()
     interval = decision["interval"]
     assert (interval["source"], interval["resamples"], interval["stored"]) == ("computed", 10000, False)
@@ -43,23 +37,21 @@ def test_a_computed_interval_is_printed_with_its_errors(toolkit: Callable[..., R
     assert 0 < interval["high_error"] < 0.005
 
 
-def test_a_stored_interval_differs_in_nothing_but_that(toolkit: Callable[..., Result], stored: Path) -> None:
+def test_a_stored_interval_differs_in_nothing_but_that(toolkit: Toolkit, stored: Path) -> None:
     (quick,) = toolkit("decide", "H2a", "--study", stored, "--json").json()
     (anew,) = toolkit("decide", "H2a", "--study", stored, "--recompute", "--json").json()
     assert (quick["interval"].pop("stored"), anew["interval"].pop("stored")) == (True, False)
     assert quick == anew
 
 
-def test_people_read_where_intervals_come_from(
-    toolkit: Callable[..., Result], plain: Path, stored: Path
-) -> None:
+def test_people_read_where_intervals_come_from(toolkit: Toolkit, plain: Path, stored: Path) -> None:
     computed = "Intervals are computed from episode rows, 10,000 resamples"
     assert f"{computed}." in toolkit("decide", "H2a", "--study", plain).out
     assert f"{computed}, stored with the study." in toolkit("decide", "H2a", "--study", stored).out
     assert f"{computed}." in toolkit("decide", "H2a", "--study", stored, "--recompute").out
 
 
-def test_explain_says_what_an_interval_was_computed_from(toolkit: Callable[..., Result], plain: Path) -> None:
+def test_explain_says_what_an_interval_was_computed_from(toolkit: Toolkit, plain: Path) -> None:
     out = toolkit("explain", "H2a", "--study", plain).out
     assert "computed from episode rows, 10,000 resamples: percentile bootstrap" in out
 
@@ -69,7 +61,7 @@ def test_a_close_call_is_loud(case: Case) -> None:
     assert "H2a: CLOSE CALL: a test could turn" in notes([close])
 
 
-def test_a_study_without_rows_recomputes_nothing(toolkit: Callable[..., Result]) -> None:
+def test_a_study_without_rows_recomputes_nothing(toolkit: Toolkit) -> None:
     anew = toolkit("decide", "--all", "--study", "published", "--recompute", "--json")
     assert anew.out == toolkit("decide", "--all", "--study", "published", "--json").out
 

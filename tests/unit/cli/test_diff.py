@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
 from tests import row_study
+from tests.conftest import Toolkit
 from toolkit.registers.manifest import write_manifest
 from toolkit.registers.study import Study, open_study
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.conftest import Result
 
 
 def sealed(folder: Path, parts: dict[str, list[pa.Table]]) -> Study:
@@ -47,15 +42,13 @@ def second(tmp_path_factory: pytest.TempPathFactory, parts: dict[str, list[pa.Ta
     return sealed(tmp_path_factory.mktemp("second"), edited)
 
 
-def test_a_study_does_not_differ_from_itself(toolkit: Callable[..., Result], first: Study) -> None:
+def test_a_study_does_not_differ_from_itself(toolkit: Toolkit, first: Study) -> None:
     result = toolkit("registers", "diff", first.folder, first.folder, "--fail-on-difference")
     assert result.code == 0
     assert result.out.startswith("nothing differs\n")
 
 
-def test_rows_columns_and_tables_that_differ_are_named(
-    toolkit: Callable[..., Result], first: Study, second: Study
-) -> None:
+def test_rows_columns_and_tables_that_differ_are_named(toolkit: Toolkit, first: Study, second: Study) -> None:
     document = toolkit("registers", "diff", first.folder, second.folder, "--json").json()
     assert document["differs"] is True
     assert document["facts"] == []
@@ -73,7 +66,7 @@ def test_rows_columns_and_tables_that_differ_are_named(
     assert (checkpoints["table"], checkpoints["rows"]) == ("checkpoints", [4, None])
 
 
-def test_people_read_the_same(toolkit: Callable[..., Result], first: Study, second: Study) -> None:
+def test_people_read_the_same(toolkit: Toolkit, first: Study, second: Study) -> None:
     shown = toolkit("registers", "diff", first.folder, second.folder).out
     assert "episodes: 128 -> 127 rows: 0 added, 1 removed, 1 changed" in shown
     assert "changed: calls in 1" in shown
@@ -81,29 +74,25 @@ def test_people_read_the_same(toolkit: Callable[..., Result], first: Study, seco
     assert "the same rows: runs, groups" in shown
 
 
-def test_the_other_way_round_added_is_removed(
-    toolkit: Callable[..., Result], first: Study, second: Study
-) -> None:
+def test_the_other_way_round_added_is_removed(toolkit: Toolkit, first: Study, second: Study) -> None:
     document = toolkit("registers", "diff", second.folder, first.folder, "--json").json()
     assert (document["tables"][0]["added"], document["tables"][0]["removed"]) == (1, 0)
 
 
-def test_a_difference_is_a_failure_only_where_asked(
-    toolkit: Callable[..., Result], first: Study, second: Study
-) -> None:
+def test_a_difference_is_a_failure_only_where_asked(toolkit: Toolkit, first: Study, second: Study) -> None:
     assert toolkit("registers", "diff", first.folder, second.folder).code == 0
     assert toolkit("registers", "diff", first.folder, second.folder, "--fail-on-difference").code == 1
 
 
 def test_no_examples_are_shown_where_none_are_asked_for(
-    toolkit: Callable[..., Result], first: Study, second: Study
+    toolkit: Toolkit, first: Study, second: Study
 ) -> None:
     document = toolkit("registers", "diff", first.folder, second.folder, "--examples", 0, "--json").json()
     assert document["tables"][0]["changed_examples"] == []
 
 
 def test_a_damaged_file_is_not_compared(
-    toolkit: Callable[..., Result], first: Study, tmp_path: Path, parts: dict[str, list[pa.Table]]
+    toolkit: Toolkit, first: Study, tmp_path: Path, parts: dict[str, list[pa.Table]]
 ) -> None:
     edited = {**parts, "episodes": [parts["episodes"][0]], "groups": parts["groups"]}
     study = sealed(tmp_path / "damaged", edited)
@@ -114,7 +103,7 @@ def test_a_damaged_file_is_not_compared(
     assert "is not the file that the manifest names" in result.err
 
 
-def test_registration_and_versions_of_two_studies_are_compared(toolkit: Callable[..., Result]) -> None:
+def test_registration_and_versions_of_two_studies_are_compared(toolkit: Toolkit) -> None:
     document = toolkit("registers", "diff", "published", "embedded", "--examples", 1, "--json").json()
     said = {fact["what"]: (fact["first"], fact["second"]) for fact in document["facts"]}
     assert said["registration's name"] == ("paired-rollouts", "embedded")
@@ -122,7 +111,7 @@ def test_registration_and_versions_of_two_studies_are_compared(toolkit: Callable
 
 
 def test_a_row_hash_that_other_rows_claim_is_not_believed(
-    toolkit: Callable[..., Result], first: Study, second: Study, tmp_path: Path
+    toolkit: Toolkit, first: Study, second: Study, tmp_path: Path
 ) -> None:
     forged = tmp_path / "forged"
     shutil.copytree(second.folder, forged)

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import io
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.conftest import CHECKOUT, Result
-from toolkit.noise.regimes import REGIMES
+from tests.conftest import CHECKOUT, Result, Toolkit
 from toolkit.seeds import evaluation_seed
 from toolkit.tasks.pools import load_task
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 FIXED = ("clean", "faults_p010", "faults_p025", "held_out_types", "challenge", "flips_q010")
 GOLDEN = CHECKOUT / "tests/golden/episode.json"
 
 
 @pytest.mark.parametrize("regime", FIXED)
-def test_an_episode_is_one_document(toolkit: Callable[..., Result], regime: str) -> None:
+def test_an_episode_is_one_document(toolkit: Toolkit, regime: str) -> None:
     done = toolkit("episode", "play", "--task", "validation:0", "--regime", regime, "--schedule", 0, "--json")
     document = done.json()
     assert done.code == 0
@@ -31,13 +27,7 @@ def test_an_episode_is_one_document(toolkit: Callable[..., Result], regime: str)
     assert document["schedule_seed"] == str(evaluation_seed("validation:0", 0))
 
 
-def test_the_regimes_that_others_call_by_name_are_there() -> None:
-    assert set(FIXED) <= set(REGIMES)
-
-
-def test_a_person_sees_the_prompt_the_calls_the_faults_and_the_outcome(
-    toolkit: Callable[..., Result],
-) -> None:
+def test_a_person_sees_the_prompt_the_calls_the_faults_and_the_outcome(toolkit: Toolkit) -> None:
     document = json.loads(GOLDEN.read_text(encoding="utf-8"))
     done = toolkit("episode", "replay", GOLDEN)
     assert done.code == 0
@@ -51,20 +41,20 @@ def test_a_person_sees_the_prompt_the_calls_the_faults_and_the_outcome(
     assert f"{document['calls_charged']} of {document['budget']} calls" in done.out
 
 
-def test_a_failure_is_shown_field_by_field(toolkit: Callable[..., Result]) -> None:
+def test_a_failure_is_shown_field_by_field(toolkit: Toolkit) -> None:
     done = toolkit("episode", "play", "--task", "test:7", "--regime", "challenge", "--agent", "careless")
     assert done.code == 0
     assert "true success no" in done.out
     assert "expected" in done.out
 
 
-def test_full_prints_answers_whole(toolkit: Callable[..., Result]) -> None:
+def test_full_prints_answers_whole(toolkit: Toolkit) -> None:
     short, full = (toolkit("episode", "play", *more).out for more in ((), ("--full",)))
     assert '"revision"' in full
     assert '"revision"' not in short
 
 
-def test_a_schedule_can_be_named_by_its_seed(toolkit: Callable[..., Result]) -> None:
+def test_a_schedule_can_be_named_by_its_seed(toolkit: Toolkit) -> None:
     seed = evaluation_seed("test:3", 2)
     by_index = toolkit(
         "episode", "play", "--task", "test:3", "--regime", "faults_p025", "--schedule", 2, "--json"
@@ -75,20 +65,18 @@ def test_a_schedule_can_be_named_by_its_seed(toolkit: Callable[..., Result]) -> 
     assert by_index.out == by_seed.out
 
 
-def test_what_was_played_can_be_replayed(toolkit: Callable[..., Result], tmp_path: Path) -> None:
+def test_what_was_played_can_be_replayed(toolkit: Toolkit, tmp_path: Path) -> None:
     file = tmp_path / "episode.json"
     file.write_text(toolkit("episode", "play", "--regime", "faults_p025", "--json").out, encoding="utf-8")
     assert toolkit("episode", "replay", file, "--json").json()["verdict"] == "verified"
 
 
-def test_an_episode_is_replayed_from_stdin(
-    toolkit: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_episode_is_replayed_from_stdin(toolkit: Toolkit, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO(GOLDEN.read_text(encoding="utf-8")))
     assert toolkit("episode", "replay", "-").code == 0
 
 
-def test_a_changed_episode_is_a_failed_verification(toolkit: Callable[..., Result], tmp_path: Path) -> None:
+def test_a_changed_episode_is_a_failed_verification(toolkit: Toolkit, tmp_path: Path) -> None:
     document = json.loads(GOLDEN.read_text(encoding="utf-8"))
     document["calls"][0]["answer"] = {"revision": 5}
     file = tmp_path / "changed.json"
@@ -111,7 +99,7 @@ def test_a_changed_episode_is_a_failed_verification(toolkit: Callable[..., Resul
     ],
 )
 def test_a_file_that_is_no_episode_is_refused(
-    toolkit: Callable[..., Result], tmp_path: Path, content: str | None, code: int
+    toolkit: Toolkit, tmp_path: Path, content: str | None, code: int
 ) -> None:
     file = tmp_path / "episode.json"
     if content is not None:
@@ -139,7 +127,7 @@ def test_a_file_that_is_no_episode_is_refused(
         ("--seed", "٣"),
     ],
 )
-def test_wrong_usage_is_said_so(toolkit: Callable[..., Result], arguments: tuple[str, str]) -> None:
+def test_wrong_usage_is_said_so(toolkit: Toolkit, arguments: tuple[str, str]) -> None:
     done = toolkit("episode", "play", *arguments)
     assert (done.code, done.out) == (2, "")
     assert "Traceback" not in done.err
@@ -149,14 +137,14 @@ def test_wrong_usage_is_said_so(toolkit: Callable[..., Result], arguments: tuple
     "arguments", [("--seed", "1", "--schedule", "0"), ("--by-hand", "--agent", "careless")]
 )
 def test_options_that_exclude_each_other_are_wrong_usage(
-    toolkit: Callable[..., Result], arguments: tuple[str, ...]
+    toolkit: Toolkit, arguments: tuple[str, ...]
 ) -> None:
     done = toolkit("episode", "play", *arguments)
     assert (done.code, done.out) == (2, "")
     assert "exclude each other" in done.err
 
 
-def test_full_shows_event_keys(toolkit: Callable[..., Result]) -> None:
+def test_full_shows_event_keys(toolkit: Toolkit) -> None:
     done = toolkit("episode", "replay", GOLDEN, "--full")
     for call in json.loads(GOLDEN.read_text(encoding="utf-8"))["calls"]:
         if call["key"]:
@@ -164,15 +152,11 @@ def test_full_shows_event_keys(toolkit: Callable[..., Result]) -> None:
 
 
 class TestByHand:
-    def play(
-        self, toolkit: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, text: str, *more: str
-    ) -> Result:
+    def play(self, toolkit: Toolkit, monkeypatch: pytest.MonkeyPatch, text: str, *more: str) -> Result:
         monkeypatch.setattr("sys.stdin", io.StringIO(text))
         return toolkit("episode", "play", "--by-hand", "--task", "validation:0", *more)
 
-    def test_the_plan_typed_in_succeeds(
-        self, toolkit: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_the_plan_typed_in_succeeds(self, toolkit: Toolkit, monkeypatch: pytest.MonkeyPatch) -> None:
         lines = []
         for number, call in enumerate(load_task("validation:0").plan):
             words = [f'{name}="{value}"' for name, value in call.arguments.items()]
@@ -186,7 +170,7 @@ class TestByHand:
         assert len(document["calls"]) == len(lines) + 1
 
     def test_the_prompt_and_answers_are_on_stderr(
-        self, toolkit: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+        self, toolkit: Toolkit, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         done = self.play(toolkit, monkeypatch, "tools\ntask\nhelp\nget_order order_id=O-1\n", "--json")
         assert load_task("validation:0").prompt in done.err
@@ -209,19 +193,17 @@ class TestByHand:
         ],
     )
     def test_a_line_that_is_no_call_costs_nothing(
-        self, toolkit: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, line: str
+        self, toolkit: Toolkit, monkeypatch: pytest.MonkeyPatch, line: str
     ) -> None:
         document: dict[str, Any] = self.play(toolkit, monkeypatch, line, "--json").json()
         assert document["calls"] == []
 
-    def test_words_may_be_divided_by_tabs(
-        self, toolkit: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_words_may_be_divided_by_tabs(self, toolkit: Toolkit, monkeypatch: pytest.MonkeyPatch) -> None:
         document = self.play(toolkit, monkeypatch, "get_order\torder_id=O-1", "--json").json()
         assert document["calls"][0]["answer"]["error"]["code"] == "not_found"
 
     def test_an_interrupt_leaves_the_episode_as_it_is(
-        self, toolkit: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+        self, toolkit: Toolkit, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         class Interrupted(io.StringIO):
             def readline(self, *size: int) -> str:
@@ -234,9 +216,7 @@ class TestByHand:
         done = toolkit("episode", "play", "--by-hand", "--json")
         assert (done.code, done.json()["ended"], len(done.json()["calls"])) == (0, "stopped", 1)
 
-    def test_it_ends_with_the_budget(
-        self, toolkit: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_it_ends_with_the_budget(self, toolkit: Toolkit, monkeypatch: pytest.MonkeyPatch) -> None:
         document = self.play(toolkit, monkeypatch, "wait seconds=1\n" * 50, "--json").json()
         assert document["ended"] == "budget_exceeded"
         assert len(document["calls"]) == document["budget"] + 1

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import itertools
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.conftest import Toolkit
 from tests.unit.policies.language_model.fake_server import MODEL, FakeServer, Reply, by_reference, said
 from toolkit.episodes.agents import reference
 from toolkit.episodes.episode import play
@@ -16,14 +19,6 @@ from toolkit.policies.language_model import exchange
 from toolkit.registers.study import open_study, verify_study
 from toolkit.seeds import evaluation_seed
 from toolkit.tasks.pools import load_task
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
-    from tests.conftest import Result
-
-    Toolkit = Callable[..., Result]
 
 FEW = ("--sets", "clean,faults_p025", "--tasks", 3, "--schedules", 2)
 QUICK = ("--sets", "clean", "--tasks", 2, "--schedules", 1, "--no-luck-share")

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from tests.conftest import CHECKOUT, Result, snapshot
+from tests.conftest import CHECKOUT, Toolkit, snapshot
 from tests.forge.server import Authority, OpensslAuthority
 from tests.unit.decisions.study import RULES, rule
 from tests.unit.prereg.drafts import (
@@ -26,10 +24,6 @@ from tests.unit.prereg.drafts import (
 from toolkit.places import HOME_VARIABLE
 from toolkit.prereg import authority as asking
 from toolkit.prereg.registration import load_registration
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 
 @pytest.fixture(autouse=True)
@@ -58,12 +52,9 @@ def asking_them(tmp_path: Path, servers: tuple[Authority, OpensslAuthority]) -> 
     return tuple(options)
 
 
-def frozen_and_verified(run: Callable[..., Result], asking_them: tuple[str, ...]) -> tuple[Result, Result]:
-    return run("freeze", "small", *asking_them), run("verify-prereg", "small", *asking_them[:2])
-
-
-def test_freeze_and_verify_over_http(toolkit: Callable[..., Result], asking_them: tuple[str, ...]) -> None:
-    frozen, verified = frozen_and_verified(toolkit, asking_them)
+def test_freeze_and_verify_over_http(toolkit: Toolkit, asking_them: tuple[str, ...]) -> None:
+    frozen = toolkit("freeze", "small", *asking_them)
+    verified = toolkit("verify-prereg", "small", *asking_them[:2])
     assert frozen.code == 0, frozen.err
     assert "small: frozen" in frozen.out
     assert "Authority A: asking http://127.0.0.1" in frozen.err
@@ -73,7 +64,7 @@ def test_freeze_and_verify_over_http(toolkit: Callable[..., Result], asking_them
 
 
 def test_without_the_readers_trust_file_it_is_not_verified(
-    toolkit: Callable[..., Result], asking_them: tuple[str, ...]
+    toolkit: Toolkit, asking_them: tuple[str, ...]
 ) -> None:
     toolkit("freeze", "small", *asking_them)
     result = toolkit("verify-prereg", "small", "--json")
@@ -85,9 +76,7 @@ def test_without_the_readers_trust_file_it_is_not_verified(
     assert "--trust FILE" in failed["detail"]
 
 
-def test_a_registration_is_verified_before_there_is_any_study(
-    toolkit: Callable[..., Result], tmp_path: Path
-) -> None:
+def test_a_registration_is_verified_before_there_is_any_study(toolkit: Toolkit, tmp_path: Path) -> None:
     """As whoever freezes one finds it: the runs come afterwards."""
     shutil.rmtree(tmp_path / "registers/published")
     toolkit("freeze", "small", "--demonstration")
@@ -95,14 +84,12 @@ def test_a_registration_is_verified_before_there_is_any_study(
     assert (result.code, "small: verified" in result.out) == (0, True), result.err
 
 
-def test_openssl_does_not_veto(toolkit: Callable[..., Result], asking_them: tuple[str, ...]) -> None:
+def test_openssl_does_not_veto(toolkit: Toolkit, asking_them: tuple[str, ...]) -> None:
     toolkit("freeze", "small", *asking_them)
     assert toolkit("verify-prereg", "small", *asking_them[:2], "--openssl").code == 0
 
 
-def test_freeze_prints_one_json_document(
-    toolkit: Callable[..., Result], asking_them: tuple[str, ...], place: Path
-) -> None:
+def test_freeze_prints_one_json_document(toolkit: Toolkit, asking_them: tuple[str, ...], place: Path) -> None:
     result = toolkit("freeze", "small", *asking_them, "--json")
     assert result.code == 0
     found = result.json()
@@ -111,19 +98,8 @@ def test_freeze_prints_one_json_document(
     assert [one["verdict"] for one in found["authorities"]] == ["verified", "verified"]
 
 
-def test_the_module_freezes_in_a_process_of_its_own(asking_them: tuple[str, ...], tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "toolkit"]
-    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
-    for words in (("freeze", "small", *asking_them), ("verify-prereg", "small", *asking_them[:2])):
-        done = subprocess.run(
-            [*command, *words], env=environment, cwd=tmp_path, capture_output=True, check=False, text=True
-        )
-        assert done.returncode == 0, done.stderr + done.stdout
-        assert "Traceback" not in done.stderr
-
-
 def test_a_dry_run_asks_nobody_and_writes_nothing(
-    toolkit: Callable[..., Result], asking_them: tuple[str, ...], place: Path, servers
+    toolkit: Toolkit, asking_them: tuple[str, ...], place: Path, servers
 ) -> None:
     before, asked = snapshot(place), len(servers[0].requests)
     result = toolkit("freeze", "small", "--dry-run", *asking_them)
@@ -133,7 +109,7 @@ def test_a_dry_run_asks_nobody_and_writes_nothing(
 
 
 def test_an_authority_that_is_down_is_incomplete_and_named(
-    toolkit: Callable[..., Result], tmp_path: Path, place: Path, servers
+    toolkit: Toolkit, tmp_path: Path, place: Path, servers
 ) -> None:
     with Authority("B") as gone:
         entries = trusted(servers[0], "Authority A"), trusted(gone, "Authority B")
@@ -147,9 +123,7 @@ def test_an_authority_that_is_down_is_incomplete_and_named(
     assert is_untouched(place)
 
 
-def test_a_slow_authority_is_given_up_in_time(
-    toolkit: Callable[..., Result], tmp_path: Path, place: Path, servers
-) -> None:
+def test_a_slow_authority_is_given_up_in_time(toolkit: Toolkit, tmp_path: Path, place: Path, servers) -> None:
     with Authority("B", "slow", pause=0.02) as slow:
         entries = trusted(servers[0], "Authority A"), trusted(slow, "Authority B")
         trust = write_trust_file(tmp_path / "mine.toml", *entries)
@@ -160,7 +134,7 @@ def test_a_slow_authority_is_given_up_in_time(
 
 
 def test_a_days_old_time_is_a_failed_verification(
-    toolkit: Callable[..., Result], tmp_path: Path, place: Path, servers
+    toolkit: Toolkit, tmp_path: Path, place: Path, servers
 ) -> None:
     with Authority("B", "genTime off by days") as off:
         entries = trusted(servers[0], "Authority A"), trusted(off, "Authority B")
@@ -184,7 +158,7 @@ USAGE = {
 
 @pytest.mark.parametrize("options", USAGE.values(), ids=USAGE)
 def test_what_makes_no_sense_is_wrong_usage(
-    toolkit: Callable[..., Result], asking_them: tuple[str, ...], options, place: Path, servers
+    toolkit: Toolkit, asking_them: tuple[str, ...], options, place: Path, servers
 ) -> None:
     words = [word.format(servers[0].url) for word in options]
     result = toolkit("freeze", "small", *asking_them[:4], *words)
@@ -192,9 +166,7 @@ def test_what_makes_no_sense_is_wrong_usage(
     assert is_untouched(place)
 
 
-def test_a_line_that_fixes_another_rate_than_its_regime_s_is_refused(
-    toolkit: Callable[..., Result], place: Path
-) -> None:
+def test_a_line_that_fixes_another_rate_than_its_regime_s_is_refused(toolkit: Toolkit, place: Path) -> None:
     """It would be refused when the first run is launched: after the freeze."""
     whole = (CHECKOUT / "prereg/embedded/rules.toml").read_text(encoding="utf-8")
     text = whole.replace('fault_rate = "0.25"', 'fault_rate = "0.20"', 1)
@@ -207,7 +179,7 @@ def test_a_line_that_fixes_another_rate_than_its_regime_s_is_refused(
 
 
 def test_a_rule_that_cannot_pass_is_refused_with_its_reason(
-    toolkit: Callable[..., Result], asking_them: tuple[str, ...], place: Path
+    toolkit: Toolkit, asking_them: tuple[str, ...], place: Path
 ) -> None:
     (place / "rules.toml").write_text(RULES + rule("H", "mean(gap) > 1"))
     result = toolkit("freeze", "small", *asking_them)
@@ -217,7 +189,7 @@ def test_a_rule_that_cannot_pass_is_refused_with_its_reason(
 
 
 def test_what_is_frozen_is_not_frozen_again(
-    toolkit: Callable[..., Result], asking_them: tuple[str, ...], place: Path
+    toolkit: Toolkit, asking_them: tuple[str, ...], place: Path
 ) -> None:
     toolkit("freeze", "small", *asking_them)
     before = snapshot(place)
@@ -227,13 +199,13 @@ def test_what_is_frozen_is_not_frozen_again(
     assert snapshot(place) == before
 
 
-def test_a_draft_is_said_to_be_one(toolkit: Callable[..., Result]) -> None:
+def test_a_draft_is_said_to_be_one(toolkit: Toolkit) -> None:
     result = toolkit("verify-prereg", "small")
     assert result.code == 3
     assert "is a draft: it is not frozen" in result.out
 
 
-def test_a_demonstration_says_so_in_capitals(toolkit: Callable[..., Result]) -> None:
+def test_a_demonstration_says_so_in_capitals(toolkit: Toolkit) -> None:
     frozen = toolkit("freeze", "small", "--demonstration")
     verified = toolkit("verify-prereg", "small")
     assert (frozen.code, verified.code) == (0, 0), frozen.err
@@ -243,7 +215,7 @@ def test_a_demonstration_says_so_in_capitals(toolkit: Callable[..., Result]) -> 
 
 
 def test_an_amendment_and_a_deviation_are_added(
-    toolkit: Callable[..., Result], asking_them: tuple[str, ...], tmp_path: Path, place: Path
+    toolkit: Toolkit, asking_them: tuple[str, ...], tmp_path: Path, place: Path
 ) -> None:
     toolkit("freeze", "small", *asking_them)
     (tmp_path / "A1.toml").write_bytes(amendment())
@@ -256,18 +228,11 @@ def test_an_amendment_and_a_deviation_are_added(
     assert toolkit("verify-prereg", "small", *asking_them[:2]).code == 0
 
 
-def test_a_demonstration_is_amended(toolkit: Callable[..., Result], tmp_path: Path) -> None:
-    toolkit("freeze", "small", "--demonstration")
-    (tmp_path / "A1.toml").write_bytes(amendment())
-    assert toolkit("amend", "small", tmp_path / "A1.toml").code == 0
-    assert toolkit("verify-prereg", "small").code == 0
-
-
 def adding(*tests: str, name: str = "N") -> bytes:
     return amendment(replaces=[], adds=[name], body=rule(name, *tests))
 
 
-def test_an_amendment_adds_a_rule(toolkit: Callable[..., Result], tmp_path: Path, place: Path) -> None:
+def test_an_amendment_adds_a_rule(toolkit: Toolkit, tmp_path: Path, place: Path) -> None:
     toolkit("freeze", "small", "--demonstration")
     (tmp_path / "A1.toml").write_bytes(adding("mean(gap) >= 0.05"))
     added = toolkit("amend", "small", tmp_path / "A1.toml", "--json")
@@ -277,9 +242,7 @@ def test_an_amendment_adds_a_rule(toolkit: Callable[..., Result], tmp_path: Path
     assert toolkit("verify-prereg", "small").code == 0
 
 
-def test_a_later_amendment_replaces_what_an_earlier_one_added(
-    toolkit: Callable[..., Result], tmp_path: Path
-) -> None:
+def test_a_later_amendment_replaces_what_an_earlier_one_added(toolkit: Toolkit, tmp_path: Path) -> None:
     toolkit("freeze", "small", "--demonstration")
     (tmp_path / "A1.toml").write_bytes(adding("mean(gap) >= 0.05"))
     (tmp_path / "A2.toml").write_bytes(amendment("A2", replaces=["N"], body=rule("N", "mean(gap) >= 0.06")))
@@ -289,9 +252,11 @@ def test_a_later_amendment_replaces_what_an_earlier_one_added(
     assert toolkit("amend", "small", tmp_path / "A2.toml").code == 0
 
 
+GAP = RULES[RULES.index("[endpoints.gap]") : RULES.index("[endpoints.other]")]
+WRONG_UNIT = GAP.replace("gap", "rise").replace('"fraction"', '"steps"') + rule("H", "mean(rise) >= 0.03")
 REFUSED = {
+    "a wrong unit": (amendment(body=WRONG_UNIT), 4, "another unit than what it measures"),
     "an added rule that cannot pass": (adding("mean(gap) > 1"), 4, "can never pass"),
-    "an added rule that cannot miss": (adding("mean(gap) >= -1"), 4, "can never miss"),
     "an added rule that there is": (adding("mean(gap) >= 0.05", name="H"), 4, "which there is already"),
     "an added rule that is no list": (amendment(adds="H"), 4, "expected a list of texts"),
     "a probe of no tier": (
@@ -299,7 +264,6 @@ REFUSED = {
         4,
         "'tiers'",
     ),
-    "a rule that cannot pass": (amendment(body=rule("H", "mean(gap) > 1")), 4, "can never pass"),
     "a rule that cannot miss": (amendment(body=rule("H", "mean(gap) >= -1")), 4, "can never miss"),
     "an endpoint not declared": (amendment(body=rule("H", "mean(gaps) >= 0.03")), 4, "gaps"),
     "another rule than it says": (amendment(body=rule("G", "mean(gap) >= 0.03")), 4, "replaces"),
@@ -310,7 +274,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("defect", REFUSED)
 def test_an_amendment_that_is_none_is_refused(
-    toolkit: Callable[..., Result], tmp_path: Path, place: Path, defect: str
+    toolkit: Toolkit, tmp_path: Path, place: Path, defect: str
 ) -> None:
     content, code, message = REFUSED[defect]
     toolkit("freeze", "small", "--demonstration")
@@ -322,17 +286,8 @@ def test_an_amendment_that_is_none_is_refused(
     assert snapshot(place) == before
 
 
-def test_an_amendment_with_a_wrong_unit_is_refused(toolkit: Callable[..., Result], tmp_path: Path) -> None:
-    declared = RULES[RULES.index("[endpoints.gap]") : RULES.index("[endpoints.other]")]
-    wrong = declared.replace("gap", "rise").replace('"fraction"', '"steps"')
-    toolkit("freeze", "small", "--demonstration")
-    (tmp_path / "A1.toml").write_bytes(amendment(body=wrong + rule("H", "mean(rise) >= 0.03")))
-    result = toolkit("amend", "small", tmp_path / "A1.toml")
-    assert (result.code, "another unit than what it measures" in result.err) == (4, True)
-
-
 def test_an_amendment_that_empties_a_rule_that_rests_on_it_is_refused(
-    toolkit: Callable[..., Result], tmp_path: Path, place: Path
+    toolkit: Toolkit, tmp_path: Path, place: Path
 ) -> None:
     """G needs H to pass and the gap to be small: with H at 0.6, nothing is left for it to pass with."""
     rests = rule("G", "passes(H)", "mean(gap) <= 0.5")
@@ -343,27 +298,14 @@ def test_an_amendment_that_empties_a_rule_that_rests_on_it_is_refused(
     assert (result.code, "rule G can never pass" in result.err) == (4, True), result.out
 
 
-def test_a_deviation_that_concerns_no_rule_here_is_refused(
-    toolkit: Callable[..., Result], tmp_path: Path
-) -> None:
+def test_a_deviation_that_concerns_no_rule_here_is_refused(toolkit: Toolkit, tmp_path: Path) -> None:
     toolkit("freeze", "small", "--demonstration")
     (tmp_path / "D1.toml").write_bytes(deviation(concerns=["H77"]))
     result = toolkit("deviate", "small", tmp_path / "D1.toml")
     assert (result.code, "H77" in result.err) == (2, True)
 
 
-@pytest.mark.parametrize("command", ["amend", "deviate"])
-def test_a_template_is_a_file_that_can_be_read(toolkit: Callable[..., Result], command: str) -> None:
-    import tomllib
-
-    assert set(tomllib.loads(toolkit(command, "--template").out)) >= {
-        "amendment" if command == "amend" else "deviation"
-    }
-
-
-def test_a_deviation_of_the_shipped_registration_is_not_timestamped(
-    toolkit: Callable[..., Result], tmp_path: Path
-) -> None:
+def test_a_deviation_of_the_shipped_registration_is_not_timestamped(toolkit: Toolkit, tmp_path: Path) -> None:
     folder = shutil.copytree(CHECKOUT / "prereg/paired-rollouts", tmp_path / "prereg/paired-rollouts")
     (tmp_path / "D99.toml").write_bytes(deviation("D99", concerns=["H2a"]))
     result = toolkit("deviate", "paired-rollouts", tmp_path / "D99.toml")

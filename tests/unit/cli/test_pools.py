@@ -4,29 +4,23 @@ from __future__ import annotations
 
 import json
 import shutil
-from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.conftest import CHECKOUT, Result, snapshot
+from tests.conftest import CHECKOUT, Toolkit, snapshot
+from toolkit.places import Home
 from toolkit.tasks.pools import load_task
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from toolkit.places import Home
 
 PINNED = json.loads((CHECKOUT / "tests/golden/pools.json").read_text(encoding="utf-8"))
 
 
-def test_the_pools_are_listed_with_their_digests(toolkit: Callable[..., Result]) -> None:
+def test_the_pools_are_listed_with_their_digests(toolkit: Toolkit) -> None:
     listed = toolkit("pools", "list", "--json").json()
     assert {entry["pool"]: entry["sha256"] for entry in listed} == PINNED
     assert [entry["tasks"] for entry in listed] == [2000, 300, 300, 16, 128]
 
 
-def test_a_task_is_shown(toolkit: Callable[..., Result]) -> None:
+def test_a_task_is_shown(toolkit: Toolkit) -> None:
     task = load_task("validation:3")
     done = toolkit("pools", "show", "validation:3")
     assert task.prompt in done.out
@@ -34,11 +28,11 @@ def test_a_task_is_shown(toolkit: Callable[..., Result]) -> None:
     assert toolkit("pools", "show", "validation:3", "--json").json()["budget"] == task.budget
 
 
-def test_a_task_that_is_none_is_wrong_usage(toolkit: Callable[..., Result]) -> None:
+def test_a_task_that_is_none_is_wrong_usage(toolkit: Toolkit) -> None:
     assert toolkit("pools", "show", "validation:999").code == 2
 
 
-def test_the_shipped_pools_verify(toolkit: Callable[..., Result]) -> None:
+def test_the_shipped_pools_verify(toolkit: Toolkit) -> None:
     assert toolkit("pools", "verify", "--json").json() == {
         "verdict": "verified",
         "study": "task-pools",
@@ -46,45 +40,21 @@ def test_the_shipped_pools_verify(toolkit: Callable[..., Result]) -> None:
     }
 
 
-def test_the_shipped_pools_are_what_the_generator_gives(toolkit: Callable[..., Result]) -> None:
+def test_the_shipped_pools_are_what_the_generator_gives(toolkit: Toolkit) -> None:
     done = toolkit("pools", "build", "--check", "--json")
     assert (done.code, done.json()["outcome"]) == (0, "identical")
 
 
-def test_building_elsewhere_gives_the_same_bytes(toolkit: Callable[..., Result], tmp_path: Path) -> None:
-    assert toolkit("pools", "build", "--out", tmp_path / "pools").code == 0
-    assert snapshot(tmp_path / "pools") == snapshot(CHECKOUT / "registers/task-pools")
-
-
-def test_a_changed_file_fails_verification_and_nothing_is_written(
-    toolkit: Callable[..., Result], copy: Home
-) -> None:
-    card = copy.registers / "task-pools/README.md"
-    card.write_text("changed", encoding="utf-8")
-    before = snapshot(copy.root)
-    done = toolkit("pools", "build", "--check")
-    assert (done.code, done.out) == (1, "")
-    assert "README.md" in done.err
-    assert snapshot(copy.root) == before
-
-
-def test_a_damaged_file_is_damage(toolkit: Callable[..., Result], copy: Home) -> None:
+def test_a_damaged_file_is_damage(toolkit: Toolkit, copy: Home) -> None:
     (copy.registers / "task-pools/task_pools/test-00000-of-00001.parquet").write_bytes(b"no parquet")
     assert toolkit("pools", "verify").code == 4
 
 
-def test_a_study_without_pools_cannot_be_verified_as_one(toolkit: Callable[..., Result]) -> None:
+def test_a_study_without_pools_cannot_be_verified_as_one(toolkit: Toolkit) -> None:
     assert toolkit("pools", "verify", "--study", "published").code == 2
 
 
-def test_a_file_too_many_is_damage(toolkit: Callable[..., Result], copy: Home) -> None:
-    (copy.registers / "task-pools/task_pools/zzz.parquet").write_bytes(b"more")
-    assert toolkit("pools", "build", "--check").code == 4
-
-
-def test_pools_that_are_not_here_are_an_input_that_is_missing(
-    toolkit: Callable[..., Result], copy: Home
-) -> None:
+def test_pools_that_are_not_here_are_an_input_that_is_missing(toolkit: Toolkit, copy: Home) -> None:
     shutil.rmtree(copy.registers / "task-pools")
     done = toolkit("pools", "verify")
     assert done.code == 3
@@ -94,7 +64,7 @@ def test_pools_that_are_not_here_are_an_input_that_is_missing(
 @pytest.mark.parametrize("build", [("pools", "build"), ("registers", "build", "published")])
 @pytest.mark.parametrize("there", ["another study", "another study, damaged", "a person's own work"])
 def test_another_studys_folder_is_not_overwritten(
-    toolkit: Callable[..., Result], copy: Home, build: tuple[str, ...], there: str
+    toolkit: Toolkit, copy: Home, build: tuple[str, ...], there: str
 ) -> None:
     folder = copy.registers / ("published" if build[0] == "pools" else "task-pools")
     if there == "another study, damaged":
@@ -111,37 +81,8 @@ def test_another_studys_folder_is_not_overwritten(
     assert snapshot(folder) == before
 
 
-def test_a_build_that_was_cut_off_goes_on(toolkit: Callable[..., Result], copy: Home) -> None:
-    folder = copy.registers / "task-pools"
-    whole = snapshot(folder)
-    (folder / "MANIFEST.json").unlink()
-    (folder / "README.md").unlink()
-    assert toolkit("pools", "build").code == 0
-    assert snapshot(folder) == whole
-
-
-def test_a_build_over_a_damaged_manifest_of_its_own_is_a_remedy(
-    toolkit: Callable[..., Result], copy: Home
-) -> None:
-    manifest = copy.registers / "task-pools/MANIFEST.json"
-    manifest.write_text(manifest.read_text(encoding="utf-8").replace("rows", "rowz"), encoding="utf-8")
-    assert toolkit("pools", "verify").code == 4
-    assert toolkit("pools", "build").code == 0
-    assert toolkit("pools", "verify").code == 0
-
-
-def test_something_else_in_the_folder_is_not_overwritten(
-    toolkit: Callable[..., Result], tmp_path: Path
-) -> None:
-    (tmp_path / "thesis.tex").write_text("years of work", encoding="utf-8")
-    assert toolkit("pools", "build", "--out", tmp_path).code == 3
-    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
-
-
 @pytest.mark.parametrize("command", [("decide", "H2a"), ("explain", "H2a")])
-def test_a_repository_of_tasks_is_not_decided(
-    toolkit: Callable[..., Result], command: tuple[str, ...]
-) -> None:
+def test_a_repository_of_tasks_is_not_decided(toolkit: Toolkit, command: tuple[str, ...]) -> None:
     done = toolkit(*command, "--study", "task-pools")
     assert (done.code, done.out) == (2, "")
     assert "has no runs" in done.err
@@ -151,7 +92,7 @@ def test_a_repository_of_tasks_is_not_decided(
     "command", [("decide", "H2a"), ("decide", "--all"), ("explain", "H2a"), ("reproduce",)]
 )
 def test_where_no_study_has_runs_nothing_is_decided_silently(
-    toolkit: Callable[..., Result], copy: Home, command: tuple[str, ...]
+    toolkit: Toolkit, copy: Home, command: tuple[str, ...]
 ) -> None:
     for name in ("embedded", "published", "tiny-lm"):
         shutil.rmtree(copy.registers / name)
@@ -160,12 +101,30 @@ def test_where_no_study_has_runs_nothing_is_decided_silently(
     assert "no study here has runs" in done.err
 
 
-def test_the_pools_can_be_asked_with_sql(toolkit: Callable[..., Result]) -> None:
-    query = "SELECT pool, count(*) AS tasks FROM task_pools GROUP BY pool ORDER BY pool"
-    assert toolkit("sql", query, "--study", "task-pools", "--json").json() == [
-        {"pool": "diagnostic", "tasks": 16},
-        {"pool": "diagnostic_128", "tasks": 128},
-        {"pool": "test", "tasks": 300},
-        {"pool": "train", "tasks": 2000},
-        {"pool": "validation", "tasks": 300},
-    ]
+@pytest.mark.parametrize(
+    ("file", "code"), [("README.md", 1), pytest.param("task_pools/zzz.parquet", 4, marks=pytest.mark.slow)]
+)
+def test_a_check_fails_on_a_changed_file_and_on_one_too_many_and_writes_nothing(
+    toolkit: Toolkit, copy: Home, file: str, code: int
+) -> None:
+    (copy.registers / "task-pools" / file).write_text("changed", encoding="utf-8")
+    before = snapshot(copy.root)
+    done = toolkit("pools", "build", "--check")
+    assert (done.code, done.out) == (code, "")
+    assert file.rpartition("/")[2] in done.err
+    assert snapshot(copy.root) == before
+
+
+@pytest.mark.parametrize("manifest", [None, pytest.param("{}", marks=pytest.mark.slow)])
+def test_a_build_that_was_cut_off_or_damaged_is_built_again_as_it_was(
+    toolkit: Toolkit, copy: Home, manifest: str | None
+) -> None:
+    folder = copy.registers / "task-pools"
+    whole = snapshot(folder)
+    (folder / "README.md").unlink()
+    (folder / "MANIFEST.json").unlink()
+    if manifest is not None:
+        (folder / "MANIFEST.json").write_text(manifest, encoding="utf-8")
+        assert toolkit("pools", "verify").code == 4
+    assert toolkit("pools", "build").code == 0
+    assert snapshot(folder) == whole

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.conftest import Result
-    from toolkit.places import Home
+from tests.conftest import Toolkit
+from toolkit.places import Home
 
 
-def test_a_report_is_one_document(toolkit: Callable[..., Result]) -> None:
+def test_a_report_is_one_document(toolkit: Toolkit) -> None:
     document = toolkit(
         "probe", "report", "--study", "embedded", "--trajectory", "c2-paired-s0", "--json"
     ).json()
@@ -30,7 +25,7 @@ def test_a_report_is_one_document(toolkit: Callable[..., Result]) -> None:
     assert len(document["checkpoints"][0]["summaries"]) == 4
 
 
-def test_a_report_of_summaries_says_what_cannot_be_resampled(toolkit: Callable[..., Result]) -> None:
+def test_a_report_of_summaries_says_what_cannot_be_resampled(toolkit: Toolkit) -> None:
     shown = toolkit("probe", "report", "--study", "published")
     assert shown.code == 0
     assert "0.275 [0.208, 0.346]" in shown.out
@@ -41,13 +36,13 @@ def test_a_report_of_summaries_says_what_cannot_be_resampled(toolkit: Callable[.
     assert len(document["checkpoints"]) == 8
 
 
-def test_the_actions_alone_can_be_asked_for(toolkit: Callable[..., Result]) -> None:
+def test_the_actions_alone_can_be_asked_for(toolkit: Toolkit) -> None:
     shown = toolkit("probe", "report", "--study", "embedded", "--trajectory", "base", "--scored", "actions")
     assert "V = 0" in shown.out
     assert "all coordinates" not in shown.out
 
 
-def test_a_check_computes_anew(toolkit: Callable[..., Result]) -> None:
+def test_a_check_computes_anew(toolkit: Toolkit) -> None:
     arguments = ("probe", "report", "--study", "embedded", "--trajectory", "base", "--check")
     assert toolkit(*arguments, "--json").json()["check"]["verdict"] == "verified"
     assert "computed anew from the evidence" in toolkit(*arguments).out
@@ -66,7 +61,7 @@ def test_a_check_computes_anew(toolkit: Callable[..., Result]) -> None:
     ],
 )
 def test_what_cannot_be_done_is_refused(
-    arguments: tuple[str, ...], code: int, said: str, toolkit: Callable[..., Result]
+    arguments: tuple[str, ...], code: int, said: str, toolkit: Toolkit
 ) -> None:
     result = toolkit("probe", *arguments)
     assert result.code == code, result.err
@@ -74,7 +69,7 @@ def test_what_cannot_be_done_is_refused(
     assert "Traceback" not in result.err
 
 
-def test_evidence_that_was_changed_is_damaged(copy: Home, toolkit: Callable[..., Result]) -> None:
+def test_evidence_that_was_changed_is_damaged(copy: Home, toolkit: Toolkit) -> None:
     path = copy.registers / "embedded" / "probe_gram" / "base.parquet"
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1

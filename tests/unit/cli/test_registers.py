@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests import row_study
+from tests.conftest import Toolkit
 from toolkit.registers.study import Study, open_study
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.conftest import Result
 
 
 @pytest.fixture(scope="module")
@@ -24,14 +19,12 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Study:
     return open_study(folder)
 
 
-def test_verifying_names_the_digest_of_what_the_rows_say(
-    toolkit: Callable[..., Result], published: Study
-) -> None:
+def test_verifying_names_the_digest_of_what_the_rows_say(toolkit: Toolkit, published: Study) -> None:
     (verified,) = toolkit("registers", "verify", "--study", "published", "--json").json()
     assert verified["logical_sha256"] == published.manifest.logical_sha256
 
 
-def test_the_digest_is_shown_to_people_too(toolkit: Callable[..., Result], published: Study) -> None:
+def test_the_digest_is_shown_to_people_too(toolkit: Toolkit, published: Study) -> None:
     shown = toolkit("registers", "verify", "--study", "published").out
     assert f"logical SHA-256 {published.manifest.logical_sha256}" in shown
 
@@ -44,24 +37,24 @@ def test_the_digest_can_be_computed_from_the_manifest_alone(published: Study) ->
     assert hashlib.sha256(canonical.encode()).hexdigest() == published.manifest.logical_sha256
 
 
-def test_a_study_of_rows_verifies(toolkit: Callable[..., Result], rows: Study) -> None:
+def test_a_study_of_rows_verifies(toolkit: Toolkit, rows: Study) -> None:
     (verified,) = toolkit("registers", "verify", "--study", rows.folder, "--json").json()
     assert verified["rows"] == {"runs": 2, "episodes": 128, "groups": 12, "checkpoints": 4}
 
 
-def test_lists_are_lists_in_json(toolkit: Callable[..., Result], rows: Study) -> None:
+def test_lists_are_lists_in_json(toolkit: Toolkit, rows: Study) -> None:
     query = "SELECT schedule_seeds, true_successes, advantages FROM groups"
     answer = toolkit("sql", query, "--study", rows.folder, "--json").json()
     names = ["schedule_seeds", "true_successes", "advantages"]
     assert answer == rows.columns("groups", names).to_pylist()
 
 
-def test_lists_are_shown_to_people_too(toolkit: Callable[..., Result], rows: Study) -> None:
+def test_lists_are_shown_to_people_too(toolkit: Toolkit, rows: Study) -> None:
     shown = toolkit("sql", "SELECT [true, false] AS truths FROM runs LIMIT 1", "--study", rows.folder)
     assert (shown.code, "True, False" in shown.out or "true, false" in shown.out) == (0, True)
 
 
-def test_the_schema_names_the_type_of_a_list(toolkit: Callable[..., Result]) -> None:
+def test_the_schema_names_the_type_of_a_list(toolkit: Toolkit) -> None:
     (table,) = toolkit("registers", "schema", "groups", "--json").json()["tables"]
     types = {column["name"]: column["type"] for column in table["columns"]}
     assert types["schedule_seeds"] == "list<uint64>"

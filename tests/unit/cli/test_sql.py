@@ -2,44 +2,38 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.conftest import Result
+from tests.conftest import Toolkit
 
 
-def test_a_long_table_says_how_many_rows_it_does_not_show(toolkit: Callable[..., Result]) -> None:
+def test_a_long_table_says_how_many_rows_it_does_not_show(toolkit: Toolkit) -> None:
     shown = toolkit("sql", "SELECT 'row ' || range AS x FROM range(150) ORDER BY range").out
     assert "the first 100 of 150 rows" in shown
     assert "row 99" in shown
     assert "row 100" not in shown
 
 
-def test_all_rows_are_shown_where_asked_for(toolkit: Callable[..., Result]) -> None:
+def test_all_rows_are_shown_where_asked_for(toolkit: Toolkit) -> None:
     shown = toolkit("sql", "SELECT 'row ' || range AS x FROM range(150)", "--all-rows").out
     assert "row 149" in shown
     assert "150 rows" in shown
     assert "first" not in shown
 
 
-def test_csv_and_json_are_never_shortened(toolkit: Callable[..., Result]) -> None:
+def test_csv_and_json_are_never_shortened(toolkit: Toolkit) -> None:
     assert len(toolkit("sql", "FROM range(250000)", "--csv").out.splitlines()) == 250_001
     assert len(toolkit("sql", "FROM range(150)", "--json").json()) == 150
 
 
-def test_an_empty_answer_has_its_columns_in_csv(toolkit: Callable[..., Result]) -> None:
+def test_an_empty_answer_has_its_columns_in_csv(toolkit: Toolkit) -> None:
     assert toolkit("sql", "SELECT 1 AS a, 2 AS b WHERE false", "--csv").out == "a,b\n"
 
 
 @pytest.mark.parametrize("as_json", [False, True])
-def test_a_parquet_file_is_written_and_named(
-    toolkit: Callable[..., Result], tmp_path: Path, as_json: bool
-) -> None:
+def test_a_parquet_file_is_written_and_named(toolkit: Toolkit, tmp_path: Path, as_json: bool) -> None:
     import pyarrow.parquet as pq
 
     file = tmp_path / "runs.parquet"
@@ -51,26 +45,26 @@ def test_a_parquet_file_is_written_and_named(
         assert result.out == f"15 rows written to {file}\n"
 
 
-def test_a_file_that_is_there_is_not_replaced(toolkit: Callable[..., Result], tmp_path: Path) -> None:
+def test_a_file_that_is_there_is_not_replaced(toolkit: Toolkit, tmp_path: Path) -> None:
     file = tmp_path / "mine"
     file.write_text("mine")
     assert toolkit("sql", "FROM runs", "--parquet", file).code == 2
     assert file.read_text() == "mine"
 
 
-def test_a_folder_that_is_not_there_is_said(toolkit: Callable[..., Result], tmp_path: Path) -> None:
+def test_a_folder_that_is_not_there_is_said(toolkit: Toolkit, tmp_path: Path) -> None:
     result = toolkit("sql", "FROM runs", "--parquet", tmp_path / "nowhere" / "x.parquet")
     assert result.code == 3
     assert "its folder is missing" in result.err
 
 
-def test_csv_and_parquet_exclude_each_other(toolkit: Callable[..., Result], tmp_path: Path) -> None:
+def test_csv_and_parquet_exclude_each_other(toolkit: Toolkit, tmp_path: Path) -> None:
     result = toolkit("sql", "FROM runs", "--csv", "--parquet", tmp_path / "x")
     assert result.code == 2
     assert "exclude each other" in result.err
 
 
-def test_a_cell_does_nothing_to_a_terminal_but_appear(toolkit: Callable[..., Result]) -> None:
+def test_a_cell_does_nothing_to_a_terminal_but_appear(toolkit: Toolkit) -> None:
     shown = toolkit("sql", "SELECT chr(27) || '[31mpass' AS verdict, 'two' || chr(10) || 'lines' AS more").out
     assert "\x1b" not in shown
     assert "\\x1b[31mpass" in shown

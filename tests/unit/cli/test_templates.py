@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.conftest import Result
-    from toolkit.places import Home
+from tests.conftest import Toolkit
+from toolkit.places import Home
 
 
 def filled(text: str) -> str:
@@ -19,7 +15,7 @@ def filled(text: str) -> str:
 
 
 @pytest.fixture
-def draft(toolkit: Callable[..., Result], copy: Home) -> Path:
+def draft(toolkit: Toolkit, copy: Home) -> Path:
     folder = copy.registrations / "mine"
     folder.mkdir()
     (folder / "rules.toml").write_text(filled(toolkit("freeze", "mine", "--template").out))
@@ -27,14 +23,12 @@ def draft(toolkit: Callable[..., Result], copy: Home) -> Path:
     return folder
 
 
-def test_the_rules_template_can_be_frozen_once_it_is_filled_in(
-    toolkit: Callable[..., Result], draft: Path
-) -> None:
+def test_the_rules_template_can_be_frozen_once_it_is_filled_in(toolkit: Toolkit, draft: Path) -> None:
     assert "mine can be frozen" in toolkit("freeze", "mine", "--dry-run").out
     assert toolkit("freeze", draft.name, "--demonstration").code == 0
 
 
-def test_the_rules_template_as_it_is_is_refused(toolkit: Callable[..., Result], draft: Path) -> None:
+def test_the_rules_template_as_it_is_is_refused(toolkit: Toolkit, draft: Path) -> None:
     (draft / "rules.toml").write_text(toolkit("freeze", "mine", "--template").out)
     result = toolkit("freeze", "mine", "--demonstration")
     assert result.code == 2
@@ -43,7 +37,7 @@ def test_the_rules_template_as_it_is_is_refused(toolkit: Callable[..., Result], 
 
 @pytest.mark.parametrize("kind", ["amend", "deviate"])
 def test_an_addition_is_refused_until_its_template_is_filled_in(
-    toolkit: Callable[..., Result], draft: Path, tmp_path: Path, kind: str
+    toolkit: Toolkit, draft: Path, tmp_path: Path, kind: str
 ) -> None:
     toolkit("freeze", "mine", "--demonstration")
     path = tmp_path / "addition.toml"
@@ -55,7 +49,7 @@ def test_an_addition_is_refused_until_its_template_is_filled_in(
     assert toolkit("verify-prereg", draft.name).code == 0
 
 
-def test_the_amendment_template_names_every_relation(toolkit: Callable[..., Result]) -> None:
+def test_the_amendment_template_names_every_relation(toolkit: Toolkit) -> None:
     from toolkit.decisions.rules import RELATIONS
 
     lines = toolkit("amend", "--template").out.splitlines()
@@ -64,11 +58,11 @@ def test_the_amendment_template_names_every_relation(toolkit: Callable[..., Resu
 
 
 @pytest.mark.parametrize("command", [("freeze", "mine"), ("amend",), ("deviate",)])
-def test_a_template_is_a_document_with_json(toolkit: Callable[..., Result], command: tuple[str, ...]) -> None:
+def test_a_template_is_a_document_with_json(toolkit: Toolkit, command: tuple[str, ...]) -> None:
     assert toolkit(*command, "--template", "--json").json()["template"] == toolkit(*command, "--template").out
 
 
-def test_an_empty_protocol_and_no_rule_are_no_plan(toolkit: Callable[..., Result], draft: Path) -> None:
+def test_an_empty_protocol_and_no_rule_are_no_plan(toolkit: Toolkit, draft: Path) -> None:
     (draft / "protocol.md").write_text("\n")
     assert "the protocol is empty" in toolkit("freeze", "mine", "--demonstration").err
     (draft / "protocol.md").write_text("# Plan\n")
@@ -77,16 +71,14 @@ def test_an_empty_protocol_and_no_rule_are_no_plan(toolkit: Callable[..., Result
     assert "there is no rule" in toolkit("freeze", "mine", "--demonstration").err
 
 
-def test_a_demonstration_says_how_it_gives_way(toolkit: Callable[..., Result], draft: Path) -> None:
+def test_a_demonstration_says_how_it_gives_way(toolkit: Toolkit, draft: Path) -> None:
     toolkit("freeze", draft.name, "--demonstration")
     again = toolkit("freeze", draft.name)
     assert again.code == 2
     assert "since it is a demonstration, remove FROZEN.sha256" in again.err
 
 
-def test_a_demonstration_discards_no_token_of_a_public_freeze(
-    toolkit: Callable[..., Result], draft: Path
-) -> None:
+def test_a_demonstration_discards_no_token_of_a_public_freeze(toolkit: Toolkit, draft: Path) -> None:
     waiting = draft / ".pending" / "evidence"
     waiting.mkdir(parents=True)
     (waiting / "freeze.freetsa.tsr").write_bytes(b"")
@@ -94,7 +86,7 @@ def test_a_demonstration_discards_no_token_of_a_public_freeze(
     assert (result.code, "a public freeze was begun here" in result.err) == (2, True)
 
 
-def test_a_registration_does_not_vouch_for_itself(toolkit: Callable[..., Result], draft: Path) -> None:
+def test_a_registration_does_not_vouch_for_itself(toolkit: Toolkit, draft: Path) -> None:
     toolkit("freeze", "mine", "--demonstration")
     result = toolkit("verify-prereg", "mine", "--trust", draft / "trust.toml")
     assert (result.code, "cannot vouch for its own authorities" in result.err) == (2, True)

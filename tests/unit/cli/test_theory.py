@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.conftest import Result
+from tests.conftest import Toolkit
 
 
-def test_spurious_has_the_fixed_shape(toolkit: Callable[..., Result]) -> None:
+def test_spurious_has_the_fixed_shape(toolkit: Toolkit) -> None:
     document = toolkit("theory", "spurious", "--flip-rate", "0.1", "--group-size", "8", "--json").json()
     assert document == {"independent": pytest.approx(0.56953278), "paired": 0.0}
 
 
-def test_bandit_has_the_fixed_shape(toolkit: Callable[..., Result]) -> None:
+def test_bandit_has_the_fixed_shape(toolkit: Toolkit) -> None:
     arguments = ("--logit", "0.0", "--group-size", "8", "--flip-rate", "0.1", "--json")
     document = toolkit("theory", "bandit", *arguments).json()
     designs = {"independent", "paired"}
@@ -37,7 +33,7 @@ def test_bandit_has_the_fixed_shape(toolkit: Callable[..., Result]) -> None:
     assert document["clean_norm_squared"] == 203 / 4096
 
 
-def test_condition_reads_a_group_of_ones_own(toolkit: Callable[..., Result], tmp_path: Path) -> None:
+def test_condition_reads_a_group_of_ones_own(toolkit: Toolkit, tmp_path: Path) -> None:
     path = tmp_path / "group.json"
     path.write_text(json.dumps({"outcomes": [1, 0], "scores": [[0.5], [-0.5]]}))
     document = toolkit("theory", "condition", "--scores", path, "--json").json()
@@ -48,9 +44,7 @@ def test_condition_reads_a_group_of_ones_own(toolkit: Callable[..., Result], tmp
 @pytest.mark.parametrize(
     "text", ["", "[]", "{}", '{"outcomes": [1], "scores": "x"}', '{"outcomes": [1], "scores": [[1], [1, 2]]}']
 )
-def test_a_file_that_is_no_group_is_refused(
-    toolkit: Callable[..., Result], tmp_path: Path, text: str
-) -> None:
+def test_a_file_that_is_no_group_is_refused(toolkit: Toolkit, tmp_path: Path, text: str) -> None:
     path = tmp_path / "group.json"
     path.write_text(text)
     result = toolkit("theory", "condition", "--scores", path)
@@ -74,9 +68,7 @@ def test_a_file_that_is_no_group_is_refused(
     ],
     ids=" ".join,
 )
-def test_impossible_questions_are_wrong_usage(
-    toolkit: Callable[..., Result], arguments: tuple[str, ...]
-) -> None:
+def test_impossible_questions_are_wrong_usage(toolkit: Toolkit, arguments: tuple[str, ...]) -> None:
     result = toolkit("theory", *arguments)
     assert result.code == 2
     assert result.out == ""

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from tests.conftest import Toolkit
 from tests.forge.case import recipe
 from tests.forge.pki import house
 from tests.forge.token import DOCUMENT
 from toolkit.prereg.pem import write_certificates
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.conftest import Result
 
 
 @pytest.fixture
@@ -33,7 +28,7 @@ GOOD = ("good.tsr", "--document", "document", "--root", "root.pem")
 
 @pytest.mark.usefixtures("here")
 @pytest.mark.parametrize("root", ["root.pem", "root.der"])
-def test_a_good_token_is_verified_with_its_facts(toolkit: Callable[..., Result], root: str) -> None:
+def test_a_good_token_is_verified_with_its_facts(toolkit: Toolkit, root: str) -> None:
     result = toolkit("verify-token", "good.tsr", "--document", "document", "--root", root)
     assert result.code == 0
     for fact in (
@@ -48,7 +43,7 @@ def test_a_good_token_is_verified_with_its_facts(toolkit: Callable[..., Result],
 
 
 @pytest.mark.usefixtures("here")
-def test_what_a_refused_token_says_is_a_claim(toolkit: Callable[..., Result], here: Path) -> None:
+def test_what_a_refused_token_says_is_a_claim(toolkit: Toolkit, here: Path) -> None:
     (here / "document").write_bytes(b"another")
     result = toolkit("verify-token", *GOOD)
     assert result.code == 1
@@ -83,9 +78,7 @@ def test_what_a_refused_token_says_is_a_claim(toolkit: Callable[..., Result], he
         ((*GOOD, "--openssl"), 0, "openssl agrees"),
     ],
 )
-def test_a_wrong_input_is_named(
-    toolkit: Callable[..., Result], arguments: tuple[str, ...], code: int, said: str
-) -> None:
+def test_a_wrong_input_is_named(toolkit: Toolkit, arguments: tuple[str, ...], code: int, said: str) -> None:
     result = toolkit("verify-token", *arguments)
     assert result.code == code, result.out + result.err
     assert said in result.out + result.err
