@@ -262,7 +262,7 @@ def test_registrations_that_were_verified_are_not_verified_again(
     def again(*_: object) -> None:
         pytest.fail("verified again")
 
-    monkeypatch.setattr(command, "verify_frozen", again)
+    monkeypatch.setattr("toolkit.api.verify_frozen", again)
     assert command.material(Home(small), tmp_path, ()).verifications == ()
 
 

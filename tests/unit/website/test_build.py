@@ -1,16 +1,40 @@
-"""Writing a site: cut off at any moment, it can be written again, and nothing else is removed."""
+"""A site as files: written again wherever it was cut off, zipped to the same bytes, within its budgets."""
 
+import gzip
+import io
+import random
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import snapshot
+from toolkit.decisions.case import Case
+from toolkit.errors import UsageError
 from toolkit.files import write_all
-from toolkit.website import build
-from toolkit.website.build import MARK, write_site
-from toolkit.website.checking import check_budgets
+from toolkit.website import build, render
+from toolkit.website.build import MARK, archive, write_site
+from toolkit.website.checking import check_budgets, sent
+from toolkit.website.material import Material
+from toolkit.website.page import luck_page, probe_page, rule_page, study_page
+from toolkit.website.pages import study
 
 CONTENT = {MARK: b"index.html\n", "index.html": b"<p>"}
+
+
+def noise(size: int) -> bytes:
+    """Return bytes that no packing makes smaller, as a script's text."""
+    return random.Random(0).randbytes(size // 2).hex().encode()  # noqa: S311 - the same ones each time
+
+
+PAGE = b'<html><link rel="stylesheet" href="style.css"><script src="site.js" defer></script></html>'
+FILES = {
+    "index.html": PAGE,
+    "style.css": b"p {}" * 100,
+    "site.js": b'load("charts.js")',
+    "charts.js": b"more()" * 200,
+    "unused.js": noise(2_000_000),
+}
 
 
 def test_a_first_build_that_was_cut_off_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,3 +69,66 @@ def test_a_mark_that_names_no_page_removes_nothing(tmp_path: Path, line: str) ->
 
 def test_a_page_that_is_no_text_is_weighed_all_the_same() -> None:
     assert list(check_budgets({"index.html": b"\xf0\x28"})) == []
+
+
+def test_the_order_in_which_files_come_does_not_enter() -> None:
+    assert archive(FILES) == archive(dict(reversed(FILES.items())))
+
+
+def test_everything_lies_below_one_folder_and_neither_time_nor_machine_enters() -> None:
+    with zipfile.ZipFile(io.BytesIO(archive(FILES))) as packed:
+        assert packed.testzip() is None
+        assert {name: packed.read(name) for name in packed.namelist()} == {
+            f"site/{name}": content for name, content in FILES.items()
+        }
+        for entry in packed.infolist():
+            assert entry.date_time == (1980, 1, 1, 0, 0, 0)
+            assert (entry.create_system, entry.external_attr >> 16) == (3, 0o100644)
+
+
+def gzipped(*names: str) -> int:
+    return sum(len(gzip.compress(FILES[name], 6)) for name in names)
+
+
+def test_without_scripts_a_page_and_its_style_sheet_count() -> None:
+    assert sent(FILES, "index.html", scripts=False) == gzipped("index.html", "style.css")
+
+
+def test_with_scripts_those_count_that_scripts_load() -> None:
+    counted = gzipped("index.html", "style.css", "site.js", "charts.js")
+    assert sent(FILES, "index.html", scripts=True) == counted
+
+
+def test_a_small_site_is_within_its_budgets() -> None:
+    assert list(check_budgets(FILES)) == []
+
+
+def test_a_heavy_style_sheet_is_over_both_budgets_of_the_front_page() -> None:
+    findings = list(check_budgets({**FILES, "style.css": noise(1_000_000)}))
+    assert [finding.file for finding in findings] == ["index.html", "index.html"]
+    assert "without scripts, under 150,000" in findings[0].what
+    assert "with scripts, under 500,000" in findings[1].what
+
+
+def test_a_heavy_script_is_over_the_second_budget_alone() -> None:
+    (finding,) = check_budgets({**FILES, "charts.js": noise(1_200_000)})
+    assert "with scripts, under 500,000" in finding.what
+
+
+def test_a_page_of_a_million_and_a_half_bytes_is_too_large() -> None:
+    assert list(check_budgets({**FILES, "a/b.html": b"x" * 1_499_999})) == []
+    (finding,) = check_budgets({**FILES, "a/b.html": b"x" * 1_500_000})
+    assert str(finding) == "a/b.html: over budget: 1,500,000 bytes, under 1,500,000"
+
+
+@pytest.mark.parametrize("rule", ["index", "probe", "luck", "Index", "LUCK"])
+def test_a_rule_takes_the_name_of_no_other_page(rule: str) -> None:
+    others = {study_page("s"), probe_page("s"), luck_page("s")}
+    assert rule_page("s", rule).casefold() not in others
+    assert rule_page("s", "H1") == "s/H1.html"
+
+
+def test_a_page_never_takes_the_place_of_another(monkeypatch: pytest.MonkeyPatch, case: Case) -> None:
+    monkeypatch.setattr(render, "MAKERS", (study, study))
+    with pytest.raises(UsageError, match="one name"):
+        render.render(Material((case,)), lambda _: None)

@@ -5,20 +5,13 @@ from fractions import Fraction
 
 import pytest
 
-from toolkit import api
 from toolkit.decisions.case import Case
 from toolkit.decisions.expressions import Binary, Call, Expression, Name, Number
-from toolkit.places import Home
 from toolkit.registers.query import ask
 from toolkit.study.probing.report import report
 from toolkit.website.charts.drawing import Chart
 from toolkit.website.compared import limits
 from toolkit.website.drawings import forest_row, measure, rule_charts
-
-
-@pytest.fixture(scope="module")
-def embedded(home: Home) -> Case:
-    return api.load_cases(("embedded",), home)[0]
 
 
 def charts(case: Case, rule: str) -> list[Chart]:

@@ -1,12 +1,16 @@
 """Templates: nothing that a register says becomes markup."""
 
 import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.website.environment import data, environment, is_figure, words
+from toolkit.website.prose import sentence, word
 
 HOSTILE = "</script><script>alert(1)</script><!-- \u2028 & \"'"
 
@@ -36,3 +40,31 @@ def test_what_is_no_number_does_not(value: object) -> None:
 
 def test_names_become_words() -> None:
     assert words("not_evaluable") == "not evaluable"
+
+
+TEXTS = (
+    "x'; touch ran; '",
+    'x"; touch ran; "',
+    "$(touch ran)",
+    "`touch ran`",
+    "a\\",
+    "!! !x",
+    "SELECT * FROM runs WHERE run_id = 'it''s'",
+    "-x",
+    "",
+    "ü\n; touch ran",
+)
+
+
+@pytest.mark.parametrize("written", [word, sentence])
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_shell_reads_a_text_as_it_is(written: Callable[[object], str], text: str, tmp_path: Path) -> None:
+    command = ["bash", "-c", f"printf %s {written(text)}"]
+    said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert said.stdout == text
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_needs_no_quotes_has_none() -> None:
+    assert word("t1-c2-paired-s1") == "t1-c2-paired-s1"
+    assert sentence("SELECT 'a'") == "\"SELECT 'a'\""

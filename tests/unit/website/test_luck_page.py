@@ -6,18 +6,11 @@ from dataclasses import replace
 import pytest
 
 from tests.unit.website.reading import rendered, words
-from toolkit import api
 from toolkit.decisions.case import Case
-from toolkit.places import Home
 from toolkit.registers.query import ask
 from toolkit.website.material import Material
 from toolkit.website.page import Page
 from toolkit.website.pages import luck
-
-
-@pytest.fixture(scope="module")
-def embedded(home: Home) -> Case:
-    return api.load_cases(("embedded",), home)[0]
 
 
 @pytest.fixture(scope="module")

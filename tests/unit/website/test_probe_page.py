@@ -5,9 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.unit.website.reading import rendered, words
-from toolkit import api
 from toolkit.decisions.case import Case
-from toolkit.places import Home
 from toolkit.registers.query import ask
 from toolkit.study.probing.report import report
 from toolkit.website.material import Material
@@ -15,11 +13,6 @@ from toolkit.website.page import Page
 from toolkit.website.pages import probe
 
 MOST_BYTES = 400_000
-
-
-@pytest.fixture(scope="module")
-def embedded(home: Home) -> Case:
-    return api.load_cases(("embedded",), home)[0]
 
 
 def page_of(case: Case) -> Page:

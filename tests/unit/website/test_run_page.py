@@ -22,11 +22,6 @@ HOSTILE = '../../<script>alert("x")</script>`$(y)`' + "z" * 5000
 
 
 @pytest.fixture(scope="module")
-def some(case: Case, tmp_path_factory: pytest.TempPathFactory) -> Case:
-    return open_case(registered_study(tmp_path_factory.mktemp("rows"), case), case.registration)
-
-
-@pytest.fixture(scope="module")
 def forged(some: Case, case: Case, tmp_path_factory: pytest.TempPathFactory) -> Case:
     """A study whose texts are somebody else's idea of a text."""
     rows: dict[str, list[dict[str, Any]]] = {

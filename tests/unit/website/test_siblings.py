@@ -5,9 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.unit.website.reading import Read, pages_of
-from toolkit import api
 from toolkit.decisions.case import Case
-from toolkit.places import Home
 from toolkit.website.environment import environment
 from toolkit.website.material import Material
 from toolkit.website.pages import luck, probe, registration, study
@@ -15,8 +13,8 @@ from toolkit.website.siblings import of_rule
 
 
 @pytest.fixture(scope="module")
-def both(case: Case, home: Home) -> Material:
-    return Material((case, *api.load_cases(("embedded",), home)))
+def both(case: Case, embedded: Case) -> Material:
+    return Material((case, embedded))
 
 
 @pytest.fixture(scope="module")

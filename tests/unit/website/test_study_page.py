@@ -2,20 +2,11 @@
 
 from dataclasses import replace
 
-import pytest
-
-from tests.unit.decisions.rows_study import registered_study
 from tests.unit.website.reading import Read, pages_of
-from toolkit.decisions.case import Case, open_case
+from toolkit.decisions.case import Case
 from toolkit.decisions.plan import Plan
 from toolkit.website.material import Material
 from toolkit.website.pages import rule, run, study
-
-
-@pytest.fixture(scope="module")
-def some(case: Case, tmp_path_factory: pytest.TempPathFactory) -> Case:
-    """A study of the published registration that ran one line of its matrix."""
-    return open_case(registered_study(tmp_path_factory.mktemp("rows"), case), case.registration)
 
 
 def test_a_published_study_says_that_its_rows_never_were(case: Case) -> None:
