@@ -79,9 +79,9 @@ def _with_rows() -> str:
     from toolkit.study.check.audit import PLAYED_WITH
 
     home = find_home()
-    found = [name for name in home.studies() if api.open_study(name, home).has(PLAYED_WITH)]
-    if len(found) != 1:
+    names = [name for name in home.studies() if api.open_study(name, home).has(PLAYED_WITH)]
+    if len(names) != 1:
         raise UsageError(
-            "name the study to audit", expected=", ".join(found) or "a study that ships its rows"
+            "name the study to audit", expected=", ".join(names) or "a study that ships its rows"
         )
-    return found[0]
+    return names[0]

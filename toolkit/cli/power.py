@@ -114,16 +114,16 @@ def power(
         components = fit(case, rule, task_sd, rng_seed)
         spread = components.seed_sd if seed_sd is None else seed_sd
         chosen = tuple(dict.fromkeys(seeds or (len(components.observed), *MORE_SEEDS)))
-        found = []
+        simulated = []
         for effect in tuple(dict.fromkeys(effects)) or _effects(registered):
             for number in chosen:
                 progress(f"effect {effect:+.3f}, {number} seeds")
                 design = Design(effect, spread, task_sd, number, tasks, simulations, rng_seed)
-                found.append(simulate(case.book, rule, components, design))
+                simulated.append(simulate(case.book, rule, components, design))
     if as_json:
-        print_json(_document(registered, study, components, found, target))
+        print_json(_document(registered, study, components, simulated, target))
     else:
-        _show(registered, study, components, found, target)
+        _show(registered, study, components, simulated, target)
 
 
 def _effects(rule: Rule) -> tuple[float, ...]:
@@ -236,8 +236,8 @@ def _show(rule: Rule, study: str, components: Components, found: list[Power], ta
     )
     for effect in dict.fromkeys(p.design.effect for p in found):
         number = needed(found, effect, target)
-        said = f"{number} seeds" if number else "no number of seeds simulated here is enough"
-        click.echo(f"to pass with probability {target:g} at {effect:+.3f}: {said}")
+        enough = f"{number} seeds" if number else "no number of seeds simulated here is enough"
+        click.echo(f"to pass with probability {target:g} at {effect:+.3f}: {enough}")
         if effect > 0 and harder(found, effect):
             click.echo("  more seeds make this rule harder to pass here, not easier")
 

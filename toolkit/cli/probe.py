@@ -155,22 +155,22 @@ def report_probe(*, name: str, trajectory: str, scored: str | None, check: bool,
     from toolkit.study.probing.report import report
 
     study = api.open_study(name)
-    found = report(study, trajectory, scored)
-    document: dict[str, Any] = {"study": study.name, "evidence": found.has_evidence}
+    reported = report(study, trajectory, scored)
+    document: dict[str, Any] = {"study": study.name, "evidence": reported.has_evidence}
     if check:
-        document["check"] = _recomputed(study, found)
+        document["check"] = _recomputed(study, reported)
     if as_json:
         document["checkpoints"] = [
             {
                 **row,
-                "summaries": [_without_place(one) for one in found.summaries[_place(row)]],
-                "figures": [_without_place(one) for one in found.figures.get(_place(row), [])],
+                "summaries": [_without_place(figure) for figure in reported.summaries[_place(row)]],
+                "figures": [_without_place(figure) for figure in reported.figures.get(_place(row), [])],
             }
-            for row in found.checkpoints
+            for row in reported.checkpoints
         ]
         print_json(document)
         return
-    _show(study, found)
+    _show(study, reported)
     if check:
         done = document["check"]
         say_line(
@@ -205,8 +205,8 @@ def _print_run(document: dict[str, Any], *, as_json: bool) -> None:
         return
     number, kept = len(document["trajectories"]), len(document["kept"])
     before = f", {kept} of them kept from before" if kept else ""
-    said = f"{number} trajectories probed{before}; identities hold to {document['largest_residual']:.1e}"
-    say_line(f"{document['study']}: {said}")
+    summary = f"{number} trajectories probed{before}; identities hold to {document['largest_residual']:.1e}"
+    say_line(f"{document['study']}: {summary}")
     if "verdict" in document:
         say_line(f"all as registered ({', '.join(document['tables'])})")
     else:
@@ -231,7 +231,7 @@ def _show(study: Study, found: Report) -> None:
         out.print(shown)
         _show_noise(found, rows)
     say_line("P paired, I independent, strat. stratified; norm²/floor: over its own sampling variance")
-    level = next(one["level"] for figures in found.figures.values() for one in figures)
+    level = next(figure["level"] for figures in found.figures.values() for figure in figures)
     say_line(
         f"L/R, flips MC and faults MC with {level:.0%} intervals, tasks resampled; "
         "without one where some resample does not define the figure"
@@ -250,16 +250,17 @@ def _show_noise(found: Report, rows: list[dict[str, Any]]) -> None:
             [figures.get(("transition", "MC", f"{stem}_{d}")) for d in ("paired", "independent")]
             for stem in ("within_share", "norm_over_floor")
         )
-        cells = [_number(one, "value") for one in share]
-        cells += [_number(share[0], "pure_noise"), *(_number(one, "debiased") for one in share)]
-        cells += [_number(one, "value", 2) for one in floor]
+        cells = [_number(figure, "value") for figure in share]
+        cells += [_number(share[0], "pure_noise"), *(_number(figure, "debiased") for figure in share)]
+        cells += [_number(figure, "value", 2) for figure in floor]
         noise.add_row(f"{row['trajectory']}@{row['step']}", *cells)
     console(wide=True).print(noise)
 
 
 def _by_figure(found: Report, row: dict[str, Any]) -> dict[tuple[str, str, str], dict[str, Any]]:
     return {
-        (one["noise"], one["estimator"], one["figure"]): one for one in found.figures.get(_place(row), [])
+        (figure["noise"], figure["estimator"], figure["figure"]): figure
+        for figure in found.figures.get(_place(row), [])
     }
 
 

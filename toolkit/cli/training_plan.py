@@ -32,8 +32,8 @@ def _range(hours: Range | None, digits: int = 1) -> str:
 def show_plan(plan: TrainingPlan, sources: Mapping[str, str]) -> None:
     """Print a plan for people."""
     recipe = plan.recipe
-    said = f"   {recipe.model}, planned on the runs of {plan.study}; nothing is trained"
-    console().print(headline(recipe.name, said))
+    about = f"   {recipe.model}, planned on the runs of {plan.study}; nothing is trained"
+    console().print(headline(recipe.name, about))
     say_line(f"recipe {recipe.sha256()}")
     _show_settings(plan, sources)
     _show_runs(plan)

@@ -155,13 +155,13 @@ def _draw(
 ) -> tuple[dict[str, list[tuple[str, int]]], int]:
     """Draw rows of every table; return run → (table, position in its file), and how many there are."""
     files = {table: _files(study, table) for table in playable if study.has(table)}
-    totals = {table: sum(rows for _, rows in listed) for table, listed in files.items()}
+    totals = {table: sum(rows for _, rows in sizes) for table, sizes in files.items()}
     chosen: dict[str, list[tuple[str, int]]] = {}
-    for place, (table, listed) in enumerate(files.items()):
-        share = sample // len(files) + (place < sample % len(files))
+    for turn, (table, sizes) in enumerate(files.items()):
+        share = sample // len(files) + (turn < sample % len(files))
         stream = seeds.Stream(seeds.derive("audit/v1", seed, study.name, table))
         for number in stream.sample(range(totals[table]), min(share, totals[table])):
-            run_id, at = _found(listed, number)
+            run_id, at = _found(sizes, number)
             chosen.setdefault(run_id, []).append((table, at))
     return chosen, sum(totals.values())
 
@@ -205,14 +205,14 @@ class ProbeReplayer:
         Raises:
             VerificationError: they come out otherwise, or the row is none of the registered probe.
         """
-        place = f"probe_gram of {row['trajectory']}@{row['step']}, {row['scored']}, task {row['task']}"
+        subject = f"probe_gram of {row['trajectory']}@{row['step']}, {row['scored']}, task {row['task']}"
         sets = {rollouts.noise: rollouts for rollouts in self._design.sets}
         expected = {run for run in self._runs if row["step"]} or {BASE}
         if row["trajectory"] not in expected or row["task"] >= sets[row["noise"]].tasks:
             raise errors.VerificationError(
                 "a row of evidence belongs to no registered checkpoint or task",
                 expected=", ".join(sorted(expected)[:5]),
-                found=place,
+                found=subject,
             )
         played = self._played(row["trajectory"], row["step"], row["noise"], row["task"])
         rollouts = sets[row["noise"]]
@@ -224,7 +224,7 @@ class ProbeReplayer:
             "weights": played.weights[0].tolist(),
             "gram": self._gram(played, row),
         }
-        replay.same(place, {name: row[name] for name in COMPARED}, measured)
+        replay.same(subject, {name: row[name] for name in COMPARED}, measured)
 
     def _gram(self, played: Scored, row: Row) -> list[float]:
         run = next(iter(self._runs.values())) if row["trajectory"] == BASE else self._runs[row["trajectory"]]

@@ -112,21 +112,21 @@ def check_repeatable(specifications: Iterable[Specification]) -> None:
 def _concerned(registered: Study, played: Study, name: str, runs: Collection[str] | None) -> list[str]:
     if runs is not None:
         return sorted(runs)
-    found = {run for study in (registered, played) if study.has(name) for run in _runs_of(study.arrow(name))}
-    return sorted(found)
+    names = {run for study in (registered, played) if study.has(name) for run in _runs_of(study.arrow(name))}
+    return sorted(names)
 
 
 def _compare_table(registered: Study, played: Study, name: str, runs: Sequence[str] | None) -> None:
     """Raise where a table differs: in one of the runs, or as a whole where it says nothing of runs."""
     sides = [study.arrow(name) if study.has(name) else None for study in (registered, played)]
     for run in [None] if runs is None else runs:
-        expected, found = (_digest(side, run) for side in sides)
-        if expected != found:
-            place = f"run {run}" if run else "all of it"
+        expected, digest = (_digest(side, run) for side in sides)
+        if expected != digest:
+            part = f"run {run}" if run else "all of it"
             raise VerificationError(
-                f"what was played again differs from study {registered.name!r} in {name}, {place}",
+                f"what was played again differs from study {registered.name!r} in {name}, {part}",
                 expected=f"rows with SHA-256 {expected}",
-                found=f"rows with SHA-256 {found}",
+                found=f"rows with SHA-256 {digest}",
                 where=registered.folder,
                 remedy="compare the versions in `launches` and the specifications in `runs`",
             )

@@ -66,9 +66,9 @@ def choose_pairs(study: Study) -> tuple[Played, ...]:
     replayers = [Replayer(study, run["run_id"]) for run in runs]
     tables = [_last_rows(replayer) for replayer in replayers]
     played = []
-    for place in _most_exposed(*tables):
+    for at in _most_exposed(*tables):
         for run, replayer, table in zip(runs, replayers, tables, strict=True):
-            row = table[place]
+            row = table[at]
             replayer.check("episodes", row)
             played.append(Played(run, row, replayer.episode(row, traced=True)))
     return tuple(played)
@@ -85,8 +85,8 @@ def _pair(study: Study) -> tuple[arrow.Row, ...] | None:
             continue
         if regimes.REGIMES[specification.regime].mixture is None:
             continue
-        place = (run["condition"], specification.scale_rewards, specification.battery, run["seed"])
-        cells.setdefault(place, {})[run["arm"]] = run
+        cell = (run["condition"], specification.scale_rewards, specification.battery, run["seed"])
+        cells.setdefault(cell, {})[run["arm"]] = run
     whole = [arms for arms in cells.values() if set(arms) == set(draws.DESIGNS)]
     if not whole:
         return None
@@ -103,10 +103,14 @@ def playable(run: arrow.Row) -> Specification | None:
     """Return the specification of a run that can be played here; None where other code made it."""
     try:
         document = json.loads(run.get("specification") or "")
-        found = Specification(**{**document, "diagnosed": tuple(document["diagnosed"])})
+        specification = Specification(**{**document, "diagnosed": tuple(document["diagnosed"])})
     except (ValueError, TypeError, KeyError):
         return None
-    return found if found.code == Specification.code and found.regime in regimes.REGIMES else None
+    return (
+        specification
+        if specification.code == Specification.code and specification.regime in regimes.REGIMES
+        else None
+    )
 
 
 def _last_rows(replayer: Replayer) -> dict[tuple[int, int], arrow.Row]:

@@ -69,13 +69,13 @@ class Replayer:
         """
         match table:
             case "episodes":
-                found = play.episode_row(
+                again = play.episode_row(
                     self.run_id, self._set(row), row["step"], row["schedule"], self.episode(row)
                 )
-                same(f"{table} of {self.run_id}", row, found)
+                same(f"{table} of {self.run_id}", row, again)
             case "luck_share":
                 policy = self._policy(self._weights_before(row["step"]))
-                place = {
+                at = {
                     "run_id": self.run_id,
                     "pool": DIAGNOSTIC,
                     "regime": diagnostic.regime_diagnosed(self.specification.regime),
@@ -87,8 +87,8 @@ class Replayer:
                         expected=f"steps {', '.join(map(str, self.specification.diagnosed))}",
                         found=row["step"],
                     )
-                found = diagnostic.diagnosed_row(policy, place, self._sampling)
-                same(f"{table} of {self.run_id}", row, found)
+                again = diagnostic.diagnosed_row(policy, at, self._sampling)
+                same(f"{table} of {self.run_id}", row, again)
             case "checkpoints":
                 self._check_checkpoint(self._played_to(row["step"]))
             case _:
@@ -101,11 +101,9 @@ class Replayer:
             UsageError: the run has no such episode.
             VerificationError: it comes out otherwise than registered.
         """
-        place = {"phase": phase, "regime": regime, "step": step, "task": task, "schedule": schedule}
-        self._set(place)
-        row = next(
-            (row for row in self.rows("episodes") if all(row[name] == place[name] for name in place)), None
-        )
+        at = {"phase": phase, "regime": regime, "step": step, "task": task, "schedule": schedule}
+        self._set(at)
+        row = next((row for row in self.rows("episodes") if all(row[name] == at[name] for name in at)), None)
         if row is None:
             known = ", ".join(map(str, sorted(self._checkpoints)))
             raise errors.UsageError("the run has no such evaluation", expected=f"steps {known}", found=step)
@@ -115,8 +113,8 @@ class Replayer:
     def episode(self, row: Row, *, traced: bool = False) -> Episode:
         """Play the episode of an evaluation row."""
         policy = self._policy(self._at_checkpoint(row["step"]))  # 2
-        place = (row["task"], row["schedule"])
-        return play.play_episode(policy, self._set(row), row["step"], self._sampling, place, traced=traced)
+        at = (row["task"], row["schedule"])
+        return play.play_episode(policy, self._set(row), row["step"], self._sampling, at, traced=traced)
 
     def rollout(self, step: int, position: int, slot: int) -> Episode:
         """Play one rollout of a training group, every call kept.
@@ -153,14 +151,14 @@ class Replayer:
         is_last = row["step"] == self.specification.steps
         sets = sets_at(self.specification.battery, self.specification.at_noise, is_last=is_last)
         wanted = (row["phase"], row["regime"])
-        found = next((one for one in sets if (one.phase, one.regime) == wanted), None)
-        if found is None or row["task"] >= found.tasks or row["schedule"] >= found.schedules:
+        chosen = next((each for each in sets if (each.phase, each.regime) == wanted), None)
+        if chosen is None or row["task"] >= chosen.tasks or row["schedule"] >= chosen.schedules:
             raise errors.UsageError(
                 "the run has no such episode",
-                expected=", ".join(f"{one.name} ({one.tasks} tasks × {one.schedules})" for one in sets),
+                expected=", ".join(f"{each.name} ({each.tasks} tasks × {each.schedules})" for each in sets),
                 found=f"{row['phase']}/{row['regime']}, task {row['task']}, schedule {row['schedule']}",
             )
-        return found
+        return chosen
 
     def _policy(self, weights: adam.Weights) -> Policy:
         return Policy(weights.parameters, self.specification.surface_tokens)
@@ -194,8 +192,8 @@ class Replayer:
                 expected=len(rows),
                 found=len(registered),
             )
-        for row, found in zip(registered, rows, strict=True):
-            same(f"group {row['position']} at step {row['step']} of {self.run_id}", row, found)  # 3
+        for row, again in zip(registered, rows, strict=True):
+            same(f"group {row['position']} at step {row['step']} of {self.run_id}", row, again)  # 3
         self._check_checkpoint(after)
         return after
 
@@ -203,8 +201,8 @@ class Replayer:
         """Compare weights with the checkpoint of their step, where there is one."""
         row = self._checkpoints.get(weights.step)
         if row is not None:
-            place = f"the checkpoint at step {weights.step} of {self.run_id}"
-            same(place, row, checkpoint.checkpoint_row(self.run_id, weights))
+            subject = f"the checkpoint at step {weights.step} of {self.run_id}"
+            same(subject, row, checkpoint.checkpoint_row(self.run_id, weights))
 
     def _registered(self, step: int) -> list[Row]:
         if self._groups is None:

@@ -80,24 +80,24 @@ def figures(rows: Mapping[str, Sequence[Row]]) -> list[dict[str, Any]]:
     return [
         {
             "regime": regime,
-            "pool": listed[0]["pool"],
-            "tasks": len({row["task"] for row in listed}),
-            "episodes": len(listed),
-            **_measured(listed),
-            "ended": {end: sum(row["ended"] == end for row in listed) for end in _ends(listed)},
+            "pool": episodes[0]["pool"],
+            "tasks": len({row["task"] for row in episodes}),
+            "episodes": len(episodes),
+            **_measured(episodes),
+            "ended": {end: sum(row["ended"] == end for row in episodes) for end in _ends(episodes)},
         }
-        for regime, listed in _by_regime(rows[EPISODES]).items()
+        for regime, episodes in _by_regime(rows[EPISODES]).items()
     ]
 
 
 def luck_shares(rows: Mapping[str, Sequence[Row]]) -> list[dict[str, Any]]:
     """Return the luck share of each regime and reward; a share is None where the reward never varied."""
-    found = []
-    for regime, listed in _by_regime(rows.get(LUCK_SHARE, ())).items():
-        measured = {row["target"]: row for row in summaries.luck_share_summary({}, listed, "model")}
+    shares = []
+    for regime, tables in _by_regime(rows.get(LUCK_SHARE, ())).items():
+        measured = {row["target"]: row for row in summaries.luck_share_summary({}, tables, "model")}
         for target in ("true_success", "observed_reward"):
             row = measured.get(target, {})
-            found.append(
+            shares.append(
                 {
                     "regime": regime,
                     "target": target,
@@ -106,11 +106,11 @@ def luck_shares(rows: Mapping[str, Sequence[Row]]) -> list[dict[str, Any]]:
                     "low": _plain(row.get("interval_low")),
                     "high": _plain(row.get("interval_high")),
                     "level": summaries.LEVEL,
-                    "tasks": len({row["task"] for row in listed}),
+                    "tasks": len({row["task"] for row in tables}),
                     "tasks_defined": row.get("tasks_defined", 0),
                 }
             )
-    return found
+    return shares
 
 
 def _files(identity: Mapping[str, Any], rows: Mapping[str, Sequence[Row]]) -> dict[str, dict[str, bytes]]:
@@ -118,23 +118,23 @@ def _files(identity: Mapping[str, Any], rows: Mapping[str, Sequence[Row]]) -> di
     seed, model = int(identity["seed"]), str(identity["model"])
     played = {
         table: {
-            f"{table}/{regime}.parquet": _parquet(table, listed)
-            for regime, listed in sorted(_by_regime(rows.get(table, ())).items())
+            f"{table}/{regime}.parquet": _parquet(table, part)
+            for regime, part in sorted(_by_regime(rows.get(table, ())).items())
         }
         for table in (EPISODES, LUCK_SHARE)
     }
     tables = _by_regime(rows.get(LUCK_SHARE, ()))
     derived: dict[str, list[Row]] = {"runs": [], "evaluations": [], "luck_share_summary": []}
-    for regime, listed in _by_regime(rows[EPISODES]).items():
+    for regime, part in _by_regime(rows[EPISODES]).items():
         diagnosed = tables.get(regime, [])
         run = {"run_id": regime, "condition": regime, "arm": ARM, "seed": seed}
-        derived["runs"].append(_run_row(run, identity, listed, diagnosed))
-        derived["evaluations"] += summaries.evaluations(run, listed)
+        derived["runs"].append(_run_row(run, identity, part, diagnosed))
+        derived["evaluations"] += summaries.evaluations(run, part)
         derived["luck_share_summary"] += summaries.luck_share_summary(run, diagnosed, model)
     derived["schedules"] = assemble.schedules(
         content for files in played.values() for content in files.values()
     )
-    shared = writer.rows_files({table: listed for table, listed in derived.items() if listed})
+    shared = writer.rows_files({table: part for table, part in derived.items() if part})
     return {table: files for table, files in (played | shared).items() if files}
 
 
@@ -158,10 +158,10 @@ def _parquet(table: str, rows: Sequence[Row]) -> bytes:
 
 
 def _by_regime(rows: Iterable[Row]) -> dict[str, list[Row]]:
-    found: dict[str, list[Row]] = {}
+    regimes: dict[str, list[Row]] = {}
     for row in rows:
-        found.setdefault(row["regime"], []).append(row)
-    return found
+        regimes.setdefault(row["regime"], []).append(row)
+    return regimes
 
 
 def _ends(rows: Sequence[Row]) -> list[str]:
@@ -173,7 +173,7 @@ def _measured(rows: Sequence[Row]) -> dict[str, Any]:
     import numpy as np
 
     numbers = sorted({row["task"] for row in rows})
-    at = {task: place for place, task in enumerate(numbers)}
+    at = {task: column for column, task in enumerate(numbers)}
     sums = np.zeros((len(MEASURES) + 1, len(numbers)))
     for row in rows:
         exposed = any(row[fault] for fault in row_tables.FAULTS)
@@ -181,15 +181,15 @@ def _measured(rows: Sequence[Row]) -> dict[str, Any]:
 
     def means(counts: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
         totals = counts @ sums.T
-        return {name: totals[:, place] / totals[:, -1] for place, name in enumerate(MEASURES)}
+        return {name: totals[:, column] / totals[:, -1] for column, name in enumerate(MEASURES)}
 
     plain = {name: float(value[0]) for name, value in means(np.ones((1, len(numbers)))).items()}
     if len(numbers) < SMALLEST_SAMPLE:
         return {name: _figure(value, None, None) for name, value in plain.items()}
-    found = task_uncertainties(
+    uncertain = task_uncertainties(
         means, len(numbers), level=summaries.LEVEL, resamples=summaries.RESAMPLES, rng_seed=summaries.RNG_SEED
     )
-    return {name: _figure(value, found[name].low, found[name].high) for name, value in plain.items()}
+    return {name: _figure(value, uncertain[name].low, uncertain[name].high) for name, value in plain.items()}
 
 
 def _plain(value: Decimal | None) -> float | None:

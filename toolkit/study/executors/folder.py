@@ -76,7 +76,7 @@ def go_on(
     Raises:
         ToolkitError: a job failed; what was finished before is kept.
     """
-    results = {number: found for number, job in enumerate(jobs) if (found := kept(job)) is not None}
+    results = {number: result for number, job in enumerate(jobs) if (result := kept(job)) is not None}
     before = [jobs[number] for number in results]
     total = sum(map(size, jobs))
 

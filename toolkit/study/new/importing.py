@@ -124,13 +124,13 @@ def import_study(wanted: Import, folder: Path, progress: Callable[[str], None]) 
         engine = case.open_case(study, registration, recompute=True).engine  # 4
         decisions = engine.decide_all()
         rows = stored.decision_rows(decisions, engine.inputs_sha256)
-        found = _compared(book.plan, study)
+        compared = _compared(book.plan, study)
     progress("writing registers")
     outcomes = [row | {"title": made.title} for row, made in zip(rows, decisions, strict=True)]
     whole = {**tables, row_tables.DECISIONS.name: _frame(rows)}
     is_demonstration = registration.record.standing == DEMONSTRATION
     manifest = write(folder, whole, card=wanted.card, outcomes=outcomes, is_demonstration=is_demonstration)
-    return Imported(manifest, {decision.rule: decision.verdict for decision in decisions}, *found)
+    return Imported(manifest, {decision.rule: decision.verdict for decision in decisions}, *compared)
 
 
 def check_import(wanted: Import, folder: Path, progress: Callable[[str], None]) -> Imported:
@@ -186,7 +186,7 @@ def _compared(plan: Plan, study: Study) -> tuple[tuple[str, ...], tuple[str, ...
     ]
     runs = {place_of(run): run["run_id"] for run in study.rows("runs")}
     return (
-        tuple(runs[place] for place in places if place in runs),
-        tuple(f"{place[0]} {place[2]} seed {place[3]}" for place in places if place not in runs),
-        tuple(name for place, name in runs.items() if place not in places),
+        tuple(runs[at] for at in places if at in runs),
+        tuple(f"{at[0]} {at[2]} seed {at[3]}" for at in places if at not in runs),
+        tuple(name for at, name in runs.items() if at not in places),
     )

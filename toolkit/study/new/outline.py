@@ -114,14 +114,14 @@ def outlined(name: str, table: pl.DataFrame) -> Outline:
     if "step" in columns:
         constants["phase"] = "periodic"
     words = {name: _words(table, columns, constants, name) for name in ("condition", "arm", "pool", "regime")}
-    place = [columns[name] for name in ("run_id", *_PLACE) if name in columns]
+    key = [columns[name] for name in ("run_id", *_PLACE) if name in columns]
     # The rules that are written compare evaluations on the first pool, in the first regime and condition.
     shown = table
     for target in ("condition", "pool", "regime"):
         if target in columns:
             shown = shown.filter(pl.col(columns[target]).cast(pl.String) == next(iter(words[target])))
-    tasks = shown.group_by(place).agg(tasks=pl.col(columns["task"]).n_unique()).get_column("tasks").max()
-    trials = shown.group_by([*place, columns["task"]]).len().get_column("len").max()
+    tasks = shown.group_by(key).agg(tasks=pl.col(columns["task"]).n_unique()).get_column("tasks").max()
+    trials = shown.group_by([*key, columns["task"]]).len().get_column("len").max()
     return Outline(
         name=name,
         columns=columns,
@@ -147,8 +147,8 @@ def _guessed(table: pl.DataFrame) -> dict[str, str]:
     """Return which column of a table is which, by their names."""
     named = [name for name in table.columns if name != source.ROW]
     plain = {re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_"): name for name in named}
-    found = {target: [plain[name] for name in names if name in plain] for target, names in NAMES.items()}
-    columns = {target: likely[0] for target, likely in found.items() if likely}
+    matching = {target: [plain[name] for name in names if name in plain] for target, names in NAMES.items()}
+    columns = {target: likely[0] for target, likely in matching.items() if likely}
     if not _names_runs(table, columns):
         del columns["run_id"]
     absent = [target for target in mapping.REQUIRED if target not in columns and target not in CONSTANTS]
@@ -168,9 +168,9 @@ def _names_runs(table: pl.DataFrame, columns: dict[str, str]) -> bool:
 
     if "run_id" not in columns:
         return True
-    place = [columns[name] for name in ("condition", "arm", "seed") if name in columns]
-    places = table.group_by(columns["run_id"]).agg(pl.struct(place).n_unique().alias("places"))
-    return bool((places["places"] == 1).all()) if place else True
+    key = [columns[name] for name in ("condition", "arm", "seed") if name in columns]
+    places = table.group_by(columns["run_id"]).agg(pl.struct(key).n_unique().alias("places"))
+    return bool((places["places"] == 1).all()) if key else True
 
 
 def _words(

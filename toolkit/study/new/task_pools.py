@@ -43,13 +43,13 @@ class PoolSummary:
 
 def summarize(name: str) -> PoolSummary:
     """Generate a pool and return what it consists of."""
-    listed = list(tasks(name))
+    pool = list(tasks(name))
     return PoolSummary(
         name,
-        len(listed),
-        pool_sha256(listed),
-        sum(len(task.plan) for task in listed) / len(listed),
-        sum(task.writes for task in listed) / len(listed),
+        len(pool),
+        pool_sha256(pool),
+        sum(len(task.plan) for task in pool) / len(pool),
+        sum(task.writes for task in pool) / len(pool),
     )
 
 
@@ -70,23 +70,23 @@ def digests(
         DamagedError: its file is damaged.
     """
     if registered is None:
-        found = {}
+        made = {}
         for name in names:
             progress(f"generating {name}")
-            found[name] = pool_sha256(tasks(name))
-        return found
-    listed: dict[str, list[str]] = {}
+            made[name] = pool_sha256(tasks(name))
+        return made
+    by_pool: dict[str, list[str]] = {}
     columns = registered.columns(TABLE, ("pool", "sha256"))
     for pool, sha256 in zip(columns["pool"].to_pylist(), columns["sha256"].to_pylist(), strict=True):
-        listed.setdefault(pool, []).append(sha256)
-    absent = [name for name in names if name not in listed]
+        by_pool.setdefault(pool, []).append(sha256)
+    absent = [name for name in names if name not in by_pool]
     if absent:
         raise IncompleteError(
             f"the register of the task pools lacks {', '.join(absent)}",
             where=registered.folder,
             remedy="toolkit pools build",
         )
-    return {name: digests_sha256(listed[name]) for name in names}
+    return {name: digests_sha256(by_pool[name]) for name in names}
 
 
 def specified(name: str, sha256: str) -> list[Task]:
@@ -95,9 +95,9 @@ def specified(name: str, sha256: str) -> list[Task]:
     Raises:
         VerificationError: the generator gives others.
     """
-    listed = list(tasks(name))
-    check_specified(name, pool_sha256(listed), sha256)
-    return listed
+    pool = list(tasks(name))
+    check_specified(name, pool_sha256(pool), sha256)
+    return pool
 
 
 def check_specified(name: str, found: str, sha256: str) -> None:

@@ -257,8 +257,8 @@ def _model(recipe: Recipe, lacks: list[str]) -> Model | None:
     try:
         return find_model(recipe.model, recipe.revision)
     except IncompleteError as error:
-        found = f" ({error.found})" if error.found else ""
-        lacks.append(f"memory: {error.problem}{found}; {error.remedy or error.expected}")
+        detail = f" ({error.found})" if error.found else ""
+        lacks.append(f"memory: {error.problem}{detail}; {error.remedy or error.expected}")
         return None
 
 

@@ -51,23 +51,23 @@ def conclude(specification: Specification, segments: Iterable[bytes]) -> dict[st
     """
     rows: Segment = {name: [] for name in names_of(specification)}
     for raw in segments:
-        for name, listed in rows_of(raw, specification.run_id).items():
-            rows[name] += listed
+        for name, part in rows_of(raw, specification.run_id).items():
+            rows[name] += part
     lacking = shortcomings(specification, rows)
     status = "INCOMPLETE" if lacking else "COMPLETE"
-    place = summaries.run_place(specification)
+    run = summaries.run_place(specification)
     summary = {
         "shortcomings": list(lacking),
         "runs": [summaries.run_row(specification, rows, status, specification.study)],
-        "evaluations": summaries.evaluations(place, rows["episodes"]),
+        "evaluations": summaries.evaluations(run, rows["episodes"]),
         "groups_summary": summaries.groups_summary(specification, rows["groups"]),
         "luck_share_summary": summaries.luck_share_summary(
-            place, rows["luck_share"], summaries.policy_of(specification)
+            run, rows["luck_share"], summaries.policy_of(specification)
         ),
     }
     files = {
-        f"{name}.parquet": arrow.parquet_bytes(name, arrow.to_arrow(schema.TABLES[name], listed))
-        for name, listed in rows.items()
+        f"{name}.parquet": arrow.parquet_bytes(name, arrow.to_arrow(schema.TABLES[name], part))
+        for name, part in rows.items()
     }
     text = json.dumps(summary, indent=1, ensure_ascii=False, allow_nan=False, default=_plain)
     return files | {workplace.SUMMARY: f"{text}\n".encode()}
@@ -94,30 +94,30 @@ def shortcomings(specification: Specification, rows: Segment) -> tuple[str, ...]
         specification: the run.
         rows: all rows of the run, in the order in which they were played.
     """
-    found = [
+    lacking = [
         *_of_runs(specification, rows),
         *_of_evaluations(specification, rows["episodes"]),
         *_of_groups(specification, rows["groups"]),
         *_of_diagnostics(specification, rows["luck_share"]),
         *_of_checkpoints(specification, rows[specification.checkpoint_table]),
     ]
-    more = [f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
-    return (*found[:SHOWN], *more)
+    more = [f"and {len(lacking) - SHOWN} more"] if len(lacking) > SHOWN else []
+    return (*lacking[:SHOWN], *more)
 
 
 def expected_sets(specification: Specification) -> dict[Place, sets.EvaluationSet]:
     """Return every evaluation that a run has, by its place."""
     battery, at_noise = specification.battery, specification.at_noise
     return {
-        (found.phase, found.pool, found.regime, step): found
+        (evaluation.phase, evaluation.pool, evaluation.regime, step): evaluation
         for step in ends(specification)
-        for found in sets.sets_at(battery, at_noise, is_last=step == specification.steps)
+        for evaluation in sets.sets_at(battery, at_noise, is_last=step == specification.steps)
     }
 
 
 def _of_runs(specification: Specification, rows: Segment) -> Iterator[str]:
-    for name, listed in rows.items():
-        others = {row["run_id"] for row in listed} - {specification.run_id}
+    for name, part in rows.items():
+        others = {row["run_id"] for row in part} - {specification.run_id}
         if others:
             yield f"{name} has rows of {', '.join(map(str, sorted(others)))}"
 
@@ -125,28 +125,30 @@ def _of_runs(specification: Specification, rows: Segment) -> Iterator[str]:
 def _of_evaluations(specification: Specification, episodes: Sequence[arrow.Row]) -> Iterator[str]:
     played: dict[Place, Counter[tuple[int, int]]] = {}
     for row in episodes:
-        place = (row["phase"], row["pool"], row["regime"], row["step"])
-        played.setdefault(place, Counter())[row["task"], row["schedule"]] += 1
+        at = (row["phase"], row["pool"], row["regime"], row["step"])
+        played.setdefault(at, Counter())[row["task"], row["schedule"]] += 1
     expected = expected_sets(specification)
-    for place, wanted in expected.items():
-        found = played.pop(place, Counter())
-        wrong = [*(wanted.identities - set(found)), *(set(found) - wanted.identities)]
-        twice = [identity for identity, times in found.items() if times > 1]
+    for at, wanted in expected.items():
+        identities = played.pop(at, Counter())
+        wrong = [*(wanted.identities - set(identities)), *(set(identities) - wanted.identities)]
+        twice = [identity for identity, times in identities.items() if times > 1]
         if wrong or twice:
             yield (
-                f"the {_said(place)} evaluation has {found.total()} episodes, "
+                f"the {_said(at)} evaluation has {identities.total()} episodes, "
                 f"not its {len(wanted.identities)}: {len(wrong)} missing or unknown, "
                 f"{len(twice)} played twice"
             )
-    yield from (f"there is an evaluation that is not registered: {_said(place)}" for place in played)
+    yield from (f"there is an evaluation that is not registered: {_said(at)}" for at in played)
 
 
 def _of_groups(specification: Specification, groups: Sequence[arrow.Row]) -> Iterator[str]:
     expected = product(range(1, specification.steps + 1), range(specification.prompts_per_step))
-    found = [(row["step"], row["position"]) for row in groups]
-    if found != list(expected):
+    positions = [(row["step"], row["position"]) for row in groups]
+    if positions != list(expected):
         number = specification.steps * specification.prompts_per_step
-        yield f"the training groups are not the {number} of every step in the trainer's order: {len(found)}"
+        yield (
+            f"the training groups are not the {number} of every step in the trainer's order: {len(positions)}"
+        )
     sized = ("schedule_seeds", "true_successes", "observed_rewards", "advantages")
     wrong = [row for row in groups if any(len(row[name]) != specification.group_size for name in sized)]
     if wrong:
@@ -157,12 +159,14 @@ def _of_diagnostics(specification: Specification, rows: Sequence[arrow.Row]) -> 
     expected = sorted(product(range(POOLS[diagnostic.POOL].size), range(diagnostic.SCHEDULES)))
     steps = sorted({row["step"] for row in rows})
     if steps != sorted(specification.diagnosed):
-        said = ", ".join(map(str, steps)) or "no step"
-        yield f"the luck share was diagnosed at {said}, not at {', '.join(map(str, specification.diagnosed))}"
+        registered = ", ".join(map(str, specification.diagnosed))
+        diagnosed = ", ".join(map(str, steps)) or "no step"
+        yield f"the luck share was diagnosed at {diagnosed}, not at {registered}"
     for step in steps:
-        found = sorted((row["task"], row["schedule"]) for row in rows if row["step"] == step)
-        if found != expected:
-            yield f"the luck-share tables at step {step} have {len(found)} rows, not their {len(expected)}"
+        identities = sorted((row["task"], row["schedule"]) for row in rows if row["step"] == step)
+        if identities != expected:
+            rest = f"have {len(identities)} rows, not their {len(expected)}"
+            yield f"the luck-share tables at step {step} {rest}"
     regime = diagnostic.regime_diagnosed(specification.regime)
     if any((row["pool"], row["regime"]) != (diagnostic.POOL, regime) for row in rows):
         yield f"a luck-share table is not one of pool {diagnostic.POOL} under {regime}"
@@ -171,9 +175,9 @@ def _of_diagnostics(specification: Specification, rows: Sequence[arrow.Row]) -> 
 
 
 def _of_checkpoints(specification: Specification, rows: Sequence[arrow.Row]) -> Iterator[str]:
-    found = tuple(row["step"] for row in rows)
-    if found != ends(specification):
-        yield f"there are checkpoints at {', '.join(map(str, found))} alone"
+    steps = tuple(row["step"] for row in rows)
+    if steps != ends(specification):
+        yield f"there are checkpoints at {', '.join(map(str, steps))} alone"
 
 
 def _said(place: Place) -> str:

@@ -171,8 +171,8 @@ class _Course:
         folder = self.run.folder / f"checkpoint-{step}"
         self.rows["adapters"] = [adapter_row(self.specification.run_id, step, folder)]
         number = len(self.digests)
-        place = segments.link(self.specification, number, step, self.digests[-1] if self.digests else "")
-        raw = segments.encode(place, self.rows)
+        link = segments.link(self.specification, number, step, self.digests[-1] if self.digests else "")
+        raw = segments.encode(link, self.rows)
         self.run.keep({segments.segment_name(number): raw})
         self.digests.append(hashlib.sha256(raw).hexdigest())
         self.say(f"checkpoint at step {step} recorded")
@@ -291,12 +291,12 @@ def _trainer_sha256(path: Path) -> str:
 
 
 def _check_state(folder: Path, expected: str) -> None:
-    found = _state_sha256(folder) if folder.is_dir() else "no folder"
-    if found != expected:
+    digest = _state_sha256(folder) if folder.is_dir() else "no folder"
+    if digest != expected:
         raise errors.DamagedError(
             "a checkpoint is not as it was saved",
             expected=f"files with SHA-256 {expected}",
-            found=found,
+            found=digest,
             where=folder,
             remedy="restore it; or move the run's newest segment away: the run goes on from the one before",
         )

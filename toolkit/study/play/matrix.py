@@ -94,14 +94,15 @@ def specify(
     meant = [cell for cell in playable if selection.takes_line(cell)]
     # What enters no decision, like a pilot, is played where its tier is asked for.
     lines = [cell for cell in meant if selection.tiers or not cell.role or cell.role in plan.roles]
-    listed = [run for cell in lines for run in _runs(plan, cell, registration, pools)]
+    candidates = [run for cell in lines for run in _runs(plan, cell, registration, pools)]
     for pattern in selection.runs:
-        if not any(fnmatchcase(run.run_id, pattern) for run in listed):
+        if not any(fnmatchcase(run.run_id, pattern) for run in candidates):
             raise UsageError(
                 f"no run that can be played is called {pattern!r}",
-                expected=", ".join(run.run_id for run in listed) or "a tier and a rule with runs in common",
+                expected=", ".join(run.run_id for run in candidates)
+                or "a tier and a rule with runs in common",
             )
-    chosen = tuple(run for run in listed if selection.takes_run(run.run_id))
+    chosen = tuple(run for run in candidates if selection.takes_run(run.run_id))
     if not chosen:
         raise UsageError("no run is in every part of the selection", remedy="leave one of its parts out")
     return chosen
@@ -162,20 +163,20 @@ def _of_policy(plan: Plan, cell: Cell, specification: Specification) -> Specific
     if not plan.recipe:
         return specification
     recipe = read_recipe(plan.recipe, "rules.toml, recipe")
-    said = {
+    fixed = {
         "recipe_sha256": recipe.sha256(),
         "model_commit": recipe.revision or str(cell.fixed.get(MODEL, "")),
     }
     for name, field in SIZES.items():
-        registered, found = getattr(specification, field), recipe.settings()[name]
-        if found != registered:
-            raise _disagreeing(name, registered, found, cell)
-    for name, found in said.items():
-        registered = cell.fixed.get(name, found)
-        if not found or registered != found:
+        registered, value = getattr(specification, field), recipe.settings()[name]
+        if value != registered:
+            raise _disagreeing(name, registered, value, cell)
+    for name, value in fixed.items():
+        registered = cell.fixed.get(name, value)
+        if not value or registered != value:
             expected = registered or "the commit of the model, or the digest of its files"
-            raise _disagreeing(name, expected, found, cell)
-    return specify_language_model(specification, recipe, said[MODEL])
+            raise _disagreeing(name, expected, value, cell)
+    return specify_language_model(specification, recipe, fixed[MODEL])
 
 
 def check_agreement(recipe: Recipe, specification: Specification, where: str) -> None:

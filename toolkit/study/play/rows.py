@@ -99,12 +99,12 @@ def read_adapter(row: arrow.Row, run_id: str) -> bytes:
         raw = base64.b64decode(row["adapter"], validate=True)
     except ValueError as error:
         raise DamagedError("the adapter is no base64", found=error, where=where) from None
-    found = hashlib.sha256(raw).hexdigest()
-    if found != row["sha256"]:
+    digest = hashlib.sha256(raw).hexdigest()
+    if digest != row["sha256"]:
         raise DamagedError(
             "the adapter is not the one that was written",
             expected=f"SHA-256 {row['sha256']}",
-            found=f"SHA-256 {found}",
+            found=f"SHA-256 {digest}",
             where=where,
         )
     return raw
@@ -118,8 +118,8 @@ def fingerprint(raw: bytes) -> str:
     """
     start = _LENGTH + int.from_bytes(raw[:_LENGTH], "little")
     try:
-        listed: dict[str, Any] = json.loads(raw[_LENGTH:start])
-        places = [listed[name]["data_offsets"] for name in sorted(listed) if name != _METADATA]
+        tensors: dict[str, Any] = json.loads(raw[_LENGTH:start])
+        places = [tensors[name]["data_offsets"] for name in sorted(tensors) if name != _METADATA]
     except (ValueError, KeyError, TypeError) as error:
         raise DamagedError("the adapter is no safetensors file", found=f"{error}"[:200]) from None
     digest = hashlib.sha256()

@@ -207,8 +207,8 @@ def check_segment(raw: bytes, place: Link, where: object) -> arrow.Row:
         DamagedError: it is whole, and belongs elsewhere.
     """
     header, state, _ = _parts(raw, where)
-    found = Link(**header)
-    if found != place:
+    own = Link(**header)
+    if own != place:
         name = next(name for name, value in asdict(place).items() if value != header[name])
         raise errors.DamagedError(
             f"a segment belongs to another {_IN_WORDS[name]}",
@@ -280,12 +280,12 @@ def _parts(raw: bytes, where: object) -> tuple[dict[str, Any], arrow.Row, bytes]
 
 def _check_checkpoint(place: Link, row: arrow.Row, where: object) -> None:
     """Check that a checkpoint is the run's own, at the segment's end, and holds the state that it names."""
-    found = (row.get("run_id"), row.get("step"))
-    if found != (place.run_id, place.end):
+    own = (row.get("run_id"), row.get("step"))
+    if own != (place.run_id, place.end):
         raise errors.DamagedError(
             "a checkpoint belongs to another run or step",
             expected=f"{place.run_id} at step {place.end}",
-            found=f"{found[0]} at step {found[1]}",
+            found=f"{own[0]} at step {own[1]}",
             where=where,
         )
     sha256 = checkpoint.checkpoint_sha256 if "parameters" in row else checkpoint.adapter_sha256

@@ -109,10 +109,10 @@ def evaluations(run: arrow.Row, episodes: Iterable[arrow.Row]) -> list[arrow.Row
     return [
         {
             **run,
-            **dict(zip(names, place, strict=True)),
+            **dict(zip(names, at, strict=True)),
             **_counts(rows),
         }
-        for place, rows in sorted(places.items())
+        for at, rows in sorted(places.items())
     ]
 
 
@@ -158,9 +158,9 @@ def luck_share_summary(run: arrow.Row, rows: Iterable[arrow.Row], policy: str) -
             "target": target,
             **shares,
         }
-        for (step, pool, regime), listed in sorted(places.items())
+        for (step, pool, regime), diagnosed in sorted(places.items())
         for target, column in TARGETS.items()
-        for shares in _shares(list(_tables(listed, column)))
+        for shares in _shares(list(_tables(diagnosed, column)))
     ]
 
 
@@ -169,8 +169,8 @@ def _tables(rows: Iterable[arrow.Row], column: str) -> Iterator[list[list[bool]]
     tasks: dict[int, list[arrow.Row]] = {}
     for row in rows:
         tasks.setdefault(row["task"], []).append(row)
-    for _, listed in sorted(tasks.items()):
-        yield [row[column] for row in sorted(listed, key=lambda row: int(row["schedule"]))]
+    for _, of_task in sorted(tasks.items()):
+        yield [row[column] for row in sorted(of_task, key=lambda row: int(row["schedule"]))]
 
 
 def _shares(tables: list[list[list[bool]]]) -> Iterator[dict[str, Any]]:

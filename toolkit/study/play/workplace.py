@@ -119,13 +119,13 @@ class RunFolder:
                     remedy="restore the file, or move the folder away: the run will be played again",
                 )
             return
-        found, wanted = folders.read_document(path, RESTORE), self.specification.document()
-        differing = sorted(name for name in {*found, *wanted} if found.get(name) != wanted.get(name))
+        launched, wanted = folders.read_document(path, RESTORE), self.specification.document()
+        differing = sorted(name for name in {*launched, *wanted} if launched.get(name) != wanted.get(name))
         if differing:
             raise errors.UsageError(
                 f"{self.specification.run_id} was launched with another specification",
                 expected=", ".join(f"{name} {wanted.get(name)}" for name in differing),
-                found=", ".join(f"{name} {found.get(name)}" for name in differing),
+                found=", ".join(f"{name} {launched.get(name)}" for name in differing),
                 where=path,
                 remedy="give another folder (--folder), or what it was launched with",
             )
@@ -354,8 +354,8 @@ class Workplace:
         Raises:
             IncompleteError: some of it lacks, and runs are not taken with incomplete evidence.
         """
-        found = {each.run_id: list(self.run(each).shortcomings()) for each in specifications}
-        lacking = {run: reasons for run, reasons in found.items() if reasons}
+        shortcomings = {each.run_id: list(self.run(each).shortcomings()) for each in specifications}
+        lacking = {run: reasons for run, reasons in shortcomings.items() if reasons}
         if lacking and not with_incomplete:
             raise errors.IncompleteError(
                 "the evidence of a run is not what is registered, and it does not count",

@@ -251,8 +251,8 @@ class _Simulated:
         if tasks not in self.weights:
             resamples = self.design.resamples or self.resamples
             self.weights[tasks] = draw_weights(len(table), tasks, resamples, self.design.rng_seed)
-        found = crossed_bootstrap(table, self.weights[tasks], level)
-        return found.low, found.high
+        interval = crossed_bootstrap(table, self.weights[tasks], level)
+        return interval.low, interval.high
 
 
 def studies(
@@ -282,11 +282,11 @@ def studies(
             )
             for e in endpoints
         }
-        for one in range(size):
+        for number in range(size):
             yield _Simulated(
                 book,
-                {e.id: simulation.by_seed(e, tables[e.id][one], design) for e in endpoints},
-                {e.id: simulation.by_task(e, tables[e.id][one]) for e in endpoints},
+                {e.id: simulation.by_seed(e, tables[e.id][number], design) for e in endpoints},
+                {e.id: simulation.by_task(e, tables[e.id][number]) for e in endpoints},
                 rule.estimate,
                 design,
                 weights,

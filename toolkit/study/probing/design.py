@@ -104,7 +104,7 @@ def own_data_amendments(registration: Registration) -> frozenset[str]:
     probe.
     """
     book = load_rulebook(registration.rules, _amendments(registration))
-    found = set()
+    own_data = set()
     for amendment in registration.amendments:
         document = tomllib.loads(amendment.rules)
         if amendment.replaces or amendment.restates or SECTION not in document:
@@ -116,8 +116,8 @@ def own_data_amendments(registration: Registration) -> frozenset[str]:
             name for name in document.get("endpoints", {}) if book.endpoints[name].register in TABLES_OF_PROBE
         }
         if read <= own:
-            found.add(amendment.id)
-    return frozenset(found)
+            own_data.add(amendment.id)
+    return frozenset(own_data)
 
 
 def is_measured_by(probe: RegisteredProbe, study: Study) -> bool:
@@ -129,10 +129,10 @@ def is_measured_by(probe: RegisteredProbe, study: Study) -> bool:
         return True
     if not (study.has(CHECKPOINTS) and study.has(SECTION)):
         return False
-    place = ["trajectory", "step", "scored"]
-    designs = study.columns(CHECKPOINTS, [*place, "spec_sha256"]).to_pylist()
-    probed = {tuple(row[name] for name in place) for row in designs}
-    summarized = {tuple(row[name] for name in place) for row in study.columns(SECTION, place).to_pylist()}
+    key = ["trajectory", "step", "scored"]
+    designs = study.columns(CHECKPOINTS, [*key, "spec_sha256"]).to_pylist()
+    probed = {tuple(row[name] for name in key) for row in designs}
+    summarized = {tuple(row[name] for name in key) for row in study.columns(SECTION, key).to_pylist()}
     return {row["spec_sha256"] for row in designs} == {probe.design.sha256()} and summarized <= probed
 
 

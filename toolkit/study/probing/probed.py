@@ -123,10 +123,10 @@ def probe_trajectory(job: ProbeJob) -> dict[str, bytes]:
     for row in job.checkpoints:
         weights = read_checkpoint(row, row["run_id"], layout(job.run.surface_tokens).size)
         policy = Policy(weights.parameters, job.run.surface_tokens)
-        place = (job.trajectory, row["step"])
-        measured = checkpoint.measure(policy, place, trajectory.sampling, job.design, trajectory.groups)
+        at = (job.trajectory, row["step"])
+        measured = checkpoint.measure(policy, at, trajectory.sampling, job.design, trajectory.groups)
         for scored, evidence in measured.items():
-            trajectory.add(Place(*place, scored), evidence, scored_policy(job, row, scored))
+            trajectory.add(Place(*at, scored), evidence, scored_policy(job, row, scored))
     return trajectory.files()
 
 

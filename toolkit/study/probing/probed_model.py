@@ -88,10 +88,12 @@ def scored_model(checkpoint: Row, run_id: str, stored: Row) -> ScoredPolicy:
         DamagedError: the adapter is not its row's.
     """
     if checkpoint["adapter"] is None:
-        said = stored["adapter_fingerprint"]
+        numbers = stored["adapter_fingerprint"]
     else:
-        said = fingerprint(read_adapter(checkpoint, run_id))
-    return ScoredPolicy(checkpoint["sha256"], said, stored["coordinate_names_sha256"], stored["coordinates"])
+        numbers = fingerprint(read_adapter(checkpoint, run_id))
+    return ScoredPolicy(
+        checkpoint["sha256"], numbers, stored["coordinate_names_sha256"], stored["coordinates"]
+    )
 
 
 def put_adapter(model: Any, raw: bytes, where: str) -> None:

@@ -49,14 +49,14 @@ def published_figures(study: Study) -> list[Row]:
         clean.setdefault(_place(row), []).append(row)
     size = probe_size(study)
     for row in study.rows("probe"):
-        place, tasks = _place(row), clean.get(_place(row), [])
+        at, tasks = _place(row), clean.get(_place(row), [])
         figures = list(_plain(row, size, len(tasks)))
         if (row["noise"], row["estimator"]) == (OUTCOME, moments.MC) and len(tasks) > 1:
             figures += _condition(tasks)
         scored_tasks = size.tasks if size else None
         number = (len(tasks) or None) if row["noise"] == OUTCOME else scored_tasks
         common = {"noise": row["noise"], "estimator": row["estimator"], "tasks": number, "level": LEVEL}
-        rows += [place._asdict() | common | figure for figure in figures]
+        rows += [at._asdict() | common | figure for figure in figures]
     return rows
 
 
@@ -96,9 +96,9 @@ def _plain(row: Row, size: ProbeSize | None, clean: int) -> Iterator[Row]:
         uncertainty.WITHIN_RATIO: ("trace_within_paired", "trace_within_independent"),
         uncertainty.STRATIFIED_RATIO: ("trace_paired", "trace_stratified"),
     }
-    for name, (one, other) in ratios.items():
-        if row[one] is not None and row[other]:
-            yield _figure(name, row[one] / row[other])
+    for name, (numerator, denominator) in ratios.items():
+        if row[numerator] is not None and row[denominator]:
+            yield _figure(name, row[numerator] / row[denominator])
     for design in DESIGNS[row["noise"]]:
         trace, within, between = (
             row[f"{part}_{design}"] for part in ("trace", "trace_within", "trace_between")

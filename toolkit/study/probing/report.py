@@ -133,7 +133,8 @@ def recompute(
         progress(str(place))
         mine = evidence[place]
         read = {
-            one.noise: read_evidence([r for r in mine if r["noise"] == one.noise], one) for one in design.sets
+            rollouts.noise: read_evidence([r for r in mine if r["noise"] == rollouts.noise], rollouts)
+            for rollouts in design.sets
         }
         policy = _policy(*jobs[place.trajectory, place.step], row)
         described = [checkpoint_row(place, read, design, policy)]  # 2
@@ -180,21 +181,23 @@ def _compare(name: str, found: list[arrow.Row], stored: list[arrow.Row], where: 
         return len(mine)
     differing = sorted(at for at in {*mine, *theirs} if mine.get(at) != theirs.get(at))
     at = differing[0]
-    one, other = theirs.get(at), mine.get(at)
+    theirs_row, other = theirs.get(at), mine.get(at)
     columns = [
-        column for column in (one or other or {}) if (one or {}).get(column) != (other or {}).get(column)
+        column
+        for column in (theirs_row or other or {})
+        if (theirs_row or {}).get(column) != (other or {}).get(column)
     ]
     raise VerificationError(
         f"{name} is not what the probe's evidence gives",
         expected=f"{columns[0]} = {(other or {}).get(columns[0])}",
-        found=f"{columns[0]} = {(one or {}).get(columns[0])}",
+        found=f"{columns[0]} = {(theirs_row or {}).get(columns[0])}",
         where=f"{where}: {', '.join(map(str, at))}",
         remedy="the register was changed, or the code that computes from it",
     )
 
 
 def _by_place(rows: list[arrow.Row]) -> dict[Place, list[arrow.Row]]:
-    found: dict[Place, list[arrow.Row]] = {}
+    places: dict[Place, list[arrow.Row]] = {}
     for row in rows:
-        found.setdefault(Place(row["trajectory"], row["step"], row["scored"]), []).append(row)
-    return found
+        places.setdefault(Place(row["trajectory"], row["step"], row["scored"]), []).append(row)
+    return places
