@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
 from functools import cache
 from itertools import product
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolkit.evaluation.diagnostic import POOL, SAMPLES, SCHEDULES
-from toolkit.evaluation.sets import final_sets, periodic_sets
+from toolkit.evaluation.sets import EvaluationSet, final_sets, periodic_sets
 from toolkit.registers.row_tables import FAULTS, RECOVERIES
 from toolkit.seeds import derive, evaluation_seed
 from toolkit.tasks.pools import POOLS
@@ -20,10 +22,6 @@ from toolkit.training.checkpoint import checkpoint_sha256
 from toolkit.training.specification import Specification
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from toolkit.evaluation.sets import EvaluationSet
     from toolkit.registers.arrow import Row
     from toolkit.study.play.segments import Segment
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from small_model.untrained import make_tokenizer
@@ -13,15 +14,12 @@ from tests.unit.probe.tiny import draw
 from toolkit.policies.language_model.opening import model_commit
 from toolkit.study.new.task_pools import summarize
 from toolkit.tasks.pools import load_task
-from toolkit.training.recipe import load_recipe
+from toolkit.training.recipe import Recipe, load_recipe
 from toolkit.training.settings import lora_arguments
 from toolkit.training.specification import LanguageModelSpecification
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from toolkit.registers.arrow import Row
-    from toolkit.training.recipe import Recipe
 
 STEPS = (0, 10, 20)
 ARMS = ("independent", "paired")

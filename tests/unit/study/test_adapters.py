@@ -5,15 +5,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from toolkit.errors import DamagedError, IncompleteError
 from toolkit.study.play.rows import fingerprint, read_adapter, with_adapter
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NUMBERS = {"layer.2": b"\x01" * 8, "layer.10": b"\x02" * 4}
 

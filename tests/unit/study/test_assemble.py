@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -23,9 +25,6 @@ from toolkit.study.play.segments import ends
 from toolkit.study.play.workplace import Workplace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     from toolkit.training.specification import Specification
 
 POOLS = {"diagnostic": summarize("diagnostic").sha256}

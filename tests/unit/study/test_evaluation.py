@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,8 +22,6 @@ from toolkit.study.evaluating.jobs import Asked, jobs, perform
 from toolkit.study.executors.executor import Executor
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from toolkit.registers.arrow import Row
 
 OPENING = Opening("scripted", "reference")

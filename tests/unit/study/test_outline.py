@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -17,9 +19,6 @@ from toolkit.study.new.outline import blank, outlined
 from toolkit.study.new.scaffold import scaffold
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     from tests.conftest import Result
 
 EPISODES: list[dict[str, Any]] = [

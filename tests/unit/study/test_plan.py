@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,16 +13,13 @@ from toolkit.errors import DamagedError, UsageError
 from toolkit.prereg.registration import Registration, load_registration
 from toolkit.registers.query import ask
 from toolkit.registers.study import open_study
-from toolkit.study.plan.measured import read_measurements
+from toolkit.study.plan.measured import Measurements, read_measurements
 from toolkit.study.plan.training_plan import count_run, runs_of
 from toolkit.study.play.matrix import EVERYTHING, Selection, check_agreement
 from toolkit.training.recipe import load_recipe
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from toolkit.places import Home
-    from toolkit.study.plan.measured import Measurements
 
 FIRST = Selection(tiers=(1,))
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -31,9 +33,6 @@ from toolkit.study.probing.report import recompute, report
 from toolkit.study.probing.run import probe_jobs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     from toolkit.registers.arrow import Row
     from toolkit.training.specification import Specification
 

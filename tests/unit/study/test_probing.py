@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,7 +18,7 @@ from tests.conftest import CHECKOUT, snapshot
 from tests.unit.probe.small import DESIGN
 from toolkit.errors import DamagedError, IncompleteError, UsageError, VerificationError
 from toolkit.policies.loglinear import untrained
-from toolkit.registers.arrow import to_arrow
+from toolkit.registers.arrow import Row, to_arrow
 from toolkit.registers.schema import TABLES
 from toolkit.registers.validation import check_table
 from toolkit.study.executors.executor import Executor
@@ -29,9 +30,6 @@ from toolkit.training.checkpoint import checkpoint_row
 from toolkit.training.specification import Specification
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from toolkit.registers.arrow import Row
     from toolkit.study.probing.probed import ProbeJob
 
 STEPS = (0, 20, 40)

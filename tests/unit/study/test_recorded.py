@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -15,9 +16,6 @@ from toolkit.study.check import recorded
 from toolkit.study.check.recorded import Played, choose_pairs
 from toolkit.study.check.replay import Replayer
 from toolkit.study.play.rows import rows_of_run
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
@@ -24,9 +26,6 @@ from toolkit.study.play.rows import rows_of_run
 from toolkit.training.checkpoint import checkpoint_row, read_checkpoint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     from toolkit.training.specification import Specification
 
 RUN = "c4-independent-s1"

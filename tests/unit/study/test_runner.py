@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -23,8 +24,6 @@ from toolkit.study.play.runner import play_runs
 from toolkit.study.play.workplace import Played, RunFolder, Workplace
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from toolkit.training.specification import Specification
 
 RUNS = tuple(specification(f"c2-paired-s{seed}", seed=seed) for seed in range(3))

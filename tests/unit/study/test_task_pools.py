@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,9 +15,6 @@ from toolkit.registers.columns import POOLS as SPLITS
 from toolkit.registers.study import Study, open_study
 from toolkit.study.new.task_pools import task_row, verify
 from toolkit.tasks.pools import POOLS, load_task
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture(scope="module")

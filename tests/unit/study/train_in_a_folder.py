@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,8 +26,6 @@ from toolkit.study.play.language_model_run import train_run
 from toolkit.training.language_model import session
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from toolkit.training.specification import LanguageModelSpecification
 
 STEPS = 4

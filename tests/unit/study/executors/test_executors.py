@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from multiprocessing import active_children
 from typing import TYPE_CHECKING
 
@@ -13,8 +14,6 @@ from toolkit.errors import DamagedError, IncompleteError, VerificationError
 from toolkit.study.executors.executor import HERE, Executor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tests.conftest import Result
 
 TWO = Executor(places=2)

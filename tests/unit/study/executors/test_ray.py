@@ -11,9 +11,11 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,10 +30,6 @@ from toolkit.study.executors.ray_connection import connected
 from toolkit.study.play.runner import play_runs
 from toolkit.study.play.workplace import Workplace
 from toolkit.study.probing.run import probe_all, probe_jobs
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 require_ray()
 
