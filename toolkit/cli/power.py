@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from statistics import variance
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,19 +10,14 @@ import click
 from toolkit import api
 from toolkit.cli.output import STUDY, console, json_option, print_json, steps
 from toolkit.errors import UsageError
-from toolkit.estimators import chi_square_quantile
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from toolkit.decisions.rules import Rule
     from toolkit.study.power.power import Components, Power
 
 MORE_SEEDS = (5, 10, 20)
 MOST_SEEDS = 50
 MOST_SIMULATIONS = 100_000
-CLEARLY = 3  # Monte Carlo errors of a difference
-LABEL = "simulated: it changes no verdict"
 
 
 class Finite(click.FloatRange):
@@ -104,6 +98,7 @@ def power(
       toolkit power H5 --effect 0 --seeds 3 --simulations 100
     """
     from toolkit.study.power.power import fit, simulate
+    from toolkit.study.power.report import power_document
     from toolkit.study.power.simulation import Design
 
     study = study or api.usual_study()
@@ -121,7 +116,7 @@ def power(
                 design = Design(effect, spread, task_sd, number, tasks, simulations, rng_seed)
                 simulated.append(simulate(case.book, rule, components, design))
     if as_json:
-        print_json(_document(registered, study, components, simulated, target))
+        print_json(power_document(registered, study, components, simulated, target))
     else:
         _show(registered, study, components, simulated, target)
 
@@ -133,76 +128,11 @@ def _effects(rule: Rule) -> tuple[float, ...]:
     return (0.0, threshold, 2 * threshold) if threshold > 0 else (0.0, threshold)
 
 
-def spread_range(observed: Sequence[float]) -> tuple[float, float]:
-    """Return the 95% range of the standard deviation of the seeds' differences, for normal differences."""
-    degrees = len(observed) - 1
-    squares = degrees * variance(observed)
-    low, high = (chi_square_quantile(p, degrees) for p in (0.975, 0.025))
-    return math.sqrt(squares / low), math.sqrt(squares / high)
-
-
-def needed(found: list[Power], effect: float, target: float) -> int | None:
-    """Return the fewest of the simulated numbers of seeds with which the rule reaches the target power."""
-    enough = [p.design.seeds for p in found if p.design.effect == effect and p.pass_probability >= target]
-    return min(enough, default=None)
-
-
-def harder(found: list[Power], effect: float) -> bool:
-    """Return whether the rule passes clearly less often with the most seeds than with the fewest."""
-    simulated = sorted((p for p in found if p.design.effect == effect), key=lambda p: p.design.seeds)
-    few, many = simulated[0], simulated[-1]
-    clearly = CLEARLY * math.hypot(few.monte_carlo_error, many.monte_carlo_error)
-    return many.pass_probability < few.pass_probability - clearly
-
-
-def _document(
-    rule: Rule, study: str, components: Components, found: list[Power], target: float
-) -> dict[str, Any]:
-    effects = list(dict.fromkeys(p.design.effect for p in found))
-    return {
-        "rule": rule.id,
-        "study": study,
-        "label": LABEL,
-        "fitted": {
-            "observed": list(components.observed),
-            "sampling_sd": components.sampling_variance**0.5,
-            "observed_sd_range": spread_range(components.observed),
-            "seed_sd": components.seed_sd,
-            "success": {name: list(values) for name, values in components.success.items()},
-        },
-        "assumed": {
-            "seed_sd": found[0].design.seed_sd,
-            "task_sd_at_most": found[0].design.task_sd,
-            "tasks": found[0].design.tasks,
-            "simulations": found[0].design.simulations,
-            "rng_seed": found[0].design.rng_seed,
-        },
-        "results": [
-            {
-                "effect": p.design.effect,
-                "seeds": p.design.seeds,
-                "pass_probability": p.pass_probability,
-                "monte_carlo_error": p.monte_carlo_error,
-                "coverage": _share(p.covered, p.design.simulations),
-                "excludes_zero": _share(p.excluded_zero, p.design.simulations),
-                "type_s": _share(p.wrong_sign, p.excluded_zero),
-                "mean_estimate_passed": p.mean_estimate_passed,
-                "task_sd": p.task_sd,
-            }
-            for p in found
-        ],
-        "target": target,
-        "seeds_needed": {str(effect): needed(found, effect, target) for effect in effects},
-    }
-
-
-def _share(count: int | None, of: int | None) -> float | None:
-    return count / of if count is not None and of else None
-
-
 def _show(rule: Rule, study: str, components: Components, found: list[Power], target: float) -> None:
     from rich.table import Table
     from rich.text import Text
+
+    from toolkit.study.power.report import LABEL, harder, needed, share, spread_range
 
     title = f"{rule.id}   {rule.title}   fitted to {study}; {LABEL}"
     table = Table(title=Text(title), title_justify="left", title_style="bold")
@@ -217,9 +147,9 @@ def _show(rule: Rule, study: str, components: Components, found: list[Power], ta
             *map(
                 _rate,
                 (
-                    _share(p.covered, p.design.simulations),
-                    _share(p.excluded_zero, p.design.simulations),
-                    _share(p.wrong_sign, p.excluded_zero),
+                    share(p.covered, p.design.simulations),
+                    share(p.excluded_zero, p.design.simulations),
+                    share(p.wrong_sign, p.excluded_zero),
                 ),
             ),
         )

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from toolkit.cli.power import harder, needed, spread_range
 from toolkit.study.power.power import Power
+from toolkit.study.power.report import harder, needed, spread_range
 from toolkit.study.power.simulation import Design
 
 if TYPE_CHECKING:

@@ -1,0 +1,94 @@
+"""What a simulation says of a rule: how well the spread of seeds is known, and how many seeds it takes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from statistics import variance
+from typing import TYPE_CHECKING, Any
+
+from toolkit.estimators import chi_square_quantile
+
+if TYPE_CHECKING:
+    from toolkit.decisions.rules import Rule
+    from toolkit.study.power.power import Components, Power
+
+CLEARLY = 3  # Monte Carlo errors of a difference
+LABEL = "simulated: it changes no verdict"
+
+
+def spread_range(observed: Sequence[float]) -> tuple[float, float]:
+    """Return the 95% range of the standard deviation of the seeds' differences, for normal differences."""
+    degrees = len(observed) - 1
+    squares = degrees * variance(observed)
+    low, high = (chi_square_quantile(p, degrees) for p in (0.975, 0.025))
+    return math.sqrt(squares / low), math.sqrt(squares / high)
+
+
+def needed(found: list[Power], effect: float, target: float) -> int | None:
+    """Return the fewest of the simulated numbers of seeds with which the rule reaches the target power."""
+    enough = [p.design.seeds for p in found if p.design.effect == effect and p.pass_probability >= target]
+    return min(enough, default=None)
+
+
+def harder(found: list[Power], effect: float) -> bool:
+    """Return whether the rule passes clearly less often with the most seeds than with the fewest."""
+    simulated = sorted((p for p in found if p.design.effect == effect), key=lambda p: p.design.seeds)
+    few, many = simulated[0], simulated[-1]
+    clearly = CLEARLY * math.hypot(few.monte_carlo_error, many.monte_carlo_error)
+    return many.pass_probability < few.pass_probability - clearly
+
+
+def power_document(
+    rule: Rule, study: str, components: Components, found: list[Power], target: float
+) -> dict[str, Any]:
+    """Return simulated studies as JSON values.
+
+    Args:
+        rule: the rule.
+        study: name of the study that was fitted.
+        components: of it.
+        found: what became of the simulated studies, by effect and number of seeds.
+        target: the power to be reached.
+    """
+    effects = list(dict.fromkeys(p.design.effect for p in found))
+    return {
+        "rule": rule.id,
+        "study": study,
+        "label": LABEL,
+        "fitted": {
+            "observed": list(components.observed),
+            "sampling_sd": components.sampling_variance**0.5,
+            "observed_sd_range": spread_range(components.observed),
+            "seed_sd": components.seed_sd,
+            "success": {name: list(values) for name, values in components.success.items()},
+        },
+        "assumed": {
+            "seed_sd": found[0].design.seed_sd,
+            "task_sd_at_most": found[0].design.task_sd,
+            "tasks": found[0].design.tasks,
+            "simulations": found[0].design.simulations,
+            "rng_seed": found[0].design.rng_seed,
+        },
+        "results": [
+            {
+                "effect": p.design.effect,
+                "seeds": p.design.seeds,
+                "pass_probability": p.pass_probability,
+                "monte_carlo_error": p.monte_carlo_error,
+                "coverage": share(p.covered, p.design.simulations),
+                "excludes_zero": share(p.excluded_zero, p.design.simulations),
+                "type_s": share(p.wrong_sign, p.excluded_zero),
+                "mean_estimate_passed": p.mean_estimate_passed,
+                "task_sd": p.task_sd,
+            }
+            for p in found
+        ],
+        "target": target,
+        "seeds_needed": {str(effect): needed(found, effect, target) for effect in effects},
+    }
+
+
+def share(count: int | None, of: int | None) -> float | None:
+    """Return a share; None where either number is."""
+    return count / of if count is not None and of else None
