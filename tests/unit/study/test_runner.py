@@ -241,34 +241,36 @@ def test_segments_without_a_specification_are_refused(cut_off: RunFolder) -> Non
         play(cut_off.folder.parent, RUNS[:1])
 
 
-def test_a_checkpoint_of_another_run_is_not_written(tmp_path: Path) -> None:
-    def foreign(run: Specification, end: int, before: Any) -> Any:
-        return sparsely(run, end, before) | {"checkpoints": sparsely(RUNS[1], end, before)["checkpoints"]}
+def foreign(segment: Any, end: int) -> None:
+    segment["checkpoints"] = sparsely(RUNS[1], end, None)["checkpoints"]
 
-    with pytest.raises(DamagedError, match="checkpoint belongs to another run") as error:
-        play(tmp_path, RUNS[:1], play=foreign)
+
+def exchanged(segment: Any, end: int) -> None:
+    segment["checkpoints"][0]["parameters"][0] += 1e-12
+
+
+def infinite(segment: Any, end: int) -> None:
+    segment["episodes"][0]["calls"] = float("inf")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (foreign, "checkpoint belongs to another run"),
+        (exchanged, "state is not the one that it names"),
+        (infinite, "no JSON form"),
+    ],
+)
+def test_what_is_no_segment_of_the_run_is_not_written(tmp_path: Path, change: Any, said: str) -> None:
+    def changed(run: Specification, end: int, before: Any) -> Any:
+        segment = sparsely(run, end, before)
+        change(segment, end)
+        return segment
+
+    with pytest.raises(DamagedError, match=said) as error:
+        play(tmp_path, RUNS[:1], play=changed)
     assert "c2-paired-s0, segment to step 0" in str(error.value)
     assert not list(tmp_path.glob("*/segment-*"))
-
-
-def test_a_checkpoint_whose_state_was_exchanged_is_not_written(tmp_path: Path) -> None:
-    def exchanged(run: Specification, end: int, before: Any) -> Any:
-        segment = sparsely(run, end, before)
-        segment["checkpoints"][0]["parameters"][0] += 1e-12
-        return segment
-
-    with pytest.raises(DamagedError, match="state is not the one that it names"):
-        play(tmp_path, RUNS[:1], play=exchanged)
-
-
-def test_a_value_that_no_json_holds_is_not_written(tmp_path: Path) -> None:
-    def infinite(run: Specification, end: int, before: Any) -> Any:
-        segment = sparsely(run, end, before)
-        segment["episodes"][0]["calls"] = float("inf")
-        return segment
-
-    with pytest.raises(DamagedError, match="no JSON form"):
-        play(tmp_path, RUNS[:1], play=infinite)
 
 
 def test_a_complete_run_is_kept(tmp_path: Path) -> None:
@@ -377,17 +379,11 @@ def test_progress_counts_every_segment_once(tmp_path: Path) -> None:
     assert set(done) == set(range(10))
 
 
-def test_progress_counts_what_was_there_already(cut_off: RunFolder) -> None:
+def test_progress_counts_what_was_there_and_the_run_with_most_left_is_begun_first(cut_off: RunFolder) -> None:
     ticks: list[tuple[int, int, str]] = []
     play(cut_off.folder.parent, watch=lambda *tick: ticks.append(tick))
     assert (ticks[0][0], ticks[-1][0]) == (2, 9)
-
-
-def test_the_run_with_most_left_is_begun_first(cut_off: RunFolder) -> None:
-    ticks: list[tuple[int, int, str]] = []
-    play(cut_off.folder.parent, watch=lambda *tick: ticks.append(tick))
-    assert ticks[1][2] == RUNS[1].run_id
-    assert ticks[-1][2] == RUNS[0].run_id
+    assert (ticks[1][2], ticks[-1][2]) == (RUNS[1].run_id, RUNS[0].run_id)
 
 
 def test_a_run_of_a_few_evaluations_alone_says_what_it_lacks(tmp_path: Path) -> None:
