@@ -16,18 +16,11 @@ from typing import TYPE_CHECKING
 
 from toolkit.errors import DamagedError, UsageError
 from toolkit.files import read_bytes, write_all
+from toolkit.prereg import record
 from toolkit.prereg.chain import CHAIN, extend_chain
 from toolkit.prereg.freeze import PREFIX, check_slugs, require
 from toolkit.prereg.pending import begin, discard, locked
-from toolkit.prereg.record import (
-    AMENDMENTS,
-    DEMONSTRATION,
-    DEVIATIONS,
-    Amendment,
-    Deviation,
-    read_amendment,
-    read_deviation,
-)
+from toolkit.prereg.record import AMENDMENTS, DEVIATIONS, Amendment, Deviation
 from toolkit.prereg.registration import ADDED_TRUST, Registration, load_registration
 from toolkit.prereg.timestamping import Source, timestamp
 from toolkit.prereg.trust import Trusted, write_trust
@@ -72,9 +65,10 @@ def read_addition(registration: Registration, path: Path) -> tuple[Amendment | D
     entry: Amendment | Deviation
     try:
         head = tomllib.loads(content.decode())
-        kind = AMENDMENTS if "amendment" in head else DEVIATIONS
-        name = f"{kind}/{head[kind.removesuffix('s')]['id']}.toml"
-        entry = read_amendment(name, content) if kind == AMENDMENTS else read_deviation(name, content)
+        if "amendment" in head:
+            entry = record.read_amendment(f"{AMENDMENTS}/{head['amendment']['id']}.toml", content)
+        else:
+            entry = record.read_deviation(f"{DEVIATIONS}/{head['deviation']['id']}.toml", content)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise DamagedError(
             f"{path.name} does not say what it has to",
@@ -130,7 +124,7 @@ def add(
             begin(folder, chain)
         else:
             evidence, tokens = timestamp(folder, entry.id, chain, sources, say)  # 3
-            require(folder, tokens, trusted if fresh.record.standing == DEMONSTRATION else known)  # 4
+            require(folder, tokens, trusted if fresh.record.standing == record.DEMONSTRATION else known)  # 4
         write_all(folder, {**evidence, **files, CHAIN: chain})
         discard(folder)
         link = load_registration(folder).entries[-1].link

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from toolkit.errors import DamagedError, IncompleteError, UsageError, VerificationError
 from toolkit.files import read_bytes, write_all
+from toolkit.prereg import record
 from toolkit.prereg.chain import CHAIN, extend_chain
 from toolkit.prereg.checks import agreement, independence
 from toolkit.prereg.demonstration import ADDRESS
@@ -25,18 +26,7 @@ from toolkit.prereg.evidence import Judged, places
 from toolkit.prereg.git import clean_commit
 from toolkit.prereg.hashlist import write_list
 from toolkit.prereg.pending import PENDING, discard, is_left_over, locked, pending_document
-from toolkit.prereg.record import (
-    AMENDMENTS,
-    DEMONSTRATION,
-    DEVIATIONS,
-    EVIDENCE,
-    FROZEN,
-    PUBLIC,
-    RECORD,
-    Authority,
-    FreezeRecord,
-    write_record,
-)
+from toolkit.prereg.record import EVIDENCE, FROZEN, RECORD
 from toolkit.prereg.registration import ADDED_TRUST, PROTOCOL, RULES
 from toolkit.prereg.timestamping import Source, timestamp
 from toolkit.prereg.trust import TRUST, Trusted, parse_trust, write_trust
@@ -48,7 +38,7 @@ if TYPE_CHECKING:
 
 PREFIX = "freeze"
 _NAME = re.compile(r"\w[\w./-]*", re.ASCII)
-_LATER = (f"{AMENDMENTS}/", f"{DEVIATIONS}/", f"{ADDED_TRUST}/")
+_LATER = (f"{record.AMENDMENTS}/", f"{record.DEVIATIONS}/", f"{ADDED_TRUST}/")
 
 
 @dataclass(frozen=True)
@@ -158,10 +148,10 @@ def freeze(
         if _is_cut_short(folder) and pending_document(folder) != listed:
             _undo(folder)
         evidence, tokens = timestamp(folder, PREFIX, listed, sources, say)  # 3
-        require(folder, tokens, trusted if standing == DEMONSTRATION else known)  # 4
-        record = write_record(_record(digest, draft, standing, tokens))
-        chain = extend_chain(b"", digest, RECORD, record)
-        files = {FROZEN: listed, **evidence, TRUST: contents[TRUST], RECORD: record, CHAIN: chain}
+        require(folder, tokens, trusted if standing == record.DEMONSTRATION else known)  # 4
+        written = record.write_record(_record(digest, draft, standing, tokens))
+        chain = extend_chain(b"", digest, RECORD, written)
+        files = {FROZEN: listed, **evidence, TRUST: contents[TRUST], RECORD: written, CHAIN: chain}
         _check_unchanged(folder, draft)
         write_all(folder, files)  # 5
         discard(folder)
@@ -257,8 +247,8 @@ def _contents(folder: Path) -> dict[str, bytes]:
     return {name: read_bytes(folder / name) for name in _names(folder)}
 
 
-def _record(digest: str, draft: Draft, standing: str, tokens: tuple[Judged, ...]) -> FreezeRecord:
-    return FreezeRecord(
+def _record(digest: str, draft: Draft, standing: str, tokens: tuple[Judged, ...]) -> record.FreezeRecord:
+    return record.FreezeRecord(
         standing=standing,
         document="The list of the frozen files and their hashes",
         document_sha256=digest,
@@ -267,7 +257,7 @@ def _record(digest: str, draft: Draft, standing: str, tokens: tuple[Judged, ...]
         freeze_commit=draft.commit,
         source="this folder",
         authorities=tuple(
-            Authority(
+            record.Authority(
                 judged.authority.name,
                 judged.authority.address,
                 judged.verdict.gen_time or _now(),
@@ -282,7 +272,7 @@ def _trust_file(draft: Draft, trusted: tuple[Trusted, ...], standing: str) -> by
     """Return the trust file: the draft's own where it has one, else one that names whom we ask."""
     own = draft.contents.get(TRUST)
     named = parse_trust(_decoded(own, TRUST), TRUST) if own is not None else ()
-    if own is not None and standing == PUBLIC and set(named) == set(trusted):
+    if own is not None and standing == record.PUBLIC and set(named) == set(trusted):
         return own
     if any(authority.address != ADDRESS for authority in named):
         raise UsageError(

@@ -8,23 +8,11 @@ from typing import TYPE_CHECKING
 
 from toolkit.errors import DamagedError, IncompleteError, VerificationError
 from toolkit.files import file_sha256
+from toolkit.prereg import record
 from toolkit.prereg.chain import CHAIN, Entry, read_chain
 from toolkit.prereg.hashlist import read_listed
 from toolkit.prereg.pending import is_left_over, promised
-from toolkit.prereg.record import (
-    AMENDMENTS,
-    DEVIATIONS,
-    EVIDENCE,
-    FROZEN,
-    RECORD,
-    Amendment,
-    Deviation,
-    FreezeRecord,
-    read_amendment,
-    read_deviation,
-    read_record,
-    text,
-)
+from toolkit.prereg.record import EVIDENCE, FROZEN, RECORD, Amendment, Deviation, FreezeRecord, text
 from toolkit.prereg.trust import TRUST, Trusted, parse_trust
 
 if TYPE_CHECKING:
@@ -123,14 +111,14 @@ def load_registration(folder: Path) -> Registration:
             sha256=digest,
             protocol=frozen[PROTOCOL].decode(),
             rules=rules,
-            record=read_record(later[RECORD]),
+            record=record.read_record(later[RECORD]),
             trust=_trust({**frozen, **later}),
             entries=entries,
             amendments=tuple(
-                read_amendment(n, c) for n, c in later.items() if n.startswith(f"{AMENDMENTS}/")
+                record.read_amendment(n, c) for n, c in later.items() if n.startswith(f"{record.AMENDMENTS}/")
             ),
             deviations=tuple(
-                read_deviation(n, c) for n, c in later.items() if n.startswith(f"{DEVIATIONS}/")
+                record.read_deviation(n, c) for n, c in later.items() if n.startswith(f"{record.DEVIATIONS}/")
             ),
             exceptions=tuple(
                 DisclosedException(text(e["run"]), text(e["reason"])) for e in head.get("exceptions", [])
@@ -152,12 +140,12 @@ def _trust(contents: dict[str, bytes]) -> dict[str, tuple[Trusted, ...]]:
 
 
 def _check_record(registration: Registration) -> None:
-    record = registration.record
+    freeze = registration.record
     names = [authority.name for authority in registration.trust.get(TRUST, ())]
     problem = found = None
-    if not record.is_restated and record.document_sha256 != registration.sha256:
-        problem, found = "the record's hash is not that of the frozen files", record.document_sha256
-    unnamed = [authority.name for authority in record.authorities if authority.name not in names]
+    if not freeze.is_restated and freeze.document_sha256 != registration.sha256:
+        problem, found = "the record's hash is not that of the frozen files", freeze.document_sha256
+    unnamed = [authority.name for authority in freeze.authorities if authority.name not in names]
     if unnamed:
         problem, found = "the record has an authority that the trust file does not name", ", ".join(unnamed)
     if problem:
