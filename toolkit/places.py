@@ -85,8 +85,8 @@ class Home:
         Raises:
             UsageError: neither a study that is here nor a folder with a manifest.
         """
-        found = self.find_study(study)
-        if found is None:
+        folder = self.find_study(study)
+        if folder is None:
             raise UsageError(
                 f"there is no study {study!r}",
                 expected=f"one of {', '.join(_names(self.registers)) or 'none here'}, "
@@ -94,7 +94,7 @@ class Home:
                 where=self.registers,
                 remedy="`toolkit registers list` names the studies that are here",
             )
-        return found
+        return folder
 
     def registration_folder(self, registration: str) -> Path:
         """Return the folder of a registration given by name or path.

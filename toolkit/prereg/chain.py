@@ -66,8 +66,8 @@ def read_chain(folder: Path, frozen: str) -> tuple[tuple[Entry, ...], dict[str, 
         DamagedError: a line that it cannot have.
         VerificationError: a link that does not follow, or a file that was changed.
     """
-    found = parse_chain(read_bytes(folder / CHAIN), frozen, folder / CHAIN)
-    return found, {entry.name: read_recorded(folder, entry.name, entry.sha256) for entry in found}
+    entries = parse_chain(read_bytes(folder / CHAIN), frozen, folder / CHAIN)
+    return entries, {entry.name: read_recorded(folder, entry.name, entry.sha256) for entry in entries}
 
 
 def parse_chain(raw: bytes, frozen: str, where: Path | str) -> tuple[Entry, ...]:
@@ -77,12 +77,12 @@ def parse_chain(raw: bytes, frozen: str, where: Path | str) -> tuple[Entry, ...]
         DamagedError: a line that it cannot have.
         VerificationError: a link that does not follow from the one before.
     """
-    found: list[Entry] = []
+    entries: list[Entry] = []
     link = frozen
     lines = raw.split(b"\n")
     for number, line in enumerate(lines[:-1], start=1):
         match = _LINE.fullmatch(line.decode("utf-8", errors="replace"))
-        names = {entry.name for entry in found}
+        names = {entry.name for entry in entries}
         if match is None or match[3] in names:
             raise DamagedError(
                 "a chain has a line that it cannot have",
@@ -102,10 +102,10 @@ def parse_chain(raw: bytes, frozen: str, where: Path | str) -> tuple[Entry, ...]
                 + "; what is new goes to the chain's end",
             )
         text = b"\n".join([*lines[:number], b""])
-        found.append(Entry(number, link, match[2], match[3], text))
+        entries.append(Entry(number, link, match[2], match[3], text))
     if lines[-1]:
         raise DamagedError("a chain ends within a line", found=lines[-1][:160], where=where)
-    return tuple(found)
+    return tuple(entries)
 
 
 def extend_chain(raw: bytes, frozen: str, name: str, content: bytes) -> bytes:

@@ -80,8 +80,8 @@ def independence(tokens: Sequence[Judged], trust: Sequence[Trusted]) -> Check:
         return step("failed", f"{', '.join(misfit)}: stamped under a policy that is not accepted")
     shared = shared_keys(good)
     if len({operators[judged.authority.name] for judged in counted}) < FEWEST or shared:
-        said = f"{', '.join(shared)} share a key" if shared else "all come from one operator"
-        return step("failed", said)
+        reason = f"{', '.join(shared)} share a key" if shared else "all come from one operator"
+        return step("failed", reason)
     told = "; ".join(f"{a}: {o or 'nobody you know, not counted'}" for a, o in operators.items())
     return step("passed", told)
 

@@ -120,11 +120,11 @@ class DemonstrationAuthority:
                 {"type": "signing_certificate_v2", "values": [{"certs": [identifier]}]},
             ]
         )
-        place = {"issuer": certificate.issuer, "serial_number": certificate.serial_number}
+        identity = {"issuer": certificate.issuer, "serial_number": certificate.serial_number}
         digest = algos.DigestAlgorithm({"algorithm": "sha256"})
         signer = {
             "version": "v1",
-            "sid": cms.SignerIdentifier("issuer_and_serial_number", place),
+            "sid": cms.SignerIdentifier("issuer_and_serial_number", identity),
             "digest_algorithm": digest,
             "signed_attrs": attributes,
             "signature_algorithm": {"algorithm": "sha256_ecdsa"},

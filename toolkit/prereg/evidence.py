@@ -119,8 +119,8 @@ def judge(
     try:
         raw = read_up_to(token, MAX_BYTES + 1)
         request = read_bytes(folder / request_place) if request_place else None
-        found = tuple(_blocks(folder, CERTIFICATE_FILES, CERTIFICATE))
-        certificates = tuple(der for der in found if _is_certificate(der))
+        blocks = tuple(_blocks(folder, CERTIFICATE_FILES, CERTIFICATE))
+        certificates = tuple(der for der in blocks if _is_certificate(der))
         crls = tuple(_blocks(folder, REVOCATION_FILES, REVOCATION_LIST))
     except ToolkitError as error:
         return Judged(authority, token_place, _incomplete(str(error)))
@@ -154,11 +154,11 @@ def shared_keys(tokens: Iterable[Judged]) -> tuple[str, ...]:
 
 
 def _rootless(authority: Trusted, certificates: tuple[bytes, ...]) -> str:
-    found = ", ".join(sha256(der).hexdigest()[:16] + "…" for der in certificates) or "none"
+    there = ", ".join(sha256(der).hexdigest()[:16] + "…" for der in certificates) or "none"
     where = f" (from {authority.certificates})" if authority.certificates else ""
     return (
         f"the pinned root certificate of {authority.name} is not here: put the one with SHA-256 "
-        f"{' or '.join(authority.roots)}{where} into {EVIDENCE}/ as a .pem file; certificates there: {found}"
+        f"{' or '.join(authority.roots)}{where} into {EVIDENCE}/ as a .pem file; certificates there: {there}"
     )
 
 

@@ -143,15 +143,15 @@ def freeze(
         trusted = tuple(source.trusted for source in sources)
         check_slugs(trusted)
         contents = {**draft.contents, TRUST: _trust_file(draft, trusted, standing)}
-        listed = write_list(contents)
-        digest = hashlib.sha256(listed).hexdigest()
-        if _is_cut_short(folder) and pending_document(folder) != listed:
+        hashes = write_list(contents)
+        digest = hashlib.sha256(hashes).hexdigest()
+        if _is_cut_short(folder) and pending_document(folder) != hashes:
             _undo(folder)
-        evidence, tokens = timestamp(folder, PREFIX, listed, sources, say)  # 3
+        evidence, tokens = timestamp(folder, PREFIX, hashes, sources, say)  # 3
         require(folder, tokens, trusted if standing == record.DEMONSTRATION else known)  # 4
         written = record.write_record(_record(digest, draft, standing, tokens))
         chain = extend_chain(b"", digest, RECORD, written)
-        files = {FROZEN: listed, **evidence, TRUST: contents[TRUST], RECORD: written, CHAIN: chain}
+        files = {FROZEN: hashes, **evidence, TRUST: contents[TRUST], RECORD: written, CHAIN: chain}
         _check_unchanged(folder, draft)
         write_all(folder, files)  # 5
         discard(folder)

@@ -51,14 +51,14 @@ def ignored(folder: Path) -> list[str]:
     """Return the files of a folder that would not be committed with it; none without version control."""
     if shutil.which("git") is None or not _is_in_repository(folder):
         return []
-    listed = _git(folder, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--", ".")
-    return [name for name in listed.split("\0") if name and not name.startswith(".")]
+    names = _git(folder, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--", ".")
+    return [name for name in names.split("\0") if name and not name.startswith(".")]
 
 
 def _blobs(folder: Path) -> dict[str, str]:
     """Return what the last commit has of a folder: git's hash of each file, by name."""
-    listed = _git(folder, "ls-tree", "-r", "-z", "HEAD", "--", ".").split("\0")
-    return {line.partition("\t")[2]: line.split()[2] for line in listed if line}
+    lines = _git(folder, "ls-tree", "-r", "-z", "HEAD", "--", ".").split("\0")
+    return {line.partition("\t")[2]: line.split()[2] for line in lines if line}
 
 
 def _blob(content: bytes, like: str) -> str:
@@ -69,7 +69,7 @@ def _blob(content: bytes, like: str) -> str:
 
 
 def _is_in_repository(folder: Path) -> bool:
-    if not any((place / ".git").exists() for place in (folder.resolve(), *folder.resolve().parents)):
+    if not any((parent / ".git").exists() for parent in (folder.resolve(), *folder.resolve().parents)):
         return False
     return _git(folder, "rev-parse", "--is-inside-work-tree").strip() == "true"
 

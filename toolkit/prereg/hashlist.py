@@ -72,12 +72,12 @@ def read_recorded(folder: Path, name: str, recorded: str) -> bytes:
             remedy="put the recorded file there",
         )
     content = read_bytes(folder / name)
-    found = hashlib.sha256(content).hexdigest()
-    if found != recorded:
+    sha256 = hashlib.sha256(content).hexdigest()
+    if sha256 != recorded:
         raise VerificationError(
             f"{name} was changed after its hash was recorded",
             expected=f"SHA-256 {recorded}",
-            found=f"SHA-256 {found}",
+            found=f"SHA-256 {sha256}",
             where=folder / name,
             remedy="restore the recorded file; to change a frozen rule, amend it in a file of its own",
         )
@@ -96,22 +96,22 @@ def entries(raw: bytes, where: Path | str) -> dict[str, str]:
     Raises:
         DamagedError: a line that it cannot have, or names that are not sorted.
     """
-    found: dict[str, str] = {}
+    hashes: dict[str, str] = {}
     text = raw.decode("utf-8", errors="replace")
     for number, line in enumerate(text.split("\n")[:-1], start=1):
         match = _LINE.fullmatch(line)
-        if match is None or match[2] in found or leads_out(match[2]):
+        if match is None or match[2] in hashes or leads_out(match[2]):
             raise DamagedError(
                 "a hash list has a line that it cannot have",
                 expected="64 hexadecimal digits, two spaces, a file name inside the folder, once each",
                 found=line[:100],
                 where=f"{where} line {number}",
             )
-        found[match[2]] = match[1]
-    if not text.endswith("\n") or list(found) != sorted(found):
+        hashes[match[2]] = match[1]
+    if not text.endswith("\n") or list(hashes) != sorted(hashes):
         raise DamagedError(
             "a hash list is not written the one way that it has",
             expected="lines sorted by file name, each with its end",
             where=where,
         )
-    return found
+    return hashes

@@ -31,17 +31,17 @@ def read_blocks(path: Path, kind: str) -> tuple[bytes, ...]:
     if len(raw) > MAX_FILE:
         raise DamagedError(f"{path.name} is too large", expected=f"at most {MAX_FILE} bytes", where=path)
     if not pem.detect(raw):
-        found: tuple[bytes, ...] = (raw,) if raw[:1] == b"\x30" else ()
+        blocks: tuple[bytes, ...] = (raw,) if raw[:1] == b"\x30" else ()
     else:
         try:
-            found = tuple(der for name, _, der in pem.unarmor(raw, multiple=True) if name == kind)
+            blocks = tuple(der for name, _, der in pem.unarmor(raw, multiple=True) if name == kind)
         except ValueError as error:
             raise DamagedError(f"{path.name} is damaged PEM", found=error, where=path) from None
-    if not found:
+    if not blocks:
         raise DamagedError(
             f"{path.name} holds no {kind.lower()}", expected="PEM or DER", found=raw[:30], where=path
         )
-    return found
+    return blocks
 
 
 def write_certificates(certificates: Iterable[bytes]) -> bytes:
@@ -55,17 +55,17 @@ def find_pinned(fingerprints: Iterable[str], at_hand: Iterable[bytes]) -> tuple[
     Where a certificate comes from does not matter, since its fingerprint says which one it is.
     """
     wanted = set(fingerprints)
-    found = {hashlib.sha256(der).hexdigest(): der for der in at_hand}
-    if not wanted <= set(found):
-        found |= {hashlib.sha256(der).hexdigest(): der for der in _system_roots()}
-    return tuple(found[sha256] for sha256 in sorted(wanted & set(found)))
+    certificates = {hashlib.sha256(der).hexdigest(): der for der in at_hand}
+    if not wanted <= set(certificates):
+        certificates |= {hashlib.sha256(der).hexdigest(): der for der in _system_roots()}
+    return tuple(certificates[sha256] for sha256 in sorted(wanted & set(certificates)))
 
 
 def _system_roots() -> tuple[bytes, ...]:
     import ssl
 
-    place = ssl.get_default_verify_paths().cafile or "/etc/ssl/certs/ca-certificates.crt"
+    path = ssl.get_default_verify_paths().cafile or "/etc/ssl/certs/ca-certificates.crt"
     try:
-        return read_blocks(Path(place), CERTIFICATE)
+        return read_blocks(Path(path), CERTIFICATE)
     except ToolkitError:
         return ()

@@ -24,8 +24,8 @@ DOCUMENT = "document"
 
 def pending_document(folder: Path) -> bytes | None:
     """Return what is about to be timestamped, or None."""
-    place = folder / PENDING / DOCUMENT
-    return place.read_bytes() if place.is_file() else None
+    path = folder / PENDING / DOCUMENT
+    return path.read_bytes() if path.is_file() else None
 
 
 def begin(folder: Path, document: bytes) -> Path:

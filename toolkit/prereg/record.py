@@ -251,10 +251,10 @@ def read_deviation(name: str, content: bytes) -> Deviation:
 
 def _identifier(entry: dict[str, Any], name: str) -> str:
     """Return the entry's id, which is its file's name, too."""
-    found = text(entry["id"])
-    if name.rpartition("/")[2] != f"{found}.toml":
-        raise ValueError(f"{name} has the id {found!r}")
-    return found
+    identifier = text(entry["id"])
+    if name.rpartition("/")[2] != f"{identifier}.toml":
+        raise ValueError(f"{name} has the id {identifier!r}")
+    return identifier
 
 
 # Fields of a registration's own files: whatever is wrong with one is a TypeError or ValueError.

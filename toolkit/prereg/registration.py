@@ -142,14 +142,14 @@ def _trust(contents: dict[str, bytes]) -> dict[str, tuple[Trusted, ...]]:
 def _check_record(registration: Registration) -> None:
     freeze = registration.record
     names = [authority.name for authority in registration.trust.get(TRUST, ())]
-    problem = found = None
+    problem = stated = None
     if not freeze.is_restated and freeze.document_sha256 != registration.sha256:
-        problem, found = "the record's hash is not that of the frozen files", freeze.document_sha256
+        problem, stated = "the record's hash is not that of the frozen files", freeze.document_sha256
     unnamed = [authority.name for authority in freeze.authorities if authority.name not in names]
     if unnamed:
-        problem, found = "the record has an authority that the trust file does not name", ", ".join(unnamed)
+        problem, stated = "the record has an authority that the trust file does not name", ", ".join(unnamed)
     if problem:
-        raise DamagedError(problem, expected=registration.sha256, found=found, where=registration.folder)
+        raise DamagedError(problem, expected=registration.sha256, found=stated, where=registration.folder)
 
 
 def _refuse_unlisted(folder: Path, listed: set[str], waiting: Mapping[str, str]) -> None:

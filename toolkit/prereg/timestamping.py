@@ -93,8 +93,8 @@ class _Session:
         """Return the verified token of one authority: the one that waits, else a new one."""
         authority = source.trusted
         if source.certificates:
-            place = self.pending / EVIDENCE / f"{self.prefix}.{authority.slug}.pem"
-            write_bytes(place, write_certificates(source.certificates))
+            path = self.pending / EVIDENCE / f"{self.prefix}.{authority.slug}.pem"
+            write_bytes(path, write_certificates(source.certificates))
         kept = self._judged(authority)
         if kept.is_verified and datetime.now(UTC) - kept.latest < KEPT_FOR:
             self.say(f"{authority.name}: kept the token obtained before")

@@ -52,10 +52,10 @@ class Trusted:
 def known_authorities(*more: Path) -> tuple[Trusted, ...]:
     """Return the authorities that this version ships, and those of a reader's own trust files."""
     shipped = (files("toolkit.prereg") / "authorities.toml").read_text(encoding="utf-8")
-    found = list(parse_trust(shipped, "authorities.toml"))
+    authorities = list(parse_trust(shipped, "authorities.toml"))
     for path in more:
-        found += parse_trust(read_text(path), path)
-    return tuple(found)
+        authorities += parse_trust(read_text(path), path)
+    return tuple(authorities)
 
 
 def known_restatements(more: Iterable[str] = ()) -> frozenset[str]:
@@ -71,7 +71,7 @@ def parse_trust(text: str, where: Path | str) -> tuple[Trusted, ...]:
         DamagedError: it does not say what a trust file has to.
     """
     try:
-        found = tuple(_trusted(entry) for entry in tomllib.loads(text)["authorities"])
+        authorities = tuple(_trusted(entry) for entry in tomllib.loads(text)["authorities"])
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise DamagedError(
             "a trust file does not say what it has to",
@@ -79,10 +79,10 @@ def parse_trust(text: str, where: Path | str) -> tuple[Trusted, ...]:
             found=f"{type(error).__name__}: {error}",
             where=where,
         ) from None
-    slugs = [authority.slug for authority in found]
+    slugs = [authority.slug for authority in authorities]
     if len(set(slugs)) != len(slugs):
         raise DamagedError("a trust file names an authority twice", found=", ".join(slugs), where=where)
-    return found
+    return authorities
 
 
 def write_trust(authorities: Iterable[Trusted], comment: str) -> str:

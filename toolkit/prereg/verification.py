@@ -164,23 +164,23 @@ def verify_registration(
 def _document(registration: Registration) -> Check:
     step = partial(Check, 2, "timestamped document")
     record = registration.record
-    place = registration.folder / record.document_place
-    if not place.is_file():
+    path = registration.folder / record.document_place
+    if not path.is_file():
         told = f"prereg/{registration.name}/{record.document_place}"
         detail = f"not here: {record.document}.\nGet it from {record.source}.\nPut it at {told}."
         return step("missing", detail)
-    found = sha256(read_bytes(place)).hexdigest()
-    if found != record.document_sha256:
-        return step("failed", f"expected SHA-256 {record.document_sha256}, found {found}")
-    return step("passed", f"SHA-256 {found}")
+    digest = sha256(read_bytes(path)).hexdigest()
+    if digest != record.document_sha256:
+        return step("failed", f"expected SHA-256 {record.document_sha256}, found {digest}")
+    return step("passed", f"SHA-256 {digest}")
 
 
 def _binding(registration: Registration, reader: Reader) -> Check:
     step = partial(Check, 3, "rules are the document's")
-    listed = _listed_rules(registration)
-    if listed is not None and listed != sha256(registration.rules.encode()).hexdigest():
+    recorded = _listed_rules(registration)
+    if recorded is not None and recorded != sha256(registration.rules.encode()).hexdigest():
         return step("failed", "the document lists a rules.toml with other bytes than the one here")
-    if registration.record.is_restated and listed is not None:
+    if registration.record.is_restated and recorded is not None:
         # Its amendments would need no token: one made after the runs would pass under any date.
         return step("failed", f"the document is a list of frozen files, and does not lie at {FROZEN}")
     if registration.record.is_restated:
@@ -198,9 +198,9 @@ def _binding(registration: Registration, reader: Reader) -> Check:
 
 def _listed_rules(registration: Registration) -> str | None:
     """Return the hash of the rules in a document that is a list of frozen files, as made here."""
-    place = registration.folder / registration.record.document_place
+    path = registration.folder / registration.record.document_place
     try:
-        return entries(read_bytes(place), place).get(RULES)
+        return entries(read_bytes(path), path).get(RULES)
     except ToolkitError:
         return None
 
@@ -209,8 +209,8 @@ def _tokens(registration: Registration, reader: Reader) -> tuple[Judged, ...]:
     """Judge the freeze's tokens: against the document, or its recorded hash where it is not here."""
     record = registration.record
     trust = {authority.name: authority for authority in registration.trust_in()}
-    place = registration.folder / record.document_place
-    content = read_bytes(place) if place.is_file() else None
+    path = registration.folder / record.document_place
+    content = read_bytes(path) if path.is_file() else None
     subject = Subject(registration.folder, content, record.document_sha256)
     return tuple(
         judge(
@@ -253,17 +253,17 @@ def _freeze(registration: Registration, tokens: tuple[Judged, ...]) -> Freeze:
 
 def _amendments(registration: Registration, order: Chronology) -> Check:
     step = partial(Check, 9, "amendments before runs")
-    listed = "; ".join(f"{a.id} of {a.dated} ({a.seen})" for a in registration.amendments) or "none"
+    amendments = "; ".join(f"{a.id} of {a.dated} ({a.seen})" for a in registration.amendments) or "none"
     if order.late_amendments:
         late = ", ".join(order.late_amendments)
-        return step("failed", f"{late} made after the first run; all: {listed}")
+        return step("failed", f"{late} made after the first run; all: {amendments}")
     if order.unplaced_amendments:
         absent = ", ".join(order.unplaced_amendments)
-        return step("missing", f"a token of {absent} is needed for this; {listed}")
+        return step("missing", f"a token of {absent} is needed for this; {amendments}")
     if any(amendment.id not in order.freeze.entries for amendment in registration.amendments):
-        detail = f"study {order.study}, by the days that they name: {listed}"
+        detail = f"study {order.study}, by the days that they name: {amendments}"
         return step("unproven", detail)
-    detail = f"study {order.study}: {listed}"
+    detail = f"study {order.study}: {amendments}"
     if order.anchored_amendments:
         detail = (
             f"{', '.join(order.anchored_amendments)} made after the first run, on data of its own: their "

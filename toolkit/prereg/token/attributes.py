@@ -100,8 +100,8 @@ def check_attributes(timestamp: Timestamp) -> None:
         raise Refused("signed attribute message_digest is missing")
     if timestamp.digest_algorithm not in hashlib.algorithms_available:
         raise Refused(f"digest algorithm {timestamp.digest_algorithm} is unknown")
-    found = hashlib.new(timestamp.digest_algorithm, timestamp.content, usedforsecurity=False).digest()
-    if digest[0].content != found:
+    computed = hashlib.new(timestamp.digest_algorithm, timestamp.content, usedforsecurity=False).digest()
+    if digest[0].content != computed:
         raise Refused("signed attribute message_digest is not the hash of the content")
     for protection in _values(timestamp, ALGORITHM_PROTECTION):
         _check_protection(protection, timestamp)
@@ -113,8 +113,8 @@ def signed_bytes(timestamp: Timestamp) -> bytes:
 
 
 def _attributes(timestamp: Timestamp) -> list[tuple[str, tuple[Node, ...]]]:
-    listed = timestamp.attributes.children if timestamp.attributes else ()
-    fields = [attribute.fields(_ATTRIBUTE) for attribute in listed]
+    nodes = timestamp.attributes.children if timestamp.attributes else ()
+    fields = [attribute.fields(_ATTRIBUTE) for attribute in nodes]
     return [(dotted(attribute["type"]), attribute["values"].children) for attribute in fields]
 
 
@@ -132,9 +132,9 @@ def _check_identifier(identifier: Node, signer: Certificate, *, is_first_version
         raise Refused("the signed attributes name another certificate")
     if "place" not in fields:
         return
-    place = fields["place"].fields(ISSUER_AND_SERIAL)
-    issuers = [directory_name(name) for name in place["issuer"].children]
-    if issuers != [signer.issuer] or integer(place["serial"]) != signer.serial:
+    named = fields["place"].fields(ISSUER_AND_SERIAL)
+    issuers = [directory_name(name) for name in named["issuer"].children]
+    if issuers != [signer.issuer] or integer(named["serial"]) != signer.serial:
         raise Refused("the signed attributes name another issuer or serial number")
 
 

@@ -151,17 +151,17 @@ def _read(der: bytes) -> Certificate:
 
 def _extensions(extensions: Node | None, name: str) -> dict[bytes, Node]:
     """Return the values of extensions by identifier."""
-    found: dict[bytes, Node] = {}
+    values: dict[bytes, Node] = {}
     for extension in extensions.only_child().children if extensions else ():
         fields = extension.fields(_EXTENSION)
         identifier = fields["id"].content
-        if identifier in found:
+        if identifier in values:
             raise Refused(f"damaged (certificate {name} has an extension twice)")
         value = fields["value"].content
         if identifier in {_NAME_CONSTRAINTS, _ALTERNATIVE_NAMES}:
             check_der(value)
-        found[identifier] = parse(value)
-    return found
+        values[identifier] = parse(value)
+    return values
 
 
 def _list_places(points: Any) -> frozenset[str]:

@@ -97,9 +97,9 @@ class _Search:
                 self._note(len(path) + 1, refused.message)
                 continue
             longer = (*path, issuer)
-            found = longer if issuer in self._anchors else self.extend(longer)
-            if found is not None:
-                return found
+            whole = longer if issuer in self._anchors else self.extend(longer)
+            if whole is not None:
+                return whole
         return None
 
     def _note(self, length: int, message: str) -> None:

@@ -76,14 +76,14 @@ def check_imprint(
             f"token is over a {algorithm} hash, and the hash given is {digest[0]}: the document is needed",
             is_incomplete=True,
         )
-    found = (
+    computed = (
         hashlib.new(algorithm, document).digest() if document is not None else digest[1] if digest else b""
     )
-    if not hmac.compare_digest(found, imprint):
-        hint = _hint(algorithm, imprint, document, found)
+    if not hmac.compare_digest(computed, imprint):
+        hint = _hint(algorithm, imprint, document, computed)
         raise Refused(
             f"token is for another document{hint}: the token has {algorithm} {imprint.hex()}, the document "
-            f"{found.hex()}"
+            f"{computed.hex()}"
         )
 
 

@@ -114,12 +114,12 @@ class _Lookup:
             self.notes.append(f"a revocation list of {issuer.name} {obstacle}: it was not used")
             return ""
         issued = f"{crl.last_update_utc:{TIME}}"
-        listed = _entries(crl, certificate)
-        for entry in listed:
-            found = _check_entry(entry, certificate, self._gen_time)
-            self.notes.append(found)
-            self.revoked[certificate.sha256] = found
-        if scope == "partial" and not listed:
+        entries = _entries(crl, certificate)
+        for entry in entries:
+            finding = _check_entry(entry, certificate, self._gen_time)
+            self.notes.append(finding)
+            self.revoked[certificate.sha256] = finding
+        if scope == "partial" and not entries:
             self.notes.append(f"the revocation list of {issuer.name} from {issued} is not a complete one")
             return ""
         if crl.last_update_utc <= self._gen_time:
@@ -167,7 +167,7 @@ def _entries(crl: x509.CertificateRevocationList, certificate: Certificate) -> l
     """Return every entry on a certificate; an issuer named in an indirect list holds for what follows."""
     if crl.get_revoked_certificate_by_serial_number(certificate.serial) is None:
         return []
-    found = []
+    entries = []
     issuer = certificate.issuer
     for entry in crl:
         for extension in entry.extensions:
@@ -175,8 +175,8 @@ def _entries(crl: x509.CertificateRevocationList, certificate: Certificate) -> l
                 names = extension.value.get_values_for_type(x509.DirectoryName)
                 issuer = names[0].public_bytes() if names else b""
         if entry.serial_number == certificate.serial and issuer == certificate.issuer:
-            found.append(entry)
-    return found
+            entries.append(entry)
+    return entries
 
 
 def _check_entry(entry: x509.RevokedCertificate, certificate: Certificate, gen_time: datetime) -> str:
@@ -194,9 +194,9 @@ def _check_entry(entry: x509.RevokedCertificate, certificate: Certificate, gen_t
             case _ if extension.critical:
                 raise Refused(f"{certificate.name} is revoked under conditions that are not understood")
     day = f"{entry.revocation_date_utc:{TIME}}"
-    said = "no reason given" if reason is None else reason.value
+    stated = "no reason given" if reason is None else reason.value
     if reason is x509.ReasonFlags.remove_from_crl:
         return f"{certificate.name} was taken off the revocation list again"
     if reason not in _HARMLESS or spoiled_from <= gen_time:
-        raise Refused(f"{certificate.name} was revoked ({said}) on {day}")
-    return f"{certificate.name} was revoked ({said}) on {day}, after the token: the token stays valid"
+        raise Refused(f"{certificate.name} was revoked ({stated}) on {day}")
+    return f"{certificate.name} was revoked ({stated}) on {day}, after the token: the token stays valid"

@@ -108,11 +108,11 @@ def granted_token(raw: bytes) -> tuple[Node, tuple[str, ...]]:
     code = int(status["status"])
     text = "; ".join(status["status_string"].native or ())
     failures = ", ".join(sorted(status["fail_info"].native or ()))
-    said = ", ".join(part for part in (text, failures) if part)
+    stated = ", ".join(part for part in (text, failures) if part)
     if code not in {GRANTED, GRANTED_WITH_MODIFICATIONS}:
-        raise Refused(f"authority refused: status {code}{f' ({said})' if said else ''}")
+        raise Refused(f"authority refused: status {code}{f' ({stated})' if stated else ''}")
     if failures:
-        raise Refused(f"the reply grants a token and reports a failure ({said})")
+        raise Refused(f"the reply grants a token and reports a failure ({stated})")
     if len(parts) < 2:  # noqa: PLR2004 - status and token
         raise Refused("the reply says that a token was granted, and holds none")
     if len(parts) > 2:  # noqa: PLR2004 - status and token
@@ -140,9 +140,11 @@ def read_timestamp(token: Node) -> Timestamp:
         raise Refused(f"it has {len(signers)} SignerInfos instead of one")
     signer = signers[0].fields(_SIGNER)
     digest = hash_name(signer["digest_algorithm"])
-    listed = {hash_name(algorithm) for algorithm in signed["digest_algorithms"].children}
-    if digest not in listed:
-        raise Refused(f"it lists digest algorithms ({', '.join(sorted(listed)) or 'none'}), not its signer's")
+    algorithms = {hash_name(algorithm) for algorithm in signed["digest_algorithms"].children}
+    if digest not in algorithms:
+        raise Refused(
+            f"it lists digest algorithms ({', '.join(sorted(algorithms)) or 'none'}), not its signer's"
+        )
     certificates, notes = _certificates(signed.get("certificates"))
     _check_versions(signed["version"], signer, has_others=bool(notes))
     signer["signature_algorithm"].fields(der.ALGORITHM)
@@ -253,9 +255,9 @@ def _accuracy(fields: Mapping[str, Node]) -> timedelta:
 
 def _check_versions(version: Node, signer: Mapping[str, Node], *, has_others: bool) -> None:
     """Check the versions that RFC 5652, sections 5.1 and 5.3, makes of what is there."""
-    found, allowed = integer(version), {3, 4, 5} if has_others else {3}
-    if found not in allowed:
-        raise Refused(f"SignedData has version {found} instead of 3")
+    stated, allowed = integer(version), {3, 4, 5} if has_others else {3}
+    if stated not in allowed:
+        raise Refused(f"SignedData has version {stated} instead of 3")
     named = signer["signer_id"]
     if named.tag == der.SEQUENCE:
         named.fields(der.ISSUER_AND_SERIAL)

@@ -202,9 +202,9 @@ def _signer(timestamp: Timestamp, embedded: tuple[Certificate, ...], material: M
 
 def _is_meant(signer_id: Node, certificate: Certificate) -> bool:
     if signer_id.tag == SEQUENCE:
-        place = signer_id.fields(ISSUER_AND_SERIAL)
-        serial = int.from_bytes(place["serial"].content, signed=True)
-        return (place["issuer"].der, serial) == (certificate.issuer, certificate.serial)
+        named = signer_id.fields(ISSUER_AND_SERIAL)
+        serial = int.from_bytes(named["serial"].content, signed=True)
+        return (named["issuer"].der, serial) == (certificate.issuer, certificate.serial)
     return signer_id.content == certificate.key_identifier
 
 
