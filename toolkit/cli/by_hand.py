@@ -131,10 +131,10 @@ def describe(answer: dict[str, Any]) -> str:
             return f"{error['code']}, {error['retry_after']} s"
         code: str = error["code"]
         return code if code in SELF_EVIDENT else f"{code}: {error['message']}"
-    said = {name: value for name, value in answer.items() if name not in {"revision", "next_offset"}}
-    if not said:
+    fields = {name: value for name, value in answer.items() if name not in {"revision", "next_offset"}}
+    if not fields:
         return f"done, revision {answer['revision']}"
-    return ", ".join(_short(name, value) for name, value in said.items() if value is not False)
+    return ", ".join(_short(name, value) for name, value in fields.items() if value is not False)
 
 
 def _short(name: str, value: Any) -> str:

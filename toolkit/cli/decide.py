@@ -83,7 +83,7 @@ def print_decisions(decisions: Sequence[Decision]) -> None:
 
     out = console()
     for study, origin in dict.fromkeys((decision.study, decision.origin) for decision in decisions):
-        mine = [one for one in decisions if (one.study, one.origin) == (study, origin)]
+        mine = [decision for decision in decisions if (decision.study, decision.origin) == (study, origin)]
         headings = ("rule", "what", "verdict", "estimate", "interval", "evidence")
         shown = table(headings, f"Study {study}", overflow="fold")
         for decision in mine:

@@ -234,8 +234,8 @@ def _calls(trace: tuple[CallRecord, ...], *, full: bool) -> Table:
 def _said(call: CallRecord, *, full: bool) -> str:
     if not isinstance(call.arguments, dict):
         return visible(f"{call.tool}({call.arguments!r})")
-    said = ", ".join(f"{name}={value}" for name, value in call.arguments.items())
-    text = visible(f"{call.tool}({said})")
+    arguments = ", ".join(f"{name}={value}" for name, value in call.arguments.items())
+    text = visible(f"{call.tool}({arguments})")
     return text if full or len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
 

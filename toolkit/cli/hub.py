@@ -144,12 +144,12 @@ def _check_carried(study: Study) -> None:
     folder = study.folder / "prereg" / named.name
     if not folder.exists():
         return
-    found = load_registration(folder).sha256
-    if found != named.sha256:
+    carried = load_registration(folder).sha256
+    if carried != named.sha256:
         raise DamagedError(
             "the registration that the study carries is not the one that its manifest names",
             expected=f"{named.name}, SHA-256 {named.sha256}",
-            found=f"SHA-256 {found}",
+            found=f"SHA-256 {carried}",
             where=folder,
             remedy="import the study again with the registration that it belongs to",
         )

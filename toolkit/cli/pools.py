@@ -33,10 +33,10 @@ def list_pools(*, as_json: bool) -> None:
     from toolkit.tasks.pools import POOLS
 
     with steps("pools") as progress:
-        listed = []
+        summaries = []
         for name in POOLS:
             progress(f"generating {name}")
-            listed.append(summarize(name))
+            summaries.append(summarize(name))
     if as_json:
         print_json(
             [
@@ -47,14 +47,14 @@ def list_pools(*, as_json: bool) -> None:
                     "mean_writes": s.mean_writes,
                     "sha256": s.sha256,
                 }
-                for s in listed
+                for s in summaries
             ]
         )
         return
     shown = table(
         ("pool", "tasks", "calls a plan", "writes a plan", "SHA-256"), numbers=True, overflow="fold"
     )
-    for s in listed:
+    for s in summaries:
         shown.add_row(s.name, str(s.tasks), f"{s.mean_calls:.2f}", f"{s.mean_writes:.2f}", s.sha256)
     console().print(shown)
 
@@ -82,8 +82,8 @@ def show(*, task: str, as_json: bool) -> None:
     click.echo(loaded.prompt)
     click.echo("\nplan")
     for number, call in enumerate(loaded.plan, 1):
-        said = ", ".join(f"{name}={value}" for name, value in call.arguments.items())
-        click.echo(f"{number:3}  {call.tool}({said})")
+        arguments = ", ".join(f"{name}={value}" for name, value in call.arguments.items())
+        click.echo(f"{number:3}  {call.tool}({arguments})")
     click.echo(f"\nrecords that the plan changes: {', '.join(sorted(loaded.expected))}")
     click.echo(f"SHA-256 {document['sha256']}")
 

@@ -236,24 +236,26 @@ def diff(*, first: str, second: str, examples: int, fail_on_difference: bool, as
     from toolkit.registers.diff import diff_studies
 
     with steps("comparing"):
-        found = diff_studies(api.open_study(first), api.open_study(second), examples)
+        difference = diff_studies(api.open_study(first), api.open_study(second), examples)
     if as_json:
-        print_json(cell({"first": first, "second": second, "differs": not found.is_empty, **asdict(found)}))
+        print_json(
+            cell({"first": first, "second": second, "differs": not difference.is_empty, **asdict(difference)})
+        )
     else:
-        for line in _lines(found):
+        for line in _lines(difference):
             say_line(line)
-    if fail_on_difference and not found.is_empty:
+    if fail_on_difference and not difference.is_empty:
         sys.exit(1)
 
 
 def _lines(found: StudyDifference) -> Iterator[str]:
     if found.is_empty:
         yield "nothing differs"
-    for heading, listed in (("what the manifests say", found.facts), ("documents", found.documents)):
-        if listed:
+    for heading, facts in (("what the manifests say", found.facts), ("documents", found.documents)):
+        if facts:
             yield heading
-        for said in listed:
-            yield f"  {said.what}: {_said(said)}"
+        for fact in facts:
+            yield f"  {fact.what}: {_said(fact)}"
     for differing in found.tables:
         yield from _table_lines(differing)
     if found.same_tables:

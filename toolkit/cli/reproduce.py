@@ -36,8 +36,8 @@ def reproduce(*, folder: Path | None, as_json: bool) -> None:
     from toolkit.website.build import check_place, write_site
 
     home = find_home()
-    place = folder or home.site
-    check_place(place)
+    target = folder or home.site
+    check_place(target)
     with steps("reproduce") as progress:
         progress("verifying registers")
         cases = api.load_cases((), home)
@@ -66,7 +66,7 @@ def reproduce(*, folder: Path | None, as_json: bool) -> None:
         }
         progress("deciding")
         decisions = [decision for case in cases for decision in case.engine.decide_all()]
-        built = write_site(place, content(home, progress, place, verifications))
+        built = write_site(target, content(home, progress, target, verifications))
     if as_json:
         print_json(
             {

@@ -68,7 +68,7 @@ class Resampler:
         if unknown:
             return unavailable(unknown)
         runs = self._plan.deciding_runs(endpoint, self._registers.rows("runs"))  # 2
-        named = {place: run for place, run in runs.items() if isinstance(run, str)}
+        named = {key: run for key, run in runs.items() if isinstance(run, str)}
         if len(named) < len(runs):
             return together(run for run in runs.values() if isinstance(run, Missing))
         if endpoint.id not in self._counted:
@@ -77,9 +77,9 @@ class Resampler:
         if isinstance(counts, Missing):
             return counts
         numerators, denominator = _differences(endpoint, named, counts)  # 4
-        found = self._resampled(spec, numerators, denominator)  # 5
-        errors = (Fraction(found.low_error or 0), Fraction(found.high_error or 0))
-        ends = (Fraction(found.low), Fraction(found.high))
+        resampled = self._resampled(spec, numerators, denominator)  # 5
+        errors = (Fraction(resampled.low_error or 0), Fraction(resampled.high_error or 0))
+        ends = (Fraction(resampled.low), Fraction(resampled.high))
         return Interval(
             spec.id, spec.endpoint, spec.level, *ends, "computed", spec.made, errors, spec.resamples
         )
@@ -98,20 +98,20 @@ class Resampler:
     def _gap(self, endpoint: Endpoint, counts: Counts, run: str, step: int) -> str:
         """Return what a run's evaluation lacks of the registered one."""
         tasks = counts.get((run, step))
-        place = f"{run} at step {step}, {', '.join(f'{n}={v}' for n, v in endpoint.where.items())}"
+        row_key = f"{run} at step {step}, {', '.join(f'{n}={v}' for n, v in endpoint.where.items())}"
         if tasks is None:
-            return f"{EPISODES} has no row of {place}"
+            return f"{EPISODES} has no row of {row_key}"
         row = counted_at(endpoint, self._registers.rows(endpoint.register), run, step)
         if isinstance(row, Missing):
             return "; ".join(row.reasons)
         count, of = endpoint.outcome.columns
-        found = (sum(t.successes for t in tasks.values()), sum(t.episodes for t in tasks.values()))
-        if found != (row[count], row[of]):
+        counted = (sum(t.successes for t in tasks.values()), sum(t.episodes for t in tasks.values()))
+        if counted != (row[count], row[of]):
             raise DamagedError(
                 f"{EPISODES} contradicts {endpoint.register}",
                 expected=f"{row[count]} {count} of {row[of]} {of}, as in {endpoint.register}",
-                found=f"{found[0]} of {found[1]}",
-                where=place,
+                found=f"{counted[0]} of {counted[1]}",
+                where=row_key,
                 remedy="restore the files, or rebuild the registers",
             )
         registered = range(endpoint.schedules)
@@ -119,7 +119,7 @@ class Resampler:
             (t.episodes, t.last_schedule) == (len(registered), registered[-1]) for t in tasks.values()
         )
         if len(tasks) != endpoint.tasks or not whole:
-            return f"{EPISODES} of {place} are not {endpoint.tasks} tasks × {endpoint.schedules} schedules"
+            return f"{EPISODES} of {row_key} are not {endpoint.tasks} tasks × {endpoint.schedules} schedules"
         return ""
 
     def _resampled(

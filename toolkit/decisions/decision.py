@@ -157,7 +157,7 @@ class Decision:
         absent = [c.holds for c in self.criteria if isinstance(c.holds, Missing)]
         if isinstance(self.interval, Missing):
             absent.append(self.interval)
-        return tuple(dict.fromkeys(reason for one in absent for reason in one.reasons))
+        return tuple(dict.fromkeys(reason for gap in absent for reason in gap.reasons))
 
     def as_dict(self) -> dict[str, Any]:
         """Return the decision as it is printed with `--json`."""

@@ -305,7 +305,7 @@ def _check_fit(endpoint: Endpoint, where: str, terms: Terms) -> None:
     by_run = endpoint.by in ("seed", "run", "pooled")
     checkpoints = endpoint.by == "checkpoint"
     several = len(endpoint.steps) > 1
-    listed = (endpoint.arms, endpoint.seeds, endpoint.steps, endpoint.checkpoints)
+    lists = (endpoint.arms, endpoint.seeds, endpoint.steps, endpoint.checkpoints)
     timed = endpoint.over_steps == "steps_to_threshold"
     problems = (
         (
@@ -328,7 +328,7 @@ def _check_fit(endpoint: Endpoint, where: str, terms: Terms) -> None:
         (list(endpoint.steps) != sorted(endpoint.steps), "has steps that do not increase"),
         (any(number < 0 for number in (*endpoint.steps, *endpoint.seeds)), "has a negative step or seed"),
         (not {*endpoint.arms} <= {*terms.arms}, f"has arms other than {', '.join(terms.arms)}"),
-        (any(len(set(names)) != len(names) for names in listed), "names something twice"),
+        (any(len(set(names)) != len(names) for names in lists), "names something twice"),
     )
     for wrong, problem in problems:
         if wrong:

@@ -171,8 +171,8 @@ def _binary(operator: str, left: Kind, right: Kind, where: str) -> Kind:
     for kind in (left, right):
         if kind not in (Kind.NUMBER, Kind.NUMBERS):
             raise RuleError(f"{operator!r} takes numbers", found=kind.value, where=where)
-    one = Kind.NUMBER if operator in ARITHMETIC else Kind.TRUTH
-    return _SERIES[one] if Kind.NUMBERS in (left, right) else one
+    member = Kind.NUMBER if operator in ARITHMETIC else Kind.TRUTH
+    return _SERIES[member] if Kind.NUMBERS in (left, right) else member
 
 
 def _call(name: str, kinds: list[Kind], where: str) -> Kind:

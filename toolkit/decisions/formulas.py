@@ -91,14 +91,14 @@ class Formulas:
         model = solver.model()
 
         def number(value: _Number) -> Fraction:
-            found = model.eval(value.term, model_completion=True)
-            rational = found if self._z3.is_rational_value(found) else found.approx(DIGITS)
+            solved = model.eval(value.term, model_completion=True)
+            rational = solved if self._z3.is_rational_value(solved) else solved.approx(DIGITS)
             return Fraction(rational.as_fraction())
 
         def member_by_member(name: str, value: Any) -> Fraction | Series[Fraction]:
             if isinstance(value, _Number):
                 return number(value)
-            return Series(self._book.endpoints[name].by, tuple((key, number(one)) for key, one in value))
+            return Series(self._book.endpoints[name].by, tuple((k, number(v)) for k, v in value))
 
         return Example(
             {name: member_by_member(name, value) for name, value in self._endpoints.items()},
@@ -138,7 +138,7 @@ class Formulas:
         return _Truth(self._z3.And([t.holds for t in truths]), self._z3.Or([t.fails for t in truths]))
 
     def _call(self, operator: str, values: list[Any]) -> Any:
-        members = [one for _, one in values[0]] if isinstance(values[0], tuple) else values
+        members = [member for _, member in values[0]] if isinstance(values[0], tuple) else values
         match operator:
             case "all" | "each":
                 return self.all(members)
@@ -222,8 +222,8 @@ class Formulas:
     def _endpoint(self, name: str) -> Any:
         """Return the unknown of an endpoint, or those of its members."""
         if name not in self._endpoints:
-            listed = members(self._book.endpoints[name])
-            series = tuple((member, self._unknown(f"{name}[{member}]", name)) for member in listed)
+            names = members(self._book.endpoints[name])
+            series = tuple((member, self._unknown(f"{name}[{member}]", name)) for member in names)
             self._endpoints[name] = series or self._unknown(name, name)
         return self._endpoints[name]
 

@@ -58,12 +58,12 @@ def measure(endpoint: Endpoint, registers: Registers, plan: Plan) -> Scalar | Se
         RuleError: the endpoint does not say which of several rows it reads.
     """
     value = _measure(endpoint, registers, plan)
-    for one in value.values if isinstance(value, Series) else (value,):
-        if not isinstance(one, Missing) and not endpoint.low <= one <= endpoint.high:
+    for number in value.values if isinstance(value, Series) else (value,):
+        if not isinstance(number, Missing) and not endpoint.low <= number <= endpoint.high:
             raise DamagedError(
                 f"{endpoint.id} has a value outside its declared range",
                 expected=f"{float(endpoint.low)} to {float(endpoint.high)}",
-                found=float(one),
+                found=float(number),
                 where=f"study {registers.name}, register {endpoint.register}",
             )
     return value
@@ -72,8 +72,8 @@ def measure(endpoint: Endpoint, registers: Registers, plan: Plan) -> Scalar | Se
 def _measure(endpoint: Endpoint, registers: Registers, plan: Plan) -> Scalar | Series[Fraction]:
     if not registers.has(endpoint.register):
         absent = Missing(not_run=False, reasons=(f"the study has no register {endpoint.register!r}",))
-        listed = tuple((member, absent) for member in members(endpoint))
-        return Series(endpoint.by, listed) if endpoint.is_series else absent
+        unmeasured = tuple((member, absent) for member in members(endpoint))
+        return Series(endpoint.by, unmeasured) if endpoint.is_series else absent
     table = registers.rows(endpoint.register)
     if endpoint.by == "row":
         return _number(endpoint, table, _single_step(endpoint))
@@ -82,10 +82,10 @@ def _measure(endpoint: Endpoint, registers: Registers, plan: Plan) -> Scalar | S
         return Series("checkpoint", tuple(zip(members(endpoint), numbers, strict=True)))
     runs = plan.deciding_runs(endpoint, registers.rows("runs"))
     if apart := _other_tasks(endpoint, table, runs):
-        runs = {place: run if isinstance(run, Missing) else apart for place, run in runs.items()}
+        runs = {key: run if isinstance(run, Missing) else apart for key, run in runs.items()}
     if endpoint.by == "pooled":
         return _pooled(endpoint, table, runs)
-    levels = {place: _level(endpoint, table, run) for place, run in runs.items()}
+    levels = {key: _level(endpoint, table, run) for key, run in runs.items()}
     if endpoint.by == "seed":
         return Series(
             "seed", tuple((str(seed), _contrast(endpoint, levels, seed)) for seed in endpoint.seeds)
@@ -120,10 +120,10 @@ def curve_points(endpoint: Endpoint, registers: Registers, plan: Plan) -> tuple[
     for arm in endpoint.arms:
         for step in steps:
             seeds = {s: run for (a, s), run in deciding.items() if a == arm and isinstance(run, str)}
-            found = {s: success_at(endpoint, table, run, step) for s, run in seeds.items()}
-            values = [value for value in found.values() if not isinstance(value, Missing)]
+            levels = {s: success_at(endpoint, table, run, step) for s, run in seeds.items()}
+            values = [value for value in levels.values() if not isinstance(value, Missing)]
             points += [
-                CurvePoint(arm, f"seed {s}", step, v) for s, v in found.items() if not isinstance(v, Missing)
+                CurvePoint(arm, f"seed {s}", step, v) for s, v in levels.items() if not isinstance(v, Missing)
             ]
             if values and len(values) == len(endpoint.seeds):
                 points.append(CurvePoint(arm, "mean", step, sum(values, Fraction(0)) / len(values)))
@@ -194,8 +194,8 @@ def _pooled(endpoint: Endpoint, table: Sequence[Row], runs: Runs) -> Scalar:
     """Return the rate of the counts of all seeds together."""
     pairs = []
     for run in runs.values():
-        place = {"run_id": run, **_single_step(endpoint)}
-        row = run if isinstance(run, Missing) else _row(endpoint, table, place)
+        key = {"run_id": run, **_single_step(endpoint)}
+        row = run if isinstance(run, Missing) else _row(endpoint, table, key)
         pairs.append(row if isinstance(row, Missing) else _counts(endpoint, row))
     absent = [pair for pair in pairs if isinstance(pair, Missing)]
     if absent:
@@ -240,8 +240,8 @@ def _whole_set(endpoint: Endpoint, row: Row) -> dict[str, int]:
 
     As many episodes as tasks × schedules could be of other tasks, some of them played twice.
     """
-    said = {"tasks": endpoint.tasks, "episodes_per_task": endpoint.schedules}
-    return {name: number for name, number in said.items() if number and name in row}
+    registered = {"tasks": endpoint.tasks, "episodes_per_task": endpoint.schedules}
+    return {name: number for name, number in registered.items() if number and name in row}
 
 
 def _other_tasks(endpoint: Endpoint, table: Sequence[Row], runs: Runs) -> Missing | None:
@@ -261,12 +261,12 @@ def _several(endpoint: Endpoint, rows: Sequence[Row], place: str) -> DamagedErro
     """Return the error of several rows: the endpoint leaves a column of the key open, or they are damaged."""
     problem = f"{endpoint.register} has {len(rows)} rows where the endpoint needs one"
     values = {name: {str(row.get(name)): None for row in rows} for name in TABLES[endpoint.register].key}
-    left_open = {name: list(found) for name, found in values.items() if len(found) > 1}
+    left_open = {name: list(distinct) for name, distinct in values.items() if len(distinct) > 1}
     where = f"endpoint {endpoint.id}"
     if not left_open:
         return DamagedError(problem, expected="one row", found=place, where=where)
     names = " and ".join(left_open)
-    differing = "; ".join(f"{name}={' or '.join(found)}" for name, found in left_open.items())
+    differing = "; ".join(f"{name}={' or '.join(distinct)}" for name, distinct in left_open.items())
     return RuleError(
         f"{problem}: it does not say which {names}",
         expected=f"one row: `where` fixes {names}, too",
@@ -292,8 +292,8 @@ def _counts(endpoint: Endpoint, row: Row) -> tuple[Fraction, Fraction] | Missing
 def _cell(endpoint: Endpoint, row: Row, column: str) -> Scalar:
     value = row.get(column)  # a study may have left the column out
     if value is None:
-        place = row.get("run_id") or ", ".join(f"{k}={v}" for k, v in endpoint.where.items())
-        return Missing(not_run=False, reasons=(f"{endpoint.register}.{column} of {place} was not published",))
+        key = row.get("run_id") or ", ".join(f"{k}={v}" for k, v in endpoint.where.items())
+        return Missing(not_run=False, reasons=(f"{endpoint.register}.{column} of {key} was not published",))
     if not isinstance(value, int | float | Decimal):
         raise DamagedError(
             f"{endpoint.register}.{column} is no number", found=repr(value), where=f"endpoint {endpoint.id}"

@@ -54,8 +54,8 @@ class Cell:
 
     def holds(self, condition: str, scale_rewards: str, arm: str, seed: int) -> bool:
         """Whether a run belongs to the cell."""
-        place = (self.condition, self.scale_rewards) == (condition, scale_rewards)
-        return place and arm in self.arms and seed in self.seeds
+        is_group = (self.condition, self.scale_rewards) == (condition, scale_rewards)
+        return is_group and arm in self.arms and seed in self.seeds
 
 
 @dataclass(frozen=True)
@@ -96,8 +96,8 @@ class Plan:
         }
 
     def _deciding_run(self, endpoint: Endpoint, arm: str, seed: int, runs: Sequence[Row]) -> str | Missing:
-        place = (endpoint.condition, endpoint.scale_rewards, arm, seed)
-        matching = [run for run in runs if run["role"] in self.roles and place_of(run) == place]
+        key = (endpoint.condition, endpoint.scale_rewards, arm, seed)
+        matching = [run for run in runs if run["role"] in self.roles and place_of(run) == key]
         name = described(endpoint, arm, seed)
         if len(matching) > 1:
             raise DamagedError(
@@ -106,7 +106,7 @@ class Plan:
                 found=", ".join(run["run_id"] for run in matching),
                 where="runs",
             )
-        cell = self.cell(*place)
+        cell = self.cell(*key)
         if not matching:
             begun = cell is not None and self.begun(cell, runs)
             return Missing(not_run=not begun, reasons=(f"{name} was not run",))
@@ -159,7 +159,7 @@ def read_plan(
         for arm in cell.arms
         for seed in cell.seeds
     ]
-    twice = {place for place in places if places.count(place) > 1}
+    twice = {key for key in places if places.count(key) > 1}
     if twice:
         raise RuleError("the matrix has a run twice", found=min(twice), where="matrix")
     return plan

@@ -58,14 +58,14 @@ class RuleBook:
 
     def names_of(self, rule: Rule) -> set[str]:
         """Return every name that a rule's tests mention, those of the rules it rests on included."""
-        found: set[str] = set()
+        names: set[str] = set()
         waiting = [rule.id]
         while waiting:
             for criterion in self.rules[waiting.pop()].criteria:
-                new = set(names_in(criterion.expression)) - found
-                found |= new
+                new = set(names_in(criterion.expression)) - names
+                names |= new
                 waiting += [name for name in new if name in self.rules]
-        return found
+        return names
 
 
 def load_rulebook(rules: str, amendments: Sequence[str] = ()) -> RuleBook:

@@ -60,13 +60,13 @@ def read_terms(content: dict[str, Any], cells: list[Any]) -> Terms:
     section = Section(content, "words")
     words = {name: section.texts(name) for name in WORDS if section.has(name)}
     section.done()
-    for name, listed in words.items():
-        wrong = [word for word in listed if not _WORD.fullmatch(word) or (name, word) == RESERVED]
-        if wrong or not listed or len(set(listed)) != len(listed):
+    for name, chosen in words.items():
+        wrong = [word for word in chosen if not _WORD.fullmatch(word) or (name, word) == RESERVED]
+        if wrong or not chosen or len(set(chosen)) != len(chosen):
             raise RuleError(
                 f"the words of {name!r} are not a list of words, each once",
                 expected="letters, digits and underscores, a letter first, at most 60; no pool is called all",
-                found=", ".join(wrong or listed) or "none",
+                found=", ".join(wrong or chosen) or "none",
                 where="words",
             )
     scaled = any(isinstance(cell, dict) and "scale_rewards" in cell for cell in cells)

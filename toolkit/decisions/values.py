@@ -74,9 +74,9 @@ Value = Scalar | Truth | Series[Fraction] | Series[bool]
 
 def together(missing: Iterable[Missing]) -> Missing:
     """Return several missing values as one; it is `not_run` only if all of them are."""
-    listed = list(missing)
-    reasons = dict.fromkeys(reason for one in listed for reason in one.reasons)
-    return Missing(all(one.not_run for one in listed), tuple(reasons))
+    absent = list(missing)
+    reasons = dict.fromkeys(reason for gap in absent for reason in gap.reasons)
+    return Missing(all(gap.not_run for gap in absent), tuple(reasons))
 
 
 def kleene_all(truths: Sequence[Truth]) -> Truth:
