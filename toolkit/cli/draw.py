@@ -92,10 +92,15 @@ def _check_text(*names: str) -> None:
 
 
 def _hint(tool: str, resource: str) -> None:
-    """Say so where no episode draws this key: the desk reads identifiers in upper case."""
+    """Say so where no episode draws this key: no such tool, or an identifier that is not in upper case."""
+    from difflib import get_close_matches
+
     from toolkit.backoffice.tools import TOOLS
 
-    if tool in TOOLS and resource != resource.upper():
+    if tool not in TOOLS:
+        meant = "".join(f"; {name} is one" for name in get_close_matches(tool, TOOLS, 1))
+        click.echo(f"note: {visible(tool)} is no tool of the back office{meant}", err=True)
+    elif resource != resource.upper():
         click.echo(f"note: in episodes identifiers are in upper case: {visible(resource.upper())}", err=True)
 
 

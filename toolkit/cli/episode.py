@@ -127,7 +127,7 @@ def replay(*, file: Path | None, study: str | None, full: bool, as_json: bool, *
         print_json(_verified(played))
     else:
         print_episode(played, full=full)
-        click.echo(f"replayed: {len(played.trace or ())} calls, the same answers, draws and outcome")
+        click.echo(f"replayed: {played.calls} calls, the same answers, draws and outcome")
 
 
 EVALUATION = ("regime", "task", "schedule")
@@ -157,7 +157,7 @@ def _verified(played: Episode) -> dict[str, Any]:
     return {
         "verdict": "verified",
         "task": played.task.task_id,
-        "calls": len(played.trace or ()),
+        "calls": played.calls,
         "true_success": played.true_success,
         "observed_reward": played.observed_reward,
     }

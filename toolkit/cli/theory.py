@@ -54,7 +54,13 @@ def theory() -> None:
 
 @theory.command()
 @FLIP_RATE
-@GROUP_SIZE
+@click.option(
+    "--group-size",
+    type=click.IntRange(1, LARGEST_GROUP),
+    default=8,
+    show_default=True,
+    help="Rollouts in a group.",
+)
 @json_option
 def spurious(*, flip_rate: Fraction, group_size: int, as_json: bool) -> None:
     """How often flips alone make an all-correct group's rewards vary.

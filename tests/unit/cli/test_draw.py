@@ -55,6 +55,10 @@ def test_an_identifier_that_no_episode_draws_is_pointed_out(toolkit: Toolkit) ->
 
 def test_a_tool_that_is_none_is_drawn_and_said_to_be_none(toolkit: Toolkit) -> None:
     assert "is no tool" in toolkit("draw", 42, "ab", "c", 0).out
+    assert (
+        "get_ordr is no tool of the back office; get_order is one"
+        in toolkit("draw", 1, "get_ordr", "O", 0).err
+    )
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,9 @@ def test_a_schedule_can_be_named_by_its_seed(toolkit: Toolkit) -> None:
 def test_what_was_played_can_be_replayed(toolkit: Toolkit, tmp_path: Path) -> None:
     file = tmp_path / "episode.json"
     file.write_text(toolkit("episode", "play", "--regime", "faults_p025", "--json").out, encoding="utf-8")
-    assert toolkit("episode", "replay", file, "--json").json()["verdict"] == "verified"
+    replayed = toolkit("episode", "replay", file, "--json").json()
+    assert replayed["verdict"] == "verified"
+    assert replayed["calls"] == json.loads(file.read_text(encoding="utf-8"))["calls_charged"]
 
 
 def test_an_episode_is_replayed_from_stdin(toolkit: Toolkit, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,11 @@ def test_spurious_has_the_fixed_shape(toolkit: Toolkit) -> None:
     assert document == {"independent": pytest.approx(0.56953278), "paired": 0.0}
 
 
+def test_a_group_of_one_is_never_spurious(toolkit: Toolkit) -> None:
+    document = toolkit("theory", "spurious", "--flip-rate", "0.1", "--group-size", "1", "--json").json()
+    assert document == {"independent": 0.0, "paired": 0.0}
+
+
 def test_bandit_has_the_fixed_shape(toolkit: Toolkit) -> None:
     arguments = ("--logit", "0.0", "--group-size", "8", "--flip-rate", "0.1", "--json")
     document = toolkit("theory", "bandit", *arguments).json()
