@@ -110,10 +110,6 @@ def test_the_reference_recovers_from_most_noise(regime: str, low: float, high: f
     assert low <= success("reference", regime) <= high
 
 
-def test_a_careless_agent_solves_clean_tasks() -> None:
-    assert success("careless", "clean") == 1.0
-
-
 @pytest.mark.parametrize(
     ("fault", "at_most"),
     [
@@ -172,21 +168,3 @@ def test_the_reference_waits_as_long_as_it_is_told() -> None:
 def test_an_agent_that_leaves_has_stopped() -> None:
     episode = play(load_task("test:0"), REGIMES["clean"], 0, lambda _prompt, _call: None)
     assert (episode.ended, episode.calls, episode.true_success) == ("stopped", 0, False)
-
-
-def test_more_faults_never_help() -> None:
-    for agent in AGENTS:
-        assert success(agent, "clean") > success(agent, "faults_p010") > success(agent, "faults_p025")
-
-
-def test_about_three_quarters_of_the_episodes_meet_a_fault_at_a_rate_of_a_quarter() -> None:
-    episodes = [
-        play(
-            load_task(f"validation:{n}"),
-            REGIMES["faults_p025"],
-            evaluation_seed(f"validation:{n}", 0),
-            reference,
-        )
-        for n in range(300)
-    ]
-    assert 0.70 < mean(bool(episode.exposures) for episode in episodes) < 0.85

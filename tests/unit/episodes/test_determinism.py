@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import CHECKOUT
-from toolkit.backoffice.tools import TOOLS
 from toolkit.episodes.agents import reference
 from toolkit.episodes.desk import Desk
 from toolkit.episodes.document import episode_document
@@ -62,6 +61,7 @@ def test_the_hash_seed_of_the_process_does_not_matter() -> None:
     assert printed(sys.executable, "1") == printed(sys.executable, "2") is not None
 
 
+@pytest.mark.slow
 def test_other_python_versions_play_the_same_episodes_to_the_byte() -> None:
     names = [f"python3.{minor}" for minor in range(11, 16)] + ["python3", "pypy3"]
     folders = ("/usr/bin", "/usr/local/bin")
@@ -108,17 +108,3 @@ def test_another_schedule_is_another_episode() -> None:
         for seed in range(20)
     }
     assert len(digests) > 10
-
-
-def test_a_fresh_desk_is_as_the_task_says() -> None:
-    desk = Desk(load_task("test:3"), REGIMES["faults_p025"], 5)
-    assert (desk.calls, desk.ended, desk.world.changes, desk.world.revision) == (0, None, {}, 0)
-    assert desk.world.base is desk.task.base
-
-
-def test_every_tool_answers_in_every_regime() -> None:
-    for regime in REGIMES.values():
-        desk = Desk(load_task("test:3"), regime, 5)
-        for tool in TOOLS:
-            if tool != "finish":
-                assert isinstance(desk.call(tool, {}), dict)

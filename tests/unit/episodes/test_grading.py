@@ -94,13 +94,6 @@ def test_a_change_of_another_order_is_collateral_damage() -> None:
     assert (found.record, found.field) == (other.order_id, "address")
 
 
-def test_a_shipment_too_many_is_named() -> None:
-    task = task_with("cancel_pending")
-    shipment = Shipment("S-1", "O-1", "express")
-    world = World(task.base, {**task.expected, "S-1": shipment}, 2)
-    assert differences(task, world) == [Difference("S-1", "record", None, shipment)]
-
-
 # What is free text, and the records' own keys, which a write cannot change.
 UNGRADED = {"ticket_id", "summary"}
 
@@ -142,31 +135,6 @@ def test_an_end_state_with_one_field_off_is_a_failure(task: Task, key: str, name
     world = World(task.base, {**task.expected, key: right._replace(**{name: wrong})}, 1)
     assert not succeeded(task, world)
     assert differences(task, world)
-
-
-@pytest.mark.parametrize(
-    ("template", "tool", "change"),
-    [
-        ("ship_reserved", "schedule_shipment", {"service": "drone"}),
-        ("ship_reserved", "schedule_shipment", {"service": ("standard", "express")}),
-        ("open_ticket", "create_ticket", {"order_id": ""}),
-        ("open_ticket", "create_ticket", {"category": ("other", "damage")}),
-        ("partial_refund", "issue_refund", {"amount_cents": 1}),
-        ("address_change", "update_shipping_address", {"country": "Elsewhere"}),
-        ("address_change", "update_shipping_address", {"city": "Elsewhere"}),
-    ],
-)
-def test_a_plan_with_one_argument_off_is_a_failure(template: str, tool: str, change: dict[str, Any]) -> None:
-    task = task_with(template)
-    at = Desk(task, CLEAN, 0)
-    for call in task.plan:
-        arguments = dict(call.arguments)
-        if call.tool == tool:
-            for name, value in change.items():
-                others = value if isinstance(value, tuple) else (value,)
-                arguments[name] = next(other for other in others if other != arguments[name])
-        at.call(call.tool, arguments)
-    assert not succeeded(task, at.world)
 
 
 def test_an_accent_may_be_composed_or_not() -> None:

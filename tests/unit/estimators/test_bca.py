@@ -62,13 +62,6 @@ def test_differences_too_skewed_for_the_level_are_refused(monkeypatch: pytest.Mo
         bca_interval(skewed(), draw_weights(5, 40, 500, 1), 0.95)
 
 
-def test_the_same_weights_give_the_same_interval() -> None:
-    table = skewed()
-    assert bca_interval(table, draw_weights(*table.shape, 500, 1), 0.9) == bca_interval(
-        table, draw_weights(*table.shape, 500, 1), 0.9
-    )
-
-
 @pytest.mark.parametrize(
     "table", [np.ones((3, 4)), np.ones((1, 4)), np.array([[1.0, np.nan], [0.0, 1.0]]), np.ones(4)]
 )

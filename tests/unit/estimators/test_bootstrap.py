@@ -157,13 +157,6 @@ def test_listing_the_seeds_is_the_crossed_interval_without_their_noise() -> None
     assert (listed.low, listed.high) == pytest.approx(tuple(expected), abs=1e-9)
 
 
-def test_the_endpoint_error_is_the_spread_over_seeds() -> None:
-    d = differences()
-    intervals = [crossed_bootstrap(d, draw_weights(3, 64, 2000, n), 0.95) for n in range(60)]
-    spread = np.std([interval.low for interval in intervals], ddof=1)
-    assert np.mean([i.low_error for i in intervals if i.low_error]) == pytest.approx(spread, rel=0.35)
-
-
 def test_the_same_seed_gives_the_same_interval_and_another_one_another() -> None:
     d = differences()
     first, again, other = (crossed_bootstrap(d, draw_weights(3, 64, 500, n), 0.95) for n in (1, 1, 2))

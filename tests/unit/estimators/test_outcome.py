@@ -149,27 +149,6 @@ def test_a_group_of_64_has_its_exact_second_moment(design: str) -> None:
     assert of(found, design).second[0] == pytest.approx(float(expected), rel=1e-12)
 
 
-def test_a_standardized_group_of_64_is_the_sum_over_what_is_kept() -> None:
-    """Given m of k kept, E[R_i R_j] is m/k on the diagonal of successes and m(m-1)/(k(k-1)) beside it."""
-    outcomes, scores = largest()
-    weights = np.random.default_rng(5).uniform(0, 1, 64)
-    size, k, q = 64, int(outcomes.sum()), Fraction(1, 10)
-    weighted = scores * weights[:, None]
-    products = weighted @ weighted.T
-    parts = []
-    for m in range(1, k + 1):
-        chance = math.comb(k, m) * (1 - q) ** m * q ** (k - m)
-        alone, both = m / k, m * (m - 1) / (k * (k - 1))
-        joint = np.outer(outcomes, outcomes) * both
-        joint[np.diag_indices(size)] = outcomes * alone
-        single = outcomes * alone
-        centred = joint - (single[:, None] + single[None, :]) * m / size + (m / size) ** 2
-        deviation = math.sqrt(Fraction(m * (size - m), size * (size - 1))) + EPSILON
-        parts.append(float(chance) * float((centred * products).sum()) / deviation**2)
-    found = outcome_moments([outcomes], [scores @ scores.T], 0.1, weights=[weights], standardized=True)
-    assert found.independent.second[0] == pytest.approx(math.fsum(parts), rel=1e-11)
-
-
 @pytest.mark.parametrize("scaled", [False, True])
 def test_a_group_of_64_is_what_drawn_masks_give_on_average(scaled: bool) -> None:
     outcomes, scores = largest()

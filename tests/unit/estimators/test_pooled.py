@@ -60,13 +60,6 @@ def test_a_count_repeats_a_task_with_all_its_groups(seed: int, tasks: int) -> No
         assert one == pytest.approx(repeated, abs=1e-11)
 
 
-def test_every_task_once_is_the_plain_trace() -> None:
-    moments = parts(np.random.default_rng(2).normal(size=(5, 3, 4)))
-    counted, plain = pooled_trace(*moments, np.ones((1, 5))), pooled_trace(*moments)
-    assert counted.total[0] == pytest.approx(float(plain.total), rel=1e-12)
-    assert counted.squared_norm[0] == pytest.approx(float(plain.squared_norm), rel=1e-12)
-
-
 @pytest.mark.parametrize(
     ("second", "products", "counts", "reason"),
     [

@@ -72,12 +72,6 @@ def test_the_jackknife_leaves_out_one_task_after_the_other() -> None:
     assert mine.corrected == pytest.approx(TASKS * whole - (TASKS - 1) * mean, rel=1e-12)
 
 
-def test_the_jackknife_of_a_mean_is_its_standard_error() -> None:
-    mine = found(resamples=10)["mean"]
-    assert mine.standard_error == pytest.approx(LEFT.std(ddof=1) / math.sqrt(TASKS), rel=1e-12)
-    assert mine.corrected == pytest.approx(LEFT.mean(), rel=1e-12)
-
-
 def test_a_plug_in_variance_is_corrected_to_the_unbiased_one() -> None:
     mine = found(resamples=10)["variance"]
     assert mine.value == pytest.approx(LEFT.var(), rel=1e-11)
@@ -105,11 +99,6 @@ def test_every_figure_meets_the_same_resamples_of_whole_tasks() -> None:
     assert drawn.var() == pytest.approx(1 - 1 / TASKS, rel=0.05)
     assert (left_out == 1 - np.eye(TASKS)).all()
     assert (whole == 1).all()
-
-
-def test_a_narrower_level_lies_within() -> None:
-    wide, narrow = found(level=0.95)["mean"], found(level=0.5)["mean"]
-    assert wide.low < narrow.low < narrow.value < narrow.high < wide.high
 
 
 @pytest.mark.parametrize(

@@ -134,13 +134,6 @@ def test_a_build_server_without_node_fails(monkeypatch: pytest.MonkeyPatch) -> N
         find_node()
 
 
-def test_elsewhere_a_missing_node_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", "")
-    monkeypatch.delenv("CI", raising=False)
-    with pytest.raises(pytest.skip.Exception, match="NODE IS MISSING"):
-        find_node()
-
-
 @pytest.mark.parametrize("seed", [-1, LIMIT])
 def test_a_schedule_of_a_seed_out_of_range_overflows(seed: int) -> None:
     with pytest.raises(OverflowError):
@@ -243,10 +236,6 @@ def sample() -> np.ndarray:
     return lattice(package, seeds=64, resources=50, repeats=64)
 
 
-def test_two_hundred_thousand_draws_are_looked_at(sample: np.ndarray) -> None:
-    assert sample[0].size >= 200_000
-
-
 def test_every_word_is_uniform(sample: np.ndarray) -> None:
     assert uniformity(sample) > ENOUGH
 
@@ -269,17 +258,8 @@ def gate_from_the_type(seed: int, tool: str, resource: str, repeat: int) -> Draw
     return Draw(digest[8:16] + digest[8:])
 
 
-def magnitude_from_the_gate(seed: int, tool: str, resource: str, repeat: int) -> Draw:
-    digest = package(seed, tool, resource, repeat).digest
-    return Draw(digest[:16] + digest[:8] + digest[24:])
-
-
 def repeat_ignored(seed: int, tool: str, resource: str, _repeat: int) -> Draw:
     return package(seed, tool, resource, 0)
-
-
-def resource_ignored(seed: int, tool: str, _resource: str, repeat: int) -> Draw:
-    return package(seed, tool, "*", repeat)
 
 
 def seed_ignored(_seed: int, tool: str, resource: str, repeat: int) -> Draw:
@@ -290,27 +270,10 @@ def seed_added_to_the_repeat(seed: int, tool: str, resource: str, repeat: int) -
     return package(0, tool, resource, seed + repeat)
 
 
-def seed_added_to_the_resource(seed: int, tool: str, resource: str, repeat: int) -> Draw:
-    return package(0, tool, f"O-{int(resource[2:]) + seed}", repeat)
-
-
-def repeat_added_to_the_resource(seed: int, tool: str, resource: str, repeat: int) -> Draw:
-    return package(seed, tool, f"O-{int(resource[2:]) + repeat}", 0)
-
-
-def repeat_in_pairs(seed: int, tool: str, resource: str, repeat: int) -> Draw:
-    return package(seed, tool, resource, repeat // 2)
-
-
 def everything_added(seed: int, tool: str, resource: str, repeat: int) -> Draw:
     """Return draws that differ between neighbours by a fixed small amount: a counter without a hash."""
     word = (seed + repeat + int(resource[2:])) * (LIMIT // 100) % LIMIT
     return Draw(word.to_bytes(8, "big") + package(seed, tool, resource, repeat).digest[8:])
-
-
-def four_bytes_a_word(seed: int, tool: str, resource: str, repeat: int) -> Draw:
-    digest = package(seed, tool, resource, repeat).digest
-    return Draw(b"".join(digest[at : at + 4] + bytes(4) for at in (0, 8, 16, 24)))
 
 
 def skewed_gate(seed: int, tool: str, resource: str, repeat: int) -> Draw:
@@ -325,27 +288,21 @@ def small(source: Source) -> np.ndarray:
     return lattice(source, seeds=32, resources=20, repeats=32)
 
 
-@pytest.mark.parametrize("broken", [four_bytes_a_word, skewed_gate, everything_added])
+@pytest.mark.parametrize("broken", [skewed_gate, everything_added])
 def test_the_test_of_uniformity_rejects_a_broken_generator(broken: Source) -> None:
     assert uniformity(small(broken)) < HOPELESS
 
 
-@pytest.mark.parametrize("broken", [gate_from_the_type, magnitude_from_the_gate])
-def test_the_test_of_independence_rejects_a_broken_generator(broken: Source) -> None:
-    assert between_words(small(broken)) < HOPELESS
+def test_the_test_of_independence_rejects_a_broken_generator() -> None:
+    assert between_words(small(gate_from_the_type)) < HOPELESS
 
 
 @pytest.mark.parametrize(
     ("broken", "offset"),
     [
         (repeat_ignored, "along repeats"),
-        (repeat_ignored, "two repeats apart"),
-        (repeat_in_pairs, "along repeats"),
-        (resource_ignored, "across keys"),
         (seed_ignored, "across seeds"),
         (seed_added_to_the_repeat, "a seed up and a repeat down"),
-        (seed_added_to_the_resource, "a seed up and a key down"),
-        (repeat_added_to_the_resource, "a key up and a repeat down"),
         (everything_added, "all up"),
     ],
 )
@@ -353,47 +310,13 @@ def test_the_test_of_neighbours_rejects_a_broken_generator(broken: Source, offse
     assert serial(small(broken), OFFSETS[offset]) < HOPELESS
 
 
-@pytest.mark.parametrize("broken", [repeat_ignored, seed_ignored, seed_added_to_the_repeat, repeat_in_pairs])
-def test_a_broken_generator_would_be_seen_to_draw_twice(broken: Source) -> None:
-    found = small(broken)[0]
-    assert len(np.unique(found)) < found.size
-
-
 def against_the_grader(calls: np.ndarray, graders: np.ndarray) -> float:
     """Return the smallest probability of any grader's word against any call's, were they independent."""
     return min(independence(call, grader) for call, grader in product(calls, graders))
 
 
-@pytest.fixture(scope="module")
-def calls_and_graders() -> tuple[np.ndarray, np.ndarray]:
-    calls = (package(seed, "get_order", "O-10233", 0) for seed in range(200_000))
-    return words(calls), words(Schedule(seed).grader() for seed in range(200_000))
-
-
-def test_the_grader_draws_independently_of_the_calls(
-    calls_and_graders: tuple[np.ndarray, np.ndarray],
-) -> None:
-    assert against_the_grader(*calls_and_graders) > ENOUGH
-
-
-def test_every_word_of_the_grader_is_uniform(calls_and_graders: tuple[np.ndarray, np.ndarray]) -> None:
-    assert uniformity(calls_and_graders[1]) > ENOUGH
-
-
-def test_the_grader_s_words_are_independent(calls_and_graders: tuple[np.ndarray, np.ndarray]) -> None:
-    assert between_words(calls_and_graders[1]) > ENOUGH
-
-
-@pytest.mark.parametrize("which", [0, 1], ids=["calls", "graders"])
-@pytest.mark.parametrize("distance", [1, 2, 8])
-def test_schedules_of_adjacent_seeds_are_uncorrelated(
-    calls_and_graders: tuple[np.ndarray, np.ndarray], which: int, distance: int
-) -> None:
-    assert serial(calls_and_graders[which], (distance,)) > ENOUGH
-
-
-def test_a_grader_that_took_a_call_s_draw_would_be_rejected(
-    calls_and_graders: tuple[np.ndarray, np.ndarray],
-) -> None:
-    calls, _ = calls_and_graders
-    assert against_the_grader(calls[:, :20_000], calls[:, :20_000]) < HOPELESS
+def test_the_grader_draws_independently_of_the_calls() -> None:
+    calls = words(package(seed, "get_order", "O-10233", 0) for seed in range(50_000))
+    graders = words(Schedule(seed).grader() for seed in range(50_000))
+    assert against_the_grader(calls, graders) > ENOUGH
+    assert against_the_grader(calls, calls) < HOPELESS

@@ -41,10 +41,6 @@ def test_the_regimes_are_those_of_the_registers() -> None:
     assert tuple(REGIMES) == columns.REGIMES
 
 
-def test_a_regime_is_found_under_its_own_name() -> None:
-    assert {name: regime.name for name, regime in REGIMES.items()} == {name: name for name in REGIMES}
-
-
 def test_every_regime_is_quiet_or_faulty_or_the_challenge() -> None:
     quiet = {name for name, regime in REGIMES.items() if regime.is_quiet}
     assert quiet == REGIMES.keys() - FAULTY.keys() - {"challenge"}
@@ -97,19 +93,6 @@ def test_faults_are_as_frequent_for_every_kind_of_tool(draws: list[Draw]) -> Non
         if REGIMES["faults_p025"].fault(kind, 0, draw) is not None
     )
     assert len(set(counts.values())) == 1
-
-
-def test_the_test_of_the_rate_rejects_one_renormalized_over_types(draws: list[Draw]) -> None:
-    """A regime that loses the faults of types that do not apply, instead of renormalizing, faults less."""
-
-    class Losing(Regime):
-        def fault(self, kind: Kind, repeat: int, draw: Draw) -> str | None:
-            fault = super().fault("list", repeat, draw)
-            return fault if fault in APPLIES[kind] else None
-
-    losing = Losing("losing", "", 0.25, DEFAULT)
-    assert rate(losing, "list", 0.25, draws) > 1e-4
-    assert rate(losing, "write", 0.25, draws) < 1e-12
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -58,20 +58,6 @@ def test_the_schedules_of_a_row_out_of_range_overflow(design: Design, row: int) 
         [Schedule(seed) for seed in group_seeds(design, row, SIZE)]
 
 
-def met_before(seeds: Seeds) -> int:
-    """Return how many seeds of neighbouring rows are those of a row or of another rollout."""
-    found = [*range(5000), *(seed for row in range(5000) for seed in seeds(row))]
-    return len(found) - len(set(found))
-
-
-def test_no_independent_rollout_shares_a_seed_with_another_row() -> None:
-    assert met_before(independent) == 0
-
-
-def test_a_slot_that_is_added_to_the_row_would_be_found() -> None:
-    assert met_before(lambda row: tuple(row + slot for slot in range(SIZE))) > 0
-
-
 # The first call's draw of each rollout: slot × row.
 
 
@@ -120,26 +106,6 @@ def own() -> list[list[Draw]]:
     return first_draws(independent)
 
 
-@pytest.mark.parametrize("slot", range(SIZE))
-def test_a_rollout_s_first_word_has_the_same_law_in_both_designs(
-    slot: int, shared: list[list[Draw]], own: list[list[Draw]]
-) -> None:
-    one, other = gates([shared[slot], own[slot]])
-    assert same_word(one, other) > 1e-4
-
-
-@pytest.mark.parametrize("slot", range(SIZE))
-def test_a_rollout_meets_the_same_faults_as_often_in_both_designs(
-    slot: int, shared: list[list[Draw]], own: list[list[Draw]]
-) -> None:
-    assert same_faults(*faults([shared[slot], own[slot]])) > 1e-4
-
-
-def test_every_slot_of_the_independent_design_has_the_same_law(own: list[list[Draw]]) -> None:
-    assert min(same_word(one, other) for one, other in combinations(gates(own), 2)) > 1e-4
-    assert min(same_faults(one, other) for one, other in combinations(faults(own), 2)) > 1e-4
-
-
 def test_rollouts_of_an_independent_group_meet_unrelated_words(own: list[list[Draw]]) -> None:
     assert min(stats.pearsonr(one, other).pvalue for one, other in combinations(gates(own), 2)) > 1e-4
 
@@ -149,9 +115,18 @@ def test_rollouts_of_a_paired_group_meet_the_same_words(shared: list[list[Draw]]
     assert (words == words[0]).all()
 
 
-def test_groups_of_neighbouring_rows_meet_unrelated_words(own: list[list[Draw]]) -> None:
-    words = gates(own)
-    assert min(stats.pearsonr(slot[:-1], slot[1:]).pvalue for slot in words) > 1e-4
+def test_no_independent_rollout_shares_a_seed_with_another_row() -> None:
+    seeds = [*range(5000), *(seed for row in range(5000) for seed in independent(row))]
+    assert len(set(seeds)) == len(seeds)
+
+
+def test_a_rollout_meets_what_it_meets_in_the_other_design(
+    shared: list[list[Draw]], own: list[list[Draw]]
+) -> None:
+    for slot in range(SIZE):
+        one, other = gates([shared[slot], own[slot]])
+        assert same_word(one, other) > 1e-4
+        assert same_faults(*faults([shared[slot], own[slot]])) > 1e-4
 
 
 def luckier_of_two(row: int) -> tuple[int, ...]:
@@ -165,23 +140,7 @@ def luckier_of_two(row: int) -> tuple[int, ...]:
     )
 
 
-def one_for_every_row(_row: int) -> tuple[int, ...]:
-    """Return seeds of a design that forgets the row."""
-    return tuple(slot_seed(0, slot) for slot in range(2))
-
-
-@pytest.mark.parametrize("broken", [luckier_of_two, one_for_every_row])
-def test_the_tests_of_the_law_reject_a_broken_design(broken: Seeds, shared: list[list[Draw]]) -> None:
-    other = first_draws(broken, rows=2000)
+def test_the_tests_of_the_law_reject_a_broken_design(shared: list[list[Draw]]) -> None:
+    other = first_draws(luckier_of_two, rows=2000)
     assert same_word(gates(shared)[0], gates(other)[0]) < 1e-12
     assert same_faults(faults(shared)[0], faults(other)[0]) < 1e-12
-
-
-def neighbours(row: int) -> tuple[int, ...]:
-    """Return seeds of a design in which a slot meets what the slot before it met."""
-    return (row, row if row % 8 else slot_seed(row, 0))
-
-
-def test_the_test_of_unrelated_words_rejects_groups_that_share_most_schedules() -> None:
-    one, other = gates(first_draws(neighbours, rows=2000))
-    assert stats.pearsonr(one, other).pvalue < 1e-12

@@ -12,10 +12,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from mcp import Client
 
 from tests.conftest import CHECKOUT, run
 from toolkit.backoffice.schemas import json_schema
@@ -30,6 +29,9 @@ if find_spec("mcp") is None:
     if os.environ.get("CI"):
         pytest.fail("the package mcp is not installed", pytrace=False)
     pytest.skip("the package mcp is not installed", allow_module_level=True)
+
+if TYPE_CHECKING:
+    from mcp import Client
 
 TASK = load_task("validation:0")
 SERVER = (sys.executable, "-W", "error", "-m", "toolkit", "backoffice", "mcp")
@@ -114,13 +116,13 @@ def answers(record: Path, *lines: str | dict[str, Any], regime: str = "clean") -
 
 
 @contextmanager
-def running(record: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a server as a terminal does, and leave it waiting for its first call.
+def running(record: Path, interrupts: str = "SIG_DFL") -> Iterator[subprocess.Popen[bytes]]:
+    """Start a server, as a terminal does or as a script in its background, and leave it waiting for a call.
 
     The tests themselves may run in the background of a script, where interrupts are ignored.
     """
     heeding = (
-        "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); "
+        f"import os, signal, sys; signal.signal(signal.SIGINT, signal.{interrupts}); "
         "os.execv(sys.argv[1], sys.argv[1:])"
     )
     with subprocess.Popen(
@@ -359,21 +361,7 @@ def test_a_server_that_is_stopped_leaves_a_graded_record(tmp_path: Path, number:
 def test_a_server_in_the_background_of_a_script_can_be_terminated(tmp_path: Path) -> None:
     """There a shell has interrupts ignored."""
     path = tmp_path / "episode.json"
-    ignored = (
-        "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); "
-        "os.execv(sys.argv[1], sys.argv[1:])"
-    )
-    with subprocess.Popen(
-        [sys.executable, "-c", ignored, *command(path)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        cwd=CHECKOUT,
-    ) as process:
-        assert process.stdin
-        assert process.stdout
-        process.stdin.write(said())
-        process.stdin.flush()
-        process.stdout.readline()
+    with running(path, "SIG_IGN") as process:
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 130
     assert recorded(path)["ended"] == "stopped"
