@@ -8,16 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.forge import der
 from tests.forge.pki import Cert, authority, directory, extension, house, root, stamper
-from tests.forge.token import (
-    CONTENT_TYPE,
-    DOCUMENT,
-    MESSAGE_DIGEST,
-    NOW,
-    SIGNING_CERTIFICATE,
-    SIGNING_CERTIFICATE_V2,
-    Ess,
-    Recipe,
-)
+from tests.forge.token import DOCUMENT, NOW, Recipe
 from toolkit.prereg.token.verify import Material, verify_token
 
 if TYPE_CHECKING:
@@ -124,17 +115,6 @@ def chain(
     for common, knobs in below:
         issuer = authority(common, issuer, **knobs)
     return given(by(stamper("Forge Stamper of a chain", issuer).but(**last)), roots=(first.der,))
-
-
-def own_id(**knobs: object) -> Ess:
-    """Return what names the usual signer."""
-    return Ess(house().signer.der, **knobs)
-
-
-def with_ids(*ids: Ess, version: int = 2, **knobs: object) -> Recipe:
-    """Return a recipe whose signed attributes, the fewest there can be, name these certificates."""
-    kind = SIGNING_CERTIFICATE if version == 1 else SIGNING_CERTIFICATE_V2
-    return recipe(attributes=(CONTENT_TYPE, MESSAGE_DIGEST, kind), ess=ids, **knobs)
 
 
 def organization(text: str, tag: int = 0x0C) -> bytes:

@@ -11,15 +11,22 @@ from tests.forge.case import (
     embedding,
     given,
     incomplete,
-    own_id,
     recipe,
     signer,
     signer_of_length_80,
-    with_ids,
 )
 from tests.forge.keys import Scheme, digest, key
 from tests.forge.pki import UNKNOWN, house, stamper
-from tests.forge.token import CONTENT_TYPE, MESSAGE_DIGEST, SIGNING_CERTIFICATE_V2, Ess, attribute, protection
+from tests.forge.token import (
+    CONTENT_TYPE,
+    MESSAGE_DIGEST,
+    SIGNING_CERTIFICATE_V2,
+    Ess,
+    attribute,
+    own_id,
+    protection,
+    with_ids,
+)
 
 OTHER_KEY = "another signer of the same number"
 

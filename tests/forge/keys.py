@@ -21,15 +21,7 @@ DIGEST_OIDS = {
     "sha512": "2.16.840.1.101.3.4.2.3",
     "sha3_256": "2.16.840.1.101.3.4.2.8",
 }
-DIGESTS: dict[str, hashes.HashAlgorithm] = {
-    "md5": hashes.MD5(),  # noqa: S303 - to be refused
-    "sha1": hashes.SHA1(),  # noqa: S303 - to be refused
-    "sha224": hashes.SHA224(),
-    "sha256": hashes.SHA256(),
-    "sha384": hashes.SHA384(),
-    "sha512": hashes.SHA512(),
-    "sha3_256": hashes.SHA3_256(),
-}
+DIGESTS: dict[str, hashes.HashAlgorithm] = {name: getattr(hashes, name.upper())() for name in DIGEST_OIDS}
 RSA = "1.2.840.113549.1.1.1"
 PSS = "1.2.840.113549.1.1.10"
 MGF1 = "1.2.840.113549.1.1.8"

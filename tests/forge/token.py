@@ -265,3 +265,14 @@ class Request:
 def stamped(moment: datetime) -> str:
     """Write a moment as a genTime of whole seconds."""
     return moment.strftime("%Y%m%d%H%M%SZ")
+
+
+def own_id(**knobs: object) -> Ess:
+    """Return what names the usual signer."""
+    return Ess(house().signer.der, **knobs)
+
+
+def with_ids(*ids: Ess, version: int = 2, **knobs: object) -> Recipe:
+    """Return a recipe whose signed attributes, the fewest there can be, name these certificates."""
+    kind = SIGNING_CERTIFICATE if version == 1 else SIGNING_CERTIFICATE_V2
+    return Recipe(attributes=(CONTENT_TYPE, MESSAGE_DIGEST, kind), ess=ids, **knobs)

@@ -14,11 +14,9 @@ from tests.forge.case import (
     embedding,
     given,
     organization,
-    own_id,
     recipe,
     signer,
     signer_of_length_80,
-    with_ids,
 )
 from tests.forge.keys import Scheme, digest, key
 from tests.forge.pki import alternative_name, directory, dns, extension, house, name_constraints, stamper
@@ -32,7 +30,9 @@ from tests.forge.token import (
     Request,
     accuracy,
     attribute,
+    own_id,
     protection,
+    with_ids,
 )
 
 NO_PSS = "PKCS #7 in OpenSSL 3.0 takes an RSA key's signature for PKCS #1 v1.5, whatever the token says"

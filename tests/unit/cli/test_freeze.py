@@ -12,15 +12,8 @@ import pytest
 from tests.conftest import CHECKOUT, Toolkit, snapshot
 from tests.forge.server import Authority, OpensslAuthority
 from tests.unit.decisions.study import RULES, rule
-from tests.unit.prereg.drafts import (
-    amendment,
-    deviation,
-    is_untouched,
-    trusted,
-    write_draft,
-    write_roots,
-    write_trust_file,
-)
+from tests.unit.prereg import drafts
+from tests.unit.prereg.drafts import amendment, deviation, is_untouched, trusted, write_trust_file
 from toolkit.places import HOME_VARIABLE
 from toolkit.prereg import authority as asking
 from toolkit.prereg.registration import load_registration
@@ -33,7 +26,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv(HOME_VARIABLE, str(tmp_path))
     monkeypatch.setenv("NO_PROXY", "*")
     monkeypatch.setattr(asking, "PAUSE_S", 0.001)
-    return write_draft(tmp_path / "prereg")
+    return drafts.write_draft(tmp_path / "prereg")
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +39,7 @@ def servers() -> Iterator[tuple[Authority, OpensslAuthority]]:
 def asking_them(tmp_path: Path, servers: tuple[Authority, OpensslAuthority]) -> tuple[str, ...]:
     entries = (trusted(servers[0], "Authority A"), trusted(servers[1], "OpenSSL"))
     options = ["--trust", str(write_trust_file(tmp_path / "mine.toml", *entries))]
-    options += ["--root", str(write_roots(tmp_path / "roots.pem", *servers))]
+    options += ["--root", str(drafts.write_roots(tmp_path / "roots.pem", *servers))]
     for server in servers:
         options += ["--authority", server.url]
     return tuple(options)
@@ -115,7 +108,7 @@ def test_an_authority_that_is_down_is_incomplete_and_named(
         entries = trusted(servers[0], "Authority A"), trusted(gone, "Authority B")
     trust = write_trust_file(tmp_path / "mine.toml", *entries)
     addresses = [word for server in (servers[0], gone) for word in ("--authority", server.url)]
-    roots = write_roots(tmp_path / "roots.pem", servers[0], gone)
+    roots = drafts.write_roots(tmp_path / "roots.pem", servers[0], gone)
     result = toolkit("freeze", "small", "--trust", trust, "--root", roots, *addresses)
     assert result.code == 3
     assert f"no timestamp from {gone.url}" in result.err
@@ -139,7 +132,7 @@ def test_a_days_old_time_is_a_failed_verification(
     with Authority("B", "genTime off by days") as off:
         entries = trusted(servers[0], "Authority A"), trusted(off, "Authority B")
         trust = write_trust_file(tmp_path / "mine.toml", *entries)
-        roots = write_roots(tmp_path / "roots.pem", servers[0], off)
+        roots = drafts.write_roots(tmp_path / "roots.pem", servers[0], off)
         addresses = [word for server in (servers[0], off) for word in ("--authority", server.url)]
         result = toolkit("freeze", "small", "--trust", trust, "--root", roots, *addresses)
     assert result.code == 1

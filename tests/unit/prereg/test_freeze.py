@@ -14,17 +14,8 @@ from tests.forge.pki import House, house
 from tests.forge.server import Authority, OpensslAuthority
 from tests.registrations import rehash
 from tests.unit.decisions.study import RULES, rule
-from tests.unit.prereg.drafts import (
-    Scripted,
-    freeze_with,
-    is_untouched,
-    opened,
-    problems,
-    source,
-    told,
-    verify,
-    write_draft,
-)
+from tests.unit.prereg import drafts
+from tests.unit.prereg.drafts import Scripted, freeze_with, is_untouched, opened, problems, source, verify
 from toolkit.errors import DamagedError, IncompleteError, RuleError, UsageError, VerificationError
 from toolkit.prereg.freeze import freeze
 from toolkit.prereg.registration import is_draft, load_registration
@@ -51,7 +42,7 @@ def test_openssl_is_an_authority_like_any_other(draft, pair) -> None:
 def test_roots_that_nobody_knows_are_not_enough(frozen, pair) -> None:
     found = verify(frozen)
     assert (found.verdict, problems(found)) == ("not_verified", [(5, "failed")])
-    assert "Authority A, Authority B" in told(found, 5)
+    assert "Authority A, Authority B" in drafts.told(found, 5)
     assert problems(verify(frozen, pair[1])) == [(5, "failed")]
 
 
@@ -110,7 +101,7 @@ def test_a_recorded_time_that_no_token_states_is_found(frozen, pair) -> None:
 
 
 def test_many_freezes_at_once(tmp_path, pair) -> None:
-    folders = [write_draft(tmp_path, f"study-{number}") for number in range(20)]
+    folders = [drafts.write_draft(tmp_path, f"study-{number}") for number in range(20)]
     patient = [replace(one, timeout_s=60) for one in pair]
     with ThreadPoolExecutor(20) as pool:
         made = list(pool.map(lambda folder: freeze_with(folder, *patient), folders))
