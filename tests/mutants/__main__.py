@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 import tempfile
 import threading
@@ -86,14 +87,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument("--jobs", type=int, default=1, help="how many at a time")
     parser.add_argument("--room", help="one room's only")
-    parser.add_argument("--only", help="those with this in their name or file only")
+    parser.add_argument("--only", help="those whose file and name this pattern finds only")
     parser.add_argument("--check", action="store_true", help="whether each fits the checkout; run nothing")
     parser.add_argument("--json", action="store_true", help="a list of all, for programs")
     asked = parser.parse_args()
     defects = [
         defect
         for defect in load()
-        if asked.room in {None, defect.room} and (asked.only or "") in f"{defect.file} {defect.name}"
+        if asked.room in {None, defect.room} and re.search(asked.only or "", f"{defect.file} {defect.name}")
     ]
     if asked.check:
         stale = [f"{defect.room}: {defect.name}: {defect.stale}" for defect in defects if defect.stale]

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.row_study import REF
@@ -84,7 +84,6 @@ def order(key: tuple[Any, ...]) -> list[tuple[bool, Any]]:
     return [(part is None, part or 0) for part in key]
 
 
-@settings(max_examples=40)
 @given(tables, edits, st.integers(0, 4), st.integers(0, 4))
 def test_added_removed_and_changed_rows_are_those_that_brute_force_finds(
     first: Rows, edited: dict[tuple[Any, ...], tuple[Any, ...] | None], split: int, other_split: int
@@ -95,7 +94,7 @@ def test_added_removed_and_changed_rows_are_those_that_brute_force_finds(
     with tempfile.TemporaryDirectory() as scratch:
         a = study_of(Path(scratch) / "a", first, split)
         b = study_of(Path(scratch) / "b", second, other_split)
-        difference = diff_studies(a, b, examples=100)
+        found = diff_studies(a, b, examples=100)
     added = sorted(second.keys() - first.keys(), key=order)
     removed = sorted(first.keys() - second.keys(), key=order)
     changed = sorted(
@@ -107,10 +106,10 @@ def test_added_removed_and_changed_rows_are_those_that_brute_force_finds(
         if (count := sum(repr(first[key][at]) != repr(second[key][at]) for key in changed))
     }
     if not (added or removed or changed):
-        assert difference.is_empty
-        assert difference.same_tables == (NAME,)
+        assert found.is_empty
+        assert found.same_tables == (NAME,)
         return
-    (table,) = difference.tables
+    (table,) = found.tables
     assert table.rows == (len(first), len(second))
     assert (table.added, table.removed, table.changed) == (len(added), len(removed), len(changed))
     assert table.columns == differing

@@ -57,6 +57,12 @@ def test_different_rows_have_different_hashes(
     assert (row_sha256(table(left)) == row_sha256(table(right))) == same
 
 
+@given(rows, st.integers(0, 12))
+def test_the_cut_between_chunks_does_not_matter(listed: list[dict[str, Any]], cut: int) -> None:
+    whole = table(listed)
+    assert row_sha256(pa.concat_tables([whole.slice(0, cut), whole.slice(cut)])) == row_sha256(whole)
+
+
 words = st.lists(st.none() | st.text(max_size=5), max_size=10)
 
 

@@ -197,7 +197,7 @@ def table_of(listed: list[dict[str, Any]], cut: int = 0) -> pa.Table:
     return pa.concat_tables([whole.slice(0, cut), whole.slice(cut)])
 
 
-@settings(max_examples=200)
+@settings(max_examples=400)
 @given(st.lists(keys, max_size=6), spoilt, st.integers(0, 6))
 def test_a_table_is_judged_as_its_rows_are(
     listed: list[dict[str, Any]], defects: list[tuple[int, str, Any]], cut: int
@@ -261,7 +261,7 @@ REFERRING = Table(
 few = {"word": some(["a", "b", None]), "seed": some([0, 2**64 - 1, None]), "choice": some(["a", "b", None])}
 
 
-@settings(max_examples=150)
+@settings(max_examples=300)
 @given(
     st.lists(st.fixed_dictionaries(few), max_size=6),
     st.lists(st.fixed_dictionaries({**few, "real": some([None, 0.0, 0.0])}), max_size=4),

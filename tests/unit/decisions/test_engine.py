@@ -196,6 +196,9 @@ def test_every_operator_means_what_it_says() -> None:
         "each(2 * gap - gap = gap)",
         "each(gap / gap = 1)",
         "within(pooled, 0.1, 0)",
+        "all(max(gap) >= 0.1, min(gap) <= -0.1)",
+        "not(any(max(gap) > 0.1, min(gap) < -0.1))",
+        "not(decreasing(gap - gap))",
     ]
     for test in tests:
         assert verdict(test) == "pass", test

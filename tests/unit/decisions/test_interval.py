@@ -81,6 +81,8 @@ def test_a_missing_mean_has_no_interval() -> None:
         ("-0.01", "0.07", "0.03", "includes_zero"),
         ("0", "0.07", "0.03", "includes_zero"),
         ("0.01", "0.07", "0.03", "includes_threshold"),
+        ("0.03", "0.07", "0.03", "includes_threshold"),
+        ("0.01", "0.03", "0.03", "includes_threshold"),
         ("0.04", "0.07", "0.03", "excludes_zero"),
         ("0.01", "0.07", None, "excludes_zero"),
         ("-0.07", "-0.01", None, "excludes_zero"),

@@ -33,7 +33,10 @@ def test_a_contrast_is_first_minus_second_seed_by_seed() -> None:
 
 
 def test_pooled_counts_are_summed_before_they_are_divided() -> None:
-    assert value(small_study(), "pooled") == Fraction(3, 30)
+    study = small_study()
+    assert value(study, "pooled") == Fraction(3, 30)
+    study.tables["groups_summary"][1]["spurious"] = 5
+    assert value(study, "pooled") == Fraction(6, 30)
 
 
 def test_a_stored_double_counts_as_the_decimal_that_prints_it() -> None:

@@ -117,6 +117,12 @@ def test_a_stored_decision_that_its_own_inputs_contradict_is_damage(
         engine(with_decisions(tmp_path, **forged)).decide("H")
 
 
+def test_a_stored_estimate_agrees_but_for_rounding(tmp_path: Path) -> None:
+    estimate = rows_of(write_rows_study(tmp_path / "first"))[0]["estimate"]
+    with pytest.raises(DamagedError, match="another estimate than its own inputs give"):
+        engine(with_decisions(tmp_path, estimate=estimate + 1e-6)).decide("H")
+
+
 def test_a_forged_end_is_found_when_it_is_recomputed(tmp_path: Path) -> None:
     study = with_decisions(tmp_path, low=-0.75)
     with pytest.raises(DamagedError, match="another low than its own inputs give"):

@@ -7,6 +7,8 @@ from itertools import product
 
 import pytest
 
+from toolkit.decisions.evaluation import evaluate
+from toolkit.decisions.expressions import Binary, Name
 from toolkit.decisions.values import (
     Missing,
     Series,
@@ -15,9 +17,11 @@ from toolkit.decisions.values import (
     kleene_any,
     kleene_majority,
     kleene_not,
+    mean_of,
     rounded,
     together,
 )
+from toolkit.errors import RuleError
 
 GAP = Missing(not_run=False, reasons=("a gap",))
 NEVER = Missing(not_run=True, reasons=("never run",))
@@ -42,6 +46,16 @@ def test_every_operator_is_unknown_exactly_where_completions_differ(
     assert agrees(kleene_all(truths), {all(way) for way in ways})
     assert agrees(kleene_any(truths), {any(way) for way in ways})
     assert agrees(kleene_majority(truths), {2 * sum(way) > len(way) for way in ways})
+
+
+def test_series_of_other_members_are_not_combined() -> None:
+    series = {name: Series("seed", ((name, Fraction(1)),)) for name in "ab"}
+    with pytest.raises(RuleError, match="different members"):
+        evaluate(Binary("-", Name("a"), Name("b")), lambda _, name: series[name])
+
+
+def test_a_mean_is_over_all_members() -> None:
+    assert mean_of(Series("seed", (("0", Fraction(1)), ("1", Fraction(4))))) == Fraction(5, 2)
 
 
 def test_half_is_no_majority() -> None:

@@ -65,6 +65,19 @@ def test_datasets_loads_every_configuration_alike(sealed: Study, tmp_path: Path)
         assert loaded.to_list() == sealed.rows(table.name)
 
 
+def test_datasets_reads_lists_as_the_card_declares_them(sealed: Study, tmp_path: Path) -> None:
+    import datasets
+
+    features = datasets.load_dataset_builder(
+        str(sealed.folder), "groups", cache_dir=str(tmp_path)
+    ).info.features
+    assert {name: str(features[name]) for name in ("schedule_seeds", "true_successes", "advantages")} == {
+        "schedule_seeds": "List(Value('uint64'))",
+        "true_successes": "List(Value('bool'))",
+        "advantages": "List(Value('float64'))",
+    }
+
+
 def test_the_seeds_of_these_tests_reach_beyond_a_signed_number(sealed: Study) -> None:
     assert max(row["schedule_seed"] for row in sealed.rows("episodes")) > 2**63
 
@@ -235,9 +248,12 @@ def test_the_logical_hash_depends_on_the_study(tmp_path: Path, sealed: Study) ->
     assert manifest.logical_sha256 != sealed.manifest.logical_sha256
 
 
-def test_the_logical_hash_does_not_depend_on_launches(tmp_path: Path, sealed: Study) -> None:
+@pytest.mark.parametrize("wall_time", [1.0, 2.0])
+def test_the_logical_hash_does_not_depend_on_launches(
+    tmp_path: Path, sealed: Study, wall_time: float
+) -> None:
     parts = row_study.tables(IDS)
-    parts["launches"] = [row_study.launch(run_id, 1.0) for run_id in IDS]
+    parts["launches"] = [row_study.launch(run_id, wall_time) for run_id in IDS]
     manifest = row_study.seal(tmp_path, row_study.lay(tmp_path, parts))
     assert "launches" in manifest.tables
     assert manifest.logical_sha256 == sealed.manifest.logical_sha256

@@ -256,6 +256,12 @@ def test_a_forest_counts_the_rules_that_keep_their_bounds() -> None:
     assert drawn(forest(rows, "mine")).title.endswith("includes zero; 2 of 3 keep registered bounds")
 
 
+def test_a_forest_counts_the_intervals_that_hold_zero_and_those_that_touch_it() -> None:
+    bars = [replace(BAR, low=Fraction(low, 100)) for low in (-1, 0, 1)]
+    rows = tuple(ForestRow(str(i), "", "pass", "", Fraction(1), bar, None) for i, bar in enumerate(bars))
+    assert drawn(forest(rows, "mine")).title == "The intervals of 2 of 3 rules include zero"
+
+
 def test_no_interval_gives_no_forest() -> None:
     assert forest((ForestRow("H2", "Two", "pass", "", None, None, None),), "mine") is None
 

@@ -67,6 +67,8 @@ def test_a_row_of_the_forest_is_the_decision(case: Case) -> None:
     assert row.bar is not None
     assert row.bar.words == "90% interval [\N{MINUS SIGN}0.0037, +0.0525]"
     assert (row.verdict, float(row.threshold or 0)) == ("pass", -0.03)
+    assert row.limits is not None
+    assert row.limits.words == "above \N{MINUS SIGN}0.03"
 
 
 @pytest.mark.parametrize(

@@ -118,6 +118,11 @@ def check_criterion(row: dict[str, Element], criterion: dict[str, Any]) -> None:
     else:
         shown, exact, decimal = {"": (cell.text or "").strip()}, {"": exact}, {"": decimal}
     assert shown.keys() == exact.keys()
+    others = [numbers(text(part)) for part in classed(cell, "member") if text(part[0]) == "against"]
+    against = criterion.get("against")
+    assert [other[-1:] for other in others] == (
+        [] if against is None else [[pytest.approx(against, rel=1e-5)]]
+    )
     for key, words in shown.items():
         value, _, rounded = words.partition(" = ")
         if rounded:

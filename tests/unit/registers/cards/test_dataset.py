@@ -65,16 +65,6 @@ def test_a_size_category_ends_below_its_bound() -> None:
     ]
 
 
-# Every kind of column is in these; the other two take long.
-LOADED = [
-    "published",
-    "task-pools",
-    pytest.param("embedded", marks=pytest.mark.slow),
-    pytest.param("tiny-lm", marks=pytest.mark.slow),
-]
-
-
-@pytest.mark.parametrize("name", LOADED)
 def test_datasets_takes_the_features_that_the_files_have(repositories: dict[str, Path], name: str) -> None:
     from datasets import Features, load_dataset_builder
 
@@ -86,7 +76,6 @@ def test_datasets_takes_the_features_that_the_files_have(repositories: dict[str,
         assert declared == Features.from_arrow_schema(pq.read_schema(file)), table.name
 
 
-@pytest.mark.parametrize("name", LOADED)
 def test_datasets_finds_as_many_rows_and_bytes_as_declared(
     repositories: dict[str, Path], name: str, tmp_path: Path
 ) -> None:
