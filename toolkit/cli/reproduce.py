@@ -30,10 +30,10 @@ def reproduce(*, folder: Path | None, as_json: bool) -> None:
       toolkit reproduce --json
       toolkit reproduce --site /tmp/site
     """
-    from toolkit.cli.site_material import content
+    from toolkit.cli.site_material import material
     from toolkit.registers.study import verify_study
     from toolkit.study.check.audit import PLAYED_WITH, audit
-    from toolkit.website.build import check_place, write_site
+    from toolkit.website.build import check_place, site_content, write_site
 
     home = find_home()
     target = folder or home.site
@@ -66,7 +66,7 @@ def reproduce(*, folder: Path | None, as_json: bool) -> None:
         }
         progress("deciding")
         decisions = [decision for case in cases for decision in case.engine.decide_all()]
-        built = write_site(target, content(home, progress, target, verifications))
+        built = write_site(target, site_content(material(home, target, verifications), progress))
     if as_json:
         print_json(
             {

@@ -1,23 +1,14 @@
 """`toolkit site`: the static site."""
 
-from __future__ import annotations
-
-import hashlib
 import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from toolkit.cli.output import json_option, print_json, say_line, steps
-from toolkit.cli.site_material import content_of, material, material_with
 from toolkit.places import find_home
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from toolkit.website.frozen import Version
-    from toolkit.website.material import Material
 
 OWN_VERSION = "(own)"
 """What `--freeze` is where no name follows: nothing that a folder may be called."""
@@ -57,8 +48,16 @@ def build(*, out: Path | None, freeze: str | None, zipped: Path | None, as_json:
       toolkit site build --freeze v1.0.0-registers --json
     """
     import toolkit
+    from toolkit.cli.site_material import material
     from toolkit.files import check_target
-    from toolkit.website.build import check_outside, check_place, write_site
+    from toolkit.website.build import (
+        check_outside,
+        check_place,
+        freeze_site,
+        site_content,
+        write_site,
+        write_zip,
+    )
     from toolkit.website.frozen import check_name, read_versions
 
     home = find_home()
@@ -74,10 +73,10 @@ def build(*, out: Path | None, freeze: str | None, zipped: Path | None, as_json:
         everything = material(home, folder)
         version = None
         if frozen_as is not None:
-            version = _freeze(folder, frozen_as, everything, progress)
-            everything = material_with(everything, read_versions(folder))
-        built = write_site(folder, content_of(everything, progress))
-        digest = None if zipped is None else _zip(zipped, folder, built.files, everything.versions)
+            version = freeze_site(folder, frozen_as, everything, progress)
+            everything = replace(everything, versions=read_versions(folder))
+        built = write_site(folder, site_content(everything, progress))
+        digest = None if zipped is None else write_zip(zipped, folder, built.files, everything.versions)
     document: dict[str, Any] = {
         "folder": str(built.folder),
         "pages": len(built.files),
@@ -111,17 +110,19 @@ def check(context: click.Context, *, folder: Path | None, as_json: bool) -> None
       toolkit site check
       toolkit site check --folder site --json
     """
+    from toolkit.cli.site_material import material
+    from toolkit.website.build import site_content
     from toolkit.website.checking import check_is_site, check_site
 
     home = find_home()
-    place = folder or home.site
-    check_is_site(place)
+    site_folder = folder or home.site
+    check_is_site(site_folder)
     with steps("site") as progress:
-        everything = material(home, place)
-        expected = content_of(everything, progress)
-        findings = check_site(place, expected, everything.versions)
+        everything = material(home, site_folder)
+        expected = site_content(everything, progress)
+        findings = check_site(site_folder, expected, everything.versions)
     document = {
-        "folder": str(place),
+        "folder": str(site_folder),
         "files": len(expected),
         "frozen": [version.name for version in everything.versions],
         "identical": not any(finding.kind in ("differs", "absent", "unexpected") for finding in findings),
@@ -132,12 +133,12 @@ def check(context: click.Context, *, folder: Path | None, as_json: bool) -> None
     elif findings:
         for finding in findings:
             say_line(str(finding))
-        click.echo(f"{len(findings)} findings in {place}; what to do: toolkit site build", err=True)
+        click.echo(f"{len(findings)} findings in {site_folder}; what to do: toolkit site build", err=True)
     else:
         versions = (
             f", frozen: {', '.join(v.name for v in everything.versions)}" if everything.versions else ""
         )
-        click.echo(f"{len(expected)} files identical in {place}{versions}")
+        click.echo(f"{len(expected)} files identical in {site_folder}{versions}")
     if findings:
         context.exit(1)
 
@@ -163,10 +164,10 @@ def serve(*, port: int, folder: Path | None, base: str, is_opened: bool, as_json
     """
     from toolkit.website.server import SiteServer
 
-    place = folder or find_home().site
-    server = SiteServer(place, port, base)
+    site_folder = folder or find_home().site
+    server = SiteServer(site_folder, port, base)
     if as_json:
-        print_json({"address": server.address, "folder": str(place)})
+        print_json({"address": server.address, "folder": str(site_folder)})
     else:
         click.echo(f"{server.address} (Ctrl-C ends it)")
     sys.stdout.flush()  # whoever started this may wait for the address
@@ -175,34 +176,3 @@ def serve(*, port: int, folder: Path | None, base: str, is_opened: bool, as_json
 
         webbrowser.open(server.address)
     server.run()
-
-
-def _freeze(folder: Path, name: str, everything: Material, progress: Callable[[str], None]) -> Version:
-    from toolkit.website.build import claim, frozen_content
-    from toolkit.website.frozen import freeze
-
-    frozen = frozen_content(everything, name, progress)
-    taken = {file.partition("/")[0] for file in frozen} | {"versions.html"}
-    claim(folder)
-    return freeze(folder, name, frozen, taken)
-
-
-def _zip(target: Path, folder: Path, current: Sequence[str], versions: Sequence[Version]) -> str:
-    """Write the site with its frozen versions as one file, and return that file's SHA-256.
-
-    Raises:
-        VerificationError: a frozen version is not as it was frozen.
-    """
-    from toolkit.files import read_bytes, write_bytes
-    from toolkit.website.build import archive
-    from toolkit.website.frozen import check_whole
-
-    for version in versions:
-        check_whole(folder, version)
-    names = [
-        *current,
-        *(f"{version.name}/{name}" for version in versions for name in (*version.files, version.list_name)),
-    ]
-    packed = archive({name: read_bytes(folder / name) for name in names})
-    write_bytes(target, packed)
-    return hashlib.sha256(packed).hexdigest()

@@ -1,55 +1,30 @@
 """What the site is made of, put together from everything that a home holds."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
 
 from toolkit import api
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from toolkit.decisions.case import Case
-    from toolkit.places import Home
-    from toolkit.prereg.verification import Verification
-    from toolkit.registers.arrow import Row
-    from toolkit.registers.study import Study
-    from toolkit.website.frozen import Version
-    from toolkit.website.material import Material, Recorded
-
-
-def content(
-    home: Home,
-    progress: Callable[[str], None],
-    folder: Path,
-    verifications: Sequence[Verification] | None = None,
-) -> dict[str, bytes]:
-    """Return the current site's files from everything that the home holds.
-
-    Args:
-        home: where registers and registrations are.
-        progress: called with the name of each page.
-        folder: of the site, with the versions that were frozen there.
-        verifications: what can be said of the registrations; found out where it is not given.
-    """
-    return content_of(material(home, folder, verifications), progress)
-
-
-def content_of(everything: Material, progress: Callable[[str], None]) -> dict[str, bytes]:
-    """Return the current site's files."""
-    from toolkit.website.build import site_content
-
-    return site_content(everything, progress)
+from toolkit.decisions.case import Case
+from toolkit.places import Home
+from toolkit.prereg.verification import Verification
+from toolkit.registers.arrow import Row
+from toolkit.registers.study import Study
+from toolkit.study.check.recorded import CHOSEN, choose_pairs
+from toolkit.study.probing.report import SUMMARY, report
+from toolkit.website.front import read_front
+from toolkit.website.frozen import read_versions
+from toolkit.website.material import Material, Recorded
+from toolkit.website.paper import read_paper
 
 
 def material(home: Home, folder: Path, verifications: Sequence[Verification] | None = None) -> Material:
-    """Return what the site is made of; arguments as `content`."""
-    from toolkit.website.front import read_front
-    from toolkit.website.frozen import read_versions
-    from toolkit.website.material import Material
-    from toolkit.website.paper import read_paper
+    """Return what the site is made of.
 
+    Args:
+        home: where registers and registrations are.
+        folder: of the site, with the versions that were frozen there.
+        verifications: what can be said of the registrations; found out where it is not given.
+    """
     # Each is opened once: what was read and hashed of it for one page is kept for the others.
     studies = tuple(api.open_study(name, home) for name in home.studies())
     decidable = [study for study in studies if study.has("runs")]
@@ -59,7 +34,7 @@ def material(home: Home, folder: Path, verifications: Sequence[Verification] | N
     front = read_front(home.cards, cases)
     if front:
         cases = tuple(sorted(cases, key=lambda case: front.place(case.study.name)))
-    recorded, how = recorded_episodes(studies)
+    recorded, how = _recorded_episodes(studies)
     return Material(
         cases,
         studies,
@@ -76,20 +51,11 @@ def material(home: Home, folder: Path, verifications: Sequence[Verification] | N
 
 def _probe_figures(cases: Sequence[Case]) -> dict[str, list[Row]]:
     """Return how certain every study's probe figures are, as far as the study allows."""
-    from toolkit.study.probing.report import SUMMARY, report
-
     probed = [case.study for case in cases if case.study.has(SUMMARY)]
     return {study.name: [row for rows in report(study).figures.values() for row in rows] for study in probed}
 
 
-def material_with(everything: Material, versions: Sequence[Version]) -> Material:
-    """Return the material with other frozen versions."""
-    from dataclasses import replace
-
-    return replace(everything, versions=tuple(versions))
-
-
-def recorded_episodes(studies: Sequence[Study]) -> tuple[tuple[Recorded, ...], str]:
+def _recorded_episodes(studies: Sequence[Study]) -> tuple[tuple[Recorded, ...], str]:
     """Return recorded episodes of both designs, played again, and the rule that chose them.
 
     They come from the first study that can be played again here.
@@ -97,9 +63,6 @@ def recorded_episodes(studies: Sequence[Study]) -> tuple[tuple[Recorded, ...], s
     Raises:
         VerificationError: one comes out otherwise than recorded.
     """
-    from toolkit.study.check.recorded import CHOSEN, choose_pairs
-    from toolkit.website.material import Recorded
-
     for study in studies:
         played = choose_pairs(study)
         if played:

@@ -1,18 +1,20 @@
 """Building the site: the same registers, registrations and version give the same bytes."""
 
+import hashlib
 import io
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 
 from toolkit.errors import IncompleteError, UsageError
-from toolkit.files import read_bytes, read_text, write_all
+from toolkit.files import read_bytes, read_text, write_all, write_bytes
+from toolkit.website.frozen import Version, check_whole, freeze
 from toolkit.website.material import Material
 from toolkit.website.registers import register_files
-from toolkit.website.render import render
+from toolkit.website.render import VERSIONS, render
 
 # A folder that the builder made carries this file; it deletes stale pages nowhere else.
 MARK = ".toolkit-site"
@@ -43,15 +45,18 @@ def site_content(material: Material, progress: Callable[[str], None]) -> dict[st
     return {MARK: "".join(f"{name}\n" for name in sorted(content)).encode(), **content}
 
 
-def frozen_content(material: Material, name: str, progress: Callable[[str], None]) -> dict[str, bytes]:
-    """Return every file of the site as a frozen version, whose pages say so and name the current ones.
+def freeze_site(folder: Path, name: str, material: Material, progress: Callable[[str], None]) -> Version:
+    """Keep the site's pages as a frozen version, whose pages say so and name the current ones.
 
     It names no other version: those that come later would be missing.
 
     Raises:
-        IncompleteError: as `site_content`.
+        IncompleteError, UsageError, VerificationError: as `site_content`, `claim` and `freeze`.
     """
-    return _rendered(replace(material, versions=()), progress, frozen=name)
+    content = _rendered(replace(material, versions=()), progress, frozen=name)
+    taken = {file.partition("/")[0] for file in content} | {VERSIONS}
+    claim(folder)
+    return freeze(folder, name, content, taken)
 
 
 def _rendered(material: Material, progress: Callable[[str], None], frozen: str = "") -> dict[str, bytes]:
@@ -156,3 +161,17 @@ def archive(content: Mapping[str, bytes]) -> bytes:
             entry.create_system, entry.external_attr = UNIX, READABLE
             whole.writestr(entry, content[name], zipfile.ZIP_DEFLATED, 9)
     return packed.getvalue()
+
+
+def write_zip(target: Path, folder: Path, current: Sequence[str], frozen: Sequence[Version]) -> str:
+    """Write the site with its frozen versions as one file, and return that file's SHA-256.
+
+    Raises:
+        VerificationError: a frozen version is not as it was frozen.
+    """
+    for version in frozen:
+        check_whole(folder, version)
+    names = [*current, *(f"{v.name}/{name}" for v in frozen for name in (*v.files, v.list_name))]
+    packed = archive({name: read_bytes(folder / name) for name in names})
+    write_bytes(target, packed)
+    return hashlib.sha256(packed).hexdigest()

@@ -30,18 +30,9 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    made.filters["verdict_class"] = verdict_class
-    made.filters["words"] = words
+    shown_as = (verdict_class, words, data, size, rule_file, markdown, ticked, moment, brief, word, sentence)
+    made.filters.update({function.__name__: function for function in shown_as})
     made.tests["figure"] = is_figure
-    made.filters["data"] = data
-    made.filters["size"] = size
-    made.filters["rule_file"] = rule_file
-    made.filters["markdown"] = markdown
-    made.filters["ticked"] = ticked
-    made.filters["moment"] = moment
-    made.filters["brief"] = brief
-    made.filters["word"] = word
-    made.filters["sentence"] = sentence
     return made
 
 

@@ -139,16 +139,10 @@ def _fixed(name: str, interval: Interval | Missing) -> str:
 
 
 def _rule(rule: Rule) -> dict[str, Any]:
+    names = ("kind", "joint", "superseded", "binding", "open", "shut", "estimate", "interval")
     return {
-        "kind": rule.kind,
-        "joint": rule.joint,
-        "superseded": rule.superseded,
-        "binding": rule.binding,
+        **{name: getattr(rule, name) for name in names},
         "readings": list(rule.readings),
-        "open": rule.open,
-        "shut": rule.shut,
-        "estimate": rule.estimate,
-        "interval": rule.interval,
         "threshold": _exact(rule.threshold),
         "criteria": [
             {
@@ -166,29 +160,21 @@ def _rule(rule: Rule) -> dict[str, Any]:
 def _endpoint(endpoint: Endpoint, runs: dict[tuple[str, int], str | Missing], *, has: bool) -> dict[str, Any]:
     outcome = endpoint.outcome
     names = members(endpoint) if endpoint.is_series else []
+    as_declared = (
+        *("title", "register", "where", "expect", "arms", "seeds", "by", "steps", "over_steps", "unit"),
+        *("tasks", "schedules"),
+    )
+    exactly = ("threshold", "low", "high")
     return {
-        "title": endpoint.title,
-        "register": endpoint.register,
+        **{name: list(v) if isinstance(v := getattr(endpoint, name), tuple) else v for name in as_declared},
+        **{name: _exact(getattr(endpoint, name)) for name in exactly},
         "has_register": has,
         "outcome": {"count": outcome.count, "of": outcome.of}
         if isinstance(outcome, Rate)
         else {"figure": outcome.figure, "over": outcome.over},
-        "where": endpoint.where,
-        "expect": endpoint.expect,
-        "arms": list(endpoint.arms),
-        "seeds": list(endpoint.seeds),
         "runs": [{"arm": arm, "seed": seed, **_run(run)} for (arm, seed), run in runs.items()],
-        "by": endpoint.by,
         "members": names,
-        "steps": list(endpoint.steps),
-        "over_steps": endpoint.over_steps,
-        "threshold": _exact(endpoint.threshold),
         "checkpoints": [{"trajectory": t, "step": s} for t, s in endpoint.checkpoints],
-        "unit": endpoint.unit,
-        "low": _exact(endpoint.low),
-        "high": _exact(endpoint.high),
-        "tasks": endpoint.tasks,
-        "schedules": endpoint.schedules,
     }
 
 

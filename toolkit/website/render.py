@@ -21,10 +21,10 @@ from toolkit.website.pages import (
     run,
     study,
     theory,
-    versions,
     world,
 )
 
+VERSIONS = "versions.html"
 MAKERS = (home, rule, registration, study, probe, luck, theory, world, paper, data, run)
 
 
@@ -70,7 +70,7 @@ def all_pages(material: Material) -> Iterator[Page]:
         for page in maker.pages(material):
             names.add(page.name)
             yield page
-    yield from versions.pages(material, names)
+    yield from _pages_of_versions(material, names)
 
 
 def _charts(shown: object) -> Iterator[Chart]:
@@ -110,3 +110,21 @@ def _entries(material: Material) -> Iterator[Entry]:
     yield Entry("world", "World", "world.html")
     yield Entry("paper", "Paper", "paper.html")
     yield Entry("data", "Data", "data.html")
+
+
+def _pages_of_versions(material: Material, current: Collection[str]) -> Iterator[Page]:
+    """Yield the pages about frozen versions; none where there are none.
+
+    Args:
+        material: what the site is made of.
+        current: names of all other pages. Frozen pages link to theirs: where one is gone, a page says so.
+    """
+    if not material.versions:
+        return
+    yield Page(VERSIONS, "versions.html", "Frozen versions", "versions", {"versions": material.versions})
+    having: dict[str, list[str]] = {}
+    for version in material.versions:
+        for name in version.pages:
+            having.setdefault(name, []).append(version.name)
+    for name in sorted(set(having) - set(current)):
+        yield Page(name, "gone.html", "No longer here", "versions", {"having": having[name]})

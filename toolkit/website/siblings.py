@@ -1,6 +1,6 @@
 """The same page of other studies: what a page is of, and where its like are."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from toolkit.decisions.case import Case
@@ -61,17 +61,9 @@ def of_rule(material: Material, case: Case, rule: str) -> Siblings:
 
 def of_registration(registrations: Sequence[Registration], name: str, material: Material) -> Siblings:
     """Return the pages of the other registrations."""
-    return Siblings(
-        "registration",
-        _registered(name, material),
-        tuple(_others(registrations, name, material)),
-    )
-
-
-def _others(registrations: Sequence[Registration], name: str, material: Material) -> Iterator[Sibling]:
-    for other in registrations:
-        if other.name != name:
-            yield Sibling(_registered(other.name, material), registration_page(other.name))
+    others = [other.name for other in registrations if other.name != name]
+    elsewhere = tuple(Sibling(_registered(other, material), registration_page(other)) for other in others)
+    return Siblings("registration", _registered(name, material), elsewhere)
 
 
 def _registered(name: str, material: Material) -> str:

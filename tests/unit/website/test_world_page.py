@@ -16,7 +16,7 @@ from toolkit.registers.study import Study, open_study
 from toolkit.study.check.recorded import choose_pairs
 from toolkit.website.material import Material, Recorded
 from toolkit.website.pages import world
-from toolkit.website.transcripts import pairs
+from toolkit.website.pages.world import pairs
 
 HOSTILE = "</li><script>x</script>"
 

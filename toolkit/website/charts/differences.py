@@ -5,8 +5,8 @@ from fractions import Fraction
 from typing import Any
 
 from toolkit.decisions.values import rounded
+from toolkit.website.charts import marks
 from toolkit.website.charts.drawing import WIDTH, Chart, draw
-from toolkit.website.charts.marks import Bar, Limits, capital, listed, plain, signed, signs, swarm, vertical
 from toolkit.website.charts.theme import ACCENT, FAINT, INK, LIMIT
 
 MOST_ROWS = 8  # more seeds than these share one row
@@ -40,16 +40,9 @@ class Spread:
     members: tuple[tuple[str, Fraction], ...]
     absent: int
     mean: Fraction | None
-    bar: Bar | None
+    bar: marks.Bar | None
     threshold: Fraction | None
-    limits: Limits | None = None
-
-    @property
-    def marked(self) -> tuple[Fraction, ...]:
-        """Where dashed lines stand: at the threshold and at bounds; zero has a line of its own."""
-        threshold = () if self.threshold is None else (self.threshold,)
-        bounds = () if self.limits is None else self.limits.places
-        return tuple(value for value in dict.fromkeys((*threshold, *bounds)) if value)
+    limits: marks.Limits | None = None
 
 
 def seed_differences(spread: Spread) -> Chart | None:
@@ -65,7 +58,7 @@ def seed_differences(spread: Spread) -> Chart | None:
             "row": shared if together else f"{spread.member} {name}",
             "member": f"{spread.member} {name}",
             "value": rounded(value),
-            "label": signed(rounded(value)),
+            "label": marks.signed(rounded(value)),
         }
         for name, value in spread.members
     ]
@@ -74,12 +67,18 @@ def seed_differences(spread: Spread) -> Chart | None:
     if spread.mean is not None:
         order.append(MEAN)
     y = alt.Y("row:N", sort=order, title=None, axis=alt.Axis(ticks=False, domain=False, grid=False))
-    x = alt.X("value:Q", title=_axis(spread), axis=alt.Axis(tickCount=8, labelExpr=signs(shown)))
-    layers = [vertical(0, INK), *(vertical(rounded(mark), LIMIT, (5, 4)) for mark in spread.marked)]
+    x = alt.X("value:Q", title=_axis(spread), axis=alt.Axis(tickCount=8, labelExpr=marks.signs(shown)))
+    layers = [
+        marks.vertical(0, INK),
+        *(
+            marks.vertical(rounded(mark), LIMIT, (5, 4))
+            for mark in marks.marked(spread.threshold, spread.limits)
+        ),
+    ]
     if spread.bar and spread.mean is not None:
         layers.append(_bar(spread.bar, y))
     reach = max(*shown, 0.0) - min(*shown, 0.0)
-    offsets = swarm(shown, DOT * reach / WIDTH) if together else [0] * len(dots)
+    offsets = marks.swarm(shown, DOT * reach / WIDTH) if together else [0] * len(dots)
     for offset in sorted(set(offsets)):
         values = [dot for dot, moved in zip(dots, offsets, strict=True) if moved == offset]
         base = alt.Chart(alt.Data(values=values)).encode(x=x, y=y, tooltip=["member:N", "label:N"])
@@ -87,7 +86,7 @@ def seed_differences(spread: Spread) -> Chart | None:
     if not together:
         layers.append(base.mark_text(dy=-13).encode(text="label:N"))
     if spread.mean is not None:
-        mean = {"row": MEAN, "value": rounded(spread.mean), "label": signed(rounded(spread.mean))}
+        mean = {"row": MEAN, "value": rounded(spread.mean), "label": marks.signed(rounded(spread.mean))}
         point = alt.Chart(alt.Data(values=[mean])).encode(x=x, y=y)
         layers.append(point.mark_point(shape="diamond", size=150, filled=True, color=ACCENT, opacity=1))
         layers.append(point.mark_text(dy=-15, fontWeight="bold").encode(text="label:N"))
@@ -112,23 +111,25 @@ def finding(spread: Spread) -> str:
         )
     title += f", {spread.absent} missing" if spread.absent else ""
     if spread.mean is not None:
-        title += f"; mean {signed(rounded(spread.mean))}"
+        title += f"; mean {marks.signed(rounded(spread.mean))}"
     if spread.bar and spread.limits:
         title += f", {spread.bar.name} {'' if spread.limits.kept else 'not '}{spread.limits.words}"
     elif spread.bar:
         inside = "includes" if spread.bar.holds_zero else "excludes"
         title += f", interval {inside} zero"
-    return capital(title)
+    return marks.capital(title)
 
 
 def caption(spread: Spread) -> str:
     """Return the drawing in words."""
-    text = ", ".join(f"{spread.member} {name} {signed(rounded(value))}" for name, value in spread.members)
+    text = ", ".join(
+        f"{spread.member} {name} {marks.signed(rounded(value))}" for name, value in spread.members
+    )
     text = f"{spread.title}. Dots: {text}."
     if spread.absent:
         text += f" {spread.absent} without a value, so that there is no mean."
     if spread.mean is not None:
-        text += f" Diamond: mean {signed(rounded(spread.mean))}."
+        text += f" Diamond: mean {marks.signed(rounded(spread.mean))}."
     if spread.bar:
         text += f" Bar: {spread.bar.words} of the mean, {spread.bar.made}."
     else:
@@ -136,10 +137,10 @@ def caption(spread: Spread) -> str:
     text += " Solid line: zero."
     bounds = spread.limits.places if spread.limits else ()
     if spread.threshold is not None and spread.threshold not in bounds:
-        text += f" Dashed line: registered threshold {plain(rounded(spread.threshold), '+g')}."
+        text += f" Dashed line: registered threshold {marks.plain(rounded(spread.threshold), '+g')}."
     if spread.limits:
-        dashed = [plain(rounded(bound)) for bound in bounds if bound]
-        text += f" Dashed line{'s' if len(dashed) > 1 else ''}: {listed(dashed)}." if dashed else ""
+        dashed = [marks.plain(rounded(bound)) for bound in bounds if bound]
+        text += f" Dashed line{'s' if len(dashed) > 1 else ''}: {marks.listed(dashed)}." if dashed else ""
         text += f" The rule asks for an interval {spread.limits.words}."
     return text
 
@@ -150,7 +151,7 @@ def _axis(spread: Spread) -> str:
     return spread.unit
 
 
-def _bar(bar: Bar, y: Any) -> Any:
+def _bar(bar: marks.Bar, y: Any) -> Any:
     import altair as alt
 
     span = {"row": MEAN, "low": float(bar.low), "high": float(bar.high), "interval": bar.words}

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from toolkit.decisions.values import rounded
+from toolkit.website.charts import marks
 from toolkit.website.charts.drawing import WIDTH, Chart, draw
-from toolkit.website.charts.marks import Bar, Limits, listed, signed, signs, vertical
 from toolkit.website.charts.theme import ACCENT, INK, LIMIT
 
 ROW = 30
@@ -31,27 +31,20 @@ class ForestRow:
     verdict: str
     unit: str
     mean: Fraction | None
-    bar: Bar | None
+    bar: marks.Bar | None
     threshold: Fraction | None
-    limits: Limits | None = None
-
-    @property
-    def marked(self) -> tuple[Fraction, ...]:
-        """Where its ticks stand: at the threshold and at bounds; zero has a line of its own."""
-        threshold = () if self.threshold is None else (self.threshold,)
-        bounds = () if self.limits is None else self.limits.places
-        return tuple(value for value in dict.fromkeys((*threshold, *bounds)) if value)
+    limits: marks.Limits | None = None
 
 
 @dataclass(frozen=True)
 class _Whole:
     row: ForestRow
     mean: Fraction
-    bar: Bar
+    bar: marks.Bar
 
     @property
     def words(self) -> str:
-        return f"{signed(self.mean)}, {self.bar.words}"
+        return f"{marks.signed(self.mean)}, {self.bar.words}"
 
 
 def forest(rows: tuple[ForestRow, ...], study: str) -> Chart | None:
@@ -84,17 +77,21 @@ def forest(rows: tuple[ForestRow, ...], study: str) -> Chart | None:
     axis = alt.Axis(ticks=False, domain=False, grid=False, labelFontWeight="bold")
     y = alt.Y("rule:N", sort=order, title=None, axis=axis)
     ends = [float(end) for e in drawn for end in (e.bar.low, e.bar.high)]
-    x = alt.X("low:Q", title=f"estimate ({unit})", axis=alt.Axis(tickCount=8, labelExpr=signs(ends)))
+    x = alt.X("low:Q", title=f"estimate ({unit})", axis=alt.Axis(tickCount=8, labelExpr=marks.signs(ends)))
     base = alt.Chart(alt.Data(values=values)).encode(y=y, tooltip=["what:N", "words:N"])
     layers = [
-        vertical(0, INK),
+        marks.vertical(0, INK),
         base.mark_rule(strokeWidth=4, color=ACCENT, opacity=0.5).encode(x=x, x2="high:Q"),
         base.mark_point(shape="diamond", size=110, filled=True, color=ACCENT, opacity=1).encode(x="value:Q"),
         base.mark_text(align="left", dx=10, fontSize=12).encode(x=alt.value(WIDTH), text="verdict:N"),
     ]
-    marked = [{"rule": e.row.rule, "at": rounded(mark)} for e in drawn for mark in e.row.marked]
-    if marked:
-        tick = alt.Chart(alt.Data(values=marked)).mark_tick(
+    ticks = [
+        {"rule": e.row.rule, "at": rounded(mark)}
+        for e in drawn
+        for mark in marks.marked(e.row.threshold, e.row.limits)
+    ]
+    if ticks:
+        tick = alt.Chart(alt.Data(values=ticks)).mark_tick(
             color=LIMIT, thickness=2, height=18, orient="vertical"
         )
         layers.append(tick.encode(x="at:Q", y=y))
@@ -131,7 +128,7 @@ def _caption(rows: Sequence[ForestRow], drawn: Sequence[_Whole], study: str, uni
         of_these = ", ".join(e.row.rule for e in drawn if e.bar.made == made)
         caption += f", {made}" + ("" if count == len(drawn) else f" ({of_these})")
     caption += ". Solid line: zero."
-    if any(e.row.marked for e in drawn):
+    if any(marks.marked(e.row.threshold, e.row.limits) for e in drawn):
         caption += (
             " Short upright ticks: registered thresholds, and bounds that a rule asks its interval to keep."
         )
@@ -140,8 +137,8 @@ def _caption(rows: Sequence[ForestRow], drawn: Sequence[_Whole], study: str, uni
         caption += f" Intervals are to lie: {'; '.join(asked)}."
     others = [row.rule for row in rows if row.mean is not None and row.bar and row.unit != unit]
     if others:
-        caption += f" In another unit, and not drawn: {listed(others)}."
+        caption += f" In another unit, and not drawn: {marks.listed(others)}."
     lacking = [row.rule for row in rows if row.mean is None or row.bar is None]
     if lacking:
-        caption += f" Without an interval, and not drawn: {listed(lacking)}."
+        caption += f" Without an interval, and not drawn: {marks.listed(lacking)}."
     return caption

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from toolkit.website.charts.drawing import WIDTH, Chart, draw
-from toolkit.website.charts.marks import capital
+from toolkit.website.charts.marks import capital, with_interval
 from toolkit.website.charts.theme import ACCENT, GRID, INK, PAPER, colours
 
 HEIGHT = 260
@@ -32,8 +32,7 @@ class Luck:
     @property
     def words(self) -> str:
         """The share and its interval."""
-        ends = "" if self.low is None or self.high is None else f" [{self.low:.3f}, {self.high:.3f}]"
-        return f"{self.run} at step {self.step}: {self.value:.3f}{ends}"
+        return f"{self.run} at step {self.step}: {with_interval(self.value, self.low, self.high)}"
 
 
 def luck_shares(what: str, shares: tuple[Luck, ...], interval: str) -> Chart | None:

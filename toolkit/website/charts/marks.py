@@ -73,6 +73,24 @@ class Limits:
         return f"inside [{plain(self.lower)}, {plain(self.upper)}]"
 
 
+def with_interval(value: float, low: float | None, high: float | None) -> str:
+    """Return a value and the interval that it has, if any, in words."""
+    return f"{value:.3f}" + ("" if low is None or high is None else f" [{low:.3f}, {high:.3f}]")
+
+
+def reaching_one(intervals: Sequence[tuple[float | None, float | None]]) -> str:
+    """Return how many intervals reach one, to end a title; nothing where there are none."""
+    whole = [(low, high) for low, high in intervals if low is not None and high is not None]
+    across = sum(low <= 1 <= high for low, high in whole)
+    return f"; {across or 'no'} interval{'s reach' if across > 1 else ' reaches'} 1" if whole else ""
+
+
+def marked(threshold: Fraction | None, limits: Limits | None) -> tuple[Fraction, ...]:
+    """Return where a threshold and bounds are marked; zero has a line of its own."""
+    bounds = limits.places if limits else ()
+    return tuple(dict.fromkeys(value for value in (threshold, *bounds) if value))
+
+
 def vertical(at: float, colour: str = INK, dash: Sequence[int] = (1, 0)) -> Any:
     """Return a line from top to bottom."""
     import altair as alt

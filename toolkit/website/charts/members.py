@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from toolkit.website.charts import marks
 from toolkit.website.charts.drawing import WIDTH, Chart, draw
-from toolkit.website.charts.marks import capital, plain, short, vertical
 from toolkit.website.charts.theme import ACCENT, FAINT, INK, LIMIT
 
 ROW = 26
@@ -33,8 +33,7 @@ class Dot:
     @property
     def words(self) -> str:
         """The value and its interval."""
-        ends = "" if self.low is None or self.high is None else f" [{self.low:.3f}, {self.high:.3f}]"
-        return f"{self.value:.3f}{ends}"
+        return marks.with_interval(self.value, self.low, self.high)
 
 
 @dataclass(frozen=True)
@@ -104,12 +103,15 @@ def members(
         "value:Q", title=what.unit, scale=alt.Scale(zero=True), axis=alt.Axis(labelExpr=LABELS, tickCount=6)
     )
     base = alt.Chart(alt.Data(values=values)).encode(y=y, tooltip=["member:N", "label:N"])
-    layers = [vertical(1, INK, (5, 4))] if what.unit == RATIO else []
-    layers += [vertical(bound, LIMIT, (5, 4)) for bound in _bounds(what, compared)]
+    layers = [marks.vertical(1, INK, (5, 4))] if what.unit == RATIO else []
+    layers += [marks.vertical(bound, LIMIT, (5, 4)) for bound in _bounds(what, compared)]
     for bound, name in bases.items():
-        named = [{"at": bound, "row": ROOM, "label": f"{short(name or '')} {bound:.3f}"}]
+        named = [{"at": bound, "row": ROOM, "label": f"{marks.short(name or '')} {bound:.3f}"}]
         text = alt.Chart(alt.Data(values=named)).mark_text(align="right", dx=-5, color=INK)
-        layers += [vertical(bound, INK, (2, 3)), text.encode(x="at:Q", y=alt.Y("row:N"), text="label:N")]
+        layers += [
+            marks.vertical(bound, INK, (2, 3)),
+            text.encode(x="at:Q", y=alt.Y("row:N"), text="label:N"),
+        ]
     spans = [value for value in values if value["low"] is not None]
     if spans:
         span = alt.Chart(alt.Data(values=spans)).mark_rule(strokeWidth=4, color=ACCENT, opacity=0.45)
@@ -119,17 +121,23 @@ def members(
     layers.append(base.mark_circle(size=90, color=ACCENT, opacity=1).encode(x=x))
     layers.append(base.mark_text(align="left", dx=10).encode(x=alt.value(WIDTH), text="label:N"))
     caption = (
-        f"{what.title}. " + "; ".join(f"{dot.name} {dot.words}" for dot in dots) + f". {capital(interval)}."
+        f"{what.title}. "
+        + "; ".join(f"{dot.name} {dot.words}" for dot in dots)
+        + f". {marks.capital(interval)}."
     )
     if what.unit == RATIO:
         caption += " Dashed line: 1, where both sides are equal."
     for bound in _bounds(what, compared):
-        caption += f" Dashed line in colour: {plain(bound)}, with which the rule compares."
+        caption += f" Dashed line in colour: {marks.plain(bound)}, with which the rule compares."
     for bound, name in bases.items():
         caption += f" Dotted line: {name}, the first, {bound:.3f}, with which the rule compares later ones."
     height = ROW * len(order) + 10
     return draw(
-        alt.layer(*layers), finding(what, dots, compared), caption, height, subtitle=short(what.title, 160)
+        alt.layer(*layers),
+        finding(what, dots, compared),
+        caption,
+        height,
+        subtitle=marks.short(what.title, 160),
     )
 
 
@@ -139,16 +147,16 @@ def finding(what: Measured, dots: Sequence[Dot], compared: Sequence[Comparison] 
     low, high = f"{min(values):.3f}", f"{max(values):.3f}"
     where = low if low == high else f"{low} to {high}"
     if what.unit != RATIO:
-        figure = short(what.figure)
+        figure = marks.short(what.figure)
         if not compared:
-            return capital(f"{figure} {where} over {len(dots)} {many}")
+            return marks.capital(f"{figure} {where} over {len(dots)} {many}")
         every = "all " if len(dots) > 1 and all(c.held == len(dots) for c in compared) else ""
         title = _all_compared([c for c in compared if c.scope != EACH], what.member)
         numbers = [_number(c) for c in compared if c.scope == EACH]
-        whole = capital(f"{figure} {where} in {every}{len(dots)} {many}")
+        whole = marks.capital(f"{figure} {where} in {every}{len(dots)} {many}")
         return ", ".join((whole, *numbers)) + (f"; {title}" if title else "")
     if compared:
-        title = capital(_all_compared(compared, what.member))
+        title = marks.capital(_all_compared(compared, what.member))
         title += f", {where}" if len(dots) > 1 and all(c.base is None for c in compared) else ""
     elif (below := sum(value < 1 for value in values)) in (0, len(dots)):
         side = "below" if below else "not below"
@@ -156,12 +164,7 @@ def finding(what: Measured, dots: Sequence[Dot], compared: Sequence[Comparison] 
         title += f", {min(values):.3f} to {max(values):.3f}" if len(dots) > 1 else ""
     else:
         title = f"{below} of {len(dots)} {many} below 1"
-    ended = [dot for dot in dots if dot.low is not None and dot.high is not None]
-    across = sum((dot.low or 0) <= 1 <= (dot.high or 0) for dot in ended)
-    if ended:
-        many = "s reach" if across > 1 else " reaches"
-        title += f"; {across or 'no'} interval{many} 1"
-    return title
+    return title + marks.reaching_one([(dot.low, dot.high) for dot in dots])
 
 
 def _bounds(what: Measured, compared: Sequence[Comparison]) -> list[float]:
@@ -173,7 +176,7 @@ def _bounds(what: Measured, compared: Sequence[Comparison]) -> list[float]:
 
 def _number(comparison: Comparison) -> str:
     """Return of how many members it is true that they lie on their side of a number."""
-    side = f"{SIDES[comparison.sign]} {plain(comparison.bound)}"
+    side = f"{SIDES[comparison.sign]} {marks.plain(comparison.bound)}"
     return side if comparison.held == comparison.of else f"{comparison.held or 'none'} of them {side}"
 
 
@@ -190,7 +193,7 @@ def _all_compared(compared: Sequence[Comparison], member: str) -> str:
 def _compared(comparison: Comparison, member: str, *, new: bool) -> str:
     """Return of which members a comparison is true."""
     first = f"the first ({comparison.base}, {comparison.bound:.3f})" if new else "it"
-    side = f"{SIDES[comparison.sign]} {plain(comparison.bound) if comparison.base is None else first}"
+    side = f"{SIDES[comparison.sign]} {marks.plain(comparison.bound) if comparison.base is None else first}"
     if comparison.scope == LAST:
         return f"the last {member} {'is ' if comparison.held else 'is not '}{side}"
     later = "later " if comparison.scope == REST else ""

@@ -6,7 +6,7 @@ from itertools import cycle
 from typing import Any
 
 from toolkit.website.charts.drawing import HALF, WIDTH, Chart, draw
-from toolkit.website.charts.marks import apart, capital, short
+from toolkit.website.charts.marks import apart, capital, reaching_one, short, with_interval
 from toolkit.website.charts.theme import ACCENT, INK, OTHERS
 
 HEIGHT = 260
@@ -35,8 +35,7 @@ class Ratio:
     @property
     def words(self) -> str:
         """The ratio and its interval."""
-        ends = "" if self.low is None or self.high is None else f" [{self.low:.3f}, {self.high:.3f}]"
-        return f"{self.trajectory}@{self.step} {self.value:.3f}{ends}"
+        return f"{self.trajectory}@{self.step} {with_interval(self.value, self.low, self.high)}"
 
 
 def ratios(what: str, points: tuple[Ratio, ...], interval: str, *, beside: bool = False) -> Chart | None:
@@ -193,8 +192,4 @@ def _finding(points: Sequence[Ratio]) -> str:
     below = sum(point.value < 1 for point in points)
     values = [point.value for point in points]
     title = f"Below 1 at {below} of {len(points)} checkpoints, {min(values):.3f} to {max(values):.3f}"
-    ended = [point for point in points if point.low is not None and point.high is not None]
-    across = sum((point.low or 0) <= 1 <= (point.high or 0) for point in ended)
-    if ended:
-        title += f"; {across or 'no'} interval{'s reach' if across > 1 else ' reaches'} 1"
-    return title
+    return title + reaching_one([(point.low, point.high) for point in points])

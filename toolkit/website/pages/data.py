@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from toolkit.registers.columns import Column, Table
+from toolkit.registers.columns import Table
 from toolkit.registers.schema import SCHEMA_VERSION
 from toolkit.registers.study import Study
 from toolkit.website.examples import examples
@@ -85,17 +85,6 @@ def _table(study: Study, table: Table) -> dict[str, Any]:
         "files": len(entry.files),
         "sha256": entry.row_sha256,
         "carried": carried(study, table.name),
-        "columns": [_column(column) for column in table.columns],
+        "columns": table.columns,
         "command": f'toolkit sql "SELECT * FROM {table.name} LIMIT 10" --study {study.name}',
-    }
-
-
-def _column(column: Column) -> dict[str, Any]:
-    return {
-        "name": column.name,
-        "type": column.type.value,
-        "unit": column.unit or "",
-        "meaning": column.meaning,
-        "choices": column.choices or (),
-        "nullable": column.nullable,
     }

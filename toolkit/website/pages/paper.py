@@ -43,22 +43,11 @@ def pages(material: Material) -> Iterator[Page]:
 
 def _item(paper: Paper, item: Item, asks: Sequence[tuple[Case, Ask]]) -> dict[str, Any]:
     return {
+        **vars(item),
         "id": item.id.replace(":", "-"),
         "label": item.id,
-        "title": item.title,
-        "kind": item.kind,
-        "caption": item.caption,
-        "agrees": item.agrees,
-        "lacks": item.lacks,
         "outcomes": [_outcomes(case, item) for case, _ in asks] if item.rules else [],
-        "parts": [
-            {
-                "title": part.title,
-                "query": part.query,
-                "answers": _answers(paper, asks, item, part),
-            }
-            for part in item.parts
-        ],
+        "parts": [{**vars(part), "answers": _answers(paper, asks, item, part)} for part in item.parts],
     }
 
 

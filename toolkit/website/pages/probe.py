@@ -34,11 +34,12 @@ RATIOS = (
     ("tool faults, SW", "transition", "SW", "trace_ratio"),
     ("tool faults, MC, stratified", "transition", "MC", "trace_ratio_stratified"),
 )
-DRAWN = {
-    "condition_ratio": "L / R: both sides of the exact condition, summed over tasks",
-    ("outcome", "trace_ratio"): "Trace paired / independent under grader flips, MC",
-    ("transition", "trace_ratio"): "Trace paired / independent under tool faults, MC",
-}
+# (noise, figure, words) of the drawings, all with mean-centred advantages.
+DRAWN = (
+    ("outcome", "condition_ratio", "L / R: both sides of the exact condition, summed over tasks"),
+    ("outcome", "trace_ratio", "Trace paired / independent under grader flips, MC"),
+    ("transition", "trace_ratio", "Trace paired / independent under tool faults, MC"),
+)
 
 
 def pages(material: Material) -> Iterator[Page]:
@@ -137,18 +138,13 @@ def _tasks(figures: Iterable[Row], noise: str) -> int | None:
 
 def _charts(case: Case, places: Sequence[Place], by_key: Mapping[Key, Row]) -> list[Chart]:
     drawn = []
-    for noise, figure in (
-        ("outcome", "condition_ratio"),
-        ("outcome", "trace_ratio"),
-        ("transition", "trace_ratio"),
-    ):
+    for noise, figure, what in DRAWN:
         rows = [by_key[key] for checkpoint in places if (key := (checkpoint, noise, "MC", figure)) in by_key]
         points = tuple(
             Ratio(r["trajectory"], r["step"], r["value"], r["low"], r["high"])
             for r in rows
             if r["value"] is not None
         )
-        what = DRAWN.get(figure) or DRAWN[noise, figure]
         if chart := ratios(what, points, probe_words(case, rows)):
             drawn.append(chart)
     return drawn

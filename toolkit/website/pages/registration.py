@@ -87,14 +87,7 @@ def steps_of(verification: Verification | None) -> list[dict[str, str]]:
     for check in checks:
         so_far[check.step] += 1
         part = f".{so_far[check.step]}" if times[check.step] > 1 else ""
-        steps.append(
-            {
-                "step": f"{check.step}{part}",
-                "name": check.name,
-                "outcome": check.outcome,
-                "detail": check.detail,
-            }
-        )
+        steps.append({**vars(check), "step": f"{check.step}{part}"})
     return steps
 
 

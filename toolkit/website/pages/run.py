@@ -21,7 +21,9 @@ from toolkit.website.prose import moment
 from toolkit.website.registers import carried
 
 Row = dict[str, Any]
+File = tuple[str, str, int | None]
 
+TABLES = ("evaluations", "luck_share_summary", "groups_summary", "launches")
 SPECIFIED = "specification"
 SET = ("phase", "pool", "regime")
 COUNTS = {
@@ -49,57 +51,32 @@ class Reader:
     is_not_run: bool
 
 
-@dataclass(frozen=True)
-class Tables:
-    """A study's rows by run, each table read once."""
-
-    runs: tuple[Row, ...]
-    evaluations: Mapping[str, list[Row]]
-    luck_shares: Mapping[str, list[Row]]
-    groups: Mapping[str, list[Row]]
-    launches: Mapping[str, list[Row]]
-    checkpoints: Mapping[str, list[Row]]
-    files: Mapping[str, list[tuple[str, str, int | None]]]
-    rules: Mapping[str, list[Reader]]
-
-
 def pages(material: Material) -> Iterator[Page]:
     """Yield a page for every run of every study."""
     for case in material.cases:
-        tables = _read(case)
-        for run in tables.runs:
+        tables, files, readers = _tables(case.study), _files(case.study), _readers(case)
+        runs = case.study.rows("runs")
+        for run in runs:
             name = run["run_id"]
+            rows = {table: by_run.get(name, []) for table, by_run in tables.items()}
+            context = _context(case, run, rows, files.get(name, []), readers.get(name, []))
+            context["partners"] = _partners(case.study.name, run, runs)
             yield Page(
                 run_page(case.study.name, name),
                 "run.html",
                 f"Run {name[:80]} ({case.study.name})",
                 f"study {case.study.name}",
-                _context(case, tables, run),
-                ("episodes",) if _episode_file(tables, name) and carried(case.study, "episodes") else (),
+                context,
+                ("episodes",) if context["is_carried"] else (),
             )
 
 
-def _read(case: Case) -> Tables:
-    study = case.study
-    checkpoints = (
-        study.columns("checkpoints", ("run_id", "step", "sha256")).to_pylist()
-        if study.has("checkpoints")
-        else ()
-    )
-    return Tables(
-        runs=tuple(study.rows("runs")),
-        evaluations=_rows(study, "evaluations"),
-        luck_shares=_rows(study, "luck_share_summary"),
-        groups=_rows(study, "groups_summary"),
-        launches=_rows(study, "launches"),
-        checkpoints=_by_run(checkpoints),
-        files=_files(study),
-        rules=_readers(case),
-    )
-
-
-def _rows(study: Study, table: str) -> Mapping[str, list[Row]]:
-    return _by_run(study.rows(table) if study.has(table) else ())
+def _tables(study: Study) -> dict[str, Mapping[str, list[Row]]]:
+    """Return a study's rows by table and run, each table read once."""
+    tables = {name: _by_run(study.rows(name) if study.has(name) else ()) for name in TABLES}
+    columns = ("run_id", "step", "sha256")  # without the policies themselves
+    checkpoints = study.columns("checkpoints", columns).to_pylist() if study.has("checkpoints") else ()
+    return {**tables, "checkpoints": _by_run(checkpoints)}
 
 
 def _by_run(rows: Iterable[Row]) -> Mapping[str, list[Row]]:
@@ -109,9 +86,9 @@ def _by_run(rows: Iterable[Row]) -> Mapping[str, list[Row]]:
     return by_run
 
 
-def _files(study: Study) -> Mapping[str, list[tuple[str, str, int | None]]]:
+def _files(study: Study) -> Mapping[str, list[File]]:
     """Return the files that hold one run's rows each: name, SHA-256, rows."""
-    files: dict[str, list[tuple[str, str, int | None]]] = defaultdict(list)
+    files: dict[str, list[File]] = defaultdict(list)
     runs = {row["run_id"] for row in study.rows("runs")}
     for table in study.tables:
         for name, digest in study.files(table.name).items():
@@ -144,10 +121,12 @@ def _readers(case: Case) -> Mapping[str, list[Reader]]:
     return readers
 
 
-def _context(case: Case, tables: Tables, run: Row) -> dict[str, Any]:
+def _context(
+    case: Case, run: Row, rows: Mapping[str, list[Row]], files: Sequence[File], readers: Sequence[Reader]
+) -> dict[str, Any]:
     study, name = case.study, run["run_id"]
-    evaluations = tables.evaluations.get(name, [])
-    file = _episode_file(tables, name)
+    evaluations = rows["evaluations"]
+    file = next((file for file, *_ in files if PurePosixPath(file).parts[0] == "episodes"), None)
     shown_here = file is not None and carried(study, "episodes")
     described = {column.name: column for column in study.table("runs").columns if column.name not in SAID}
     shown = {key: run[key] for key in described if run.get(key) is not None}
@@ -159,24 +138,19 @@ def _context(case: Case, tables: Tables, run: Row) -> dict[str, Any]:
         "facts": [(key, _shown(value), described[key].unit or "") for key, value in shown.items()],
         "unsaid": [key for key in described if run.get(key) is None],
         "specification": _specification(run.get(SPECIFIED)),
-        "partners": [
-            (other["run_id"], other["arm"], run_page(study.name, other["run_id"]))
-            for other in tables.runs
-            if place_of(other)[:2] == place_of(run)[:2] and other["seed"] == run["seed"] and other is not run
-        ],
-        "readers": [reader for reader in tables.rules.get(name, []) if not reader.is_not_run],
-        "would_read": [reader for reader in tables.rules.get(name, []) if reader.is_not_run],
+        "readers": [reader for reader in readers if not reader.is_not_run],
+        "would_read": [reader for reader in readers if reader.is_not_run],
         "chart_drawn": success_by_step(_points(evaluations), name[:80]) if evaluations else None,
         "sets": _sets(evaluations, linked=shown_here),
         "columns": [
             (column, title) for column, title in COUNTS.items() if any(column in row for row in evaluations)
         ],
-        "groups": tables.groups.get(name, []),
-        "luck": [[_shown(row.get(column)) for column in SHARES] for row in tables.luck_shares.get(name, [])],
+        "groups": rows["groups_summary"],
+        "luck": [[_shown(row.get(column)) for column in SHARES] for row in rows["luck_share_summary"]],
         "luck_columns": [column.replace("_", " ") for column in SHARES],
-        "launches": tables.launches.get(name, []),
-        "checkpoints": tables.checkpoints.get(name, []),
-        "files": tables.files.get(name, []),
+        "launches": rows["launches"],
+        "checkpoints": rows["checkpoints"],
+        "files": files,
         "has_episodes": study.has("episodes"),
         "file": file,
         "is_carried": shown_here,
@@ -186,11 +160,13 @@ def _context(case: Case, tables: Tables, run: Row) -> dict[str, Any]:
     }
 
 
-def _episode_file(tables: Tables, run: str) -> str | None:
-    """Return the file of the run's episodes, relative to the study; None where it has none of its own."""
-    return next(
-        (name for name, *_ in tables.files.get(run, ()) if PurePosixPath(name).parts[0] == "episodes"), None
-    )
+def _partners(study: str, run: Row, runs: Sequence[Row]) -> list[tuple[str, str, str]]:
+    """Return the runs of the same condition and seed: name, arm, page."""
+    return [
+        (other["run_id"], other["arm"], run_page(study, other["run_id"]))
+        for other in runs
+        if place_of(other)[:2] == place_of(run)[:2] and other["seed"] == run["seed"] and other is not run
+    ]
 
 
 def _sets(evaluations: Sequence[Row], *, linked: bool) -> list[Row]:

@@ -5,18 +5,10 @@ from typing import Any
 
 from toolkit.decisions.case import Case
 from toolkit.decisions.plan import Cell, Fixed, place_of
+from toolkit.website import page
 from toolkit.website.charts.drawing import Chart
 from toolkit.website.drawings import estimate_chart
 from toolkit.website.material import Material
-from toolkit.website.page import (
-    Page,
-    luck_page,
-    probe_page,
-    registration_page,
-    rule_page,
-    run_page,
-    study_page,
-)
 from toolkit.website.siblings import of_study
 from toolkit.website.views import decision_view
 
@@ -36,16 +28,16 @@ WANTED = {
 }
 
 
-def pages(material: Material) -> Iterator[Page]:
+def pages(material: Material) -> Iterator[page.Page]:
     """Yield a page for every study with runs."""
     for case in material.cases:
         name = case.study.name
-        yield Page(
-            study_page(name),
+        yield page.Page(
+            page.study_page(name),
             "study.html",
             f"Study {name}: {case.registration.title}",
             f"study {name}",
-            {**_context(case), "same_elsewhere": of_study(material, case, "outcomes", study_page)},
+            {**_context(case), "same_elsewhere": of_study(material, case, "outcomes", page.study_page)},
         )
 
 
@@ -66,13 +58,15 @@ def _context(case: Case) -> dict[str, Any]:
         "is_summary": study.is_summary,
         "title": case.registration.title,
         "registration": case.registration,
-        "registration_target": registration_page(case.registration.name),
+        "registration_target": page.registration_page(case.registration.name),
         "amendments": manifest.registration.amendments,
         "kinds": _outcomes(case),
         "charts": _charts(case),
         "cells": cells,
         "shared": _fixed(shared),
-        "others": [(run, run_page(study.name, run["run_id"])) for run in runs if run["run_id"] not in placed],
+        "others": [
+            (run, page.run_page(study.name, run["run_id"])) for run in runs if run["run_id"] not in placed
+        ],
         "runs": _runs(case, runs),
         "deciding": sum(run["role"] in case.book.plan.roles for run in runs),
         "tables": [
@@ -88,8 +82,8 @@ def _context(case: Case) -> dict[str, Any]:
         ],
         "code_version": manifest.code_version,
         "schema_version": manifest.schema_version,
-        "probe": probe_page(study.name),
-        "luck": luck_page(study.name),
+        "probe": page.probe_page(study.name),
+        "luck": page.luck_page(study.name),
     }
 
 
@@ -100,7 +94,7 @@ def _outcomes(case: Case) -> list[dict[str, Any]]:
         {
             "title": KINDS.get(kind, kind),
             "decisions": [
-                {**decision_view(d), "target": rule_page(case.study.name, d.rule)}
+                {**decision_view(d), "target": page.rule_page(case.study.name, d.rule)}
                 for d in decisions
                 if d.kind == kind
             ],
@@ -134,7 +128,7 @@ def _cell(
     return {
         "cell": cell,
         "beside": beside,
-        "runs": [(run["run_id"], run_page(case.study.name, run["run_id"])) for run in runs_there],
+        "runs": [(run["run_id"], page.run_page(case.study.name, run["run_id"])) for run in runs_there],
         "of": len(cell.arms) * len(cell.seeds),
         "absent": [f"{arm} {seed}" for arm in cell.arms for seed in cell.seeds if (arm, seed) not in there],
         "fixed": _fixed({name: value for name, value in cell.fixed.items() if name not in shared}),
@@ -152,7 +146,7 @@ def _runs(case: Case, runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]
                 name: run.get(name)
                 for name in ("run_id", "condition", "arm", "seed", "role", "status", "episodes")
             },
-            "target": run_page(case.study.name, run["run_id"]),
+            "target": page.run_page(case.study.name, run["run_id"]),
             "decides": run["role"] in case.book.plan.roles,
         }
         for run in runs

@@ -1,7 +1,8 @@
 """The theory page: why paired rollouts can help or hurt a gradient, with figures of the estimators."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from typing import Any
 
 from toolkit.estimators import bandit, orthogonal_condition, spurious_rate, success_probability
 from toolkit.registers.columns import ARMS
@@ -57,19 +58,13 @@ def pages(material: Material) -> Iterator[Page]:
                 "reward contrast",
                 "variance of a reward contrast (reward²)",
                 GROUP_SIZE,
-                tuple(
-                    (float(rate), float(b.contrast_variance.independent), float(b.contrast_variance.paired))
-                    for rate, b in zip(rates, swept, strict=True)
-                ),
+                _by_design(rates, [b.contrast_variance for b in swept]),
             ),
             "trace_chart": over_flips(
                 "group gradient",
                 "variance of the mean-centred gradient (score²)",
                 GROUP_SIZE,
-                tuple(
-                    (float(rate), float(b.mean_centred_trace.independent), float(b.mean_centred_trace.paired))
-                    for rate, b in zip(rates, swept, strict=True)
-                ),
+                _by_design(rates, [b.mean_centred_trace for b in swept]),
             ),
             "condition_chart": condition_by_success(
                 GROUP_SIZE,
@@ -85,4 +80,10 @@ def pages(material: Material) -> Iterator[Page]:
             "probes": [study.name for study in compared if study.has("probe")],
         },
         ("theory",),
+    )
+
+
+def _by_design(rates: Sequence[Fraction], variances: Sequence[Any]) -> tuple[tuple[float, float, float], ...]:
+    return tuple(
+        (float(q), float(v.independent), float(v.paired)) for q, v in zip(rates, variances, strict=True)
     )

@@ -1,18 +1,21 @@
 """The page of the world: tools, templates, faults, regimes, and recorded episodes of both designs."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import Any
 
 from toolkit.backoffice.tools import ANY_RESOURCE, TOOLS
+from toolkit.episodes.document import episode_document
 from toolkit.episodes.recovery import CODES
 from toolkit.noise.faults import ABOUT, APPLIES, LONGEST_RATE_LIMIT
 from toolkit.noise.regimes import REGIMES
 from toolkit.registers.study import Study
 from toolkit.tasks.pools import POOLS, load_task
 from toolkit.tasks.templates import FORMS, REQUESTS_PER_TASK, WEIGHTS
-from toolkit.website.material import Material
-from toolkit.website.page import Page
-from toolkit.website.transcripts import pairs
+from toolkit.website.material import Material, Recorded
+from toolkit.website.page import Page, run_page
+from toolkit.website.prose import word
 
 NAME = "world.html"
 EXAMPLES = "validation"
@@ -30,12 +33,17 @@ def pages(material: Material) -> Iterator[Page]:
         "world",
         {
             "draws": draw_rules(),
-            "tools": [_tool(name) for name in TOOLS],
+            "tools": TOOLS.values(),
             "templates": _templates(),
             "sizes": _shares(REQUESTS_PER_TASK),
             "pools": POOLS.values(),
-            "faults": [_fault(fault) for fault in ABOUT],
-            "regimes": [_regime(name) for name in REGIMES],
+            "faults": ABOUT,
+            "applies": APPLIES,
+            "recovery": CODES,
+            "regimes": [
+                (regime, _shares(regime.mixture.weights.items()) if regime.mixture else ())
+                for regime in REGIMES.values()
+            ],
             "pairs": pairs(material.recorded),
             "how": material.recorded_how,
             "studies": list(dict.fromkeys(recorded.study for recorded in material.recorded)),
@@ -57,18 +65,6 @@ def _has_its_tasks(study: Study) -> bool:
         if known and row["index"] < known.size:
             return bool(load_task(f"{row['pool']}:{row['index']}").prompt == row["prompt"])
     return False
-
-
-def _tool(name: str) -> dict[str, Any]:
-    tool = TOOLS[name]
-    return {
-        "name": name,
-        "kind": tool.kind,
-        "about": tool.about,
-        "resource": tool.resource,
-        "parameters": [(p.name, p.type, p.about, p.required, ", ".join(p.choices)) for p in tool.parameters],
-        "faults": APPLIES[tool.kind],
-    }
 
 
 def _templates() -> list[dict[str, Any]]:
@@ -94,31 +90,10 @@ def _templates() -> list[dict[str, Any]]:
     ]
 
 
-def _shares(weights: tuple[tuple[Any, int], ...]) -> list[tuple[Any, str]]:
-    total = sum(weight for _, weight in weights)
-    return [(name, f"{weight / total:.0%}") for name, weight in weights]
-
-
-def _fault(fault: Any) -> dict[str, Any]:
-    return {
-        "name": fault,
-        "about": ABOUT[fault],
-        "meets": [kind for kind, faults in APPLIES.items() if fault in faults],
-        "recovery": CODES.get(fault, ""),
-    }
-
-
-def _regime(name: str) -> dict[str, Any]:
-    regime = REGIMES[name]
-    weights = dict(regime.mixture.weights) if regime.mixture else {}
-    total = sum(weights.values())
-    return {
-        "name": name,
-        "about": regime.about,
-        "fault_rate": regime.fault_rate,
-        "flip_rate": regime.flip_rate,
-        "mixture": [(fault, f"{weight / total:.0%}") for fault, weight in weights.items()],
-    }
+def _shares(weights: Iterable[tuple[Any, int]]) -> list[tuple[Any, str]]:
+    weighted = tuple(weights)
+    total = sum(weight for _, weight in weighted)
+    return [(name, f"{weight / total:.0%}") for name, weight in weighted]
 
 
 def draw_rules() -> dict[str, Any]:
@@ -148,4 +123,96 @@ def draw_rules() -> dict[str, Any]:
             }
             for regime in REGIMES.values()
         ],
+    }
+
+
+SHORT = 110
+DIGITS = 4
+PLACE = ("phase", "pool", "regime", "step", "task", "schedule")
+
+
+def pairs(recorded: Sequence[Recorded]) -> list[dict[str, Any]]:
+    """Return episodes that stand side by side, in order: neighbours of one study, task and schedule."""
+    shown = []
+    for _, group in groupby(recorded, key=lambda e: (e.study, *(e.row[name] for name in PLACE))):
+        side_by_side = list(group)
+        keys = [_keys(episode) for episode in side_by_side]
+        sides = [
+            _side(episode, [(side_by_side[n].run["arm"], keys[n]) for n in range(len(keys)) if n != number])
+            for number, episode in enumerate(side_by_side)
+        ]
+        first = side_by_side[0]
+        shown.append(
+            {
+                "title": f"Task {first.row['task']}, schedule {first.row['schedule']}",
+                "place": {name: first.row[name] for name in PLACE},
+                "study": first.study,
+                "prompt": first.episode.task.prompt,
+                "task_id": first.episode.task.task_id,
+                "seed": str(first.episode.schedule.seed),
+                "rate": first.episode.regime.fault_rate,
+                "outcome": "; ".join(f"{side['arm']} {side['outcome']}" for side in sides),
+                "sides": sides,
+                "shared": len(set(keys[0]).intersection(*keys[1:])) if len(keys) > 1 else 0,
+            }
+        )
+    return shown
+
+
+def _keys(recorded: Recorded) -> dict[tuple[object, ...], int]:
+    """Return the number of the call, from 1, that drew each event key."""
+    trace = recorded.episode.trace or ()
+    return {(call.tool, *call.key): number for number, call in enumerate(trace, 1) if call.key is not None}
+
+
+def _side(recorded: Recorded, others: Sequence[tuple[Any, dict[tuple[object, ...], int]]]) -> dict[str, Any]:
+    document = episode_document(recorded.episode)
+    row, run = recorded.row, recorded.run
+    options = " ".join(
+        f"--{name} {word(row[name])}" for name in ("phase", "regime", "step", "task", "schedule")
+    )
+    return {
+        "arm": run["arm"],
+        "run": run["run_id"],
+        "target": run_page(recorded.study, str(run["run_id"])),
+        "outcome": "succeeded" if document["true_success"] else "failed",
+        "ended": document["ended"],
+        "charged": document["calls_charged"],
+        "budget": document["budget"],
+        "differences": [json.dumps(difference, ensure_ascii=False) for difference in document["differences"]],
+        "command": f"toolkit episode replay --study {recorded.study} --run {word(run['run_id'])} {options}",
+        "calls": [
+            _call(call, recorded, others, number) for number, call in enumerate(document["calls"] or (), 1)
+        ],
+    }
+
+
+def _call(
+    call: dict[str, Any],
+    recorded: Recorded,
+    others: Sequence[tuple[Any, dict[tuple[object, ...], int]]],
+    number: int,
+) -> dict[str, Any]:
+    key = call["key"]
+    answer = json.dumps(call["answer"], ensure_ascii=False)
+    drawn = recorded.episode.schedule.draw(*key) if key else None
+    regime = recorded.episode.regime
+    return {
+        "number": number,
+        "tool": str(call["tool"]),
+        "arguments": ", ".join(f"{name}: {value}" for name, value in call["arguments"].items())
+        if isinstance(call["arguments"], dict)
+        else str(call["arguments"]),
+        "key": f"{key[0]} · {key[1]} · {key[2]}" if key else "",
+        "gate": f"{drawn.gate:.{DIGITS}f}" if drawn else "",
+        "rate": regime.fault_rate,
+        "digest": call["draw"],
+        "fault": call["fault"] or "",
+        "about": ABOUT.get(call["fault"], "") if call["fault"] else "",
+        "blocked_by": call["blocked_by"] or "",
+        "charged": call["charged"],
+        "answer": answer,
+        "is_long": len(answer) > SHORT,
+        "short": answer[:SHORT],
+        "twins": [(arm, numbers[tuple(key)]) for arm, numbers in others if key and tuple(key) in numbers],
     }
