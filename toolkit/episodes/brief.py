@@ -101,15 +101,15 @@ def read_prompt(prompt: str) -> Brief:
 
 
 def _errand(line: str) -> Errand:
-    (template, form), said = _match(_REQUESTS, line)
-    named = said.pop("order", None)
-    return Errand(template, form, None if named is None else _order(named), said)
+    (template, form), slots = _match(_REQUESTS, line)
+    order = slots.pop("order", None)
+    return Errand(template, form, None if order is None else _order(order), slots)
 
 
 def _order(text: str) -> OrderRef:
-    _, said = _match(_ORDER_NAMES, text)
-    date = said.get("date")
-    return OrderRef(said.get("order_id"), None if date is None else _iso(date), said.get("product"))
+    _, slots = _match(_ORDER_NAMES, text)
+    date = slots.get("date")
+    return OrderRef(slots.get("order_id"), None if date is None else _iso(date), slots.get("product"))
 
 
 def _iso(date: str) -> str:
@@ -128,9 +128,9 @@ def _match(
     patterns: Sequence[tuple[tuple[str, str], re.Pattern[str]]], text: str
 ) -> tuple[tuple[str, str], dict[str, str]]:
     for name, pattern in patterns:
-        found = pattern.fullmatch(text)
-        if found:
-            return name, found.groupdict()
+        match = pattern.fullmatch(text)
+        if match:
+            return name, match.groupdict()
     raise UnreadableError(f"cannot read: {text}")
 
 

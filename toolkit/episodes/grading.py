@@ -64,12 +64,12 @@ def differences(task: Task, world: World) -> list[Difference]:
 
 
 def _differences(task: Task, world: World) -> Iterator[Difference]:
-    base, expected, found = task.base.records, task.expected, world.changes
-    for key in sorted(expected.keys() | found.keys()):
-        wanted, is_now = expected.get(key, base.get(key)), found.get(key, base.get(key))
+    base, expected, actual = task.base.records, task.expected, world.changes
+    for key in sorted(expected.keys() | actual.keys()):
+        wanted, is_now = expected.get(key, base.get(key)), actual.get(key, base.get(key))
         if not (isinstance(wanted, Ticket) or isinstance(is_now, Ticket)):
             yield from _compare(key, wanted, is_now)
-    yield from _compare_tickets(expected, found)
+    yield from _compare_tickets(expected, actual)
 
 
 def _differ(left: Record | None, right: Record | None) -> bool:
@@ -79,9 +79,9 @@ def _differ(left: Record | None, right: Record | None) -> bool:
 
 
 def _unequal_fields(left: Record, right: Record) -> Iterator[tuple[str, Any, Any]]:
-    for name, one, other in zip(left._fields, left, right, strict=True):
-        if one != other and name not in FREE_TEXT and _normalized(one) != _normalized(other):
-            yield name, one, other
+    for name, mine, theirs in zip(left._fields, left, right, strict=True):
+        if mine != theirs and name not in FREE_TEXT and _normalized(mine) != _normalized(theirs):
+            yield name, mine, theirs
 
 
 def _compare(key: str, wanted: Record | None, found: Record | None) -> Iterator[Difference]:

@@ -40,14 +40,14 @@ class Knowledge:
     def customer(self) -> Generator[Call, Answer, str]:
         """Find the customer's identifier."""
         if self._customer_id is None:
-            said = self._brief.customer
-            query = said.get("email") or said["name"]
+            stated = self._brief.customer
+            query = stated.get("email") or stated["name"]
             answer = yield Call("search_customers", {"query": query})
             matches = [
-                found
-                for found in answer["customers"]
-                if found.get("email") == query
-                or (found.get("name") == query and found.get("city") == said.get("city"))
+                customer
+                for customer in answer["customers"]
+                if customer.get("email") == query
+                or (customer.get("name") == query and customer.get("city") == stated.get("city"))
             ]
             self._customer_id = _only(matches, "customer_id")
         return self._customer_id
@@ -129,14 +129,14 @@ def _partial_refund(errand: Errand, known: Knowledge) -> Steps:
 
 
 def _reserve_and_ship(errand: Errand, known: Knowledge) -> Steps:
-    said = errand.said
+    stated = errand.said
     order_id = yield from known.order(_named(errand))
     if errand.form == "explicit":
-        lines = [{"product_id": said["product_id"], "quantity": int(said["quantity"])}]
+        lines = [{"product_id": stated["product_id"], "quantity": int(stated["quantity"])}]
     else:
         lines = _field((yield from _look(order_id)), "lines")
     for line in lines:
-        warehouse = said.get("warehouse") or (yield from _search(line))
+        warehouse = stated.get("warehouse") or (yield from _search(line))
         yield Call(
             "reserve_stock",
             {
@@ -146,7 +146,7 @@ def _reserve_and_ship(errand: Errand, known: Knowledge) -> Steps:
                 "warehouse": warehouse,
             },
         )
-    yield from _ship(order_id, said["service"])
+    yield from _ship(order_id, stated["service"])
 
 
 def _ship_reserved(errand: Errand, known: Knowledge) -> Steps:

@@ -266,22 +266,22 @@ def _percentiles(
     The means, shape (E, B), are sorted in place.
     """
     last = means.shape[1] - 1
-    places: list[int] = []
+    positions: list[int] = []
     shares: list[float] = []
     for tail in _tails(level):
         reach = math.sqrt((last + 1) * tail * (1 - tail))
-        places += [math.floor(tail * last), math.ceil(tail * last)]
-        places += [min(max(round(tail * last + step), 0), last) for step in (-reach, reach)]
+        positions += [math.floor(tail * last), math.ceil(tail * last)]
+        positions += [min(max(round(tail * last + step), 0), last) for step in (-reach, reach)]
         shares.append(tail * last - math.floor(tail * last))
     # Numpy sorts numbers with vector instructions and partitions them at several places without: on
     # 10,000 resamples the sort takes a third of the time.
     means.sort(axis=1)
     intervals = []
-    for d, found in zip(tables, means[:, places].reshape(-1, 2, 4).tolist(), strict=True):
+    for d, ends in zip(tables, means[:, positions].reshape(-1, 2, 4).tolist(), strict=True):
         low, high = (
-            under + share * (over - under) for share, (under, over, _, _) in zip(shares, found, strict=True)
+            under + share * (over - under) for share, (under, over, _, _) in zip(shares, ends, strict=True)
         )
-        low_error, high_error = ((above - below) / 2 for _, _, below, above in found)
+        low_error, high_error = ((above - below) / 2 for _, _, below, above in ends)
         intervals.append(BootstrapInterval(float(d.mean()), low, high, low_error, high_error, level, unit))
     return tuple(intervals)
 
@@ -320,13 +320,13 @@ def counted_bootstrap(
         np.rint(weights.tasks * weights.tasks.shape[1]),
         weights.rng_seed,
     )
-    found = crossed_bootstrap(table, times, level)
+    interval = crossed_bootstrap(table, times, level)
     whole = size * denominator
     return replace(
-        found,
+        interval,
         estimate=float(table.sum()) / (table.size * denominator),
-        low=found.low / whole,
-        high=found.high / whole,
-        low_error=None if found.low_error is None else found.low_error / whole,
-        high_error=None if found.high_error is None else found.high_error / whole,
+        low=interval.low / whole,
+        high=interval.high / whole,
+        low_error=None if interval.low_error is None else interval.low_error / whole,
+        high_error=None if interval.high_error is None else interval.high_error / whole,
     )

@@ -106,22 +106,22 @@ def task_differences(first: ArrayLike, second: ArrayLike, weights: Sequence[floa
         Registered analysis plan: tasks are resampled within each evaluation set with all their schedules;
         episodes are never pooled.
     """
-    one, other = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
-    for name, array in (("first", one), ("second", other)):
+    left_arm, right_arm = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
+    for name, array in (("first", left_arm), ("second", right_arm)):
         if array.ndim != len(AXES) or 0 in array.shape:
             raise ValueError(
                 f"the {name} arm needs {', '.join(AXES)}, at least one of each; found shape {array.shape}"
             )
-    for axis, left, right in zip(AXES, one.shape, other.shape, strict=True):
+    for axis, left, right in zip(AXES, left_arm.shape, right_arm.shape, strict=True):
         if left != right:
             raise ValueError(f"the arms differ in their {axis}: {left} and {right}")
-    for name, array in (("first", one), ("second", other)):
+    for name, array in (("first", left_arm), ("second", right_arm)):
         missing = np.argwhere(~np.isfinite(array))
         if len(missing):
-            place = ", ".join(f"{axis} {at}" for axis, at in zip(AXES, missing[0].tolist(), strict=True))
-            raise ValueError(f"an episode of the {name} arm is missing or not finite: {place}")
+            position = ", ".join(f"{axis} {at}" for axis, at in zip(AXES, missing[0].tolist(), strict=True))
+            raise ValueError(f"an episode of the {name} arm is missing or not finite: {position}")
     w = np.asarray([float(weight) for weight in weights])
-    if w.shape != (one.shape[1],) or not np.isfinite(w).all():
-        raise ValueError(f"expected {one.shape[1]} finite weights, one a step, found {list(weights)}")
-    table: NDArray[np.float64] = np.einsum("e,setk->st", w, one - other) / one.shape[3]
+    if w.shape != (left_arm.shape[1],) or not np.isfinite(w).all():
+        raise ValueError(f"expected {left_arm.shape[1]} finite weights, one a step, found {list(weights)}")
+    table: NDArray[np.float64] = np.einsum("e,setk->st", w, left_arm - right_arm) / left_arm.shape[3]
     return table

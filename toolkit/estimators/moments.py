@@ -183,11 +183,11 @@ def _table(size: int, flip_rate: float, standardized: bool, paired: bool) -> _Ta
             if m in (0, size):  # a constant group has no gradient
                 continue
             spread = math.sqrt(m * (size - m) / (size * (size - 1))) + EPSILON if standardized else 1.0
-            one, two, share = m / k, m * (m - 1) / (k * (k - 1)) if k > 1 else 0.0, m / size
-            columns[:4, k] += np.array([one, two, 2 * share * one, share * share]) * (
+            single, double, share = m / k, m * (m - 1) / (k * (k - 1)) if k > 1 else 0.0, m / size
+            columns[:4, k] += np.array([single, double, 2 * share * single, share * share]) * (
                 chance / (spread * spread)
             )
-            columns[4:6, k] += np.array([one - share, -share]) * (chance / spread)
+            columns[4:6, k] += np.array([single - share, -share]) * (chance / spread)
             columns[6, k] += 2 * m * (size - m) / (size * (size - 1)) * chance
     return _Table(*columns)
 

@@ -285,8 +285,8 @@ def bandit(success: Number, group_size: int, flip_rate: Number) -> Bandit:
         yield from ((k, 1 - q), (0, q)) if k else ((0, 1),)
 
     def both(denominator: Callable[[int], Number]) -> tuple[ByDesign, ByDesign]:
-        one, other = (_moments(p, size, pairing, denominator) for pairing in (alone, together))
-        return ByDesign(one[0], other[0]), ByDesign(one[1], other[1])
+        apart, shared = (_moments(p, size, pairing, denominator) for pairing in (alone, together))
+        return ByDesign(apart[0], shared[0]), ByDesign(apart[1], shared[1])
 
     centred_trace, centred_norm = both(lambda _: 1)
     scaled_trace, scaled_norm = both(lambda m: math.sqrt(m * (size - m) / (size * (size - 1))) + EPSILON)

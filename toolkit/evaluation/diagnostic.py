@@ -44,12 +44,12 @@ def diagnose(
     Returns:
         Rows of `luck_share`: one a task and schedule, with the outcome of every sample.
     """
-    places = [
+    cells = [
         {"run_id": run_id, "step": step, "pool": pool, "regime": regime, "task": task, "schedule": schedule}
         for task in range(POOLS[pool].size)
         for schedule in range(SCHEDULES)
     ]
-    return [diagnosed_row(policy, place, sampling) for place in places]
+    return [diagnosed_row(policy, cell, sampling) for cell in cells]
 
 
 def diagnosed_row(policy: Policy, place: Mapping[str, Any], sampling: int) -> Row:

@@ -103,10 +103,10 @@ def diagnose_block(
         for sample in range(SAMPLES)
     ]
     played = converse(engine, plays, max_turns=sampling.max_turns)
-    place = {"run_id": sampling.run_id, "step": sampling.step, "pool": pool, "regime": regime}
+    cell = {"run_id": sampling.run_id, "step": sampling.step, "pool": pool, "regime": regime}
     return [
         diagnostic_row(
-            {**place, "task": task, "schedule": schedule}, played[number * SAMPLES : (number + 1) * SAMPLES]
+            {**cell, "task": task, "schedule": schedule}, played[number * SAMPLES : (number + 1) * SAMPLES]
         )
         for number, (task, schedule) in enumerate(tables)
     ]

@@ -97,8 +97,8 @@ def build_server(desk: Desk) -> Server[Any]:
     async def get_prompt(_context: Any, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         if params.name != PROMPT:
             raise MCPError(types.INVALID_PARAMS, f"there is one prompt: {PROMPT}")
-        said = types.TextContent(type="text", text=desk.task.prompt)
-        return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=said)])
+        request = types.TextContent(type="text", text=desk.task.prompt)
+        return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=request)])
 
     return Server(
         "backoffice",

@@ -47,16 +47,16 @@ def plan(customer: Customer, named_by: str, requests: tuple[Request, ...]) -> tu
         requests: the sub-requests in order.
     """
     calls: list[Call] = []
-    known = named_by == "id"
-    listed = False
+    customer_known = named_by == "id"
+    orders_known = False
     for request in requests:
         described = request.order is not None and request.named_by != "id"
-        if not known and (described or request.template.startswith("open_ticket")):
+        if not customer_known and (described or request.template.startswith("open_ticket")):
             calls.append(Call("search_customers", {"query": getattr(customer, named_by)}))
-            known = True
-        if described and not listed:
+            customer_known = True
+        if described and not orders_known:
             calls.append(Call("list_orders", {"customer_id": customer.customer_id}))
-            listed = True
+            orders_known = True
         calls += _STEPS[request.template](request)
     return tuple(calls)
 
