@@ -189,7 +189,7 @@ def decide(
 
 def explain(case: Case, rule: str) -> dict[str, Any]:
     """Return a decision together with the rule's words and the rows of its endpoints; errors as `decide`."""
-    from toolkit.decisions.provenance import rows_query
+    from toolkit.decisions.measure import rows_query
 
     decision, registered = case.engine.decide(rule), case.book.rule(rule)
     endpoints = [case.book.endpoints[name] for name in decision.endpoints]

@@ -1,4 +1,4 @@
-"""From the rows of a register to the value of an endpoint, exactly, and to the learning curves behind it."""
+"""From the rows of a register to an endpoint's value, exactly; its learning curves; the SQL of its rows."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from toolkit.estimators import auc, steps_to_threshold
 from toolkit.registers.schema import TABLES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from toolkit.decisions.endpoints import Endpoint
     from toolkit.decisions.plan import Plan
+
 
 Runs = Mapping[tuple[str, int], str | Missing]
 
@@ -305,3 +306,42 @@ def _quotient(above: Fraction, below: Fraction, endpoint: Endpoint) -> Scalar:
     if below == 0:
         return Missing(not_run=False, reasons=(f"{endpoint.id} is a quotient over zero",))
     return above / below
+
+
+def rows_query(endpoint: Endpoint, plan: Plan) -> str:
+    """Return a SELECT over a study's registers that lists the rows an endpoint reads.
+
+    Args:
+        endpoint: the endpoint.
+        plan: the registered runs.
+    """
+    conditions = [f"{name} = {_text(value)}" for name, value in sorted(endpoint.where.items())]
+    if endpoint.steps:
+        conditions.append(f"step IN ({_list(map(str, endpoint.steps))})")
+    if endpoint.by == "checkpoint":
+        columns = ["trajectory", "step"]
+        places = [f"(trajectory = {_text(t)} AND step = {s})" for t, s in endpoint.checkpoints]
+        conditions.append(f"({' OR '.join(places)})")
+    elif endpoint.by == "row":
+        columns = ["run_id", "step"]
+    else:
+        columns = ["arm", "seed", "run_id", *(["step"] if endpoint.steps else [])]
+        runs = [
+            f"condition = {_text(endpoint.condition)}",
+            f"arm IN ({_list(map(_text, endpoint.arms))})",
+            f"seed IN ({_list(map(str, endpoint.seeds))})",
+            *([f"scale_rewards = {_text(endpoint.scale_rewards)}"] if endpoint.scale_rewards else []),
+            f"role IN ({_list(map(_text, plan.roles))})",
+            "status = 'COMPLETE'",
+        ]
+        conditions.append(f"run_id IN (SELECT run_id FROM runs WHERE {' AND '.join(runs)})")
+    selected = _list([*columns, *endpoint.outcome.columns])
+    return f"SELECT {selected} FROM {endpoint.register} WHERE {' AND '.join(conditions)} ORDER BY ALL"
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _list(values: Iterable[str]) -> str:
+    return ", ".join(values)

@@ -8,21 +8,18 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.conftest import Toolkit
 from toolkit.study.power.power import Power
 from toolkit.study.power.report import harder, needed, spread_range
 from toolkit.study.power.simulation import Design
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.conftest import Result
+    pass
 
 FAST = ("--simulations", "60", "--seeds", "3")
 
 
-def test_the_document_has_a_result_for_each_effect_and_number_of_seeds(
-    toolkit: Callable[..., Result],
-) -> None:
+def test_the_document_has_a_result_for_each_effect_and_number_of_seeds(toolkit: Toolkit) -> None:
     done = toolkit("power", "H2a", *FAST, "--seeds", 5, "--effect", 0, "--effect", 0.05, "--json").json()
     assert [(r["effect"], r["seeds"]) for r in done["results"]] == [(0, 3), (0, 5), (0.05, 3), (0.05, 5)]
     assert set(done["seeds_needed"]) == {"0.0", "0.05"}
@@ -31,12 +28,12 @@ def test_the_document_has_a_result_for_each_effect_and_number_of_seeds(
     assert done["label"] == "simulated: it changes no verdict"
 
 
-def test_effects_default_to_none_the_threshold_and_twice_that(toolkit: Callable[..., Result]) -> None:
+def test_effects_default_to_none_the_threshold_and_twice_that(toolkit: Toolkit) -> None:
     done = toolkit("power", "H3", *FAST, "--json").json()
     assert [r["effect"] for r in done["results"]] == [0.0, 0.05, 0.1]
 
 
-def test_people_see_what_was_fitted_and_what_was_assumed(toolkit: Callable[..., Result]) -> None:
+def test_people_see_what_was_fitted_and_what_was_assumed(toolkit: Toolkit) -> None:
     out = toolkit("power", "H2a", *FAST).out
     assert "fitted to published" in out
     assert "task sd at most 0.25, assumed" in out
@@ -50,7 +47,7 @@ def test_the_range_of_the_spread_is_the_chi_squares() -> None:
     assert spread_range(observed) == pytest.approx(expected)
 
 
-def test_a_given_spread_of_the_seeds_is_simulated(toolkit: Callable[..., Result]) -> None:
+def test_a_given_spread_of_the_seeds_is_simulated(toolkit: Toolkit) -> None:
     wide, none = (
         toolkit("power", "H2a", *FAST, "--effect", 0.06, "--seed-sd", sd, "--json").json() for sd in (0.06, 0)
     )
@@ -95,7 +92,7 @@ def test_a_rule_that_more_seeds_make_harder_is_said_to_be_so() -> None:
         (("P8",), 2),
     ],
 )
-def test_bad_input_is_said_so(toolkit: Callable[..., Result], arguments: tuple[str, ...], code: int) -> None:
+def test_bad_input_is_said_so(toolkit: Toolkit, arguments: tuple[str, ...], code: int) -> None:
     done = toolkit("power", *arguments)
     assert (done.code, done.out) == (code, "")
     assert "Traceback" not in done.err

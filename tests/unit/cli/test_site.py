@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.conftest import CHECKOUT, Result, run, snapshot
+from tests.conftest import CHECKOUT, Toolkit, run, snapshot
 from toolkit.places import HOME_VARIABLE
 from toolkit.website import build
 
@@ -89,19 +89,19 @@ def test_versions_are_listed_on_a_page_that_every_page_names(site: Path) -> None
     assert 'href="../versions.html"' in (site / "published" / "H2a.html").read_text(encoding="utf-8")
 
 
-def test_a_later_build_leaves_what_was_frozen(toolkit: Callable[..., Result], site: Path) -> None:
+def test_a_later_build_leaves_what_was_frozen(toolkit: Toolkit, site: Path) -> None:
     before = snapshot(site)
     assert toolkit("site", "build", "--out", site).code == 0
     assert snapshot(site) == before
 
 
-def test_a_site_without_versions_lists_none(toolkit: Callable[..., Result], tmp_path: Path) -> None:
+def test_a_site_without_versions_lists_none(toolkit: Toolkit, tmp_path: Path) -> None:
     assert toolkit("site", "build", "--out", tmp_path / "site").code == 0
     assert not (tmp_path / "site" / "versions.html").exists()
     assert "versions.html" not in (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
 
 
-def test_without_a_name_the_version_is_the_toolkits(toolkit: Callable[..., Result], tmp_path: Path) -> None:
+def test_without_a_name_the_version_is_the_toolkits(toolkit: Toolkit, tmp_path: Path) -> None:
     import toolkit as package
 
     document = toolkit("site", "build", "--out", tmp_path / "site", "--freeze", "--json").json()
@@ -111,15 +111,13 @@ def test_without_a_name_the_version_is_the_toolkits(toolkit: Callable[..., Resul
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "index.html.", " v1"])
 def test_a_name_that_is_no_folders_is_refused_before_anything_is_built(
-    toolkit: Callable[..., Result], tmp_path: Path, name: str
+    toolkit: Toolkit, tmp_path: Path, name: str
 ) -> None:
     assert toolkit("site", "build", "--out", tmp_path / "site", "--freeze", name).code == 2
     assert not (tmp_path / "site").exists()
 
 
-def test_freezing_under_a_name_with_other_bytes_is_refused(
-    toolkit: Callable[..., Result], site: Path
-) -> None:
+def test_freezing_under_a_name_with_other_bytes_is_refused(toolkit: Toolkit, site: Path) -> None:
     (listed,) = [site / "v1.0.0" / "FROZEN.sha256"]
     listed.write_text(listed.read_text().replace("  index.html", "  other.html"))
     result = toolkit("site", "build", "--out", site, "--freeze", "v1.0.0")
@@ -127,13 +125,11 @@ def test_freezing_under_a_name_with_other_bytes_is_refused(
     assert "2 files differ: index.html, other.html" in result.err
 
 
-def test_a_version_cannot_take_a_studys_place(toolkit: Callable[..., Result], site: Path) -> None:
+def test_a_version_cannot_take_a_studys_place(toolkit: Toolkit, site: Path) -> None:
     assert toolkit("site", "build", "--out", site, "--freeze", "published").code == 2
 
 
-def test_a_page_that_only_frozen_versions_have_says_where_it_stands(
-    toolkit: Callable[..., Result], site: Path
-) -> None:
+def test_a_page_that_only_frozen_versions_have_says_where_it_stands(toolkit: Toolkit, site: Path) -> None:
     folder = site / "v1.0.0"
     (folder / "published" / "old.html").write_text("<p>old</p>")
     listed = (folder / "FROZEN.sha256").read_text().splitlines()
@@ -144,13 +140,13 @@ def test_a_page_that_only_frozen_versions_have_says_where_it_stands(
     assert 'href="../v1.0.0/published/old.html"' in text
 
 
-def test_a_built_site_has_no_findings(toolkit: Callable[..., Result], site: Path) -> None:
+def test_a_built_site_has_no_findings(toolkit: Toolkit, site: Path) -> None:
     result = toolkit("site", "check", "--folder", site, "--json")
     assert (result.code, result.json()["findings"]) == (0, [])
     assert result.json()["frozen"] == ["v1.1.0", "v1.0.0"]
 
 
-def test_a_finding_is_a_line(toolkit: Callable[..., Result], site: Path) -> None:
+def test_a_finding_is_a_line(toolkit: Toolkit, site: Path) -> None:
     (site / "v1.0.0" / "index.html").write_text("changed")
     (site / "published" / "H3.html").unlink()
     (site / "stray.html").write_text("<p>stray</p>")
@@ -167,7 +163,7 @@ def test_a_finding_is_a_line(toolkit: Callable[..., Result], site: Path) -> None
     assert "index.html: broken link: published/H3.html" in lines
 
 
-def test_findings_come_as_json_with_exit_code_1(toolkit: Callable[..., Result], site: Path) -> None:
+def test_findings_come_as_json_with_exit_code_1(toolkit: Toolkit, site: Path) -> None:
     page = site / "published" / "H3.html"
     page.write_text(page.read_text(encoding="utf-8").replace("</main>", "<script>x()</script></main>"))
     result = toolkit("site", "check", "--folder", site, "--json")
@@ -180,7 +176,7 @@ def test_findings_come_as_json_with_exit_code_1(toolkit: Callable[..., Result], 
 
 
 def test_two_zips_of_one_site_are_the_same_and_hold_all_of_it(
-    toolkit: Callable[..., Result], site: Path, tmp_path: Path
+    toolkit: Toolkit, site: Path, tmp_path: Path
 ) -> None:
     for name in ("a.zip", "b.zip"):
         assert toolkit("site", "build", "--out", site, "--zip", tmp_path / name).code == 0
@@ -190,9 +186,7 @@ def test_two_zips_of_one_site_are_the_same_and_hold_all_of_it(
     assert snapshot(tmp_path / "unpacked" / "site") == snapshot(site)
 
 
-def test_a_frozen_page_that_was_changed_enters_no_zip(
-    toolkit: Callable[..., Result], site: Path, tmp_path: Path
-) -> None:
+def test_a_frozen_page_that_was_changed_enters_no_zip(toolkit: Toolkit, site: Path, tmp_path: Path) -> None:
     (site / "v1.0.0" / "index.html").write_text("forged")
     result = toolkit("site", "build", "--out", site, "--zip", tmp_path / "a.zip")
     assert result.code == 1
@@ -201,14 +195,14 @@ def test_a_frozen_page_that_was_changed_enters_no_zip(
 
 
 def test_a_zip_that_cannot_be_written_is_refused_before_the_site_is_built(
-    toolkit: Callable[..., Result], tmp_path: Path
+    toolkit: Toolkit, tmp_path: Path
 ) -> None:
     result = toolkit("site", "build", "--out", tmp_path / "site", "--zip", tmp_path / "no" / "a.zip")
     assert result.code == 3
     assert not (tmp_path / "site").exists()
 
 
-def test_a_zip_never_takes_the_place_of_a_page(toolkit: Callable[..., Result], site: Path) -> None:
+def test_a_zip_never_takes_the_place_of_a_page(toolkit: Toolkit, site: Path) -> None:
     before = snapshot(site)
     result = toolkit("site", "build", "--out", site, "--zip", site / "index.html")
     assert result.code == 2
@@ -239,7 +233,7 @@ def test_an_interrupt_ends_serving_without_a_word(site: Path) -> None:
     assert (process.returncode, said) == (0, "")
 
 
-def test_a_port_that_is_taken_is_wrong_usage(toolkit: Callable[..., Result], site: Path) -> None:
+def test_a_port_that_is_taken_is_wrong_usage(toolkit: Toolkit, site: Path) -> None:
     from toolkit.website.server import SiteServer
 
     taken = SiteServer(site, 0)
@@ -249,7 +243,7 @@ def test_a_port_that_is_taken_is_wrong_usage(toolkit: Callable[..., Result], sit
     assert "cannot be had" in result.err
 
 
-def test_a_folder_without_a_site_is_not_served(toolkit: Callable[..., Result], tmp_path: Path) -> None:
+def test_a_folder_without_a_site_is_not_served(toolkit: Toolkit, tmp_path: Path) -> None:
     assert toolkit("site", "serve", "--folder", tmp_path).code == 3
 
 
@@ -266,9 +260,7 @@ def test_registrations_that_were_verified_are_not_verified_again(
     assert command.material(Home(small), tmp_path, ()).verifications == ()
 
 
-def test_a_site_build_removes_nothing_that_it_did_not_write(
-    toolkit: Callable[..., Result], tmp_path: Path
-) -> None:
+def test_a_site_build_removes_nothing_that_it_did_not_write(toolkit: Toolkit, tmp_path: Path) -> None:
     site = tmp_path / "site"
     assert toolkit("site", "build", "--out", site).code == 0
     (site / ".git").mkdir()
@@ -286,7 +278,7 @@ def test_a_site_build_removes_nothing_that_it_did_not_write(
 
 
 def test_a_site_build_that_was_cut_off_goes_on(
-    toolkit: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    toolkit: Toolkit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real, done = Path.replace, []
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.conftest import CHECKOUT, Result, snapshot
+from tests.conftest import CHECKOUT, Result, Toolkit, snapshot
 from tests.described import SOURCE
 from tests.small_home import small_home
 from tests.unit.study import fake_play
@@ -17,7 +17,7 @@ from toolkit.registers.study import open_study
 from toolkit.study.play.workplace import Workplace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from toolkit.places import Home
@@ -31,27 +31,25 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     return small_home(tmp_path, monkeypatch)
 
 
-def run(toolkit: Callable[..., Result], *arguments: object) -> Result:
+def run(toolkit: Toolkit, *arguments: object) -> Result:
     return toolkit("study", "run", "small", "--processes", 1, *arguments)
 
 
-def test_a_run_is_played_and_reported(toolkit: Callable[..., Result], small: Home) -> None:
+def test_a_run_is_played_and_reported(toolkit: Toolkit, small: Home) -> None:
     document = run(toolkit, "--run", RUN, "--json").json()
     assert document["completed"] == [RUN]
     assert document["registers"] is None
     assert (small.root / "runs" / "small" / RUN / "COMPLETE.json").is_file()
 
 
-def test_the_registers_of_chosen_runs_go_where_they_are_asked(
-    toolkit: Callable[..., Result], small: Home
-) -> None:
+def test_the_registers_of_chosen_runs_go_where_they_are_asked(toolkit: Toolkit, small: Home) -> None:
     result = run(toolkit, *BOTH, "--into", small.root / "elsewhere")
     assert result.code == 0, result.err
     verified = toolkit("registers", "verify", "--study", small.root / "elsewhere" / "small")
     assert verified.code == 0, verified.err
 
 
-def test_the_card_tells_what_was_run_and_decided(toolkit: Callable[..., Result], small: Home) -> None:
+def test_the_card_tells_what_was_run_and_decided(toolkit: Toolkit, small: Home) -> None:
     (small.cards / "small.md").write_text(SOURCE + "\n{{matrix}}\n\n{{outcomes}}\n", encoding="utf-8")
     result = run(toolkit, *BOTH, "--into", small.root / "elsewhere")
     assert result.code == 0, result.err
@@ -64,7 +62,7 @@ def test_the_card_tells_what_was_run_and_decided(toolkit: Callable[..., Result],
     assert toolkit("registers", "verify", "--study", folder).code == 0
 
 
-def test_a_complete_run_that_is_named_is_refused(toolkit: Callable[..., Result], small: Home) -> None:
+def test_a_complete_run_that_is_named_is_refused(toolkit: Toolkit, small: Home) -> None:
     run(toolkit, "--run", RUN)
     before = snapshot(small.root)
     result = run(toolkit, "--run", RUN)
@@ -72,9 +70,7 @@ def test_a_complete_run_that_is_named_is_refused(toolkit: Callable[..., Result],
     assert "is complete" in result.err
 
 
-def test_a_complete_run_that_is_named_is_kept_where_that_is_asked(
-    toolkit: Callable[..., Result], small: Home
-) -> None:
+def test_a_complete_run_that_is_named_is_kept_where_that_is_asked(toolkit: Toolkit, small: Home) -> None:
     run(toolkit, "--run", RUN)
     before = snapshot(small.root)
     result = run(toolkit, "--run", RUN, "--keep-complete", "--json")
@@ -83,7 +79,7 @@ def test_a_complete_run_that_is_named_is_kept_where_that_is_asked(
 
 
 @pytest.mark.usefixtures("small")
-def test_a_complete_run_among_others_is_kept(toolkit: Callable[..., Result]) -> None:
+def test_a_complete_run_among_others_is_kept(toolkit: Toolkit) -> None:
     run(toolkit, "--run", RUN)
     document = run(toolkit, "--run", "c4-*-none-s0", "--json").json()
     assert document["kept"] == [RUN]
@@ -91,7 +87,7 @@ def test_a_complete_run_among_others_is_kept(toolkit: Callable[..., Result]) -> 
 
 
 @pytest.mark.usefixtures("small")
-def test_status_counts_runs(toolkit: Callable[..., Result]) -> None:
+def test_status_counts_runs(toolkit: Toolkit) -> None:
     run(toolkit, "--run", RUN)
     document = toolkit("study", "status", "small", "--json").json()
     states = {entry["run_id"]: entry["state"] for entry in document["runs"]}
@@ -102,7 +98,7 @@ def test_status_counts_runs(toolkit: Callable[..., Result]) -> None:
 
 
 @pytest.mark.usefixtures("small")
-def test_status_reads_as_a_table(toolkit: Callable[..., Result]) -> None:
+def test_status_reads_as_a_table(toolkit: Toolkit) -> None:
     run(toolkit, "--run", RUN)
     result = toolkit("study", "status", "small")
     assert RUN in result.out
@@ -116,34 +112,32 @@ def at_work(small: Home) -> Iterator[str]:
         yield RUN
 
 
-def test_status_says_on_which_run_a_command_is_at_work(toolkit: Callable[..., Result], at_work: str) -> None:
+def test_status_says_on_which_run_a_command_is_at_work(toolkit: Toolkit, at_work: str) -> None:
     document = toolkit("study", "status", "small", "--json").json()
     assert document["at_work"] is True
     assert [run["run_id"] for run in document["runs"] if run["at_work"]] == [at_work]
     assert "a command is at work on 1" in toolkit("study", "status", "small").out
 
 
-def test_two_commands_on_one_run_are_refused(toolkit: Callable[..., Result], at_work: str) -> None:
+def test_two_commands_on_one_run_are_refused(toolkit: Toolkit, at_work: str) -> None:
     result = run(toolkit, "--run", at_work)
     assert result.code == 2
     assert f"another command is at work on the run {at_work}" in result.err
 
 
 def test_a_command_on_all_runs_waits_for_one_on_a_single_run(
-    toolkit: Callable[..., Result], at_work: str, small: Home
+    toolkit: Toolkit, at_work: str, small: Home
 ) -> None:
     result = run(toolkit, "--into", small.root / "out")
     assert (result.code, snapshot(small.root / "out")) == (2, {})
 
 
 @pytest.mark.usefixtures("at_work")
-def test_a_command_on_another_run_of_the_folder_works_beside_it(toolkit: Callable[..., Result]) -> None:
+def test_a_command_on_another_run_of_the_folder_works_beside_it(toolkit: Toolkit) -> None:
     assert run(toolkit, "--run", BOTH[3], "--json").json()["completed"] == [BOTH[3]]
 
 
-def test_two_commands_that_write_the_same_registers_are_refused(
-    toolkit: Callable[..., Result], small: Home
-) -> None:
+def test_two_commands_that_write_the_same_registers_are_refused(toolkit: Toolkit, small: Home) -> None:
     into = small.root / "out"
     into.mkdir()
     with hold(into, ".small.lock", "study's registers"):
@@ -153,21 +147,19 @@ def test_two_commands_that_write_the_same_registers_are_refused(
     assert (small.root / "runs" / "small" / RUN / "COMPLETE.json").is_file()
 
 
-def registered(toolkit: Callable[..., Result], home: Home) -> None:
+def registered(toolkit: Toolkit, home: Home) -> None:
     result = run(toolkit, *BOTH, "--into", home.registers)
     assert result.code == 0, result.err
 
 
-def test_a_check_of_a_part_compares_it(toolkit: Callable[..., Result], small: Home) -> None:
+def test_a_check_of_a_part_compares_it(toolkit: Toolkit, small: Home) -> None:
     registered(toolkit, small)
     document = run(toolkit, *BOTH, "--check", "--json").json()
     assert document["verdict"] == "verified"
     assert "checkpoints" in document["tables"]
 
 
-def test_a_check_names_what_differs(
-    toolkit: Callable[..., Result], small: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_check_names_what_differs(toolkit: Toolkit, small: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     registered(toolkit, small)
     monkeypatch.setattr("toolkit.study.play.segments.play_segment", fake_play.otherwise)
     result = run(toolkit, *BOTH, "--check")
@@ -175,7 +167,7 @@ def test_a_check_names_what_differs(
     assert "in groups, run c4-independent-none-s0" in result.err
 
 
-def test_a_check_leaves_nothing_behind(toolkit: Callable[..., Result], small: Home) -> None:
+def test_a_check_leaves_nothing_behind(toolkit: Toolkit, small: Home) -> None:
     registered(toolkit, small)
     before = snapshot(small.root)
     run(toolkit, "--run", RUN, "--check")
@@ -183,14 +175,12 @@ def test_a_check_leaves_nothing_behind(toolkit: Callable[..., Result], small: Ho
 
 
 @pytest.mark.usefixtures("small")
-def test_a_check_of_what_is_not_registered_is_wrong_usage(toolkit: Callable[..., Result]) -> None:
+def test_a_check_of_what_is_not_registered_is_wrong_usage(toolkit: Toolkit) -> None:
     assert run(toolkit, "--check").code == 2
 
 
 @pytest.mark.usefixtures("small")
-def test_evidence_that_lacks_something_is_told(
-    toolkit: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_evidence_that_lacks_something_is_told(toolkit: Toolkit, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolkit.study.play.segments.play_segment", fake_play.sparsely)
     result = run(toolkit, "--run", RUN)
     assert result.code == 3
@@ -198,7 +188,7 @@ def test_evidence_that_lacks_something_is_told(
 
 
 def test_evidence_that_lacks_something_is_registered_where_that_is_asked(
-    toolkit: Callable[..., Result], small: Home, monkeypatch: pytest.MonkeyPatch
+    toolkit: Toolkit, small: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("toolkit.study.play.segments.play_segment", fake_play.sparsely)
     into = small.root / "elsewhere"
@@ -209,7 +199,7 @@ def test_evidence_that_lacks_something_is_registered_where_that_is_asked(
 
 
 def test_a_register_that_lacks_a_pool_is_told(
-    toolkit: Callable[..., Result], small: Home, monkeypatch: pytest.MonkeyPatch
+    toolkit: Toolkit, small: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree(CHECKOUT / "registers" / "task-pools", small.registers / "task-pools")
     monkeypatch.setattr("toolkit.api.STUDY_POOLS", ("diagnostic", "another"))
@@ -219,16 +209,14 @@ def test_a_register_that_lacks_a_pool_is_told(
 
 
 @pytest.mark.usefixtures("small")
-def test_registers_take_the_place_of_those_of_more_runs(
-    toolkit: Callable[..., Result], tmp_path: Path
-) -> None:
+def test_registers_take_the_place_of_those_of_more_runs(toolkit: Toolkit, tmp_path: Path) -> None:
     assert run(toolkit, *BOTH, "--into", tmp_path / "out").code == 0
     assert run(toolkit, "--run", f"{RUN}*", "--into", tmp_path / "out").code == 0
     files = {path.stem for path in (tmp_path / "out" / "small" / "groups").iterdir()}
     assert files == {RUN}
 
 
-def test_a_matrix_without_regimes_is_incomplete(toolkit: Callable[..., Result]) -> None:
+def test_a_matrix_without_regimes_is_incomplete(toolkit: Toolkit) -> None:
     result = toolkit("study", "status", "paired-rollouts")
     assert result.code == 3
     assert "regime" in result.err
@@ -248,5 +236,5 @@ def test_a_matrix_without_regimes_is_incomplete(toolkit: Callable[..., Result]) 
     ],
     ids=str,
 )
-def test_wrong_usage_is_told(toolkit: Callable[..., Result], arguments: tuple[object, ...]) -> None:
+def test_wrong_usage_is_told(toolkit: Toolkit, arguments: tuple[object, ...]) -> None:
     assert run(toolkit, *arguments).code == 2

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.conftest import Toolkit
 from toolkit.errors import UsageError
 from toolkit.study.play import training_jobs
 from toolkit.training.recipe import load_recipe
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from tests.conftest import Result
     from toolkit.places import Home
     from toolkit.training.recipe import Recipe
 
@@ -23,7 +23,7 @@ DRY = ("train", "--recipe", "qwen3.5-2b", "--dry-run")
 
 
 @pytest.fixture
-def plan(toolkit: Callable[..., Result]) -> Callable[..., Any]:
+def plan(toolkit: Toolkit) -> Callable[..., Any]:
     def made(*arguments: object) -> Any:
         result = toolkit(*DRY, *arguments, "--json")
         assert result.code == 0, result.err
@@ -99,14 +99,14 @@ def test_a_project_without_measurements_says_so(copy: Home, plan: Callable[..., 
     assert "no measured run is here" in found["lacks"][0]
 
 
-def test_without_measurements_the_study_has_to_be_named(copy: Home, toolkit: Callable[..., Result]) -> None:
+def test_without_measurements_the_study_has_to_be_named(copy: Home, toolkit: Toolkit) -> None:
     (copy.cards / "costs.toml").unlink()
     result = toolkit(*DRY)
     assert result.code == 2
     assert "embedded" in result.err
 
 
-def test_training_is_never_done_on_a_study_that_was_not_named(toolkit: Callable[..., Result]) -> None:
+def test_training_is_never_done_on_a_study_that_was_not_named(toolkit: Toolkit) -> None:
     result = toolkit("train", "--recipe", "qwen3.5-2b", "--run", "c2-paired-s0")
     assert result.code == 2
     assert "say whose runs are meant" in result.err
@@ -126,15 +126,13 @@ def test_training_is_never_done_on_a_study_that_was_not_named(toolkit: Callable[
         (("--seconds-per-step", "-1"), 2, "--seconds-per-step"),
     ],
 )
-def test_bad_input_is_refused(
-    toolkit: Callable[..., Result], arguments: tuple[str, ...], code: int, said: str
-) -> None:
+def test_bad_input_is_refused(toolkit: Toolkit, arguments: tuple[str, ...], code: int, said: str) -> None:
     result = toolkit(*DRY, *arguments)
     assert result.code == code
     assert said in result.err
 
 
-def test_the_tables_fit_a_hundred_columns(toolkit: Callable[..., Result]) -> None:
+def test_the_tables_fit_a_hundred_columns(toolkit: Toolkit) -> None:
     lines = toolkit(*DRY, "--tier", 1).out.splitlines()
     assert max(len(line) for line in lines if line.startswith(("│", "┏"))) <= 100
 

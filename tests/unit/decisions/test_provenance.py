@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.conftest import CHECKOUT
-from toolkit.decisions.measure import measure
-from toolkit.decisions.provenance import rows_query
+from toolkit.decisions.measure import measure, rows_query
 from toolkit.decisions.values import Missing, Series
 from toolkit.registers.query import ask
 

@@ -7,8 +7,7 @@ import re
 import pytest
 
 from tests.unit.decisions.study import RULES, rule
-from toolkit.decisions.measure import measure
-from toolkit.decisions.provenance import rows_query
+from toolkit.decisions.measure import measure, rows_query
 from toolkit.decisions.rulebook import load_rulebook
 from toolkit.decisions.values import Missing, Series
 from toolkit.errors import RuleError

@@ -8,7 +8,7 @@ from toolkit.decisions.case import Case
 from toolkit.decisions.decision import Decision
 from toolkit.decisions.endpoints import Endpoint
 from toolkit.decisions.expressions import names_in
-from toolkit.decisions.provenance import rows_query
+from toolkit.decisions.measure import rows_query
 from toolkit.registers.arrow import Row
 from toolkit.registers.query import Answer, asking
 from toolkit.website.drawings import rule_charts
