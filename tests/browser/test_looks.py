@@ -26,7 +26,9 @@ TALLEST = 3000
 WIDTHS = "() => [document.documentElement.scrollWidth, window.innerWidth]"
 
 
-@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize(
+    "look", ["phone", "print", *(pytest.param(look, marks=pytest.mark.slow) for look in ("desktop", "dark"))]
+)
 def test_pages_keep_to_the_width_of_their_screen(
     open_page: Callable[..., Page], site: Served, artefacts: Path, look: str
 ) -> None:
