@@ -75,3 +75,9 @@ def test_a_text_that_no_phrasing_reads_is_refused(text: str) -> None:
 @pytest.mark.parametrize(("text", "amount"), [("$0.05", 5), ("$12.50", 1250), ("1234.00 dollars", 123400)])
 def test_money_is_read_in_cents(text: str, amount: int) -> None:
     assert cents(text) == amount
+
+
+def test_a_line_with_more_than_a_phrasing_is_refused() -> None:
+    person, *rest = load_task("train:0").prompt.split("\n")
+    with pytest.raises(UnreadableError):
+        read_prompt("\n".join([f"{person}\N{LINE SEPARATOR}And more.", *rest]))
