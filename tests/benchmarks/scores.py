@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from tests.benchmarks.timing import medians
-from tests.unit.probe.stack import INSTALL, PACKAGES
+from tests.unit.stack import INSTALL, PACKAGES
 from toolkit.probe.recorded import Transcript
 
 ROUNDS = 7

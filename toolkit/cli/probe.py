@@ -276,7 +276,7 @@ def _number(figure: dict[str, Any] | None, name: str, digits: int = 3) -> str:
 
 
 def _place(row: dict[str, Any]) -> Any:
-    from toolkit.probe.rows import Place
+    from toolkit.probe.evidence import Place
 
     return Place(row["trajectory"], row["step"], row["scored"])
 

@@ -47,23 +47,6 @@ class Rollout:
         tokens: likewise for the surface token of every call.
     """
 
-    __slots__ = (
-        "_call",
-        "_calls",
-        "_customers",
-        "_errand",
-        "_found",
-        "_late",
-        "_order",
-        "_orders",
-        "_policy",
-        "_revision",
-        "_surface",
-        "_unit",
-        "decisions",
-        "tokens",
-    )
-
     def __init__(self, policy: Policy, seed: int) -> None:
         self._policy = policy
         self._surface = policy.layout.surface_tokens

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import accumulate
-from math import floor, ldexp
+from math import factorial, floor, ldexp
 
 from toolkit.backoffice.tools import TOOLS
 from toolkit.policies.situations import ACTIONS, Action, Feature, Situation, features
@@ -26,22 +26,8 @@ _PER_LOG_2 = 1.4426950408889634
 _LOG_2_HIGH = 6.93147180369123816490e-01
 _LOG_2_LOW = 1.90821492927058770002e-10
 _LARGEST = 700.0
-# 1/13!, …, 1/1!, 1: the remainder is at most (ln 2 / 2)^14 / 14!, far below half a unit in the last place.
-_TERMS = (
-    1.0 / 6227020800.0,
-    1.0 / 479001600.0,
-    1.0 / 39916800.0,
-    1.0 / 3628800.0,
-    1.0 / 362880.0,
-    1.0 / 40320.0,
-    1.0 / 5040.0,
-    1.0 / 720.0,
-    1.0 / 120.0,
-    1.0 / 24.0,
-    1.0 / 6.0,
-    0.5,
-    1.0,
-)
+# 1/13!, …, 1/1!: the remainder is at most (ln 2 / 2)^14 / 14!, far below half a unit in the last place.
+_TERMS = tuple(1.0 / factorial(n) for n in range(13, 0, -1))
 
 
 def exp(x: float) -> float:

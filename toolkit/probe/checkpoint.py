@@ -13,13 +13,11 @@ from numpy.typing import NDArray
 
 from toolkit.errors import DamagedError
 from toolkit.policies.loglinear import Policy
-from toolkit.probe.design import OUTCOME, TRANSITION, Design
-from toolkit.probe.evidence import GramEvidence, gather
+from toolkit.probe.design import OUTCOME, TRANSITION, Design, Groups
+from toolkit.probe.evidence import GramEvidence, Place, gather, gram_rows
 from toolkit.probe.identities import Identity, identities
 from toolkit.probe.moments import ESTIMATORS, MC, moments
-from toolkit.probe.regroups import Groups
 from toolkit.probe.rollouts import coordinate_blocks, play_and_score
-from toolkit.probe.rows import Place, gram_rows
 from toolkit.probe.summary import estimates, probe_row, sides
 from toolkit.probe.uncertainty import Resampling, interval_rows
 from toolkit.registers.arrow import Row

@@ -1,10 +1,22 @@
-"""What a probe measures: which rollouts, under which noise, put together into which groups."""
+"""What a probe measures: which rollouts, under which noise, put together into which groups.
+
+A pool holds its rollouts schedule by schedule. A paired group is all rollouts of one schedule. A group of the
+independent comparator draws a schedule for each of its places, with replacement, and distinct rollouts within
+each; a stratified group takes one rollout of each of distinct schedules. Index lists say which rollouts of a
+task's pool make a group: drawn once, and stored.
+
+Source:
+    Paper app:probe, "Transition noise".
+"""
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
-from toolkit.errors import UsageError
+from toolkit.errors import DamagedError, IncompleteError, UsageError
+from toolkit.registers.arrow import Row
+from toolkit.seeds import Stream, regroup_seed
 from toolkit.tasks.task import canonical
 
 OUTCOME, TRANSITION = "outcome", "transition"
@@ -100,3 +112,114 @@ class Design:
         document = asdict(self) | {rollouts.noise: rollouts._asdict() for rollouts in self.sets}
         document["scored"] = list(self.scored)
         return hashlib.sha256(canonical(document).encode()).hexdigest()
+
+
+Groups = tuple[tuple[int, ...], ...]
+"""Groups as positions in a task's pool."""
+
+DRAWN = (INDEPENDENT, STRATIFIED)
+
+
+def paired_groups(rollouts: RolloutSet) -> Groups:
+    """Return the paired groups of a pool: one a schedule."""
+    size = rollouts.per_schedule
+    return tuple(tuple(range(k * size, (k + 1) * size)) for k in range(rollouts.schedules))
+
+
+def draw_groups(design: Design, comparator: str, task: int) -> Groups:
+    """Draw the groups of a comparator for one task.
+
+    Args:
+        design: the probe.
+        comparator: `independent` or `stratified`.
+        task: position of the task in its pool.
+    """
+    stream = Stream(regroup_seed(design.root, comparator, task))
+    return tuple(_drawn(stream, design, comparator) for _ in range(design.groups))
+
+
+def index_rows(design: Design) -> list[Row]:
+    """Return the rows of `probe_indices`: the same groups for every checkpoint."""
+    return [
+        {"design": comparator, "task": task, "group": group, "rollouts": list(positions)}
+        for comparator in DRAWN
+        for task in range(design.transition.tasks)
+        for group, positions in enumerate(draw_groups(design, comparator, task))
+    ]
+
+
+def read_groups(rows: list[Row], rollouts: RolloutSet) -> dict[str, dict[int, Groups]]:
+    """Return every design's groups, by task.
+
+    Args:
+        rows: rows of `probe_indices`.
+        rollouts: the set that they draw from.
+
+    Raises:
+        IncompleteError: a task has no groups of a comparator, or fewer than another task.
+        DamagedError: a group is not one that the comparator can draw.
+    """
+    by_design: dict[str, dict[int, list[tuple[int, ...]]]] = {name: {} for name in DRAWN}
+    for row in rows:
+        positions = tuple(row["rollouts"])
+        _check(positions, row, rollouts)
+        by_design[row["design"]].setdefault(row["task"], []).append(positions)
+    for comparator, tasks in by_design.items():
+        absent = [task for task in range(rollouts.tasks) if task not in tasks]
+        if absent:
+            raise IncompleteError(
+                f"the index lists name no {comparator} group of a task",
+                found=f"task {absent[0]}",
+                where="probe_indices",
+                remedy="measure again: toolkit probe run",
+            )
+        fewest, most = min(tasks, key=lambda task: len(tasks[task])), max(map(len, tasks.values()))
+        if len(tasks[fewest]) < most:
+            raise IncompleteError(
+                f"the index lists name fewer {comparator} groups of one task than of another",
+                expected=f"{most} groups",
+                found=f"{len(tasks[fewest])} of task {fewest}",
+                where="probe_indices",
+                remedy="measure again: toolkit probe run",
+            )
+    paired = {task: paired_groups(rollouts) for task in range(rollouts.tasks)}
+    drawn = {
+        name: {task: tuple(groups) for task, groups in tasks.items()} for name, tasks in by_design.items()
+    }
+    return {PAIRED: paired, **drawn}
+
+
+def _drawn(stream: Stream, design: Design, comparator: str) -> tuple[int, ...]:
+    size, schedules = design.transition.per_schedule, range(design.transition.schedules)
+    if comparator == STRATIFIED:
+        labels = stream.sample(schedules, design.group_size)
+    else:
+        labels = [stream.choice(schedules) for _ in range(design.group_size)]
+    within: Mapping[int, list[int]] = {
+        label: stream.sample(range(size), labels.count(label)) for label in dict.fromkeys(labels)
+    }
+    return tuple(label * size + within[label].pop() for label in labels)
+
+
+def _check(listed: tuple[int, ...], row: Row, rollouts: RolloutSet) -> None:
+    where = f"probe_indices, {row['design']}, task {row['task']}, group {row['group']}"
+    if len(listed) != rollouts.per_schedule:
+        raise DamagedError(
+            "a group has another number of rollouts than the probe's groups",
+            expected=rollouts.per_schedule,
+            found=len(listed),
+            where=where,
+        )
+    outside = [at for at in listed if not 0 <= at < rollouts.rollouts]
+    if outside:
+        raise DamagedError(
+            "a group names a rollout that its task's pool does not have",
+            expected=f"positions below {rollouts.rollouts}",
+            found=outside[0],
+            where=where,
+        )
+    if len(set(listed)) < len(listed):
+        raise DamagedError("a group names a rollout twice", found=", ".join(map(str, listed)), where=where)
+    labels = {at // rollouts.per_schedule for at in listed}
+    if row["design"] == STRATIFIED and len(labels) < len(listed):
+        raise DamagedError("a stratified group has two rollouts of one schedule", where=where)

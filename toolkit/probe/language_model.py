@@ -17,12 +17,11 @@ from typing import TypeAlias
 import numpy as np
 
 from toolkit.errors import DamagedError, IncompleteError, UsageError
-from toolkit.probe.design import ALL, OUTCOME, TRANSITION, Design, RolloutSet
+from toolkit.probe.design import ALL, OUTCOME, TRANSITION, Design, Groups, RolloutSet
 from toolkit.probe.evidence import GramEvidence
 from toolkit.probe.gram import MISMATCHED
 from toolkit.probe.lora import Scorer
 from toolkit.probe.recorded import Recorded, check_number
-from toolkit.probe.regroups import Groups
 from toolkit.probe.spool import Spool, check_designs
 
 Listed: TypeAlias = Mapping[str, Mapping[int, Groups]]

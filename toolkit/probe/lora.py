@@ -6,7 +6,7 @@ A pass over a padded batch is one forward and one backward of Σ_i log-likelihoo
 apart; a test holds them to a loop of single passes without hooks or padding.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
@@ -14,8 +14,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from toolkit.errors import UsageError, VerificationError
-from toolkit.probe import checks
+from toolkit.errors import DamagedError, UsageError, VerificationError
 from toolkit.probe.adapter import Adapter, Coordinates, verify_presence
 from toolkit.probe.gradients import batch_log_likelihood, hooked, verify_hooks
 from toolkit.probe.recorded import Transcript
@@ -46,9 +45,9 @@ class Scorer:
     """
 
     def __init__(self, model: Any, temperature: float = 1.0) -> None:
-        checks.check_temperature(temperature)
-        checks.check_checkpointing(model)
-        checks.check_evaluation_mode(model, UsageError)
+        check_temperature(temperature)
+        check_checkpointing(model)
+        check_evaluation_mode(model, UsageError)
         self.adapter = Adapter(model)
         self.temperature = temperature
         self.passes = 0
@@ -90,7 +89,7 @@ class Scorer:
             rows = self._empty(1, everything)
             with hooked(self.adapter, rows, everything) as fired:
                 batch_log_likelihood(self._model, [transcript], self.temperature).backward()
-            checks.check_finite(rows, [transcript], 0, everything)
+            check_finite(rows, [transcript], 0, everything)
             verify_hooks(self.adapter, rows[0], fired)
             present = self.adapter.present()
             if self._coordinates is not None:
@@ -146,7 +145,7 @@ class Scorer:
                 with hooked(self.adapter, rows, coordinates) as fired:
                     batch_log_likelihood(self._model, part, self.temperature).backward()
                 verify_presence(coordinates, self.adapter.present(), fired)
-            checks.check_finite(rows, part, first, coordinates)
+            check_finite(rows, part, first, coordinates)
             yield from rows.cpu().numpy()
 
     def _check(self, transcripts: Sequence[Transcript], batch: int = 1) -> None:
@@ -158,14 +157,14 @@ class Scorer:
                 found="one whose adapter was verified for the last time",
                 remedy="make a new scorer",
             )
-        checks.check_transcripts(transcripts, batch, len(self._embedding))
+        check_transcripts(transcripts, batch, len(self._embedding))
 
     @contextmanager
     def _pass(self) -> Iterator[None]:
         """Verify what a pass rests on, run it with gradients of its own, and leave those there were."""
         import torch
 
-        checks.check_evaluation_mode(self._model, VerificationError)
+        check_evaluation_mode(self._model, VerificationError)
         self.adapter.verify()
         before = {name: tensor.grad for name, tensor in self.adapter.tensors.items()}
         try:
@@ -182,3 +181,107 @@ class Scorer:
         import torch
 
         return torch.zeros((rows, coordinates.size), dtype=torch.float32, device=self._embedding.device)
+
+
+def check_temperature(temperature: float) -> None:
+    """Refuse a temperature that no softmax was sampled at."""
+    if not 0 < temperature < float("inf"):
+        raise UsageError(
+            "the temperature divides the logits",
+            expected="a finite number above 0",
+            found=temperature,
+            remedy="give the temperature that the transcripts were sampled at",
+        )
+
+
+def check_checkpointing(model: Any) -> None:
+    """Refuse gradient checkpointing: it runs modules twice, and their hooks with them."""
+    name = _first(model, lambda module: getattr(module, "gradient_checkpointing", False) is True)
+    if name is not None:
+        raise UsageError(
+            "the model checkpoints its gradients, which runs modules and their hooks twice",
+            expected="gradient checkpointing switched off",
+            found="switched on",
+            where=name or type(model).__name__,
+            remedy="call model.gradient_checkpointing_disable()",
+        )
+
+
+def check_evaluation_mode(model: Any, error: type[UsageError | VerificationError]) -> None:
+    """Refuse a model with a module in training mode: dropout would make scores random."""
+    name = _first(model, lambda module: module.training)
+    if name is not None:
+        raise error(
+            "the model is in training mode",
+            expected="every module in evaluation mode, without dropout",
+            found="training mode",
+            where=name or type(model).__name__,
+            remedy="call model.eval()",
+        )
+
+
+def check_transcripts(transcripts: Sequence[Transcript], batch: int, vocabulary: int) -> None:
+    """Refuse what cannot be scored before anything is computed.
+
+    Args:
+        transcripts: what is to be scored.
+        batch: how many share a pass.
+        vocabulary: number of tokens that the model knows.
+
+    Raises:
+        UsageError: there are none, a batch holds none, or the model does not know a token.
+    """
+    if not transcripts:
+        raise UsageError(
+            "there is nothing to score",
+            expected="at least one transcript",
+            found="none",
+            remedy="give the transcripts of some rollouts",
+        )
+    if batch < 1:
+        raise UsageError(
+            "a pass needs transcripts",
+            expected="a batch of 1 or more",
+            found=batch,
+            remedy="give a larger batch",
+        )
+    for at, transcript in enumerate(transcripts):
+        if max(transcript.tokens) >= vocabulary:
+            raise UsageError(
+                "the model does not know a token",
+                expected=f"numbers below {vocabulary}",
+                found=max(transcript.tokens),
+                where=f"transcript {at}",
+                remedy="score transcripts of this model's tokenizer",
+            )
+
+
+def check_finite(rows: Any, part: Sequence[Transcript], first: int, coordinates: Coordinates) -> None:
+    """Refuse scores with a value that is not finite.
+
+    Args:
+        rows: (transcripts, P) tensor.
+        part: the transcripts.
+        first: the number of the first of them.
+        coordinates: what the columns are.
+
+    Raises:
+        DamagedError: naming the first such transcript, and its first such tensor.
+    """
+    good = rows.isfinite()
+    if good.all():
+        return
+    row, column = (~good).nonzero()[0].tolist()
+    name = next(name for name, columns in coordinates.places.items() if column < columns.stop)
+    raise DamagedError(
+        "a score has a value that is not finite",
+        expected="finite numbers",
+        found=rows[row, column].item(),
+        where=f"transcript {first + row} ({len(part[row].tokens)} tokens), {name}",
+        remedy="look at the model's weights and at this transcript; a half-precision model can overflow",
+    )
+
+
+def _first(model: Any, holds: Callable[[Any], bool]) -> str | None:
+    """Return the name of the first module of which something holds."""
+    return next((name for name, module in model.named_modules() if holds(module)), None)

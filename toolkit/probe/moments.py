@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolkit.estimators import outcome_moments, regrouped_moments
-from toolkit.probe.design import INDEPENDENT, OUTCOME, PAIRED
-from toolkit.probe.regroups import Groups
+from toolkit.probe.design import INDEPENDENT, OUTCOME, PAIRED, Groups
 
 MC, SW = "MC", "SW"
 ESTIMATORS = (MC, SW)

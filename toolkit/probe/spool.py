@@ -21,12 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolkit.errors import DamagedError, IncompleteError, UsageError
-from toolkit.probe.design import DESIGNS, OUTCOME
+from toolkit.probe.design import DESIGNS, OUTCOME, Groups
 from toolkit.probe.evidence import GramEvidence, check_groups
 from toolkit.probe.gram import MISMATCHED, blocks, gram
 from toolkit.probe.moments import ESTIMATORS, moments
 from toolkit.probe.recorded import check_rewards, check_weights
-from toolkit.probe.regroups import Groups
 
 Array: TypeAlias = NDArray[np.float64]
 Single: TypeAlias = NDArray[np.float32]

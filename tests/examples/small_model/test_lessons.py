@@ -26,7 +26,7 @@ from small_model.lessons import (
 from small_model.teaching import Phase, Taught, kind_at, rate_at, warm_start
 from small_model.untrained import make_model, make_tokenizer
 
-from tests.unit.training.stack import require_trainer
+from tests.unit.stack import require_trainer
 from toolkit.errors import UsageError
 from toolkit.noise.regimes import REGIMES
 from toolkit.policies.language_model.conversation import tool_call

@@ -10,7 +10,7 @@ from small_model.quick import attend, chunked_delta_rule, quick
 from small_model.untrained import make_model, make_tokenizer
 
 from tests.conftest import SMALL_MODEL
-from tests.unit.training.stack import require_trainer
+from tests.unit.stack import require_trainer
 
 
 def _drawn(tokens: int) -> tuple[list[Any], dict[str, Any]]:

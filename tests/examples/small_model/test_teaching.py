@@ -1,6 +1,6 @@
 """A step of supervised learning, against a loop over single lessons."""
 
-from tests.unit.training.stack import require_trainer
+from tests.unit.stack import require_trainer
 
 require_trainer()
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.conftest import CHECKOUT
 from tests.registrations import rehash
-from tests.unit.probe.stack import require_stack
+from tests.unit.stack import require_stack
 
 require_stack()
 

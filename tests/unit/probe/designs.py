@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from toolkit.probe.design import ALL, OUTCOME, TRANSITION, Design, RolloutSet
-from toolkit.probe.regroups import index_rows, read_groups
+from toolkit.probe.design import ALL, OUTCOME, TRANSITION, Design, RolloutSet, index_rows, read_groups
 
 FLIP_RATE = 0.1
 

@@ -11,12 +11,20 @@ from toolkit.noise.regimes import REGIMES
 from toolkit.policies.agent import Rollout
 from toolkit.policies.loglinear import Policy, untrained
 from toolkit.probe.checkpoint import derive, evidence_rows, measure
-from toolkit.probe.design import ACTIONS, ALL, OUTCOME, TRANSITION, Design, RolloutSet
-from toolkit.probe.evidence import GramEvidence
+from toolkit.probe.design import (
+    ACTIONS,
+    ALL,
+    OUTCOME,
+    TRANSITION,
+    Design,
+    Groups,
+    RolloutSet,
+    index_rows,
+    read_groups,
+)
+from toolkit.probe.evidence import GramEvidence, Place
 from toolkit.probe.identities import Identity
-from toolkit.probe.regroups import Groups, index_rows, read_groups
 from toolkit.probe.rollouts import Scored, play_and_score
-from toolkit.probe.rows import Place
 from toolkit.registers.arrow import Row
 from toolkit.seeds import evaluation_seed, sample_seed
 from toolkit.tasks.pools import load_task

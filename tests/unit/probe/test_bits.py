@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from tests.unit.probe import small
-from toolkit.probe.regroups import index_rows
+from toolkit.probe.design import index_rows
 
 TABLES = ("probe_gram", "probe", "probe_intervals", "probe_clean_tasks", "probe_diagnostic_tasks")
 # Which features NumPy knows, and which a processor has, differs: what it refuses to switch off is not tried.

@@ -13,8 +13,8 @@ import pytest
 from tests.unit.probe.backoffice_episodes import played, without
 from tests.unit.probe.designs import FLIP_RATE, design, groups_of
 from tests.unit.probe.published import COORDINATES, published_model
-from tests.unit.probe.stack import require_stack
 from tests.unit.probe.tiny import draw, log_likelihood, tiny_model
+from tests.unit.stack import require_stack
 from toolkit.errors import DamagedError, IncompleteError, UsageError, VerificationError
 from toolkit.probe.adapter import Coordinates
 from toolkit.probe.checkpoint import (
@@ -26,13 +26,12 @@ from toolkit.probe.checkpoint import (
     weight_figures,
 )
 from toolkit.probe.design import ACTIONS, ALL, DESIGNS, OUTCOME, TRANSITION
-from toolkit.probe.evidence import GramEvidence, gather
+from toolkit.probe.evidence import GramEvidence, Place, gather, read_evidence
 from toolkit.probe.identities import check_identities
 from toolkit.probe.language_model import probe_language_model
 from toolkit.probe.lora import Scorer
 from toolkit.probe.recorded import Recorded
 from toolkit.probe.rollouts import Scored
-from toolkit.probe.rows import Place, read_evidence
 from toolkit.registers.arrow import to_arrow, to_rows
 from toolkit.registers.schema import TABLES
 from toolkit.registers.validation import check_table

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.unit.probe.stack import require_stack
 from tests.unit.probe.tiny import draw, log_likelihood, loop_scores, tiny_model, transcripts
+from tests.unit.stack import require_stack
 from toolkit.errors import DamagedError, UsageError, VerificationError
 from toolkit.probe.lora import Scorer
 from toolkit.probe.recorded import Transcript

@@ -13,8 +13,7 @@ from scipy import stats
 from tests.unit.probe import small
 from tests.unit.probe.small import DESIGN, FAULTY
 from toolkit.errors import DamagedError, IncompleteError, UsageError
-from toolkit.probe.design import Design
-from toolkit.probe.regroups import draw_groups, index_rows, paired_groups, read_groups
+from toolkit.probe.design import Design, draw_groups, index_rows, paired_groups, read_groups
 from toolkit.registers.arrow import Row
 
 SIZE = FAULTY.per_schedule

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.conftest import CHECKOUT, SMALL_MODEL
-from tests.unit.training.stack import require_trainer
+from tests.unit.stack import require_trainer
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.study.play.segments import rows_of
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from tests.conftest import snapshot
-from tests.unit.probe.stack import require_stack
 from tests.unit.probe.tiny import loop_scores
+from tests.unit.stack import require_stack
 
 require_stack()
 

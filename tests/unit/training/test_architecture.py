@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.training.stack import require_trainer
+from tests.unit.stack import require_trainer
 from toolkit.errors import IncompleteError
 from toolkit.training.architecture import architecture_of, find_model, known_models
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.training.stack import require_trainer
+from tests.unit.stack import require_trainer
 from toolkit.errors import UsageError
 from toolkit.training.recipe import load_recipe
 from toolkit.training.settings import accumulation, grpo_arguments, lora_arguments

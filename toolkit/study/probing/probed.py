@@ -18,9 +18,9 @@ import toolkit
 from toolkit import errors, seeds
 from toolkit.files import read_bytes, sealed, unsealed
 from toolkit.policies.loglinear import Policy, layout
-from toolkit.probe import checkpoint, identities, regroups, rollouts
-from toolkit.probe.design import ALL, Design
-from toolkit.probe.rows import Place
+from toolkit.probe import checkpoint, identities, rollouts
+from toolkit.probe.design import ALL, Design, index_rows, read_groups
+from toolkit.probe.evidence import Place
 from toolkit.registers.arrow import Row, parquet_bytes, to_arrow
 from toolkit.registers.schema import SCHEMA_VERSION, TABLES
 from toolkit.study.play.segments import make_tasks
@@ -76,7 +76,7 @@ class Trajectory:
 
     def __post_init__(self) -> None:
         make_tasks(self.job.pools)
-        self.groups = regroups.read_groups(regroups.index_rows(self.job.design), self.job.design.transition)
+        self.groups = read_groups(index_rows(self.job.design), self.job.design.transition)
 
     @property
     def sampling(self) -> int:

@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError
 from toolkit.policies.language_model.loading import load_chat, loading, model_path
-from toolkit.probe import design, language_model, lora, rows, spoken
+from toolkit.probe import design, language_model, lora, spoken
 from toolkit.probe.checkpoint import ScoredPolicy
+from toolkit.probe.evidence import Place
 from toolkit.study.play.rows import fingerprint, read_adapter
 from toolkit.study.play.training_jobs import check_model
 from toolkit.study.probing.probed import ProbeJob, Trajectory
@@ -72,7 +73,7 @@ def probe_model_trajectory(job: ProbeJob, run: specification.LanguageModelSpecif
             )
             names, size = scorer.coordinates.names_sha256, scorer.coordinates.size
             policy = ScoredPolicy(checkpoint["sha256"], fingerprint(raw), names, size)
-            trajectory.add(rows.Place(job.trajectory, checkpoint["step"], design.ALL), evidence, policy)
+            trajectory.add(Place(job.trajectory, checkpoint["step"], design.ALL), evidence, policy)
     return trajectory.files()
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from toolkit.estimators import debiased_between_share, noise_within_share
 from toolkit.probe import moments, uncertainty
 from toolkit.probe.design import ALL, DESIGNS, OUTCOME
-from toolkit.probe.rows import Place
+from toolkit.probe.evidence import Place
 
 if TYPE_CHECKING:
     from toolkit.decisions.lookup import Registers

@@ -13,10 +13,10 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import IncompleteError, UsageError, VerificationError
-from toolkit.probe import identities, regroups
+from toolkit.probe import identities
 from toolkit.probe.checkpoint import DERIVED, EVIDENCE, ScoredPolicy, checkpoint_row, derive
-from toolkit.probe.design import ALL
-from toolkit.probe.rows import Place, read_evidence
+from toolkit.probe.design import ALL, index_rows, read_groups
+from toolkit.probe.evidence import Place, read_evidence
 from toolkit.registers import arrow, schema
 from toolkit.study.probing import probed, probed_model, published, run
 from toolkit.study.probing.design import CHECKPOINTS, RegisteredProbe
@@ -126,8 +126,8 @@ def recompute(
             )
     run.check_coordinates([row for rows in stored[CHECKPOINTS].values() for row in rows], study.folder)
     indices = study.rows("probe_indices")
-    compared, worst = _compare("probe_indices", regroups.index_rows(design), indices, "the index lists"), 0.0
-    groups = regroups.read_groups(indices, design.transition)
+    compared, worst = _compare("probe_indices", index_rows(design), indices, "the index lists"), 0.0
+    groups = read_groups(indices, design.transition)
     for row in meant:
         place = Place(row["trajectory"], row["step"], row["scored"])
         progress(str(place))

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError, IncompleteError, VerificationError
 from toolkit.files import read_bytes, write_durably
-from toolkit.probe import checkpoint, language_model, regroups
+from toolkit.probe import checkpoint, language_model
+from toolkit.probe.design import index_rows
 from toolkit.registers import arrow, manifest, row_tables, rowhash, schema, writer
 from toolkit.study.executors.executor import HERE, Executor
 from toolkit.study.executors.folder import go_on, held
@@ -63,7 +64,7 @@ class MeasuredProbe:
     def added_to(self, assembly: assemble.Assembly) -> assemble.Assembly:
         """Return a study's registers together with the probe's (step 3)."""
         files = {f"{checkpoint.EVIDENCE}/{name}.parquet": content for name, content in self.evidence.items()}
-        shared = {**self.rows, INDICES: regroups.index_rows(self.design)}
+        shared = {**self.rows, INDICES: index_rows(self.design)}
         written = writer.rows_files(shared)
         contents = {file: content for parts in written.values() for file, content in parts.items()}
         tables = {name: tuple(parts) for name, parts in written.items()}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Result
-from tests.unit.probe.stack import require_stack
+from tests.unit.stack import require_stack
 
 require_stack()
 

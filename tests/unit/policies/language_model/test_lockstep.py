@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.unit.probe.stack import require_stack
 from tests.unit.probe.tiny import VOCABULARY, tiny_model
+from tests.unit.stack import require_stack
 
 require_stack()
 

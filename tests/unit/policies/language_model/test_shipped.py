@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from small_model.template import CHAT_TEMPLATE
 
-from tests.unit.training.stack import require_trainer
+from tests.unit.stack import require_trainer
 from toolkit.evaluation.language_model import Sampling, evaluate
 from toolkit.evaluation.sets import EvaluationSet
 from toolkit.policies.language_model.loading import MODELS, load_chat, load_model, model_path

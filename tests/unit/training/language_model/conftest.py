@@ -4,9 +4,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from tests.unit.stack import require_trainer
 from tests.unit.training.language_model.fake_vllm import FakeVllm
 from tests.unit.training.language_model.trained import Trained
-from tests.unit.training.stack import require_trainer
 
 # Around the paper's mean of about 0.35; the bound is 3.
 WEIGHTS = (0.35, 1.0, 2.9, 3.1, 0.001, 0.5, 40.0, 1.5) * 2

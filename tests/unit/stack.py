@@ -1,0 +1,29 @@
+"""The packages that language models need: the tests that need them are skipped aloud, and fail in CI."""
+
+import os
+from importlib.util import find_spec
+
+import pytest
+
+PACKAGES = ("torch", "transformers", "peft")
+INSTALL = "pip install --requirement requirements-language-model.txt"
+
+
+def require_stack() -> None:
+    """Fail on a build server, and skip a module or a test elsewhere, where a package is missing."""
+    _require("LANGUAGE MODEL", PACKAGES, INSTALL)
+
+
+def require_trainer() -> None:
+    """Likewise for the packages of the extra `train`."""
+    _require("TRAINER", (*PACKAGES, "trl"), 'pip install "paired-rollouts-toolkit[train]"')
+
+
+def _require(what: str, packages: tuple[str, ...], install: str) -> None:
+    missing = [name for name in packages if find_spec(name) is None]
+    if not missing:
+        return
+    text = f"NO {what} WAS TESTED: {', '.join(missing)} missing; run: {install}"
+    if os.environ.get("CI"):
+        pytest.fail(text, pytrace=False)
+    pytest.skip(text, allow_module_level=True)
