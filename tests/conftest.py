@@ -8,10 +8,10 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -21,9 +21,6 @@ from toolkit.decisions.case import Case, open_case
 from toolkit.places import HOME_VARIABLE, Home
 from toolkit.prereg.registration import load_registration
 from toolkit.registers.study import Study, open_study
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # Tests run side by side, a process a core: with more threads each, they would wait for one another.
 os.environ.setdefault("OMP_NUM_THREADS", "1")

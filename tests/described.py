@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tests.conftest import CHECKOUT
 from toolkit.registers.cards.dataset import Config, config_of
 from toolkit.registers.cards.documents import repository_documents
 from toolkit.registers.study import Study, open_study
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 STUDIES = ("published", "embedded", "tiny-lm", "task-pools")
 SOURCE = """---

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from toolkit.prereg.chain import CHAIN, extend_chain
 from toolkit.prereg.record import FROZEN
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def chained(folder: Path) -> list[str]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,10 +18,6 @@ from toolkit.registers.manifest import Manifest, RegistrationRef
 from toolkit.registers.row_tables import FAULTS, RECOVERIES
 from toolkit.registers.schema import TABLES
 from toolkit.registers.writer import seal_study
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 REF = RegistrationRef("paired-rollouts", "0" * 64, {})
 CARD = "---\n{{configs}}\n{{dataset_info}}\n---\n\n{{tables}}\n"

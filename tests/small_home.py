@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
+
+import pytest
 
 from tests.conftest import CHECKOUT
 from tests.registrations import rehash
 from tests.unit.study import fake_play
 from toolkit.places import HOME_VARIABLE, Home
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pytest
 
 WHERE = {"faults_p025": ("0.25", "0"), "flips_q010": ("0", "0.10"), "clean": ("0", "0")}
 

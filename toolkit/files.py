@@ -6,14 +6,11 @@ import contextlib
 import hashlib
 import os
 import shutil
+from collections.abc import Iterator, Mapping
 from errno import EISDIR
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from toolkit.errors import DamagedError, IncompleteError, UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 
 def read_bytes(path: Path) -> bytes:

@@ -31,14 +31,12 @@ four words of 8 bytes, in order. A number below n is word · n / 2^64, rounded d
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from itertools import count
 from struct import Struct
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 from unicodedata import normalize
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 Field = int | str
 T = TypeVar("T")

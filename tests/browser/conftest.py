@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from playwright.sync_api import Browser, Page
 
 from tests.browser.site import Served, Watch, served
 from tests.conftest import CHECKOUT
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from playwright.sync_api import Browser, Page
 
 DEBIAN = "/usr/bin/chromium"
 ARTEFACTS = "TOOLKIT_ARTEFACTS"

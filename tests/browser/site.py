@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 from urllib.parse import quote
 
+from playwright.sync_api import ConsoleMessage, Page, Request, Response
+
 from toolkit.website.server import SiteServer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from playwright.sync_api import ConsoleMessage, Page, Request, Response
 
 BASE = "/below/some/path/"
 # A violation is an event, and not in every browser a message.

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
+from playwright.sync_api import Page
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from playwright.sync_api import Page
-
-    from tests.browser.site import Served
+from tests.browser.site import Served
 
 SERIOUS = ("serious", "critical")
 # Everything that a pointer could use, in the order of the page; of radio buttons the keyboard stops at one.

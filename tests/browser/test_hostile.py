@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
 import pytest
+from playwright.sync_api import Browser, Page
 
 from tests.browser.hostile import ATTACKS, CANARY, hostile_home
 from tests.browser.site import Served, Watch, served
 from tests.conftest import run, snapshot
 from toolkit.places import HOME_VARIABLE
 from toolkit.website.links import check_links
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from playwright.sync_api import Browser, Page
 
 Loaded = tuple[list[str], dict[str, dict[str, object]]]
 LOOK = f"""() => ({{

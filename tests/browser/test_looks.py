@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
+from playwright.sync_api import Page
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from playwright.sync_api import Page
-
-    from tests.browser.site import Served
+from tests.browser.site import Served
 
 PHONE, DESKTOP = (390, 844), (1280, 900)
 LOOKS: dict[str, tuple[tuple[int, int], dict[str, Any]]] = {

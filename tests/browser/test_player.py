@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
+from playwright.sync_api import Page
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from playwright.sync_api import Page
-
-    from tests.browser.site import Served
+from tests.browser.site import Served
 
 RUN = "embedded/runs/c2-paired-s1.html"
 FILTERED = "#phase=periodic&regime=faults_p025"

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.forge import der
 from tests.forge.pki import Cert, authority, directory, extension, house, root, stamper
 from tests.forge.token import DOCUMENT, NOW, Recipe
+from toolkit.prereg.token.verdict import TokenVerdict
 from toolkit.prereg.token.verify import Material, verify_token
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from datetime import datetime
-
-    from toolkit.prereg.token.verdict import TokenVerdict
 
 
 @dataclass(frozen=True)

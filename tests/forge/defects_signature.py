@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from tests.forge import der, keys
 from tests.forge.case import Case, Cases, by, edited, recipe
 from tests.forge.keys import digest, digest_identifier, explicit_spki, key, pss_parameters, rsa_spki, sign
 from tests.forge.pki import house, stamper
 from tests.forge.token import attribute
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def _signer(kind: str, **knobs: object) -> object:

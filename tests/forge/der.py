@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from datetime import datetime
+from collections.abc import Callable, Iterator
+from datetime import datetime
 
 NULL = b"\x05\x00"
 

@@ -6,19 +6,17 @@ import subprocess
 import tempfile
 import threading
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar, Self
 
 from tests.forge import der
 from tests.forge.keys import DIGEST_OIDS
 from tests.forge.pki import House, house
 from tests.forge.token import PAGE, POLICY, Recipe, stamped
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 REPLY = "application/timestamp-reply"
 

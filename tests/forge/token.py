@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from tests.forge import der
 from tests.forge.keys import Key, Scheme, digest, digest_identifier, sign, usual
 from tests.forge.pki import Cert, directory, house
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 DOCUMENT = b"# Protocol\n\nSuccess is a mean difference above 0.01.\n"
 PAGE = b"<!DOCTYPE html>\n<html><body>Please log in to the network.</body></html>\n"

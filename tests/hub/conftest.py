@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -13,10 +14,6 @@ from tests.hub.server import FixtureHub
 from tests.row_study import lay, run_ids, schedules, seal, tables
 from toolkit.files import file_sha256, write_bytes
 from toolkit.registers.manifest import FileEntry, read_manifest, write_manifest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 PUBLISHED = CHECKOUT / "registers" / "published"
 NAME = "group/study"

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import threading
 from http.server import ThreadingHTTPServer
-from typing import TYPE_CHECKING, Self
+from pathlib import Path
+from typing import Self
 
 from tests.hub.faults import Fault, Kind
 from tests.hub.handler import Handler
 from tests.hub.store import Store
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class FixtureHub:

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 ATTRIBUTES = b"*.parquet filter=lfs diff=lfs merge=lfs -text\n"
 MAIN = "main"

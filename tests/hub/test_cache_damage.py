@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from tests.hub.conftest import NAME, RUNS, TOKEN, expect, meet, pull, put
 from tests.hub.server import FixtureHub
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 
 def a_file_in_a_pointers_place(place: Path) -> None:

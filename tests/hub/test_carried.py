@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.conftest import CHECKOUT, run
 from tests.hub.conftest import NAME, PUBLISHED, expect, name_anew, put
+from tests.hub.server import FixtureHub
 from toolkit.places import HOME_VARIABLE
 from toolkit.registers.manifest import read_manifest, write_manifest
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.hub.server import FixtureHub
 
 REGISTRATION = "paired-rollouts"
 

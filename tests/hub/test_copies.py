@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from tests.conftest import run, snapshot
+from tests.conftest import Result, run, snapshot
 from tests.hub.conftest import NAME, damage, expect, make_rows, put
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.conftest import Result
-    from tests.hub.server import FixtureHub
+from tests.hub.server import FixtureHub
 
 
 def pull_into(folder: Path) -> Result:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -10,11 +10,7 @@ from tests.conftest import run
 from tests.hub import handler
 from tests.hub.conftest import NAME, expect, put
 from tests.hub.handler import Handler
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.hub.server import FixtureHub
+from tests.hub.server import FixtureHub
 
 SHA = "0123456789abcdef0123456789abcdef01234567"
 INFO = b'{"id": "group/study", "sha": %s, "tags": [], "branches": [], "converts": [], "siblings": []}'

@@ -5,20 +5,16 @@ from __future__ import annotations
 import json
 import multiprocessing
 import threading
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.hub.conftest import NAME, cached, expect, pull
+from tests.hub.server import FixtureHub
 from toolkit.errors import VerificationError
 from toolkit.files import in_turn
 from toolkit.registers.hub import revision
 from toolkit.registers.hub.revision import Pin, change_pin, read_pins
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.hub.server import FixtureHub
 
 SHA = "0123456789abcdef0123456789abcdef01234567"
 

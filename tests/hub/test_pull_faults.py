@@ -5,7 +5,8 @@ from __future__ import annotations
 import errno
 import json
 import shutil
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -14,10 +15,6 @@ from tests.hub.conftest import NAME, RUNS, TOKEN, damage, expect, meet, name_ane
 from tests.hub.server import FixtureHub
 from toolkit.files import write_bytes
 from toolkit.registers.study import open_study, verify_study
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 
 def test_what_is_in_the_cache_is_not_downloaded_again(hub: FixtureHub, warm: Path) -> None:

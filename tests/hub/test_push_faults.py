@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -12,9 +12,6 @@ from tests.hub.server import FixtureHub
 from toolkit.files import write_bytes
 from toolkit.registers.hub import push as pushing
 from toolkit.registers.manifest import read_manifest
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def push(study: object, *arguments: object) -> Result:

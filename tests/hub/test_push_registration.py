@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.conftest import CHECKOUT, Result, run
 from tests.hub.conftest import NAME, expect, name_anew, put
+from tests.hub.server import FixtureHub
 from toolkit.prereg.registration import load_registration
 from toolkit.registers.manifest import read_manifest, write_manifest
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.hub.server import FixtureHub
 
 REGISTRATION = "embedded"
 CARRIED = f"prereg/{REGISTRATION}"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from tests import row_study
+from tests.conftest import Result
 from tests.hub.handler import Handler
+from tests.hub.server import FixtureHub
 from toolkit.errors import DamagedError, IncompleteError, VerificationError
 from toolkit.registers.hub.in_place import open_remote
 from toolkit.registers.hub.pull import pull
@@ -15,13 +18,6 @@ from toolkit.registers.hub.revision import parse_reference
 from toolkit.registers.manifest import MANIFEST_NAME
 from toolkit.registers.query import ask, asking
 from toolkit.registers.study import Study, open_study
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.conftest import Result
-    from tests.hub.server import FixtureHub
 
 NAME = "owner/rows"
 RANGES = r"GET /datasets/.*\.parquet"

@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -18,9 +18,6 @@ from tests.hub.server import FixtureHub
 from toolkit.registers.manifest import read_manifest
 from toolkit.registers.opening import open_registers
 from toolkit.registers.study import Origin
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture

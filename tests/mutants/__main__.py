@@ -16,14 +16,12 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.mutants.bench import Bench
 from tests.mutants.defects import Defect, load
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 PASSED, FAILED, LATE = 0, 1, -1
 

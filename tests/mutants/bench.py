@@ -15,13 +15,11 @@ import subprocess
 import sys
 import time
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.mutants.defects import ROOT
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 HEAVY = (
     "altair",

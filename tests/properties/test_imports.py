@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 from hypothesis import given
@@ -13,9 +14,6 @@ from tests.unit.registers.imported.test_mapping import MAPPING
 from toolkit.registers.imported.mapping import parse_mapping
 from toolkit.registers.imported.source import ROW
 from toolkit.registers.imported.tables import tables_of
-
-if TYPE_CHECKING:
-    import random
 
 NAMED = parse_mapping(
     MAPPING.replace('task = "problem"', 'task = "problem"\nschedule = "trial"\nstep = "at"').replace(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,9 +13,6 @@ from hypothesis import strategies as st
 
 from tests.unit.registers.test_rowhash import by_definition
 from toolkit.registers.rowhash import row_sha256
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 SCHEMA = pa.schema(
     [("word", pa.string()), ("count", pa.int32()), ("real", pa.float64()), ("flag", pa.bool_())]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import Result
 from tests.forge import der
 from tests.forge.case import recipe
 from tests.forge.pki import house
@@ -17,12 +19,6 @@ from tests.forge.token import DOCUMENT, NOW
 from toolkit.prereg.pem import write_certificates
 from toolkit.prereg.token.der import MAX_BYTES, MAX_DEPTH
 from toolkit.prereg.token.verify import STEPS, Material, verify_token
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.conftest import Result
 
 CHECKS = {name for _, name in STEPS}
 # A standstill, not a measurement: a collection of garbage falls where it will. tests/golden/mutations.json is

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -31,9 +32,6 @@ from toolkit.registers.columns import (
     text,
 )
 from toolkit.registers.validation import check_parents, check_table
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
 
 TABLE = Table(
     "things",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,9 +11,7 @@ import toolkit
 from tests.conftest import run
 from toolkit import api
 from toolkit.errors import UsageError
-
-if TYPE_CHECKING:
-    from toolkit.places import Home
+from toolkit.places import Home
 
 
 def test_a_program_decides_as_the_command_does(home: Home) -> None:

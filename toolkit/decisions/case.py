@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from toolkit.decisions.engine import Engine
 from toolkit.decisions.rulebook import RuleBook, load_rulebook
 from toolkit.errors import DamagedError
-
-if TYPE_CHECKING:
-    from toolkit.decisions.engine import Engine
-    from toolkit.prereg.registration import Registration
-    from toolkit.registers.study import Study
+from toolkit.prereg.registration import Registration
+from toolkit.registers.study import Study
 
 
 @dataclass(frozen=True)

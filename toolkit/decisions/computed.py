@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import lcm
-from typing import TYPE_CHECKING
 
-from toolkit.decisions.endpoints import Rate
+from toolkit.decisions.endpoints import Endpoint, IntervalSpec, Rate
 from toolkit.decisions.interval import Interval, unavailable
+from toolkit.decisions.lookup import Registers
 from toolkit.decisions.measure import counted_at
+from toolkit.decisions.plan import Plan
 from toolkit.decisions.values import Missing, together
 from toolkit.errors import DamagedError
 from toolkit.estimators import auc_weights, counted_bootstrap, draw_weights, nested_bootstrap
-from toolkit.estimators.bootstrap import SMALLEST_SAMPLE
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from toolkit.decisions.endpoints import Endpoint, IntervalSpec
-    from toolkit.decisions.lookup import Registers
-    from toolkit.decisions.plan import Plan
-    from toolkit.estimators.bootstrap import BootstrapInterval, BootstrapWeights
-    from toolkit.registers.episode_counts import Counts
+from toolkit.estimators.bootstrap import SMALLEST_SAMPLE, BootstrapInterval, BootstrapWeights
+from toolkit.registers.episode_counts import Counts
 
 METHOD = "percentile bootstrap"
 RESAMPLED = ("seed pairs", "tasks with all their schedules")

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from fractions import Fraction
 
 from toolkit.decisions.decision import CriterionResult, Decision
-from toolkit.decisions.endpoints import Rate
+from toolkit.decisions.endpoints import Endpoint, Rate
 from toolkit.decisions.evaluation import compared_with, evaluate, subject
 from toolkit.decisions.expressions import names_in
 from toolkit.decisions.interval import Interval, evidence_of
-from toolkit.decisions.values import Missing, Value, kleene_all, together
+from toolkit.decisions.rules import Criterion, Rule
+from toolkit.decisions.values import Missing, Scalar, Series, Value, kleene_all, together
 from toolkit.estimators.bootstrap import CLOSE_ERRORS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from fractions import Fraction
-
-    from toolkit.decisions.endpoints import Endpoint
-    from toolkit.decisions.rules import Criterion, Rule
-    from toolkit.decisions.values import Scalar, Series
 
 
 @dataclass(frozen=True)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from fractions import Fraction
+from typing import Any
 
 from toolkit.decisions.interval import Interval
 from toolkit.decisions.values import Missing, Series, Value, exact_text, rounded
-
-if TYPE_CHECKING:
-    from fractions import Fraction
-
-    from toolkit.registers.study import Origin
+from toolkit.registers.study import Origin
 
 
 @dataclass(frozen=True)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from fractions import Fraction
 
 from toolkit.decisions.section import Section, exact_number, identifier, strings
 from toolkit.decisions.terms import OF_TOOLKIT, Terms
 from toolkit.errors import RuleError
 from toolkit.registers.schema import TABLES
-
-if TYPE_CHECKING:
-    from fractions import Fraction
 
 UNITS_OF_ANALYSIS = ("seed", "run", "checkpoint", "pooled", "row")
 LONGEST_STEP = 9

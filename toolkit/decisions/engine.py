@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
 
 from toolkit.decisions.computed import EPISODES, Resampler
 from toolkit.decisions.criteria import Measured, close_calls, judge, verdict_of
 from toolkit.decisions.decision import AmendmentRef, Decision, Estimate, RegisterRef
+from toolkit.decisions.endpoints import IntervalSpec
 from toolkit.decisions.expressions import names_in
 from toolkit.decisions.interval import Interval, evidence_of, registered_interval
-from toolkit.decisions.lookup import Indexed
+from toolkit.decisions.lookup import Indexed, Registers
 from toolkit.decisions.measure import CurvePoint, curve_points, measure
+from toolkit.decisions.rulebook import RuleBook
+from toolkit.decisions.rules import Rule
 from toolkit.decisions.stored import StoredDecisions, inputs_sha256
 from toolkit.decisions.values import Missing, Scalar, Series, kleene_all, mean_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from fractions import Fraction
-
-    from toolkit.decisions.endpoints import IntervalSpec
-    from toolkit.decisions.lookup import Registers
-    from toolkit.decisions.rulebook import RuleBook
-    from toolkit.decisions.rules import Rule
 
 
 class Engine:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
+from fractions import Fraction
 
 from toolkit.errors import RuleError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from fractions import Fraction
 
 
 class Kind(Enum):

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import operator as operators
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toolkit.decisions.evaluation import LARGEST
 from toolkit.decisions.expressions import COMPARISONS, Binary, Call, Expression, Name, Number
 from toolkit.decisions.measure import members
+from toolkit.decisions.rulebook import RuleBook
 from toolkit.decisions.values import Series
 from toolkit.errors import IncompleteError, RuleError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from toolkit.decisions.rulebook import RuleBook
 
 # Ten seconds a question, in milliseconds; those of the shipped registration take a few.
 LIMIT = 10_000

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from toolkit.decisions.endpoints import IntervalSpec
+from toolkit.decisions.lookup import Registers
 from toolkit.decisions.values import Missing, Scalar, exact
-
-if TYPE_CHECKING:
-    from toolkit.decisions.endpoints import IntervalSpec
-    from toolkit.decisions.lookup import Registers
 
 # An interval printed more coarsely than this cannot be told to belong to an estimate.
 COARSEST = Fraction(1, 2000)

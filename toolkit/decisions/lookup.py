@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from toolkit.registers.episode_counts import Counts
-    from toolkit.registers.study import Origin
+from toolkit.registers.episode_counts import Counts
+from toolkit.registers.study import Origin
 
 Row = Mapping[str, Any]
 

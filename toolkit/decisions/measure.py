@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
-from toolkit.decisions.endpoints import Rate
+from toolkit.decisions.endpoints import Endpoint, Rate
 from toolkit.decisions.lookup import Registers, Row, rows_with
-from toolkit.decisions.plan import described, place_of
+from toolkit.decisions.plan import Plan, described, place_of
 from toolkit.decisions.values import Missing, Scalar, Series, exact, together
 from toolkit.errors import DamagedError, RuleError
 from toolkit.estimators import auc, steps_to_threshold
 from toolkit.registers.schema import TABLES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from toolkit.decisions.endpoints import Endpoint
-    from toolkit.decisions.plan import Plan
-
 
 Runs = Mapping[tuple[str, int], str | Missing]
 

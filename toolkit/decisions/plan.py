@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from toolkit.decisions.endpoints import Endpoint
 from toolkit.decisions.section import Section, exact_number
 from toolkit.decisions.terms import OF_TOOLKIT, Terms
 from toolkit.decisions.values import Missing, exact
 from toolkit.errors import DamagedError, RuleError
 from toolkit.registers.columns import BATTERIES, REGIMES, ROLES, Type
 from toolkit.registers.schema import RUNS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from toolkit.decisions.endpoints import Endpoint
 
 Row = Mapping[str, Any]
 Fixed = str | Fraction

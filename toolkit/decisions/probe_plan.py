@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from fractions import Fraction
 
+from toolkit.decisions.plan import Plan
 from toolkit.decisions.section import Section
 from toolkit.errors import RuleError
 from toolkit.estimators.moments import LARGEST_GROUP
 from toolkit.registers.columns import POOLS, REGIMES
 from toolkit.registers.probe_tables import SCORED
-
-if TYPE_CHECKING:
-    from fractions import Fraction
-
-    from toolkit.decisions.plan import Plan
 
 _SMALLEST_GROUP = 2  # one rollout has nothing to be compared with
 _FEWEST_TASKS = 2  # tasks are resampled

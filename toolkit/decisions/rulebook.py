@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toolkit.decisions.endpoints import Endpoint, IntervalSpec, read_endpoint, read_interval, read_set
 from toolkit.decisions.expressions import Kind, check_test, names_in
@@ -15,9 +16,6 @@ from toolkit.decisions.section import Section
 from toolkit.decisions.terms import OF_TOOLKIT, Terms, read_terms
 from toolkit.decisions.units import check_units
 from toolkit.errors import RuleError, UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 LANGUAGE = 1
 

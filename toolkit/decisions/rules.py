@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from fractions import Fraction
+from typing import Any
 
 from toolkit.decisions.expressions import Binary, Call, Expression, Number
 from toolkit.decisions.grammar import parse
 from toolkit.decisions.section import Section, identifier, strings
 from toolkit.errors import RuleError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from fractions import Fraction
 
 KINDS = ("hypothesis", "prediction", "gate")
 RELATIONS = ("replaces", "restates", "adds")

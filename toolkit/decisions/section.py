@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toolkit.errors import RuleError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _REQUIRED: Any = object()
 _DECIMAL = re.compile(r"-?\d{1,15}(\.\d{1,15})?", re.ASCII)

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from toolkit.decisions.decision import Decision
+from toolkit.decisions.endpoints import IntervalSpec
 from toolkit.decisions.interval import Interval
+from toolkit.decisions.lookup import Registers, Row
 from toolkit.decisions.values import Missing
 from toolkit.errors import DamagedError
 from toolkit.registers.row_tables import DECISIONS, LAUNCHES
 from toolkit.registers.schema import TABLES
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from toolkit.decisions.decision import Decision
-    from toolkit.decisions.endpoints import IntervalSpec
-    from toolkit.decisions.lookup import Registers, Row
 
 # What is decided does not depend on these: decisions are what comes out, and launches enter no rule.
 LEFT_OUT = (DECISIONS.name, LAUNCHES.name)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toolkit.decisions.section import Section
 from toolkit.errors import RuleError
-from toolkit.registers.columns import WORDS
+from toolkit.registers.columns import WORDS, Table
 from toolkit.registers.schema import TABLES
-
-if TYPE_CHECKING:
-    from toolkit.registers.columns import Table
 
 SCALED = "group"
 RESERVED = ("pool", "all")  # a pool names a split, and to loaders that name means all of them

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
-from toolkit.decisions.endpoints import Rate
+from toolkit.decisions.endpoints import Endpoint, IntervalSpec, Rate
 from toolkit.decisions.expressions import (
     COMPARISONS,
     OPERATORS,
@@ -17,16 +17,11 @@ from toolkit.decisions.expressions import (
     Name,
     Number,
 )
+from toolkit.decisions.rules import Rule
 from toolkit.decisions.values import exact
 from toolkit.errors import RuleError
+from toolkit.registers.columns import Column, Table
 from toolkit.registers.schema import TABLES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from toolkit.decisions.endpoints import Endpoint, IntervalSpec
-    from toolkit.decisions.rules import Rule
-    from toolkit.registers.columns import Column, Table
 
 POINTS = "percentage points"
 POINTS_SUFFIX = "_pp"

@@ -6,20 +6,16 @@ believed only after those were evaluated as a study's values are; its "there are
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from toolkit.decisions.evaluation import evaluate
 from toolkit.decisions.formulas import Example, Formulas, undecided
+from toolkit.decisions.rulebook import RuleBook
+from toolkit.decisions.rules import Criterion
 from toolkit.decisions.values import Series, Truth, Value, kleene_all
 from toolkit.errors import RuleError
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from toolkit.decisions.rulebook import RuleBook
-    from toolkit.decisions.rules import Criterion
 
 
 @dataclass(frozen=True)

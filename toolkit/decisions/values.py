@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from toolkit.errors import DamagedError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from decimal import Decimal
 
 # A denominator beyond this is a measured figure's, not a count's: it is shown as a decimal.
 LARGEST_COUNT = 10**6

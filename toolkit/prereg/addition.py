@@ -10,26 +10,22 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from toolkit.errors import DamagedError, UsageError
 from toolkit.files import read_bytes, write_all
 from toolkit.prereg import record
 from toolkit.prereg.chain import CHAIN, extend_chain
+from toolkit.prereg.evidence import Judged
 from toolkit.prereg.freeze import PREFIX, check_slugs, require
 from toolkit.prereg.pending import begin, discard, locked
 from toolkit.prereg.record import AMENDMENTS, DEVIATIONS, Amendment, Deviation
 from toolkit.prereg.registration import ADDED_TRUST, Registration, load_registration
 from toolkit.prereg.timestamping import Source, timestamp
 from toolkit.prereg.trust import Trusted, write_trust
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from toolkit.prereg.evidence import Judged
 
 _IDENTIFIER = re.compile(r"[A-Za-z]\w{0,39}", re.ASCII)
 _A_DAY = timedelta(days=1)

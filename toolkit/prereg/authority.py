@@ -13,14 +13,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
 from toolkit.errors import IncompleteError
 from toolkit.prereg.token.der import MAX_BYTES
 from toolkit.prereg.token.verdict import VERIFIED, TokenVerdict
-
-if TYPE_CHECKING:
-    from toolkit.prereg.trust import Trusted
+from toolkit.prereg.trust import Trusted
 
 PAUSE_S = 1.0
 ONE_SECOND = timedelta(seconds=1)

@@ -10,14 +10,11 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from toolkit.errors import DamagedError, VerificationError
 from toolkit.files import read_bytes
 from toolkit.prereg.hashlist import read_recorded
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CHAIN = "LATER.chain"
 NAMED = ("amendments", "deviations")

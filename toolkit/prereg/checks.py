@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING
 
+from toolkit.prereg.chain import Entry
+from toolkit.prereg.chronology import Freeze
 from toolkit.prereg.evidence import Judged, Subject, judge, places, shared_keys
 from toolkit.prereg.pending import promised
 from toolkit.prereg.record import EVIDENCE, PUBLIC
+from toolkit.prereg.registration import Registration
 from toolkit.prereg.trust import Trusted, operator_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from toolkit.prereg.chain import Entry
-    from toolkit.prereg.chronology import Freeze
-    from toolkit.prereg.registration import Registration
 
 FEWEST = 2
 SPREAD = timedelta(hours=24)

@@ -6,14 +6,11 @@ with the accuracy that they state.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from toolkit.prereg.registration import Registration
+from toolkit.prereg.registration import Registration
 
 SETTLED = timedelta(seconds=10)
 """Longer than the accuracy that time-stamping authorities state: within it, a launch counts as early."""

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from toolkit.errors import DamagedError, ToolkitError
 from toolkit.files import file_sha256, read_bytes, read_up_to
 from toolkit.prereg.record import EVIDENCE
+from toolkit.prereg.registration import Registration
 from toolkit.prereg.token.verdict import INCOMPLETE, TokenVerdict
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
-    from toolkit.prereg.registration import Registration
-    from toolkit.prereg.trust import Trusted
+from toolkit.prereg.trust import Trusted
 
 UNSTATED_ACCURACY = timedelta(seconds=60)
 """What an authority that states no accuracy is taken to be off at most, where an order in time is decided."""

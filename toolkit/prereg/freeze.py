@@ -12,9 +12,10 @@ from __future__ import annotations
 import hashlib
 import re
 import tomllib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from toolkit.errors import DamagedError, IncompleteError, UsageError, VerificationError
 from toolkit.files import read_bytes, write_all
@@ -30,11 +31,6 @@ from toolkit.prereg.record import EVIDENCE, FROZEN, RECORD
 from toolkit.prereg.registration import ADDED_TRUST, PROTOCOL, RULES
 from toolkit.prereg.timestamping import Source, timestamp
 from toolkit.prereg.trust import TRUST, Trusted, parse_trust, write_trust
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
 
 PREFIX = "freeze"
 _NAME = re.compile(r"\w[\w./-]*", re.ASCII)

@@ -5,13 +5,10 @@ from __future__ import annotations
 import hashlib
 import shutil
 import subprocess
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from pathlib import Path
 
 from toolkit.errors import IncompleteError, UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 _TIMEOUT_S = 60
 _SHA1_DIGITS = 40

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
 
 from toolkit.errors import DamagedError, VerificationError
 from toolkit.files import read_bytes
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 CACHED = "blobs"  # what the Hub's cache calls the folder of all contents
 

@@ -11,15 +11,12 @@ import subprocess
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from toolkit.errors import IncompleteError
 from toolkit.prereg.pem import write_certificates
 from toolkit.prereg.token.der import OID, parse
 from toolkit.prereg.token.verdict import NOT_VERIFIED, VERIFIED, TokenVerdict
-
-if TYPE_CHECKING:
-    from toolkit.prereg.token.verify import Material
+from toolkit.prereg.token.verify import Material
 
 SECOND_ENGINE = "second_engine"
 _TIMEOUT_S = 20

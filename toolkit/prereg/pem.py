@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from asn1crypto import pem
 
 from toolkit.errors import DamagedError, ToolkitError
 from toolkit.files import read_up_to
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 CERTIFICATE = "CERTIFICATE"
 REVOCATION_LIST = "X509 CRL"

@@ -6,16 +6,13 @@ A command that failed, or was killed, goes on from here; a registration is never
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 from toolkit.errors import ToolkitError
 from toolkit.files import hold, write_bytes
 from toolkit.prereg.chain import parse_chain
 from toolkit.prereg.record import EVIDENCE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 PENDING = ".pending"
 LOCK = ".lock"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from toolkit.errors import DamagedError, IncompleteError, VerificationError
 from toolkit.files import file_sha256
@@ -14,10 +15,6 @@ from toolkit.prereg.hashlist import read_listed
 from toolkit.prereg.pending import is_left_over, promised
 from toolkit.prereg.record import EVIDENCE, FROZEN, RECORD, Amendment, Deviation, FreezeRecord, text
 from toolkit.prereg.trust import TRUST, Trusted, parse_trust
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 RULES = "rules.toml"
 PROTOCOL = "protocol.md"

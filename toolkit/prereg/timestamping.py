@@ -6,9 +6,11 @@ What was obtained waits until all of it is there (`pending`), and is not asked f
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Protocol
+from pathlib import Path
+from typing import Protocol
 
 from toolkit.errors import IncompleteError, VerificationError
 from toolkit.files import write_bytes
@@ -18,12 +20,7 @@ from toolkit.prereg.pem import write_certificates
 from toolkit.prereg.pending import begin
 from toolkit.prereg.record import EVIDENCE
 from toolkit.prereg.token.verdict import VERIFIED, TokenVerdict
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from toolkit.prereg.trust import Trusted
+from toolkit.prereg.trust import Trusted
 
 # A token that waited longer would be too far from those still to come.
 KEPT_FOR = timedelta(hours=12)

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from toolkit.errors import DamagedError
 from toolkit.files import read_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
 
 TRUST = "trust.toml"
 _FINGERPRINT = re.compile(r"[0-9a-f]{64}")

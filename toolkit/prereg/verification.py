@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from toolkit.errors import DamagedError, IncompleteError, ToolkitError, VerificationError
 from toolkit.files import read_bytes
@@ -16,11 +17,6 @@ from toolkit.prereg.evidence import UNSTATED_ACCURACY, Judged, Subject, judge
 from toolkit.prereg.hashlist import entries
 from toolkit.prereg.record import DEMONSTRATION, FROZEN, PUBLIC, Authority
 from toolkit.prereg.registration import RULES, Registration, load_registration
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
 
 # A record may leave out fractions of a second.
 SLACK = timedelta(seconds=1)

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from toolkit.errors import DamagedError
 from toolkit.registers.columns import Column, Table, Type
 from toolkit.registers.schema import TABLES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
-
-    from toolkit.registers.columns import Column, Table
 
 Row = dict[str, Any]
 

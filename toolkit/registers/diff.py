@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError
+from toolkit.registers.manifest import Manifest
 from toolkit.registers.sandbox import MEMORY, literals
+from toolkit.registers.study import Study
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
     import duckdb
-
-    from toolkit.registers.manifest import Manifest
-    from toolkit.registers.study import Study
 
 EXAMPLES = 3
 """Rows of each sort that are shown of a table."""

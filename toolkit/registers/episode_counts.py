@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from toolkit.errors import DamagedError
 from toolkit.registers.arrow import unreadable
+from toolkit.registers.columns import Table
 from toolkit.registers.row_tables import EPISODES
 from toolkit.registers.sandbox import literals
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
     import duckdb
-
-    from toolkit.registers.columns import Table
 
 Counts = dict[tuple[str, int], dict[int, "TaskCount"]]
 """(run, step) → task → its episodes."""

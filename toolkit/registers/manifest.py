@@ -6,18 +6,14 @@ import hashlib
 import json
 import re
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from toolkit.errors import DamagedError
 from toolkit.files import file_sha256, read_bytes, write_text
-from toolkit.registers.columns import WORDS
+from toolkit.registers.columns import WORDS, Table
 from toolkit.registers.row_tables import OF_LAUNCHES
 from toolkit.registers.schema import SCHEMA_VERSION, TABLES
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from toolkit.registers.columns import Table
 
 MANIFEST_NAME = "MANIFEST.json"
 EVIDENCE = ("rows", "summary", "tasks")

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from toolkit.errors import DamagedError
 from toolkit.places import Home, find_home
 from toolkit.registers.hub.revision import SCHEME, looks_like_reference, parse_reference
 from toolkit.registers.study import Study, open_study
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def open_registers(

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolkit.errors import UsageError
 from toolkit.files import writing
 from toolkit.registers.hub.in_place import RemoteStudy
 from toolkit.registers.sandbox import open_sandbox, reading_statement
+from toolkit.registers.study import Study
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
     import duckdb
-
-    from toolkit.registers.study import Study
 
 T = TypeVar("T")
 

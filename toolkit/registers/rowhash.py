@@ -12,12 +12,10 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 from toolkit.errors import DamagedError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 def row_sha256(table: Any) -> str:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError, UsageError
 from toolkit.registers.arrow import Row, check_columns, open_parquet, read_parquet, shape, to_rows
-from toolkit.registers.episode_counts import count_successes
+from toolkit.registers.columns import Table
+from toolkit.registers.episode_counts import Counts, count_successes
 from toolkit.registers.manifest import Manifest, check_file, check_nothing_else, read_manifest
 from toolkit.registers.row_tables import EPISODES
 from toolkit.registers.rowhash import row_sha256
@@ -16,15 +20,8 @@ from toolkit.registers.schema import TABLES
 from toolkit.registers.validation import check_rows, check_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
-    from datetime import datetime
-    from pathlib import Path
-
     import polars as pl
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
-
-    from toolkit.registers.columns import Table
-    from toolkit.registers.episode_counts import Counts
 
 
 @dataclass(frozen=True)

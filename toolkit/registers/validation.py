@@ -7,18 +7,14 @@ the rest.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toolkit.errors import DamagedError
-from toolkit.registers.arrow import is_in_calendar, to_rows
+from toolkit.registers.arrow import Row, is_in_calendar, to_rows
+from toolkit.registers.columns import Column, Table
 from toolkit.registers.schema import TABLES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from toolkit.registers.arrow import Row
-    from toolkit.registers.columns import Column, Table
 
 
 def check_rows(tables: Mapping[str, Any], schema: Mapping[str, Table] = TABLES) -> None:

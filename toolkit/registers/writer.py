@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import toolkit
 from toolkit.errors import DamagedError, IncompleteError, UsageError, VerificationError
 from toolkit.files import read_bytes, replacing, write_all
 from toolkit.registers.arrow import (
+    Row,
     arrow_schema,
     check_columns,
     open_parquet,
@@ -32,12 +35,6 @@ from toolkit.registers.row_tables import SPLIT_BY
 from toolkit.registers.rowhash import row_sha256
 from toolkit.registers.schema import SCHEMA_VERSION, TABLES
 from toolkit.registers.validation import check_parents, check_table
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-    from pathlib import Path
-
-    from toolkit.registers.arrow import Row
 
 
 def parquet_name(table: str, split: str = "train") -> str:

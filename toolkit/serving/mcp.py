@@ -16,26 +16,23 @@ import os
 import signal
 import sys
 import threading
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
 import toolkit
 from toolkit.backoffice.schemas import json_schema
 from toolkit.backoffice.tools import TOOLS
+from toolkit.episodes.desk import Desk
 from toolkit.errors import IncompleteError
 from toolkit.files import write_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
-    from typing import BinaryIO, TextIO
-
     from anyio import CancelScope
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
     from mcp.server.lowlevel import Server
     from mcp.shared.message import SessionMessage
     from mcp.types.jsonrpc import JSONRPCMessage
-
-    from toolkit.episodes.desk import Desk
 
 PROMPT = "task"
 LONGEST_NUMBER = 300

@@ -10,19 +10,15 @@ import subprocess
 import sys
 import urllib.request
 import zipfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.conftest import CHECKOUT, Toolkit, run, snapshot
 from toolkit.places import HOME_VARIABLE
 from toolkit.website import build
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from toolkit.website.material import Material
+from toolkit.website.material import Material
 
 
 @pytest.fixture(scope="module")

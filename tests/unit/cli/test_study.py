@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -13,14 +14,9 @@ from tests.described import SOURCE
 from tests.small_home import small_home
 from tests.unit.study import fake_play
 from toolkit.files import hold
+from toolkit.places import Home
 from toolkit.registers.study import open_study
 from toolkit.study.play.workplace import Workplace
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from toolkit.places import Home
 
 RUN = "c4-paired-none-s0"
 BOTH = ("--run", RUN, "--run", "c4-independent-none-s0")

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.conftest import Toolkit
 from toolkit.errors import UsageError
+from toolkit.places import Home
 from toolkit.study.play import training_jobs
-from toolkit.training.recipe import load_recipe
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from toolkit.places import Home
-    from toolkit.training.recipe import Recipe
+from toolkit.training.recipe import Recipe, load_recipe
 
 DRY = ("train", "--recipe", "qwen3.5-2b", "--dry-run")
 

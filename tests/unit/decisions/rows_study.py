@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 import toolkit
 from tests.unit.decisions.study import RULES
+from toolkit.decisions.case import Case
 from toolkit.registers.arrow import arrow_schema, to_arrow
 from toolkit.registers.manifest import FileEntry, Manifest, RegistrationRef, TableEntry, write_manifest
 from toolkit.registers.row_tables import EPISODES
 from toolkit.registers.rowhash import row_sha256
 from toolkit.registers.schema import SCHEMA_VERSION, TABLES
 from toolkit.registers.study import Study, open_study
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from toolkit.decisions.case import Case
 
 REGISTRATION = ("small", "0" * 64)
 # The small registration, its interval resampled as studies do.

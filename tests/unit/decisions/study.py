@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from toolkit.registers.episode_counts import Counts
-    from toolkit.registers.study import Origin
+from toolkit.registers.episode_counts import Counts
+from toolkit.registers.study import Origin
 
 RULES = """
 language = 1

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.unit.decisions.rows_study import REGISTRATION, ROW_RULES, VALIDATION, write_rows_study
 from tests.unit.decisions.study import rule
 from toolkit.decisions.criteria import close_evidence
+from toolkit.decisions.decision import Decision
 from toolkit.decisions.engine import Engine
 from toolkit.decisions.interval import Interval
 from toolkit.decisions.rulebook import load_rulebook
 from toolkit.decisions.values import Missing
-
-if TYPE_CHECKING:
-    from toolkit.decisions.decision import Decision
-    from toolkit.registers.study import Study
+from toolkit.registers.study import Study
 
 # With few tasks the means lie on so coarse a lattice that neighbours of an end are the end.
 RULES = ROW_RULES.replace("tasks = 5", "tasks = 64")

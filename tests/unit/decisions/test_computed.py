@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 from statistics import pvariance
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -30,11 +31,7 @@ from toolkit.decisions.rulebook import load_rulebook
 from toolkit.decisions.values import Missing
 from toolkit.errors import DamagedError, RuleError
 from toolkit.estimators import auc_weights, bootstrap_variance, draw_weights, nested_bootstrap
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from toolkit.registers.study import Study
+from toolkit.registers.study import Study
 
 HYPOTHESIS = rule("H", "mean(gap) > 0", more='estimate = "gap"\ninterval = "gap_95"')
 RULES = ROW_RULES + HYPOTHESIS

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.conftest import CHECKOUT
+from toolkit.decisions.case import Case
 from toolkit.decisions.measure import measure, rows_query
 from toolkit.decisions.values import Missing, Series
 from toolkit.registers.query import ask
-
-if TYPE_CHECKING:
-    from toolkit.decisions.case import Case
 
 
 class Recording:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,11 +16,7 @@ from toolkit.decisions.interval import Interval
 from toolkit.decisions.rulebook import load_rulebook
 from toolkit.decisions.stored import decision_rows, inputs_sha256
 from toolkit.errors import DamagedError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from toolkit.registers.study import Study
+from toolkit.registers.study import Study
 
 BOOK = load_rulebook(
     ROW_RULES

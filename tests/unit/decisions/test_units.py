@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.unit.decisions.study import RULES, rule
+from toolkit.decisions.case import Case
 from toolkit.decisions.rulebook import RuleBook, load_rulebook
 from toolkit.decisions.units import Unit, unit_of
 from toolkit.errors import RuleError
-
-if TYPE_CHECKING:
-    from toolkit.decisions.case import Case
 
 FIGURE = """
 [endpoints.{name}]

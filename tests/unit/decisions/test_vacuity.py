@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from fractions import Fraction
 
 import pytest
 import z3
 
 from tests.unit.decisions.study import RULES, SmallStudy, rule
 from toolkit.decisions import formulas
+from toolkit.decisions.case import Case
 from toolkit.decisions.engine import Engine
 from toolkit.decisions.interval import Interval
 from toolkit.decisions.rulebook import RuleBook, load_rulebook
 from toolkit.decisions.vacuity import Example, check_not_vacuous, outcomes
-from toolkit.decisions.values import Missing, Series
+from toolkit.decisions.values import Missing, Scalar, Series
 from toolkit.errors import IncompleteError, RuleError, UsageError
-
-if TYPE_CHECKING:
-    from fractions import Fraction
-
-    from toolkit.decisions.case import Case
-    from toolkit.decisions.values import Scalar
 
 READINGS = 'binding = "a"\nreadings = { a = "One.", b = "Two." }'
 GATE = 'open = "go"\nshut = "stay"'

@@ -6,10 +6,12 @@ import hashlib
 import json
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tests.conftest import CHECKOUT
+from tests.forge.server import Authority, OpensslAuthority
 from tests.unit.decisions.study import RULES, rule
 from toolkit.cli.freeze import check_entry
 from toolkit.decisions.rulebook import load_rulebook
@@ -17,6 +19,7 @@ from toolkit.decisions.vacuity import check_not_vacuous
 from toolkit.prereg.addition import Added, add, read_addition
 from toolkit.prereg.authority import Online
 from toolkit.prereg.checks import Reader
+from toolkit.prereg.chronology import StudyRuns
 from toolkit.prereg.demonstration import DemonstrationAuthority
 from toolkit.prereg.freeze import Draft, Frozen, freeze, open_draft
 from toolkit.prereg.pem import write_certificates
@@ -24,13 +27,6 @@ from toolkit.prereg.registration import load_registration
 from toolkit.prereg.timestamping import Source
 from toolkit.prereg.trust import Trusted, slug_of, write_trust
 from toolkit.prereg.verification import Verification, verify_registration
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from tests.forge.server import Authority, OpensslAuthority
-    from toolkit.prereg.chronology import StudyRuns
 
 NAME = "small"
 H = rule("H", "mean(gap) >= 0.03")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,9 +13,6 @@ import pytest
 from toolkit.errors import DamagedError
 from toolkit.registers.arrow import arrow_schema, check_columns, shape, to_arrow, to_rows
 from toolkit.registers.columns import Table, bits, numbers, seed, seeds, text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 LISTS = Table(
     "lists",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,12 +11,8 @@ import pytest
 
 from tests.unit.decisions.rows_study import SMALL_RUNS, VALIDATION, Evaluation, episodes_of, write_rows_study
 from toolkit.errors import DamagedError, IncompleteError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from toolkit.registers.episode_counts import Counts
-    from toolkit.registers.study import Study
+from toolkit.registers.episode_counts import Counts
+from toolkit.registers.study import Study
 
 WHERE = {"phase": "periodic", "pool": "validation", "regime": "clean"}
 RUN = SMALL_RUNS[0]

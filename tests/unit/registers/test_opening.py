@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -13,13 +13,9 @@ from tests.conftest import CHECKOUT
 from toolkit import api
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.files import file_sha256
+from toolkit.places import Home
 from toolkit.registers.manifest import FileEntry, write_manifest
 from toolkit.registers.opening import open_registers
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from toolkit.places import Home
 
 
 def test_a_name_and_a_path_are_the_same_study(home: Home) -> None:

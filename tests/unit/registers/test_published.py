@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.conftest import CHECKOUT, snapshot
 from toolkit.errors import DamagedError, IncompleteError
+from toolkit.places import Home
 from toolkit.registers.manifest import RegistrationRef
 from toolkit.registers.published.build import build_published
 from toolkit.registers.published.source import share_of
-
-if TYPE_CHECKING:
-    from toolkit.places import Home
-    from toolkit.registers.study import Study
+from toolkit.registers.study import Study
 
 REF = RegistrationRef("paired-rollouts", "0" * 64, {})
 CARD = (CHECKOUT / "cards" / "published.md").read_text(encoding="utf-8")

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from toolkit.errors import DamagedError, UsageError
 from toolkit.registers.query import ask, asking
-from toolkit.registers.study import open_study
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from toolkit.registers.study import Study
+from toolkit.registers.study import Study, open_study
 
 
 def test_no_column_needs_quotes(published: Study) -> None:

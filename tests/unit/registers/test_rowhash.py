@@ -6,16 +6,14 @@ import hashlib
 import struct
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from toolkit.errors import DamagedError
 from toolkit.registers.rowhash import row_sha256
-
-if TYPE_CHECKING:
-    from toolkit.registers.study import Study
+from toolkit.registers.study import Study
 
 PACK = {"int16": "<h", "int32": "<i", "int64": "<q", "uint64": "<Q", "double": "<d", "bool": "<?"}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -10,12 +10,7 @@ from tests.conftest import snapshot
 from toolkit.errors import UsageError
 from toolkit.registers import sandbox
 from toolkit.registers.query import ask
-from toolkit.registers.study import open_study
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from toolkit.registers.study import Study
+from toolkit.registers.study import Study, open_study
 
 OUTSIDE = {
     "a file's text": "SELECT * FROM read_text('/etc/passwd')",

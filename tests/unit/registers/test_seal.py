@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,10 +17,6 @@ from toolkit.registers.arrow import parquet_bytes
 from toolkit.registers.query import ask
 from toolkit.registers.rowhash import row_sha256
 from toolkit.registers.study import Study, open_study, verify_study
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 IDS = row_study.run_ids(3)
 Parts = dict[str, list[pa.Table]]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,10 +17,6 @@ from toolkit.errors import DamagedError, IncompleteError, ToolkitError, UsageErr
 from toolkit.registers.manifest import Manifest, read_manifest, write_manifest
 from toolkit.registers.query import ask
 from toolkit.registers.study import Study, launched_runs, open_study, verify_study
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 EVALUATIONS = "evaluations/train-00000-of-00001.parquet"
 

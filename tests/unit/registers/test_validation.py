@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -12,10 +12,8 @@ from tests import row_study
 from toolkit.errors import DamagedError
 from toolkit.registers.arrow import to_arrow
 from toolkit.registers.schema import TABLES
+from toolkit.registers.study import Study
 from toolkit.registers.validation import check_rows, check_table
-
-if TYPE_CHECKING:
-    from toolkit.registers.study import Study
 
 
 def tables(study: Study, **defect: Any) -> dict[str, Any]:

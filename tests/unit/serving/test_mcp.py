@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -30,8 +30,7 @@ if find_spec("mcp") is None:
         pytest.fail("the package mcp is not installed", pytrace=False)
     pytest.skip("the package mcp is not installed", allow_module_level=True)
 
-if TYPE_CHECKING:
-    from mcp import Client
+from mcp import Client
 
 TASK = load_task("validation:0")
 SERVER = (sys.executable, "-W", "error", "-m", "toolkit", "backoffice", "mcp")

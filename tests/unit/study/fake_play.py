@@ -11,19 +11,17 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toolkit.evaluation.diagnostic import POOL, SAMPLES, SCHEDULES
 from toolkit.evaluation.sets import EvaluationSet, final_sets, periodic_sets
+from toolkit.registers.arrow import Row
 from toolkit.registers.row_tables import FAULTS, RECOVERIES
 from toolkit.seeds import derive, evaluation_seed
+from toolkit.study.play.segments import Segment
 from toolkit.tasks.pools import POOLS
 from toolkit.training.checkpoint import checkpoint_sha256
 from toolkit.training.specification import Specification
-
-if TYPE_CHECKING:
-    from toolkit.registers.arrow import Row
-    from toolkit.study.play.segments import Segment
 
 WIDTH = 5
 QUIET = dict.fromkeys(FAULTS, 0) | {f"{code}_{end}": 0 for code in RECOVERIES for end in ("due", "made")}

@@ -5,21 +5,19 @@ from __future__ import annotations
 import base64
 import hashlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from small_model.untrained import make_tokenizer
 
 from tests.unit.probe.designs import design
 from tests.unit.probe.tiny import draw
 from toolkit.policies.language_model.opening import model_commit
+from toolkit.registers.arrow import Row
 from toolkit.study.new.task_pools import summarize
 from toolkit.tasks.pools import load_task
 from toolkit.training.recipe import Recipe, load_recipe
 from toolkit.training.settings import lora_arguments
 from toolkit.training.specification import LanguageModelSpecification
-
-if TYPE_CHECKING:
-    from toolkit.registers.arrow import Row
 
 STEPS = (0, 10, 20)
 ARMS = ("independent", "paired")

@@ -6,7 +6,7 @@ import io
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -23,9 +23,7 @@ from toolkit.study.play.conclusion import shortcomings
 from toolkit.study.play.runner import play_runs
 from toolkit.study.play.segments import ends
 from toolkit.study.play.workplace import Workplace
-
-if TYPE_CHECKING:
-    from toolkit.training.specification import Specification
+from toolkit.training.specification import Specification
 
 POOLS = {"diagnostic": summarize("diagnostic").sha256}
 RUNS = tuple(

@@ -6,7 +6,7 @@ import json
 import pickle
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -14,15 +14,13 @@ from tests.conftest import snapshot
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.estimators import luck_share_interval
 from toolkit.policies.language_model.opening import Opening, identify
+from toolkit.registers.arrow import Row
 from toolkit.registers.query import ask
 from toolkit.registers.study import Study, open_study, verify_study
 from toolkit.study.evaluating.evaluated import figures, luck_shares, study_name, write_registers
 from toolkit.study.evaluating.folder import EvaluationFolder, Played, identity
 from toolkit.study.evaluating.jobs import Asked, jobs, perform
 from toolkit.study.executors.executor import Executor
-
-if TYPE_CHECKING:
-    from toolkit.registers.arrow import Row
 
 OPENING = Opening("scripted", "reference")
 ASKED = Asked(("clean", "faults_p025", "challenge"), tasks=9, schedules=2)

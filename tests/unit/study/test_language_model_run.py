@@ -8,20 +8,17 @@ import shutil
 import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.conftest import CHECKOUT, SMALL_MODEL
 from tests.unit.stack import require_trainer
 from toolkit.errors import DamagedError, IncompleteError, UsageError
+from toolkit.registers.arrow import Row
 from toolkit.study.play.segments import rows_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from toolkit.registers.arrow import Row
 
 RUN = "c2-paired-s3"
 SEGMENTS = ("segment-000", "segment-001", "segment-002")

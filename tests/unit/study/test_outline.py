@@ -5,11 +5,12 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 import pytest
 
+from tests.conftest import Result
 from toolkit.decisions.rulebook import load_rulebook
 from toolkit.errors import UsageError
 from toolkit.registers.imported.mapping import parse_mapping
@@ -17,9 +18,6 @@ from toolkit.registers.imported.source import ROW
 from toolkit.registers.imported.tables import tables_of
 from toolkit.study.new.outline import blank, outlined
 from toolkit.study.new.scaffold import scaffold
-
-if TYPE_CHECKING:
-    from tests.conftest import Result
 
 EPISODES: list[dict[str, Any]] = [
     {

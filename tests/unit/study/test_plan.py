@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.conftest import CHECKOUT
 from toolkit.errors import DamagedError, UsageError
+from toolkit.places import Home
 from toolkit.prereg.registration import Registration, load_registration
 from toolkit.registers.query import ask
 from toolkit.registers.study import open_study
@@ -17,9 +18,6 @@ from toolkit.study.plan.measured import Measurements, read_measurements
 from toolkit.study.plan.training_plan import count_run, runs_of
 from toolkit.study.play.matrix import EVERYTHING, Selection, check_agreement
 from toolkit.training.recipe import load_recipe
-
-if TYPE_CHECKING:
-    from toolkit.places import Home
 
 FIRST = Selection(tiers=(1,))
 

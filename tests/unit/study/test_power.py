@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
+from toolkit.decisions.case import Case
 from toolkit.errors import UsageError
 from toolkit.estimators import crossed_bootstrap, draw_weights
 from toolkit.study.power import power, simulation
 from toolkit.study.power.power import Components, Power, fit, simulate
 from toolkit.study.power.simulation import Design
-
-if TYPE_CHECKING:
-    from toolkit.decisions.case import Case
 
 TASK_SD = 0.25
 RESAMPLES = 200  # enough where the interval is not the point

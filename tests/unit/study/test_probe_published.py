@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,10 +11,8 @@ from scipy import stats
 from findings import findings
 from tests.examples.test_findings import Changed
 from toolkit.estimators import debiased_between_share
+from toolkit.registers.study import Study
 from toolkit.study.probing.published import published_figures
-
-if TYPE_CHECKING:
-    from toolkit.registers.study import Study
 
 Figures = dict[tuple[str, int, str, str, str], dict[str, Any]]
 

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -17,6 +17,7 @@ from toolkit.errors import DamagedError, IncompleteError, VerificationError
 from toolkit.places import Home
 from toolkit.prereg.evidence import amendment_anchor, anchor
 from toolkit.prereg.registration import Registration, load_registration
+from toolkit.registers.arrow import Row
 from toolkit.registers.schema import TABLES
 from toolkit.registers.study import Study, open_study
 from toolkit.study.check.audit import ProbeReplayer, audit
@@ -31,10 +32,7 @@ from toolkit.study.probing.design import (
 from toolkit.study.probing.probed import TABULATED, probe_trajectory
 from toolkit.study.probing.report import recompute, report
 from toolkit.study.probing.run import probe_jobs
-
-if TYPE_CHECKING:
-    from toolkit.registers.arrow import Row
-    from toolkit.training.specification import Specification
+from toolkit.training.specification import Specification
 
 RUN = "c2-paired-s1"
 

@@ -10,7 +10,6 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -24,13 +23,11 @@ from toolkit.registers.validation import check_table
 from toolkit.study.executors.executor import Executor
 from toolkit.study.new.task_pools import summarize
 from toolkit.study.play.assemble import Assembly
+from toolkit.study.probing.probed import ProbeJob
 from toolkit.study.probing.run import TABLES_OF_PROBE, probe_all, probe_jobs
 from toolkit.training.adam import Weights
 from toolkit.training.checkpoint import checkpoint_row
 from toolkit.training.specification import Specification
-
-if TYPE_CHECKING:
-    from toolkit.study.probing.probed import ProbeJob
 
 STEPS = (0, 20, 40)
 RUNS = ("x-paired-s0", "x-paired-s1")

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -24,9 +24,7 @@ from toolkit.study.check.audit import audit
 from toolkit.study.check.replay import Replayer
 from toolkit.study.play.rows import rows_of_run
 from toolkit.training.checkpoint import checkpoint_row, read_checkpoint
-
-if TYPE_CHECKING:
-    from toolkit.training.specification import Specification
+from toolkit.training.specification import Specification
 
 RUN = "c4-independent-s1"
 KEPT = ("runs", "episodes", "groups", "luck_share", "checkpoints")

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -22,9 +22,7 @@ from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.study.executors.executor import Executor
 from toolkit.study.play.runner import play_runs
 from toolkit.study.play.workplace import Played, RunFolder, Workplace
-
-if TYPE_CHECKING:
-    from toolkit.training.specification import Specification
+from toolkit.training.specification import Specification
 
 RUNS = tuple(specification(f"c2-paired-s{seed}", seed=seed) for seed in range(3))
 

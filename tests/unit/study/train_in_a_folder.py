@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -24,9 +24,7 @@ from toolkit.policies.language_model.lockstep import speak
 from toolkit.study.play import language_model_run
 from toolkit.study.play.language_model_run import train_run
 from toolkit.training.language_model import session
-
-if TYPE_CHECKING:
-    from toolkit.training.specification import LanguageModelSpecification
+from toolkit.training.specification import LanguageModelSpecification
 
 STEPS = 4
 SETTINGS = (f"step.steps={STEPS}", "step.checkpoint_every=2", "step.prompts=1", "step.micro_batch=8")

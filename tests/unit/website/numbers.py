@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from html.parser import HTMLParser
-from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element, TreeBuilder
 
 from tests.unit.website.reading import VOID, rendered
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from toolkit.website.page import Page
+from toolkit.website.page import Page
 
 NONE = "\N{EN DASH}"
 NUMBER = re.compile(r"[+-]?\d[\d,]*(?:\.\d+)?(?:e[+-]\d+)?")

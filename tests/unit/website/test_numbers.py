@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from xml.etree.ElementTree import Element
 
 import pytest
 
+from tests.conftest import Result
 from tests.unit.website.numbers import NONE, classed, intervals, marks, numbers, section, table, text, tree
 from toolkit.cli.site_material import material as material_of
+from toolkit.places import Home
+from toolkit.registers.study import Study
+from toolkit.website.material import Material
 from toolkit.website.pages import (
     data,
     home,
@@ -23,15 +29,6 @@ from toolkit.website.pages import (
     theory,
     world,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from xml.etree.ElementTree import Element
-
-    from tests.conftest import Result
-    from toolkit.places import Home
-    from toolkit.registers.study import Study
-    from toolkit.website.material import Material
 
 Decided = dict[str, dict[str, Any]]
 DECIDING = {"pilot", "primary", "reference"}

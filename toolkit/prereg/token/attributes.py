@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from asn1crypto import cms
 
@@ -12,10 +12,6 @@ from .der import ALGORITHM, ISSUER_AND_SERIAL, OCTETS, SET, Node, shape
 from .signature import strong_hash
 from .timestamp import Timestamp, dotted, hash_name, integer
 from .verdict import Refused
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 CONTENT_TYPE = "1.2.840.113549.1.9.3"
 MESSAGE_DIGEST = "1.2.840.113549.1.9.4"

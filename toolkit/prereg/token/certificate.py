@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from datetime import datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from asn1crypto import x509
 
 from .der import Node, check_der, parse, shape
 from .verdict import Refused
-
-if TYPE_CHECKING:
-    from datetime import datetime
 
 _CERTIFICATE = shape("signed SEQUENCE, algorithm SEQUENCE, signature BITS")
 _SIGNED = shape(

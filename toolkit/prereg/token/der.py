@@ -11,14 +11,12 @@ compared or signed is therefore cut from the input here, and every structure is 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from .verdict import Refused
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 OCTETS, NULL, OID, SEQUENCE, SET = 0x04, 0x05, 0x06, 0x30, 0x31
 ANY = -1

@@ -7,17 +7,13 @@ is not looked at, because it is trusted by its fingerprint.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from datetime import datetime
 
 from .certificate import Certificate, directory_name, relative_names, same_name
 from .der import Node, shape
 from .signature import check_signature
 from .verdict import Refused
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from datetime import datetime
-
 
 MAX_LENGTH = 8
 # A crowd of namesakes would otherwise multiply into as many signatures as its product.

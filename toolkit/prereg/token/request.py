@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from .der import Node, check_der, check_form, parse, shape
 from .signature import strong_hash
 from .timestamp import IMPRINT, Timestamp, dotted, hash_name, integer
 from .verdict import Refused
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 _REQUEST = shape(
     "version INTEGER, imprint SEQUENCE, policy? OID, nonce? INTEGER, certificates? BOOLEAN, extensions? [0]"

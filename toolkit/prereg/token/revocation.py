@@ -7,6 +7,8 @@ reason, or none, may mean that its key was in other hands before anybody noticed
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +20,6 @@ from .signature import check_signature
 from .verdict import NOT_CHECKED, Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-
     from .certificate import Certificate
 
 _UNREADABLE = (

@@ -7,7 +7,8 @@ RSA keys, and are used as such, under the parameters that they state.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from asn1crypto.algos import SignedDigestAlgorithm
 from asn1crypto.keys import PublicKeyInfo
@@ -18,9 +19,6 @@ from cryptography.hazmat.primitives.serialization import load_der_public_key
 
 from .der import ALGORITHM, Node, check_algorithm, shape
 from .verdict import Refused
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 STRONG: Mapping[str, hashes.HashAlgorithm] = {
     "sha256": hashes.SHA256(),

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from asn1crypto import algos, cms, core, tsp
 
 from . import der
 from .der import Node, check_algorithm, check_der, check_form, parse, shape
 from .verdict import Refused
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 GRANTED = 0
 GRANTED_WITH_MODIFICATIONS = 1

@@ -7,7 +7,8 @@ Sources: RFC 3161 (time-stamp protocol), RFC 5652 (CMS), RFC 5035 and 5816 (sign
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import Any
 
 from .attributes import check_attributes, check_certificate_id, check_further_ids, signed_bytes
 from .certificate import Certificate, directory_name, first_line, read_certificate, same_name
@@ -17,10 +18,6 @@ from .request import check_imprint, check_request
 from .signature import check_signature
 from .timestamp import Timestamp, granted_token, read_timestamp
 from .verdict import INCOMPLETE, NOT_CHECKED, NOT_VERIFIED, VERIFIED, Refused, TokenVerdict
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
 
 STEPS = (
     (1, "form"),

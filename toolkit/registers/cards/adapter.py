@@ -5,19 +5,15 @@ What a row does not say is called unknown: nothing here is filled in from elsewh
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 from toolkit.errors import IncompleteError, UsageError
+from toolkit.registers.arrow import Row
 from toolkit.registers.cards.dataset import filled, registered_text
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from toolkit.registers.arrow import Row
-    from toolkit.registers.manifest import RegistrationRef
-    from toolkit.registers.study import Origin
+from toolkit.registers.manifest import RegistrationRef
+from toolkit.registers.study import Origin
 
 UNKNOWN = "unknown"
 _TRAINING = {

@@ -5,20 +5,16 @@ from __future__ import annotations
 import io
 import re
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
 
 from toolkit.errors import DamagedError
+from toolkit.registers.arrow import Row
+from toolkit.registers.columns import Column, Table, Type
+from toolkit.registers.manifest import RegistrationRef
 from toolkit.registers.row_tables import SPLIT_BY
 from toolkit.registers.schema import SCHEMA_VERSION
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from toolkit.registers.arrow import Row
-    from toolkit.registers.columns import Column, Table, Type
-    from toolkit.registers.manifest import RegistrationRef
 
 MARK = re.compile(r"\{\{(\w+)\}\}")
 # The Hub's size categories: each is for fewer rows than its number.

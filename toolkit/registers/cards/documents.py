@@ -9,20 +9,15 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from toolkit.errors import DamagedError
-from toolkit.registers.cards.dataset import column_text, config_of, dataset_card, parents_text
-from toolkit.registers.columns import Type
+from toolkit.registers.arrow import Row
+from toolkit.registers.cards.dataset import Config, column_text, config_of, dataset_card, parents_text
+from toolkit.registers.columns import Column, Table, Type
+from toolkit.registers.manifest import RegistrationRef
 from toolkit.registers.schema import TABLES
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from toolkit.registers.arrow import Row
-    from toolkit.registers.cards.dataset import Config
-    from toolkit.registers.columns import Column, Table
-    from toolkit.registers.manifest import RegistrationRef
 
 CARD = "README.md"
 CROISSANT = "croissant.json"

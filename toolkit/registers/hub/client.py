@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from errno import ENOSPC
 from http import HTTPStatus
@@ -12,13 +13,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from toolkit.errors import IncompleteError, ToolkitError, VerificationError
 from toolkit.registers.manifest import MANIFEST_NAME
+from toolkit.registers.study import Origin
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from huggingface_hub import HfApi
-
-    from toolkit.registers.study import Origin
 
 PUBLIC = "https://huggingface.co"
 

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from toolkit.errors import IncompleteError, ToolkitError
 from toolkit.files import replacing
 from toolkit.registers.hub.client import repository_cache
-from toolkit.registers.manifest import MANIFEST_NAME, check_file, read_manifest
+from toolkit.registers.manifest import MANIFEST_NAME, Manifest, check_file, read_manifest
 from toolkit.registers.study import Study, open_study
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from toolkit.registers.manifest import Manifest
 
 
 def check_into(folder: Path, study: Study) -> None:

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toolkit.errors import DamagedError, IncompleteError
 from toolkit.registers.hub.client import endpoint, no_register, telling
-from toolkit.registers.hub.revision import resolve
+from toolkit.registers.hub.revision import Reference, resolve
 from toolkit.registers.manifest import MANIFEST_NAME, Manifest, parse_manifest
-from toolkit.registers.study import check_known
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from toolkit.registers.hub.revision import Reference
-    from toolkit.registers.study import Origin
+from toolkit.registers.study import Origin, check_known
 
 _DOING = "reading the study in place"
 

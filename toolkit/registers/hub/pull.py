@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from toolkit.errors import DamagedError, IncompleteError, ToolkitError
 from toolkit.registers.hub.client import (
@@ -23,17 +24,10 @@ from toolkit.registers.hub.client import (
     snapshot,
     telling,
 )
-from toolkit.registers.hub.revision import resolve
+from toolkit.registers.hub.revision import Reference, resolve
 from toolkit.registers.hub.stated import check_stated, stated_file, stated_files
-from toolkit.registers.manifest import MANIFEST_NAME, check_nothing_else, read_manifest
-from toolkit.registers.study import Study, open_study
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from toolkit.registers.hub.revision import Reference
-    from toolkit.registers.manifest import Manifest
-    from toolkit.registers.study import Origin
+from toolkit.registers.manifest import MANIFEST_NAME, Manifest, check_nothing_else, read_manifest
+from toolkit.registers.study import Origin, Study, open_study
 
 T = TypeVar("T")
 

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from toolkit.errors import UsageError, VerificationError
 from toolkit.files import file_sha256, read_bytes, read_text
 from toolkit.registers.cards.documents import CARD
 from toolkit.registers.hub.client import UnreachableError, bars, client, is_offline, telling
 from toolkit.registers.hub.revision import MAIN, checked_commit, is_commit
-from toolkit.registers.hub.stated import content_at, read_remote, stated_files, tagged_commit
+from toolkit.registers.hub.stated import Remote, content_at, read_remote, stated_files, tagged_commit
 from toolkit.registers.manifest import MANIFEST_NAME
-from toolkit.registers.study import verify_study
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-    from pathlib import Path
-
-    from toolkit.registers.hub.stated import Remote
-    from toolkit.registers.study import Study
+from toolkit.registers.study import Study, verify_study
 
 _TAG = re.compile(r"[A-Za-z0-9](?!.*\.\.)[\w.+-]{0,99}(?<!\.)(?<!\.lock)", re.ASCII)
 _CHAIN = "/LATER.chain"

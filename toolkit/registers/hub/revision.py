@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, TypeGuard
+from pathlib import Path
+from typing import TypeGuard
 from urllib.parse import unquote
 
 from toolkit.errors import DamagedError, IncompleteError, UsageError, VerificationError
@@ -21,10 +23,6 @@ from toolkit.registers.hub.client import (
     telling,
 )
 from toolkit.registers.study import Origin
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 SCHEME = "hf://datasets/"
 MAIN = "main"

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.files import file_sha256, read_bytes
 from toolkit.registers.hub.client import client, repository_cache, snapshot, telling
 from toolkit.registers.hub.revision import checked_commit
 from toolkit.registers.manifest import MANIFEST_NAME, Manifest, parse_manifest
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from toolkit.registers.study import Origin
+from toolkit.registers.study import Origin
 
 
 @dataclass(frozen=True)

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from toolkit.errors import DamagedError
 from toolkit.files import read_text
+from toolkit.registers.columns import Column
 from toolkit.registers.manifest import STUDY_NAME
 from toolkit.registers.row_tables import EPISODES, TASK_POOLS
 from toolkit.registers.schema import RUNS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from toolkit.registers.columns import Column
 
 LANGUAGE = 1
 REQUIRED = (

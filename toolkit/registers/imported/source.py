@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError, UsageError
 from toolkit.files import file_sha256
-from toolkit.registers.columns import Type
+from toolkit.registers.columns import Column, Type
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
     import polars as pl
-
-    from toolkit.registers.columns import Column
 
 ROW = "row of the table"
 """Column with the number of each row, from 1."""

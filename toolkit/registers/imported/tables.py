@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolkit.errors import DamagedError
-from toolkit.registers.arrow import parquet_bytes, shape
+from toolkit.registers.arrow import Row, parquet_bytes, shape
 from toolkit.registers.cards.documents import repository_documents
-from toolkit.registers.columns import WORDS, Column, Type
-from toolkit.registers.imported.mapping import OF_RUNS, OF_TASKS, TARGETS
+from toolkit.registers.columns import WORDS, Column, Table, Type
+from toolkit.registers.imported.mapping import OF_RUNS, OF_TASKS, TARGETS, TableMapping
 from toolkit.registers.imported.source import ROW, converted
+from toolkit.registers.manifest import Manifest, RegistrationRef
 from toolkit.registers.row_tables import EPISODES, TASK_POOLS
 from toolkit.registers.schema import EVALUATIONS, RUNS, TABLES
 from toolkit.registers.writer import table_files, write_study
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
     import polars as pl
-
-    from toolkit.registers.arrow import Row
-    from toolkit.registers.columns import Table
-    from toolkit.registers.imported.mapping import TableMapping
-    from toolkit.registers.manifest import Manifest, RegistrationRef
 
 MOST_TASKS = MOST_EPISODES = 2**15
 _TASK_NAME = Column("task", "Name of a task in the table.", Type.STRING)

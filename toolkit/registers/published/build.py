@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from toolkit.errors import DamagedError
+from toolkit.registers.arrow import Row
 from toolkit.registers.cards.documents import repository_documents
+from toolkit.registers.manifest import Manifest, RegistrationRef
 from toolkit.registers.published import figures
 from toolkit.registers.published.source import Source, read_source
 from toolkit.registers.writer import compare_built, rows_files, write_study
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from toolkit.registers.arrow import Row
-    from toolkit.registers.manifest import Manifest, RegistrationRef
 
 STUDY = "published"
 REGISTRATION = "paired-rollouts"

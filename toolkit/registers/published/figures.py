@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 from toolkit.errors import DamagedError
+from toolkit.registers.arrow import Row
 from toolkit.registers.probe_tables import (
     PROBE_CHECKPOINTS,
     PROBE_CLEAN_TASKS,
@@ -14,9 +14,6 @@ from toolkit.registers.probe_tables import (
 )
 from toolkit.registers.published.source import Record, Source, decimal, number, put, row_of, share_of, whole
 from toolkit.registers.schema import GROUPS_SUMMARY, LUCK_SHARE_SUMMARY, RUNS
-
-if TYPE_CHECKING:
-    from toolkit.registers.arrow import Row
 
 # The transcription's regime names → this project's. `noisy` and `at_training` mean the run's own
 # training noise; a clean run's is, by convention, the default mixture at p = 0.25.

@@ -8,17 +8,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from toolkit.errors import DamagedError
 from toolkit.files import read_bytes
-from toolkit.registers.columns import Type
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from toolkit.registers.arrow import Row
-    from toolkit.registers.columns import Table
+from toolkit.registers.arrow import Row
+from toolkit.registers.columns import Table, Type
 
 SOURCES = (
     "calibration",

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,16 +18,14 @@ from toolkit import errors, seeds
 from toolkit.policies.loglinear import Policy, layout
 from toolkit.probe import design, evidence
 from toolkit.probe.rollouts import Scored, coordinate_blocks, play_and_score
+from toolkit.registers.arrow import Row
+from toolkit.registers.study import Study
 from toolkit.study.check import replay
 from toolkit.study.play.rows import rows_of_run
 from toolkit.study.probing import probed
+from toolkit.study.probing.design import RegisteredProbe
 from toolkit.study.probing.run import BASE
-
-if TYPE_CHECKING:
-    from toolkit.registers.arrow import Row
-    from toolkit.registers.study import Study
-    from toolkit.study.probing.design import RegisteredProbe
-    from toolkit.training.specification import Specification
+from toolkit.training.specification import Specification
 
 PLAYED_WITH = "checkpoints"
 """The table without which nothing can be played again."""

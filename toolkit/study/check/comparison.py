@@ -5,20 +5,18 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toolkit.errors import UsageError, VerificationError
 from toolkit.registers import manifest, row_tables, rowhash, schema
 from toolkit.registers.study import Study, open_study
+from toolkit.study.executors.executor import Executor
 from toolkit.study.play import runner, segments
 from toolkit.study.play.assemble import assemble, seal
 from toolkit.study.play.workplace import Workplace
+from toolkit.study.probing.design import RegisteredProbe
 from toolkit.study.probing.run import measure_runs
 from toolkit.training.specification import LanguageModelSpecification, Specification
-
-if TYPE_CHECKING:
-    from toolkit.study.executors.executor import Executor
-    from toolkit.study.probing.design import RegisteredProbe
 
 OF_RUNS = ("checkpoints", *(name for name in segments.NAMES if name != "checkpoints"))
 """Tables in which a difference begins: what others say follows from them."""

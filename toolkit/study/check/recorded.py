@@ -15,17 +15,15 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from toolkit.episodes.episode import Episode
 from toolkit.errors import DamagedError
 from toolkit.noise import draws, regimes
 from toolkit.registers import arrow, row_tables
+from toolkit.registers.study import Study
 from toolkit.study.check.replay import Replayer
 from toolkit.training.specification import Specification
-
-if TYPE_CHECKING:
-    from toolkit.episodes.episode import Episode
-    from toolkit.registers.study import Study
 
 OF_EACH = 2
 NEEDED = ("runs", "episodes", "checkpoints")

@@ -13,22 +13,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toolkit import errors, seeds
+from toolkit.episodes.episode import Episode
 from toolkit.evaluation import diagnostic, play
 from toolkit.evaluation.diagnostic import POOL as DIAGNOSTIC
 from toolkit.evaluation.sets import EvaluationSet, sets_at
 from toolkit.policies.loglinear import Policy, layout, untrained
+from toolkit.registers.arrow import Row
+from toolkit.registers.study import Study
 from toolkit.study.play.rows import rows_of_run, specification_of
 from toolkit.training import adam, checkpoint, grpo
 from toolkit.training.rows import groups_at
-
-if TYPE_CHECKING:
-    from toolkit.episodes.episode import Episode
-    from toolkit.registers.arrow import Row
-    from toolkit.registers.study import Study
-    from toolkit.training.specification import Specification
+from toolkit.training.specification import Specification
 
 SHOWN = 200
 

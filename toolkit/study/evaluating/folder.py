@@ -19,18 +19,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import toolkit
 from toolkit import errors, files
+from toolkit.policies.language_model.opening import Opening
 from toolkit.registers import arrow, schema
 from toolkit.study.evaluating.jobs import Asked, BlockJob, jobs, perform
 from toolkit.study.executors import folder as folders
 from toolkit.study.executors.executor import HERE, Executor
 from toolkit.tasks.task import canonical
-
-if TYPE_CHECKING:
-    from toolkit.policies.language_model.opening import Opening
 
 IDENTITY = "evaluation.json"
 BLOCKS = "blocks"

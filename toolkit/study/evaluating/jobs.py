@@ -6,17 +6,14 @@ A job's answer depends on the job alone, so that jobs can be done in any order, 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from toolkit.evaluation import diagnostic, language_model
 from toolkit.evaluation.sets import EvaluationSet
 from toolkit.noise.regimes import REGIMES
 from toolkit.policies.language_model.opening import Opening, open_engine
+from toolkit.registers.arrow import Row
 from toolkit.seeds import sampling_seed
 from toolkit.tasks.pools import POOLS
-
-if TYPE_CHECKING:
-    from toolkit.registers.arrow import Row
 
 ROOT = "toolkit evaluate"
 """What the seeds derive from: no registration's, so that no registered run meets them."""

@@ -7,12 +7,10 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
+from toolkit.study.executors.places import A, J, Places
 from toolkit.study.executors.processes import Here, Workers
-
-if TYPE_CHECKING:
-    from toolkit.study.executors.places import A, J, Places
 
 LOCAL = "local"
 RAY = "ray"

@@ -12,13 +12,11 @@ import json
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from toolkit import errors, files
-
-if TYPE_CHECKING:
-    from toolkit.study.executors.executor import Executor
-    from toolkit.study.executors.places import A, J
+from toolkit.study.executors.executor import Executor
+from toolkit.study.executors.places import A, J
 
 R = TypeVar("R")
 

@@ -13,13 +13,10 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, process, wait
-from typing import TYPE_CHECKING
+from multiprocessing.process import BaseProcess
 
 from toolkit.errors import IncompleteError
 from toolkit.study.executors.places import A, J, Places, attempt
-
-if TYPE_CHECKING:
-    from multiprocessing.process import BaseProcess
 
 THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 

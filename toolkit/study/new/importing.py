@@ -21,6 +21,7 @@ from toolkit import errors, files
 from toolkit.decisions import case, rulebook, stored
 from toolkit.decisions.plan import Plan, place_of
 from toolkit.prereg.record import DEMONSTRATION
+from toolkit.prereg.registration import Registration
 from toolkit.registers import arrow, row_tables, writer
 from toolkit.registers.imported.mapping import read_mapping
 from toolkit.registers.imported.source import read_source
@@ -30,8 +31,6 @@ from toolkit.registers.study import Study, open_study
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from toolkit.prereg.registration import Registration
 
 MAPPING = "source/mapping.toml"
 ORIGIN = "source/table.json"

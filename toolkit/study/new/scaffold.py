@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from importlib.resources import files
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from toolkit.study.new.outline import Outline
+from toolkit.study.new.outline import Outline
 
 UNFILLED = "FILL IN"
 

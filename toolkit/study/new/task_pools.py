@@ -6,17 +6,14 @@ import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from toolkit.errors import DamagedError, IncompleteError, VerificationError
 from toolkit.registers import arrow, writer
 from toolkit.registers.cards.documents import DOCUMENTS, repository_documents
+from toolkit.registers.manifest import Manifest, RegistrationRef
+from toolkit.registers.study import Study
 from toolkit.tasks.pools import POOLS, digests_sha256, pool_sha256, tasks
 from toolkit.tasks.task import Task, canonical, document_sha256, task_document
-
-if TYPE_CHECKING:
-    from toolkit.registers.manifest import Manifest, RegistrationRef
-    from toolkit.registers.study import Study
 
 STUDY = "task-pools"
 TABLE = "task_pools"

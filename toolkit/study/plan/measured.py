@@ -5,14 +5,11 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from toolkit import errors, files
 from toolkit.registers.query import ask
+from toolkit.registers.study import Study
 from toolkit.training import memory, plan
-
-if TYPE_CHECKING:
-    from toolkit.registers.study import Study
 
 FILE = "costs.toml"
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toolkit.decisions.rulebook import load_rulebook
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.evaluation import diagnostic, sets
+from toolkit.prereg.registration import Registration
+from toolkit.study.plan.measured import Basis
 from toolkit.study.play.matrix import Selection, check_agreement, specify
 from toolkit.tasks.pools import POOLS
 from toolkit.training import plan
@@ -16,10 +18,6 @@ from toolkit.training.architecture import Model, find_model
 from toolkit.training.memory import Memory, estimate_memory, gpus_needed
 from toolkit.training.recipe import Recipe, load_recipe
 from toolkit.training.specification import LanguageModelSpecification, Specification
-
-if TYPE_CHECKING:
-    from toolkit.prereg.registration import Registration
-    from toolkit.study.plan.measured import Basis
 
 # Settings that decide how long an episode takes; a rate that was measured with others says nothing.
 DECIDES_TIME = (

@@ -14,11 +14,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toolkit.decisions import case, stored
 from toolkit.errors import DamagedError
 from toolkit.files import hold, make_folder, read_bytes, read_text, replacing, write_all
+from toolkit.prereg.registration import Registration
 from toolkit.registers import arrow, manifest, row_tables, schema, writer
 from toolkit.registers.cards.documents import DOCUMENTS, repository_documents
 from toolkit.registers.study import open_study
@@ -26,10 +27,7 @@ from toolkit.study.new.task_pools import TABLE, check_specified, task_row
 from toolkit.study.play import conclusion, segments
 from toolkit.study.play.workplace import SUMMARY, RunFolder, Workplace
 from toolkit.tasks.pools import digests_sha256, tasks
-
-if TYPE_CHECKING:
-    from toolkit.prereg.registration import Registration
-    from toolkit.training.specification import Specification
+from toolkit.training.specification import Specification
 
 _MOMENTS = ("launched_at", "ended_at")
 _OF_LANGUAGE_MODELS = ("stack", "accelerator", "processes")

@@ -14,16 +14,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toolkit.evaluation import diagnostic, sets
 from toolkit.registers import arrow, columns, schema
 from toolkit.study.play import summaries, workplace
 from toolkit.study.play.segments import Segment, ends, names_of, rows_of
 from toolkit.tasks.pools import POOLS
-
-if TYPE_CHECKING:
-    from toolkit.training.specification import Specification
+from toolkit.training.specification import Specification
 
 Place = tuple[str, str, str, int]
 """Phase, pool, regime, step."""

@@ -23,21 +23,18 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from toolkit import errors, files, seeds
 from toolkit.evaluation import diagnostic, language_model
 from toolkit.evaluation.sets import sets_at
+from toolkit.registers.arrow import Row
+from toolkit.study.executors.executor import Say
 from toolkit.study.play import conclusion, launches, segments
 from toolkit.study.play.rows import ADAPTER
 from toolkit.study.play.workplace import RunFolder, Workplace
 from toolkit.tasks import pools, task
 from toolkit.training.language_model.session import Moments, Session, open_session, stack
 from toolkit.training.specification import LanguageModelSpecification
-
-if TYPE_CHECKING:
-    from toolkit.registers.arrow import Row
-    from toolkit.study.executors.executor import Say
 
 CARRIED = 4_000_000
 """Largest adapter, in bytes, that a row of `adapters` holds."""

@@ -7,12 +7,9 @@ import sys
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from time import monotonic
-from typing import TYPE_CHECKING
 
 import toolkit
-
-if TYPE_CHECKING:
-    from toolkit.training.specification import Specification
+from toolkit.training.specification import Specification
 
 
 @dataclass(frozen=True)

@@ -9,18 +9,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
+from toolkit.decisions.plan import Cell, Fixed, Plan
 from toolkit.decisions.rulebook import load_rulebook
 from toolkit.errors import IncompleteError, RuleError, UsageError
 from toolkit.noise.regimes import REGIMES
 from toolkit.prereg.evidence import anchor
+from toolkit.prereg.registration import Registration
 from toolkit.training.recipe import Recipe, read_recipe
 from toolkit.training.specification import Specification, specify_language_model
-
-if TYPE_CHECKING:
-    from toolkit.decisions.plan import Cell, Fixed, Plan
-    from toolkit.prereg.registration import Registration
 
 REFERENCE_ARM = "clean"
 PILOT = "pilot"

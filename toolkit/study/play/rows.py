@@ -6,15 +6,13 @@ import base64
 import hashlib
 import json
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toolkit.errors import DamagedError, IncompleteError, ToolkitError, UsageError
 from toolkit.files import read_bytes
 from toolkit.registers import arrow, manifest
+from toolkit.registers.study import Study
 from toolkit.training.specification import Specification, read_specification
-
-if TYPE_CHECKING:
-    from toolkit.registers.study import Study
 
 SHOWN = 5
 ADAPTER = "adapter_model.safetensors"

@@ -15,18 +15,16 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from toolkit.files import read_bytes
+from toolkit.registers.arrow import Row
 from toolkit.study.executors.executor import HERE, Executor
 from toolkit.study.play import segments
 from toolkit.study.play.conclusion import conclude, files_of
 from toolkit.study.play.launches import Launch, peak_memory_mb
 from toolkit.study.play.workplace import Played, RunFolder, Workplace
-
-if TYPE_CHECKING:
-    from toolkit.registers.arrow import Row
-    from toolkit.training.specification import Specification
+from toolkit.training.specification import Specification
 
 Play: TypeAlias = "Callable[[Specification, int, Row | None], segments.Segment]"
 """Plays a segment: the run, the step at which it ends, the checkpoint before it."""

@@ -23,7 +23,7 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from toolkit import errors, files, seeds
 from toolkit.evaluation import diagnostic, play, sets
@@ -32,9 +32,7 @@ from toolkit.registers import arrow, schema
 from toolkit.study.new.task_pools import specified
 from toolkit.tasks.task import canonical
 from toolkit.training import adam, checkpoint, grpo
-
-if TYPE_CHECKING:
-    from toolkit.training.specification import Specification
+from toolkit.training.specification import Specification
 
 CYCLES = 50_000
 PLAYED = ("groups", "episodes", "luck_share")

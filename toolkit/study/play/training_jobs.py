@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from toolkit.errors import UsageError
 from toolkit.policies.language_model.loading import model_path
@@ -20,10 +19,8 @@ from toolkit.study.executors.executor import HERE, Executor, Say
 from toolkit.study.executors.folder import go_on
 from toolkit.study.play import language_model_run, matrix
 from toolkit.study.play.workplace import Played, Workplace
+from toolkit.training.recipe import Recipe
 from toolkit.training.specification import LanguageModelSpecification, Specification, specify_language_model
-
-if TYPE_CHECKING:
-    from toolkit.training.recipe import Recipe
 
 EXTRAS = {"vllm": "gpu", "transformers": "train"}
 """Engine → the extra that it needs."""

@@ -18,17 +18,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import toolkit
 from toolkit import errors, files
+from toolkit.registers.arrow import Row
 from toolkit.study.executors import folder as folders
 from toolkit.study.play.launches import Launch
 from toolkit.study.play.segments import BrokenSegmentError, check_segment, ends, link, segment_name
-
-if TYPE_CHECKING:
-    from toolkit.registers.arrow import Row
-    from toolkit.training.specification import Specification
+from toolkit.training.specification import Specification
 
 SPECIFICATION = "specification.json"
 COMPLETE = "COMPLETE.json"

@@ -26,6 +26,8 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from toolkit.decisions import evaluation, rulebook, rules
+from toolkit.decisions.case import Case
+from toolkit.decisions.endpoints import Endpoint
 from toolkit.decisions.measure import measure, success_at
 from toolkit.decisions.values import Missing, Series
 from toolkit.errors import IncompleteError, UsageError
@@ -33,9 +35,6 @@ from toolkit.study.power import simulation
 
 if TYPE_CHECKING:
     import numpy as np
-
-    from toolkit.decisions.case import Case
-    from toolkit.decisions.endpoints import Endpoint
 
 ARMS = 2
 CELLS = 4_000_000  # drawn at once, to bound the memory

@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from statistics import variance
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from toolkit.decisions.rules import Rule
 from toolkit.estimators import chi_square_quantile
-
-if TYPE_CHECKING:
-    from toolkit.decisions.rules import Rule
-    from toolkit.study.power.power import Components, Power
+from toolkit.study.power.power import Components, Power
 
 CLEARLY = 3  # Monte Carlo errors of a difference
 LABEL = "simulated: it changes no verdict"

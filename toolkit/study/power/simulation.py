@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 
 from numpy.typing import NDArray
 
+from toolkit.decisions.endpoints import Endpoint
 from toolkit.errors import UsageError
 from toolkit.estimators import auc_weights
 
 if TYPE_CHECKING:
     import numpy as np
-
-    from toolkit.decisions.endpoints import Endpoint
 
 # Success rates stay within [0, 1] for effects four standard deviations from their mean.
 REACH = 4

@@ -5,19 +5,16 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from toolkit.decisions.rulebook import load_rulebook
 from toolkit.errors import IncompleteError
 from toolkit.prereg.evidence import amendment_anchor, anchor
+from toolkit.prereg.registration import Registration
 from toolkit.probe.checkpoint import DERIVED, EVIDENCE
 from toolkit.probe.design import OUTCOME, TRANSITION, Design, RolloutSet
+from toolkit.registers.study import Study
 from toolkit.study.play.segments import ends
 from toolkit.training.specification import LanguageModelSpecification, Specification
-
-if TYPE_CHECKING:
-    from toolkit.prereg.registration import Registration
-    from toolkit.registers.study import Study
 
 SECTION = "probe"
 CHECKPOINTS = "probe_checkpoints"

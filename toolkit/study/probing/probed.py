@@ -12,7 +12,7 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import toolkit
 from toolkit import errors, seeds
@@ -20,7 +20,7 @@ from toolkit.files import read_bytes, sealed, unsealed
 from toolkit.policies.loglinear import Policy, layout
 from toolkit.probe import checkpoint, identities, rollouts
 from toolkit.probe.design import ALL, Design, index_rows, read_groups
-from toolkit.probe.evidence import Place
+from toolkit.probe.evidence import GramEvidence, Place
 from toolkit.registers.arrow import Row, parquet_bytes, to_arrow
 from toolkit.registers.schema import SCHEMA_VERSION, TABLES
 from toolkit.study.play.segments import make_tasks
@@ -28,9 +28,6 @@ from toolkit.study.probing.design import CHECKPOINTS, TABULATED
 from toolkit.tasks.task import canonical
 from toolkit.training.checkpoint import read_checkpoint
 from toolkit.training.specification import LanguageModelSpecification, Specification
-
-if TYPE_CHECKING:
-    from toolkit.probe.evidence import GramEvidence
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toolkit.errors import DamagedError
 from toolkit.policies.language_model.loading import load_chat, loading, model_path
 from toolkit.probe import design, language_model, lora, spoken
 from toolkit.probe.checkpoint import ScoredPolicy
 from toolkit.probe.evidence import Place
+from toolkit.registers.arrow import Row
 from toolkit.study.play.rows import fingerprint, read_adapter
 from toolkit.study.play.training_jobs import check_model
 from toolkit.study.probing.probed import ProbeJob, Trajectory
@@ -30,9 +31,6 @@ from toolkit.tasks.task import canonical
 from toolkit.training import settings, specification
 from toolkit.training.language_model.session import load_base
 from toolkit.training.recipe import read_recipe
-
-if TYPE_CHECKING:
-    from toolkit.registers.arrow import Row
 
 BATCH = 8
 """Transcripts that share a pass when they are scored."""

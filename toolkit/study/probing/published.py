@@ -8,19 +8,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from toolkit.decisions.lookup import Registers
 from toolkit.estimators import debiased_between_share, noise_within_share
 from toolkit.probe import moments, uncertainty
 from toolkit.probe.design import ALL, DESIGNS, OUTCOME
 from toolkit.probe.evidence import Place
-
-if TYPE_CHECKING:
-    from toolkit.decisions.lookup import Registers
-    from toolkit.registers.arrow import Row
-    from toolkit.registers.study import Study
+from toolkit.registers.arrow import Row
+from toolkit.registers.study import Study
 
 CLEAN = "probe_clean_tasks"
 SIZED = ("probe_diagnostic_tasks", "runs", "probe_checkpoints")

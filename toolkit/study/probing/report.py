@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toolkit.errors import IncompleteError, UsageError, VerificationError
 from toolkit.probe import identities
@@ -18,12 +18,10 @@ from toolkit.probe.checkpoint import DERIVED, EVIDENCE, ScoredPolicy, checkpoint
 from toolkit.probe.design import ALL, index_rows, read_groups
 from toolkit.probe.evidence import Place, read_evidence
 from toolkit.registers import arrow, schema
+from toolkit.registers.study import Study
 from toolkit.study.probing import probed, probed_model, published, run
 from toolkit.study.probing.design import CHECKPOINTS, RegisteredProbe
 from toolkit.training.specification import LanguageModelSpecification
-
-if TYPE_CHECKING:
-    from toolkit.registers.study import Study
 
 SUMMARY = "probe"
 FIGURES = "probe_intervals"

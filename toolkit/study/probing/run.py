@@ -14,26 +14,23 @@ import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toolkit.errors import DamagedError, IncompleteError, VerificationError
 from toolkit.files import read_bytes, write_durably
+from toolkit.prereg.registration import Registration
 from toolkit.probe import checkpoint, language_model
-from toolkit.probe.design import index_rows
+from toolkit.probe.design import Design, index_rows
 from toolkit.registers import arrow, manifest, row_tables, rowhash, schema, writer
+from toolkit.registers.study import Study
 from toolkit.study.executors.executor import HERE, Executor
 from toolkit.study.executors.folder import go_on, held
 from toolkit.study.play import assemble, segments
 from toolkit.study.play.rows import rows_of_run, with_adapter
+from toolkit.study.play.workplace import Workplace
 from toolkit.study.probing import probed
 from toolkit.study.probing.design import CHECKPOINTS, INDICES, TABLES_OF_PROBE, TABULATED, RegisteredProbe
 from toolkit.training.specification import LanguageModelSpecification, Specification
-
-if TYPE_CHECKING:
-    from toolkit.prereg.registration import Registration
-    from toolkit.probe.design import Design
-    from toolkit.registers.study import Study
-    from toolkit.study.play.workplace import Workplace
 
 BASE = "base"
 FOLDER = "probe"

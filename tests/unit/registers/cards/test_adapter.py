@@ -5,17 +5,13 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.conftest import CHECKOUT
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.registers.cards.adapter import Adapter, adapter_card
-from toolkit.registers.study import Origin
-
-if TYPE_CHECKING:
-    from toolkit.registers.study import Study
+from toolkit.registers.study import Origin, Study
 
 SOURCE = (CHECKOUT / "cards" / "adapter.md").read_text(encoding="utf-8")
 COMMIT = "0123456789abcdef0123456789abcdef01234567"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,9 +14,6 @@ from tests.described import SOURCE, STUDIES, configs, documents, shipped
 from toolkit.errors import DamagedError
 from toolkit.registers.cards.dataset import dataset_card
 from toolkit.registers.cards.documents import croissant
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 RECORDS = """
 import json, sys

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import shutil
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -13,9 +14,6 @@ from tests.described import STUDIES, configs, shipped
 from toolkit.errors import DamagedError
 from toolkit.registers.cards.dataset import Config, Split, dataset_card, size_category, table_text
 from toolkit.registers.schema import TABLES
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ALL = [Config(table, (Split("train", f"{name}/*.parquet", 1, 8),), 9) for name, table in TABLES.items()]
 # The Hub's categories, as its filter shows them.

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tests.described import shipped
 from toolkit.registers.cards.dataset import matrix_text, outcomes_text, registered_text
 from toolkit.registers.manifest import RegistrationRef
-
-if TYPE_CHECKING:
-    from toolkit.registers.study import Study
+from toolkit.registers.study import Study
 
 
 def test_the_registration_and_its_amendments_are_named() -> None:

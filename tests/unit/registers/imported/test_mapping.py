@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from toolkit.errors import DamagedError, IncompleteError
 from toolkit.registers.imported.mapping import parse_mapping, read_mapping
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MAPPING = """\
 language = 1

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -17,9 +18,6 @@ from toolkit.registers.imported.source import read_source
 from toolkit.registers.imported.tables import tables_of, write_imported
 from toolkit.registers.manifest import RegistrationRef
 from toolkit.registers.study import Study, open_study, verify_study
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ROWS = [
     {"agent": agent, "rng": rng, "problem": problem, "solved": solved}

@@ -5,16 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from multiprocessing import active_children
-from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.conftest import Result
 from tests.unit.study.executors import ray_stack, sums
 from toolkit.errors import DamagedError, IncompleteError, VerificationError
 from toolkit.study.executors.executor import HERE, Executor
-
-if TYPE_CHECKING:
-    from tests.conftest import Result
 
 TWO = Executor(places=2)
 BOTH = pytest.mark.parametrize("executor", [HERE, TWO], ids=["here", "two processes"])
