@@ -35,6 +35,7 @@ test-all: $(VENV)/.language-model $(OTHER)/.installed $(NEWEST)/.installed
 	@$(BIN)/python -m pytest --numprocesses 2 -m slow
 	@$(OTHER)/bin/python -m pytest --quiet --numprocesses 2 $(OTHER_TESTS)
 	@$(NEWEST)/bin/python -m pytest --quiet --numprocesses 2 $(NEWEST_TESTS)
+	@$(BIN)/python -m tests.mutants --jobs 2
 
 check: $(VENV)/.develop
 	@$(BIN)/ruff check .

@@ -113,7 +113,9 @@ def documented() -> list[str]:
             r"^(toolkit .+)$", text, re.MULTILINE
         ):
             line = " ".join(command.split())
-            if "…" not in line and "|" not in line and not _is_only_named(line):
+            # The card of a finished study says what made its model at the time: now examples/small-model.
+            is_past = name == "cards/tiny-lm.md" and line == "toolkit warm-start"
+            if "…" not in line and "|" not in line and not is_past and not _is_only_named(line):
                 lines[line] = None
     return list(lines)
 

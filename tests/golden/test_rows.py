@@ -150,6 +150,7 @@ def test_the_card_shows_the_levels_as_measured(studies: dict[str, Study]) -> Non
     assert measure_levels.table(studies["embedded"]) in measure_levels.CARD.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_run_comes_out_again(toolkit: Callable[..., Result]) -> None:
     command = "study run embedded --run c0-clean-s1 --check --processes 1 --json"
     document = toolkit(*command.split()).json()
