@@ -149,6 +149,10 @@ def _chunks(parts: Any) -> Any:
     return pad(parts, (0, 0, 0, -parts.shape[2] % CHUNK)).unflatten(2, (-1, CHUNK))
 
 
+if __name__ == "__mp_main__":  # a process that the command started: probes are scored there
+    _QUICK = quick()
+    _QUICK.__enter__()
+
 if __name__ == "__main__":
     from toolkit.cli.main import main
 
