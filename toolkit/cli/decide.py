@@ -7,17 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolkit import api
-from toolkit.cli.output import (
-    console,
-    headline,
-    json_option,
-    marked,
-    print_json,
-    say_line,
-    study_option,
-    table,
-    visible_lines,
-)
+from toolkit.cli import output
 from toolkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -33,10 +23,10 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("rules", nargs=-1)
 @click.option("--all", "every", is_flag=True, help="Decide every rule of the registration.")
-@study_option
+@output.study_option
 @click.option("--fail-on-miss", is_flag=True, help="End with exit code 1 if a rule is missed.")
 @click.option("--recompute", is_flag=True, help="Compute every interval from episode rows, stored or not.")
-@json_option
+@output.json_option
 @click.pass_context
 def decide(
     context: click.Context,
@@ -70,7 +60,7 @@ def decide(
         )
     decisions = api.decide(rules, studies, recompute=recompute)
     if as_json:
-        print_json([decision.as_dict() for decision in decisions])
+        output.print_json([decision.as_dict() for decision in decisions])
     else:
         print_decisions(decisions)
     if fail_on_miss and any(decision.missed for decision in decisions):
@@ -81,25 +71,25 @@ def print_decisions(decisions: Sequence[Decision]) -> None:
     """Print decisions as a table, and below it what a reader must not miss."""
     from rich.text import Text
 
-    out = console()
+    out = output.console()
     for study, origin in dict.fromkeys((decision.study, decision.origin) for decision in decisions):
         mine = [decision for decision in decisions if (decision.study, decision.origin) == (study, origin)]
         headings = ("rule", "what", "verdict", "estimate", "interval", "evidence")
-        shown = table(headings, f"Study {study}", overflow="fold")
+        shown = output.table(headings, f"Study {study}", overflow="fold")
         for decision in mine:
             shown.add_row(
                 decision.rule,
                 Text(decision.title),
-                marked(decision.verdict),
+                output.marked(decision.verdict),
                 estimate_text(decision),
                 interval_text(decision),
                 "" if decision.evidence == "not_estimated" else decision.evidence.replace("_", " "),
             )
         out.print(shown)
         if origin:
-            say_line(f"  {origin_text(origin)}")
+            output.say_line(f"  {origin_text(origin)}")
         for note in notes(mine):
-            say_line(f"  {note}")
+            output.say_line(f"  {note}")
 
 
 def origin_text(origin: Origin) -> str:
@@ -172,9 +162,9 @@ def interval_text(decision: Decision) -> str:
 
 @click.command()
 @click.argument("rules", nargs=-1)
-@study_option
+@output.study_option
 @click.option("--language", is_flag=True, help="List the operators of the rule language instead.")
-@json_option
+@output.json_option
 def explain(*, rules: tuple[str, ...], studies: tuple[str, ...], language: bool, as_json: bool) -> None:
     """Explain RULES: the registered text, each criterion with its number, and the rows behind it.
 
@@ -192,16 +182,16 @@ def explain(*, rules: tuple[str, ...], studies: tuple[str, ...], language: bool,
     asked = api.rules_asked(api.load_cases(studies), rules, everywhere=bool(studies))
     explanations = [api.explain(case, rule) for case, rule in asked]
     if as_json:
-        print_json(explanations)
+        output.print_json(explanations)
         return
-    out = console()
+    out = output.console()
     for (case, _), shown in zip(asked, explanations, strict=True):
         _print(out, case, shown)
 
 
 def _print(out: Console, case: Case, shown: dict[str, Any]) -> None:
     named = f"{shown['rule']}  {shown['title']}"
-    out.print(headline(named, f"   study {shown['study']}: ", marked(shown["verdict"])))
+    out.print(output.headline(named, f"   study {shown['study']}: ", output.marked(shown["verdict"])))
     lines = [
         f"\n{shown['text']}\n",
         *_criteria_lines(shown),
@@ -210,7 +200,7 @@ def _print(out: Console, case: Case, shown: dict[str, Any]) -> None:
         "",
     ]
     for line in lines:
-        click.echo(visible_lines(line))
+        click.echo(output.visible_lines(line))
 
 
 def _criteria_lines(shown: dict[str, Any]) -> Iterator[str]:
@@ -297,9 +287,9 @@ def _explain_language(*, as_json: bool) -> None:
             name: {"takes": [k.value for k in o.takes], "gives": o.gives.value, "meaning": o.meaning}
             for name, o in OPERATORS.items()
         }
-        print_json({"operators": operators, "comparisons": COMPARISONS, "arithmetic": ARITHMETIC})
+        output.print_json({"operators": operators, "comparisons": COMPARISONS, "arithmetic": ARITHMETIC})
         return
-    language = table(("operator", "takes", "gives", "meaning"), "The rule language")
+    language = output.table(("operator", "takes", "gives", "meaning"), "The rule language")
     for name, operator in OPERATORS.items():
         more = ", …" if operator.many else ""
         language.add_row(
@@ -308,4 +298,4 @@ def _explain_language(*, as_json: bool) -> None:
     truths = "true or false, or a series of them"
     language.add_row(" ".join(COMPARISONS), "numbers or series", truths, "exact comparison")
     language.add_row(" ".join(ARITHMETIC), "numbers or series", "a number, or a series", "exact arithmetic")
-    console().print(language)
+    output.console().print(language)

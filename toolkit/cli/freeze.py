@@ -7,16 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from toolkit.cli import output
 from toolkit.cli.authorities import asking_options, demonstrated, online, print_tokens, say
-from toolkit.cli.output import (
-    FILE,
-    console,
-    headline,
-    json_option,
-    print_json,
-    say_line,
-    standing_mark,
-)
 from toolkit.cli.verify_prereg import token_document
 from toolkit.errors import UsageError
 from toolkit.files import read_text
@@ -43,7 +35,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 )
 @click.option("--dry-run", is_flag=True, help="Check everything, ask nobody, write nothing.")
 @asking_options
-@json_option
+@output.json_option
 def freeze(
     *,
     registration: str,
@@ -98,7 +90,7 @@ def freeze(
         folder, draft, sources, known, standing=DEMONSTRATION if demonstration else PUBLIC, say=say
     )
     if as_json:
-        print_json(
+        output.print_json(
             {
                 "registration": frozen.registration,
                 "sha256": frozen.sha256,
@@ -109,15 +101,17 @@ def freeze(
             }
         )
         return
-    console().print(headline(frozen.registration, ": frozen", standing_mark(frozen.standing)))
-    say_line(f"  {len(frozen.files)} files: {', '.join(frozen.files)}")
-    say_line(f"  digest {frozen.sha256}")
+    output.console().print(
+        output.headline(frozen.registration, ": frozen", output.standing_mark(frozen.standing))
+    )
+    output.say_line(f"  {len(frozen.files)} files: {', '.join(frozen.files)}")
+    output.say_line(f"  digest {frozen.sha256}")
     print_tokens(frozen.tokens)
     trusting = "".join(f" --trust {path}" for path in trust_files)
-    say_line("  commit the folder, and publish the digest")
-    say_line(f"  toolkit verify-prereg {frozen.registration}{trusting}")
+    output.say_line("  commit the folder, and publish the digest")
+    output.say_line(f"  toolkit verify-prereg {frozen.registration}{trusting}")
     for name in ignored(folder):
-        say_line(f"  NOT COMMITTED with the folder, because git ignores it: {name}")
+        output.say_line(f"  NOT COMMITTED with the folder, because git ignores it: {name}")
 
 
 def _print_template(kind: str, *, as_json: bool, **values: str) -> None:
@@ -126,7 +120,7 @@ def _print_template(kind: str, *, as_json: bool, **values: str) -> None:
     for key, value in values.items():
         text = text.replace(f"{{{key}}}", value)
     if as_json:
-        print_json({"template": text})
+        output.print_json({"template": text})
     else:
         click.echo(text, nl=False)
 
@@ -150,7 +144,7 @@ def _check_rules(rules: str) -> None:
 
 def _print_dry_run(name: str, files: Sequence[str], commit: str, *, as_json: bool) -> None:
     if as_json:
-        print_json({"registration": name, "files": files, "commit": commit or None, "ready": True})
+        output.print_json({"registration": name, "files": files, "commit": commit or None, "ready": True})
         return
     click.echo(f"{name} can be frozen: {', '.join(files)}")
     click.echo("every rule can pass and can miss over the declared ranges; nothing was written")
@@ -160,10 +154,10 @@ def _print_dry_run(name: str, files: Sequence[str], commit: str, *, as_json: boo
 
 @click.command()
 @click.argument("registration", required=False)
-@click.argument("file", type=FILE, required=False)
+@click.argument("file", type=output.FILE, required=False)
 @click.option("--template", is_flag=True, help="Print an amendment to be filled in.")
 @asking_options
-@json_option
+@output.json_option
 def amend(*, template: bool, **options: Any) -> None:
     """Add FILE to REGISTRATION: an amendment, which changes rules before the data that it concerns.
 
@@ -180,10 +174,10 @@ def amend(*, template: bool, **options: Any) -> None:
 
 @click.command()
 @click.argument("registration", required=False)
-@click.argument("file", type=FILE, required=False)
+@click.argument("file", type=output.FILE, required=False)
 @click.option("--template", is_flag=True, help="Print a deviation to be filled in.")
 @asking_options
-@json_option
+@output.json_option
 def deviate(*, template: bool, **options: Any) -> None:
     """Add FILE to REGISTRATION: a deviation or disclosure, which records an event and changes no rule.
 
@@ -232,7 +226,7 @@ def _add(
         say=say,
     )
     if as_json:
-        print_json(
+        output.print_json(
             {
                 "registration": added.registration,
                 "id": added.id,
@@ -242,13 +236,15 @@ def _add(
             }
         )
         return
-    mark = standing_mark(loaded.record.standing)
-    console().print(headline(added.registration, f": {kind} {added.id} recorded in {added.file}{mark}"))
-    say_line(f"  link {added.link}")
+    mark = output.standing_mark(loaded.record.standing)
+    output.console().print(
+        output.headline(added.registration, f": {kind} {added.id} recorded in {added.file}{mark}")
+    )
+    output.say_line(f"  link {added.link}")
     print_tokens(added.tokens)
-    say_line("  commit the folder")
+    output.say_line("  commit the folder")
     if not added.tokens:
-        say_line("  NOT TIMESTAMPED: this registration restates one that was frozen elsewhere")
+        output.say_line("  NOT TIMESTAMPED: this registration restates one that was frozen elsewhere")
 
 
 def _sources(

@@ -8,19 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolkit import api
+from toolkit.cli import output
 from toolkit.cli.executing import chosen, executor_options
-from toolkit.cli.output import (
-    FOLDER,
-    STUDY,
-    console,
-    counted,
-    headline,
-    json_option,
-    print_json,
-    say_line,
-    steps,
-    table,
-)
 from toolkit.errors import UsageError
 from toolkit.places import find_home
 
@@ -52,17 +41,17 @@ def probe() -> None:
 @executor_options
 @click.option(
     "--folder",
-    type=FOLDER,
+    type=output.FOLDER,
     help="Where finished trajectories are kept; `runs/STUDY/probe` of the project if left out.",
 )
 @click.option(
     "--into",
-    type=FOLDER,
+    type=output.FOLDER,
     metavar="REGISTERS",
     help="Write the study with its probe to REGISTERS/STUDY; to where it lies if left out.",
 )
 @click.option("--check", is_flag=True, help="Measure again from nothing, and compare with the registers.")
-@json_option
+@output.json_option
 def run_probe(
     *,
     name: str,
@@ -105,7 +94,7 @@ def run_probe(
     study, registration, probe = _opened(api.open_study(name))
     root = Path.cwd() if home.is_shipped else home.root
     kept_in = None if check else (folder or root / "runs" / study.name / "probe").absolute()
-    with counted("probing") as told:
+    with output.counted("probing") as told:
         probed = measure_study(study, probe, workers.telling(*told), folder=kept_in)
     document: dict[str, Any] = {
         "study": study.name,
@@ -119,7 +108,7 @@ def run_probe(
     else:
         target = into / study.name if into else study.folder
         card = home.cards / f"{study.name}.md"
-        with steps("registers") as progress:
+        with output.steps("registers") as progress:
             progress("deciding and writing")
             manifest = sealed_with_probe(
                 target, study, probed, registration=registration, named=api.reference(registration), card=card
@@ -130,7 +119,7 @@ def run_probe(
 
 @probe.command("report")
 @click.option(
-    "--study", "name", metavar=STUDY, default="embedded", show_default=True, help="Study to report on."
+    "--study", "name", metavar=output.STUDY, default="embedded", show_default=True, help="Study to report on."
 )
 @click.option("--trajectory", default="*", metavar="GLOB", help="Only trajectories of this name.")
 @click.option(
@@ -139,7 +128,7 @@ def run_probe(
     help="Only what was scored on these coordinates: all, or the actions' alone (V = 0).",
 )
 @click.option("--check", is_flag=True, help="Compute the figures anew from the evidence alone, and compare.")
-@json_option
+@output.json_option
 def report_probe(*, name: str, trajectory: str, scored: str | None, check: bool, as_json: bool) -> None:
     """Report both sides of the exact condition and the ratios of covariance traces, checkpoint by checkpoint.
 
@@ -168,12 +157,12 @@ def report_probe(*, name: str, trajectory: str, scored: str | None, check: bool,
             }
             for row in reported.checkpoints
         ]
-        print_json(document)
+        output.print_json(document)
         return
     _show(study, reported)
     if check:
         done = document["check"]
-        say_line(
+        output.say_line(
             f"{study.name}: {done['rows']} rows computed anew from the evidence are those that are stored; "
             f"identities hold to {done['largest_residual']:.1e}"
         )
@@ -194,34 +183,36 @@ def _recomputed(study: Study, found: Report) -> dict[str, Any]:
 
     check_evidence(study)
     _, _, probe = _opened(study)
-    with steps("probe") as progress:
+    with output.steps("probe") as progress:
         rows, worst = recompute(study, found.checkpoints, probe, progress)
     return {"verdict": "verified", "rows": rows, "largest_residual": worst}
 
 
 def _print_run(document: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
-        print_json(document)
+        output.print_json(document)
         return
     number, kept = len(document["trajectories"]), len(document["kept"])
     before = f", {kept} of them kept from before" if kept else ""
     summary = f"{number} trajectories probed{before}; identities hold to {document['largest_residual']:.1e}"
-    say_line(f"{document['study']}: {summary}")
+    output.say_line(f"{document['study']}: {summary}")
     if "verdict" in document:
-        say_line(f"all as registered ({', '.join(document['tables'])})")
+        output.say_line(f"all as registered ({', '.join(document['tables'])})")
     else:
         registers = document["registers"]
-        say_line(f"registers written to {registers['folder']}, logical hash {registers['logical_sha256']}")
+        output.say_line(
+            f"registers written to {registers['folder']}, logical hash {registers['logical_sha256']}"
+        )
 
 
 def _show(study: Study, found: Report) -> None:
-    out = console(wide=True)
+    out = output.console(wide=True)
     for scored in dict.fromkeys(row["scored"] for row in found.checkpoints):
         rows = [row for row in found.checkpoints if row["scored"] == scored]
         number = rows[0]["coordinates"]
         what = "all coordinates" if scored == "all" else "the actions' coordinates alone (V = 0)"
-        out.print(headline(study.name, f": paired over comparator, {what}: {number:,}"))
-        shown = table(("checkpoint", *RATIOS), numbers=True, no_wrap=True)
+        out.print(output.headline(study.name, f": paired over comparator, {what}: {number:,}"))
+        shown = output.table(("checkpoint", *RATIOS), numbers=True, no_wrap=True)
         for row in rows:
             figures = _by_figure(found, row)
             cells = [
@@ -230,9 +221,9 @@ def _show(study: Study, found: Report) -> None:
             shown.add_row(f"{row['trajectory']}@{row['step']}", *cells)
         out.print(shown)
         _show_noise(found, rows)
-    say_line("P paired, I independent, strat. stratified; norm²/floor: over its own sampling variance")
+    output.say_line("P paired, I independent, strat. stratified; norm²/floor: over its own sampling variance")
     level = next(figure["level"] for figures in found.figures.values() for figure in figures)
-    say_line(
+    output.say_line(
         f"L/R, flips MC and faults MC with {level:.0%} intervals, tasks resampled; "
         "without one where some resample does not define the figure"
         if found.has_evidence
@@ -243,7 +234,7 @@ def _show(study: Study, found: Report) -> None:
 def _show_noise(found: Report, rows: list[dict[str, Any]]) -> None:
     """Show, under faults, the plain figures that few groups distort beside what noise alone gives."""
     headings = ("checkpoint", "within tasks P", "I", "pure noise", "debiased P", "I", "norm²/floor P", "I")
-    noise = table(headings, "faults, MC: what is more than noise", numbers=True, no_wrap=True)
+    noise = output.table(headings, "faults, MC: what is more than noise", numbers=True, no_wrap=True)
     for row in rows:
         figures = _by_figure(found, row)
         share, floor = (
@@ -254,7 +245,7 @@ def _show_noise(found: Report, rows: list[dict[str, Any]]) -> None:
         cells += [_number(share[0], "pure_noise"), *(_number(figure, "debiased") for figure in share)]
         cells += [_number(figure, "value", 2) for figure in floor]
         noise.add_row(f"{row['trajectory']}@{row['step']}", *cells)
-    console(wide=True).print(noise)
+    output.console(wide=True).print(noise)
 
 
 def _by_figure(found: Report, row: dict[str, Any]) -> dict[tuple[str, str, str], dict[str, Any]]:

@@ -10,20 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolkit import api
+from toolkit.cli import output
 from toolkit.cli.audit import audit
 from toolkit.cli.hub import pull, push
 from toolkit.cli.importing import import_registers
-from toolkit.cli.output import (
-    FILE,
-    cell,
-    console,
-    json_option,
-    print_json,
-    say_line,
-    steps,
-    study_option,
-    table,
-)
+from toolkit.cli.output import table
 from toolkit.errors import UsageError
 from toolkit.places import find_home
 
@@ -43,8 +34,8 @@ for _command in (audit, import_registers, push, pull):
 
 
 @registers.command("list")
-@study_option
-@json_option
+@output.study_option
+@output.json_option
 def list_registers(*, studies: tuple[str, ...], as_json: bool) -> None:
     """List studies and their tables.
 
@@ -68,19 +59,19 @@ def list_registers(*, studies: tuple[str, ...], as_json: bool) -> None:
         for study in opened
     ]
     if as_json:
-        print_json(document)
+        output.print_json(document)
         return
     for study in opened:
         shown = table(("table", "rows", "what a row is"), f"Study {study.name}   {study.folder}")
         shown.columns[1].justify = "right"
         for entry in study.tables:
             shown.add_row(entry.name, str(study.manifest.tables[entry.name].rows), entry.meaning)
-        console().print(shown)
+        output.console().print(shown)
 
 
 @registers.command()
 @click.argument("tables", nargs=-1)
-@json_option
+@output.json_option
 def schema(*, tables: tuple[str, ...], as_json: bool) -> None:
     """Describe the columns of TABLES, or of every table.
 
@@ -96,7 +87,7 @@ def schema(*, tables: tuple[str, ...], as_json: bool) -> None:
             raise UsageError(f"the schema has no table {name!r}", expected=", ".join(TABLES))
     chosen = [TABLES[name] for name in tables or TABLES]
     if as_json:
-        print_json({"schema_version": SCHEMA_VERSION, "tables": [_table(table) for table in chosen]})
+        output.print_json({"schema_version": SCHEMA_VERSION, "tables": [_table(table) for table in chosen]})
         return
     for entry in chosen:
         headings = ("column", "type", "unit", "meaning")
@@ -112,12 +103,12 @@ def schema(*, tables: tuple[str, ...], as_json: bool) -> None:
                 column.unit or "",
                 column.meaning + closed + null + left_out,
             )
-        console().print(shown)
+        output.console().print(shown)
 
 
 @registers.command()
-@study_option
-@json_option
+@output.study_option
+@output.json_option
 def verify(*, studies: tuple[str, ...], as_json: bool) -> None:
     """Verify registers from their bytes to their meaning.
 
@@ -135,7 +126,7 @@ def verify(*, studies: tuple[str, ...], as_json: bool) -> None:
     opened = map(api.open_study, studies or find_home().studies())
     verified = [(study, verify_study(study)) for study in opened]
     if as_json:
-        print_json(
+        output.print_json(
             [
                 {
                     "study": study.name,
@@ -157,10 +148,10 @@ def verify(*, studies: tuple[str, ...], as_json: bool) -> None:
 
 @registers.command()
 @click.argument("study", type=click.Choice(["published"]))
-@click.option("--source", type=FILE, help="Folder of the transcribed CSV files.")
-@click.option("--out", type=FILE, help="Folder to write; the study's own if left out.")
+@click.option("--source", type=output.FILE, help="Folder of the transcribed CSV files.")
+@click.option("--out", type=output.FILE, help="Folder to write; the study's own if left out.")
 @click.option("--check", is_flag=True, help="Write nothing; compare with what is there, byte by byte.")
-@json_option
+@output.json_option
 def build(*, study: str, source: Path | None, out: Path | None, check: bool, as_json: bool) -> None:
     """Build STUDY from its sources; the same sources give the same bytes.
 
@@ -185,7 +176,9 @@ def build(*, study: str, source: Path | None, out: Path | None, check: bool, as_
     manifest = (check_published if check else build_published)(source, folder, card, ref)
     done = "identical" if check else "written"
     if as_json:
-        print_json({"study": study, "folder": str(folder), "files": len(manifest.files), "outcome": done})
+        output.print_json(
+            {"study": study, "folder": str(folder), "files": len(manifest.files), "outcome": done}
+        )
     else:
         click.echo(f"{study}: {len(manifest.files)} files {done} in {folder}")
 
@@ -221,7 +214,7 @@ LONGEST = 40
     "--examples", type=click.IntRange(0, 1000), default=3, help="Rows of each sort to show of a table."
 )
 @click.option("--fail-on-difference", is_flag=True, help="End with 1 where anything differs.")
-@json_option
+@output.json_option
 def diff(*, first: str, second: str, examples: int, fail_on_difference: bool, as_json: bool) -> None:
     """Say what differs between the studies A and B, each a name, a path or OWNER/NAME@REVISION.
 
@@ -235,15 +228,17 @@ def diff(*, first: str, second: str, examples: int, fail_on_difference: bool, as
     """
     from toolkit.registers.diff import diff_studies
 
-    with steps("comparing"):
+    with output.steps("comparing"):
         difference = diff_studies(api.open_study(first), api.open_study(second), examples)
     if as_json:
-        print_json(
-            cell({"first": first, "second": second, "differs": not difference.is_empty, **asdict(difference)})
+        output.print_json(
+            output.cell(
+                {"first": first, "second": second, "differs": not difference.is_empty, **asdict(difference)}
+            )
         )
     else:
         for line in _lines(difference):
-            say_line(line)
+            output.say_line(line)
     if fail_on_difference and not difference.is_empty:
         sys.exit(1)
 

@@ -10,20 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolkit import api
-from toolkit.cli.output import (
-    FILE,
-    STUDY,
-    cell,
-    console,
-    json_option,
-    print_json,
-    remark,
-    say_line,
-    steps,
-    table,
-    visible,
-    visible_lines,
-)
+from toolkit.cli import output
 from toolkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -38,11 +25,13 @@ SHOWN = 100
 
 @click.command()
 @click.argument("query")
-@click.option("--study", metavar=STUDY, help="Study to ask; the only one, or `published`, if left out.")
+@click.option(
+    "--study", metavar=output.STUDY, help="Study to ask; the only one, or `published`, if left out."
+)
 @click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values.")
 @click.option(
     "--parquet",
-    type=FILE,
+    type=output.FILE,
     metavar="FILE",
     help="Write the answer as a new Parquet file; its types survive.",
 )
@@ -52,7 +41,7 @@ SHOWN = 100
     is_flag=True,
     help="Read the study on the Hub in place: only what the query needs is fetched, and is not hashed.",
 )
-@json_option
+@output.json_option
 def sql(
     *,
     query: str,
@@ -82,17 +71,17 @@ def sql(
         )
     from toolkit.registers.query import asking
 
-    with steps("opening the study"):
+    with output.steps("opening the study"):
         opened = _opened(study, remote=remote)
     with asking(opened) as ask:
         if parquet is not None:
             rows = ask.write_parquet(query, parquet)
             if as_json:
-                print_json({"file": str(parquet), "rows": rows})
+                output.print_json({"file": str(parquet), "rows": rows})
             else:
                 click.echo(f"{rows} rows written to {parquet}")
         elif as_json:
-            print_json(documents(ask(query)))
+            output.print_json(documents(ask(query)))
         elif as_csv:
             _print_csv(ask, query)
         else:
@@ -108,8 +97,8 @@ def _opened(name: str | None, *, remote: bool) -> Study | RemoteStudy:
     from toolkit.registers.hub.in_place import open_remote
     from toolkit.registers.hub.revision import parse_reference
 
-    study = open_remote(parse_reference(name), say=remark)
-    remark(
+    study = open_remote(parse_reference(name), say=output.remark)
+    output.remark(
         f"{study.place}: the Hub states the SHA-256 of the manifest for every file; "
         "what a query reads of them was not hashed"
     )
@@ -126,19 +115,19 @@ def _print_csv(ask: Asking, query: str) -> None:
 
 def _seen(row: tuple[object, ...]) -> list[object]:
     """Return a row as a terminal may see it."""
-    return [visible(value) if isinstance(value, str) else value for value in row]
+    return [output.visible(value) if isinstance(value, str) else value for value in row]
 
 
 def _print_table(answer: Answer) -> None:
     from rich.text import Text
 
-    shown = table(map(visible_lines, answer.columns), no_wrap=True)
+    shown = output.table(map(output.visible_lines, answer.columns), no_wrap=True)
     for row in answer.rows:
-        shown.add_row(*(Text("" if value is None else visible_lines(str(value))) for value in row))
-    console(wide=True).print(shown)
+        shown.add_row(*(Text("" if value is None else output.visible_lines(str(value))) for value in row))
+    output.console(wide=True).print(shown)
     left = answer.total - len(answer.rows)
     some = f"the first {len(answer.rows)} of {answer.total} rows: --all-rows prints the other {left}, "
-    say_line(some + "--csv and --parquet hold all" if left else f"{answer.total} rows")
+    output.say_line(some + "--csv and --parquet hold all" if left else f"{answer.total} rows")
 
 
 def documents(answer: Answer) -> list[dict[str, Any]]:
@@ -155,5 +144,6 @@ def documents(answer: Answer) -> list[dict[str, Any]]:
             remedy="give each column a name of its own with AS",
         )
     return [
-        {name: cell(value) for name, value in zip(answer.columns, row, strict=True)} for row in answer.rows
+        {name: output.cell(value) for name, value in zip(answer.columns, row, strict=True)}
+        for row in answer.rows
     ]

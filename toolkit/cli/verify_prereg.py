@@ -7,16 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolkit import api
+from toolkit.cli import output
 from toolkit.cli.authorities import trust_option
-from toolkit.cli.output import (
-    STUDY,
-    json_option,
-    print_json,
-    say_line,
-    standing_mark,
-    styled,
-    visible,
-)
 from toolkit.errors import UsageError
 from toolkit.places import find_home
 
@@ -39,7 +31,7 @@ TOKENS = 4
     "--study",
     "named",
     multiple=True,
-    metavar=STUDY,
+    metavar=output.STUDY,
     help="Verify the registration of this study, which may carry it, against its runs.",
 )
 @trust_option
@@ -53,7 +45,7 @@ TOKENS = 4
 @click.option(
     "--openssl", "with_openssl", is_flag=True, help="Ask OpenSSL about each token, too: it can veto."
 )
-@json_option
+@output.json_option
 @click.pass_context
 def verify_prereg(
     context: click.Context,
@@ -93,7 +85,7 @@ def verify_prereg(
         for folder, studies in wanted
     ]
     if as_json:
-        print_json([as_document(result) for result in results])
+        output.print_json([as_document(result) for result in results])
     else:
         for result in results:
             print_verification(result)
@@ -154,12 +146,13 @@ def token_document(judged: Judged) -> dict[str, Any]:
 
 def print_verification(result: Verification) -> None:
     """Print a verification, step by step; plain lines, because tables take longer to load than it takes."""
-    marks = standing_mark(result.standing)
+    marks = output.standing_mark(result.standing)
     if result.is_restated and result.verdict == "verified":
         marks += "   THE DOCUMENT, NOT ITS RESTATEMENT HERE"
-    click.echo(f"{click.style(visible(result.registration), bold=True)}: {styled(result.verdict)}{marks}")
+    name = click.style(output.visible(result.registration), bold=True)
+    click.echo(f"{name}: {output.styled(result.verdict)}{marks}")
     for check in result.checks:
-        click.echo(f"  {check.step}. {visible(check.name)}: {styled(check.outcome)}")
+        click.echo(f"  {check.step}. {output.visible(check.name)}: {output.styled(check.outcome)}")
         for line in check.detail.replace("; ", "\n" if check.step == TOKENS else "; ").split("\n"):
-            say_line(f"     {line}")
-    say_line(f"  {result.promise}")
+            output.say_line(f"     {line}")
+    output.say_line(f"  {result.promise}")

@@ -12,16 +12,7 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
-from toolkit.decisions.expressions import (
-    ARITHMETIC,
-    COMPARISONS,
-    OPERATORS,
-    Binary,
-    Call,
-    Expression,
-    Name,
-    Number,
-)
+from toolkit.decisions import expressions
 from toolkit.errors import RuleError
 
 # Deep nesting is refused rather than left to the interpreter's stack.
@@ -34,7 +25,7 @@ _TOKEN = re.compile(
 )
 
 
-def parse(text: str, where: str) -> Expression:
+def parse(text: str, where: str) -> expressions.Expression:
     """Parse a test.
 
     Args:
@@ -86,15 +77,15 @@ class _Parser:
         self._text = text
         self._where = where
 
-    def test(self, depth: int) -> Expression:
+    def test(self, depth: int) -> expressions.Expression:
         if depth > MAX_DEPTH:
             raise RuleError("a test is nested too deeply", expected=f"depth {MAX_DEPTH}", where=self._where)
         left = self._sum(depth)
-        operator = self._symbol(COMPARISONS)
+        operator = self._symbol(expressions.COMPARISONS)
         if operator is None:
             return left
-        comparison = Binary(operator, left, self._sum(depth))
-        if self._symbol(COMPARISONS):
+        comparison = expressions.Binary(operator, left, self._sum(depth))
+        if self._symbol(expressions.COMPARISONS):
             raise self._unexpected("no second comparison")
         return comparison
 
@@ -102,23 +93,23 @@ class _Parser:
         if self._next < len(self._tokens):
             raise self._unexpected("the end of the test")
 
-    def _sum(self, depth: int) -> Expression:
+    def _sum(self, depth: int) -> expressions.Expression:
         left = self._product(depth)
-        while operator := self._symbol(ARITHMETIC[:2]):
-            left = Binary(operator, left, self._product(depth))
+        while operator := self._symbol(expressions.ARITHMETIC[:2]):
+            left = expressions.Binary(operator, left, self._product(depth))
         return left
 
-    def _product(self, depth: int) -> Expression:
+    def _product(self, depth: int) -> expressions.Expression:
         left = self._atom(depth)
-        while operator := self._symbol(ARITHMETIC[2:]):
-            left = Binary(operator, left, self._atom(depth))
+        while operator := self._symbol(expressions.ARITHMETIC[2:]):
+            left = expressions.Binary(operator, left, self._atom(depth))
         return left
 
-    def _atom(self, depth: int) -> Expression:
+    def _atom(self, depth: int) -> expressions.Expression:
         if depth > MAX_DEPTH:
             raise RuleError("a test is nested too deeply", expected=f"depth {MAX_DEPTH}", where=self._where)
         if self._symbol(("-",)):
-            return Binary("-", Number("0", Fraction(0)), self._atom(depth + 1))
+            return expressions.Binary("-", expressions.Number("0", Fraction(0)), self._atom(depth + 1))
         if self._symbol(("(",)):
             inside = self.test(depth + 1)
             self._expect(")")
@@ -128,16 +119,16 @@ class _Parser:
             raise self._unexpected("a number, a name or an operator")
         self._next += 1
         if token.kind == "number":
-            return Number(token.text, Fraction(token.text))
+            return expressions.Number(token.text, Fraction(token.text))
         if self._symbol(("(",)):
             return self._call(token, depth)
-        return Name(token.text)
+        return expressions.Name(token.text)
 
-    def _call(self, token: _Token, depth: int) -> Expression:
-        if token.text not in OPERATORS:
+    def _call(self, token: _Token, depth: int) -> expressions.Expression:
+        if token.text not in expressions.OPERATORS:
             raise RuleError(
                 f"the rule language has no operator {token.text!r}",
-                expected="one of " + ", ".join(OPERATORS),
+                expected="one of " + ", ".join(expressions.OPERATORS),
                 found=f"{self._text!r}",
                 where=self._where,
             )
@@ -145,7 +136,7 @@ class _Parser:
         while self._symbol((",",)):
             arguments.append(self.test(depth + 1))
         self._expect(")")
-        return Call(token.text, tuple(arguments))
+        return expressions.Call(token.text, tuple(arguments))
 
     def _symbol(self, symbols: tuple[str, ...]) -> str | None:
         if self._next < len(self._tokens):

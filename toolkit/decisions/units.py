@@ -6,17 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
+from toolkit.decisions import expressions
 from toolkit.decisions.endpoints import Endpoint, IntervalSpec, Rate
-from toolkit.decisions.expressions import (
-    COMPARISONS,
-    OPERATORS,
-    Binary,
-    Call,
-    Expression,
-    Kind,
-    Name,
-    Number,
-)
 from toolkit.decisions.rules import Rule
 from toolkit.decisions.values import exact
 from toolkit.errors import RuleError
@@ -185,28 +176,32 @@ class _Test:
         self._units = units
         self._where = where
 
-    def unit(self, expression: Expression) -> Unit | None:
+    def unit(self, expression: expressions.Expression) -> Unit | None:
         match expression:
-            case Number():
+            case expressions.Number():
                 return None
-            case Name(name) | Call("lower" | "upper", (Name(name),)):
+            case expressions.Name(name) | expressions.Call("lower" | "upper", (expressions.Name(name),)):
                 return self._units[name]
-            case Binary(operator, left, right):
+            case expressions.Binary(operator, left, right):
                 return self._binary(operator, self.unit(left), self.unit(right))
-            case Call(operator, arguments):
+            case expressions.Call(operator, arguments):
                 return self._call(operator, () if operator == "passes" else arguments)
 
     def _binary(self, operator: str, left: Unit | None, right: Unit | None) -> Unit | None:
         if operator in ("*", "/"):
             return _combined(operator, left, right)
         same = self._same(operator, (left, right))
-        return None if operator in COMPARISONS else same
+        return None if operator in expressions.COMPARISONS else same
 
-    def _call(self, operator: str, arguments: tuple[Expression, ...]) -> Unit | None:
+    def _call(self, operator: str, arguments: tuple[expressions.Expression, ...]) -> Unit | None:
         same = self._same(operator, [self.unit(argument) for argument in arguments])
         if operator == "count":
             return _named("members")
-        return None if OPERATORS[operator].gives in (Kind.TRUTH, Kind.TRUTHS) else same
+        return (
+            None
+            if expressions.OPERATORS[operator].gives in (expressions.Kind.TRUTH, expressions.Kind.TRUTHS)
+            else same
+        )
 
     def _same(self, operator: str, units: Iterable[Unit | None]) -> Unit | None:
         first, *others = dict.fromkeys(unit for unit in units if unit is not None) or (None,)
