@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import ClassVar, Self
 
+EXCERPT = 300
+"""How many characters of a foreign text an error quotes."""
+
 
 class ToolkitError(Exception):
     """Anything that stops a command for a reason its user can understand.

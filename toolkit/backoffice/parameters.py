@@ -18,7 +18,7 @@ from toolkit.backoffice.refusal import Refusal
 WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,15}")
 LARGEST = 10**15
 LONGEST_TEXT = 500
-SHOWN = 40
+LONGEST_WORD = 40
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,11 +121,11 @@ def shown(value: Any) -> str:
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= LARGEST:
         return "a number of many digits"
     if isinstance(value, str):
-        value = value[: SHOWN + 1]
+        value = value[: LONGEST_WORD + 1]
     elif isinstance(value, dict | list | tuple | set):
         return f"a {type(value).__name__}"
     text = ascii(value)
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+    return text if len(text) <= LONGEST_WORD else f"{text[:LONGEST_WORD]}…"
 
 
 def read_arguments(parameters: tuple[Parameter, ...], arguments: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolkit.backoffice.parameters import SHOWN
+from toolkit.backoffice.parameters import LONGEST_WORD
 from toolkit.cli.output import visible
 
 if TYPE_CHECKING:
@@ -105,9 +105,9 @@ def parse(line: str) -> tuple[str, dict[str, Any]]:
     for word in shlex.split(rest):
         name, equals, value = word.partition("=")
         if not equals:
-            raise ValueError(f"{word[:SHOWN]!r} is not NAME=VALUE")
+            raise ValueError(f"{word[:LONGEST_WORD]!r} is not NAME=VALUE")
         if name in arguments:
-            raise ValueError(f"{name[:SHOWN]} is given twice")
+            raise ValueError(f"{name[:LONGEST_WORD]} is given twice")
         arguments[name] = value
     return tool, arguments
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from toolkit.policies.language_model.opening import Opening
-    from toolkit.study.evaluating.folder import EvaluationFolder, Played
+    from toolkit.study.evaluating.folder import EvaluatedBlocks, EvaluationFolder
     from toolkit.study.evaluating.jobs import Asked
     from toolkit.study.executors.executor import Executor
 
@@ -300,7 +300,7 @@ def _folder(opening: Opening, asked: Asked, out: Path | None) -> Iterator[Evalua
 
 def _play(
     folder: EvaluationFolder, opening: Opening, asked: Asked, executor: Executor, *, is_kept: bool
-) -> Played:
+) -> EvaluatedBlocks:
     try:
         with counted("evaluating") as told:
             return folder.play(opening, asked, executor.telling(*told))
@@ -310,7 +310,7 @@ def _play(
         raise
 
 
-def _seal(folder: EvaluationFolder, model: str, played: Played) -> dict[str, str]:
+def _seal(folder: EvaluationFolder, model: str, played: EvaluatedBlocks) -> dict[str, str]:
     from toolkit.study.evaluating.evaluated import study_name, write_registers
 
     study = study_name(model)

@@ -14,7 +14,7 @@ from toolkit.places import Home, find_home
 if TYPE_CHECKING:
     from toolkit.study.new.importing import Import, Imported
 
-SHOWN = 5
+MOST_NAMES = 5
 
 
 @click.command("import")
@@ -111,7 +111,7 @@ def _show(done: Imported, folder: Path, outcome: str) -> None:
     say_line(f"  {len(done.present)} of {registered} registered runs")
     for what, names in (("absent", done.absent), ("not registered, and not decided on", done.unregistered)):
         if names:
-            more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-            say_line(f"  {what}: {', '.join(names[:SHOWN])}{more}")
+            more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+            say_line(f"  {what}: {', '.join(names[:MOST_NAMES])}{more}")
     for rule, verdict in done.decided.items():
         click.echo(f"  {rule} {styled(verdict)}")

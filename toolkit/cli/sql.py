@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from toolkit.registers.study import Study
 
 
-SHOWN = 100
+MOST_ROWS = 100
 """Rows of a table for people; more than a screen holds, and less than one waits for."""
 
 
@@ -35,7 +35,7 @@ SHOWN = 100
     metavar="FILE",
     help="Write the answer as a new Parquet file; its types survive.",
 )
-@click.option("--all-rows", is_flag=True, help=f"Print more than {SHOWN} rows of a table.")
+@click.option("--all-rows", is_flag=True, help=f"Print more than {MOST_ROWS} rows of a table.")
 @click.option(
     "--remote",
     is_flag=True,
@@ -85,7 +85,7 @@ def sql(
         elif as_csv:
             _print_csv(ask, query)
         else:
-            _print_table(ask(query, None if all_rows else SHOWN))
+            _print_table(ask(query, None if all_rows else MOST_ROWS))
 
 
 def _opened(name: str | None, *, remote: bool) -> Study | RemoteStudy:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from toolkit.registers.study import Study
     from toolkit.study.executors.executor import Executor
     from toolkit.study.play.matrix import Selection
-    from toolkit.study.play.workplace import Played, Workplace
+    from toolkit.study.play.workplace import PlayedRuns, Workplace
     from toolkit.study.probing.design import RegisteredProbe
     from toolkit.study.probing.run import MeasuredProbe
     from toolkit.training.specification import Specification
@@ -177,7 +177,7 @@ def status(*, name: str, folder: Path | None, as_json: bool) -> None:
 
 def _train(
     workplace: Workplace, specifications: tuple[Specification, ...], executor: Executor
-) -> Played | None:
+) -> PlayedRuns | None:
     """Train the runs where they are language models'; None where none is."""
     from toolkit.study.play.training_jobs import language_models, train_models
 
@@ -231,7 +231,7 @@ def _workplace(home: Home, name: str, folder: Path | None) -> Workplace:
     return Workplace((folder or root / "runs" / name).absolute())
 
 
-def _play(workplace: Workplace, specifications: tuple[Specification, ...], executor: Executor) -> Played:
+def _play(workplace: Workplace, specifications: tuple[Specification, ...], executor: Executor) -> PlayedRuns:
     from toolkit.study.play.runner import play_runs
 
     try:

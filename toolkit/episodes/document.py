@@ -17,13 +17,12 @@ from toolkit.backoffice.parameters import shown
 from toolkit.episodes.desk import CallRecord, Desk
 from toolkit.episodes.episode import Episode, close
 from toolkit.episodes.grading import differences
-from toolkit.errors import DamagedError, IncompleteError, UsageError, VerificationError
+from toolkit.errors import EXCERPT, DamagedError, IncompleteError, UsageError, VerificationError
 from toolkit.noise.draws import Schedule
 from toolkit.noise.regimes import REGIMES
 from toolkit.tasks.pools import load_task
 from toolkit.tasks.task import canonical, task_sha256
 
-SHOWN = 300
 LONGEST_SEED = 20
 
 
@@ -150,7 +149,7 @@ def _same(what: str, expected: Mapping[str, Any], found: Mapping[str, Any]) -> N
         left, right = _text(expected, name), _text(found, name)
         if left != right:
             raise VerificationError(
-                f"{what} came out otherwise", expected=left[:SHOWN], found=right[:SHOWN], where=name
+                f"{what} came out otherwise", expected=left[:EXCERPT], found=right[:EXCERPT], where=name
             )
 
 
@@ -162,5 +161,5 @@ def _not_an_episode(error: Exception) -> DamagedError:
     return DamagedError(
         "this is not the document of an episode",
         expected="what `toolkit episode play --json` prints",
-        found=f"{type(error).__name__}: {error}"[:SHOWN],
+        found=f"{type(error).__name__}: {error}"[:EXCERPT],
     )

@@ -15,11 +15,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import count
 
+from toolkit.backoffice.parameters import LONGEST_WORD
 from toolkit.errors import UsageError
 from toolkit.tasks.generator import generate
 from toolkit.tasks.task import Task, task_sha256
-
-SHOWN = 40
 
 
 @dataclass(frozen=True)
@@ -82,7 +81,7 @@ def load_task(task_id: str) -> Task:
     pool = _pool(name)
     canonical = number.isascii() and number.isdigit() and (number[0] != "0" or number == "0")
     if not canonical or len(number) > len(str(pool.size)):
-        raise UsageError("a task is called pool:index", expected=f"{name}:0", found=task_id[:SHOWN])
+        raise UsageError("a task is called pool:index", expected=f"{name}:0", found=task_id[:LONGEST_WORD])
     index = int(number)
     if index >= pool.size:
         raise UsageError(
@@ -106,5 +105,5 @@ def digests_sha256(digests: Iterable[str]) -> str:
 
 def _pool(name: str) -> Pool:
     if name not in POOLS:
-        raise UsageError(f"there is no pool {name[:SHOWN]!r}", expected=", ".join(POOLS))
+        raise UsageError(f"there is no pool {name[:LONGEST_WORD]!r}", expected=", ".join(POOLS))
     return POOLS[name]

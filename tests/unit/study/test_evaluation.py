@@ -18,7 +18,7 @@ from toolkit.registers.arrow import Row
 from toolkit.registers.query import ask
 from toolkit.registers.study import Study, open_study, verify_study
 from toolkit.study.evaluating.evaluated import figures, luck_shares, study_name, write_registers
-from toolkit.study.evaluating.folder import EvaluationFolder, Played, identity
+from toolkit.study.evaluating.folder import EvaluatedBlocks, EvaluationFolder, identity
 from toolkit.study.evaluating.jobs import Asked, jobs, perform
 from toolkit.study.executors.executor import Executor
 
@@ -32,19 +32,19 @@ def folder(path: Path, opening: Opening = OPENING, asked: Asked = ASKED) -> Eval
     return EvaluationFolder(path, identity(identify(opening), asked, POOLS))
 
 
-def play(path: Path, asked: Asked = ASKED, **how: Any) -> Played:
+def play(path: Path, asked: Asked = ASKED, **how: Any) -> EvaluatedBlocks:
     place = folder(path, asked=asked)
     with place.held():
         return place.play(OPENING, asked, Executor(**({"places": 1} | how)))
 
 
 @pytest.fixture(scope="module")
-def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
+def played(tmp_path_factory: pytest.TempPathFactory) -> EvaluatedBlocks:
     return play(tmp_path_factory.mktemp("evaluation"))
 
 
 @pytest.fixture(scope="module")
-def study(played: Played, tmp_path_factory: pytest.TempPathFactory) -> Study:
+def study(played: EvaluatedBlocks, tmp_path_factory: pytest.TempPathFactory) -> Study:
     place = tmp_path_factory.mktemp("registers") / "reference"
     write_registers(place, "reference", folder(place).identity, played.rows)
     return open_study(place)
@@ -74,11 +74,11 @@ def test_a_job_is_all_that_another_process_needs() -> None:
     assert perform(pickle.loads(pickle.dumps(job))) == perform(job)  # noqa: S301 - our own
 
 
-def test_the_order_in_which_jobs_are_done_leaves_no_trace(tmp_path: Path, played: Played) -> None:
+def test_the_order_in_which_jobs_are_done_leaves_no_trace(tmp_path: Path, played: EvaluatedBlocks) -> None:
     assert play(tmp_path, places=2).rows == played.rows
 
 
-def test_a_set_has_the_same_rows_whatever_else_is_asked_for(tmp_path: Path, played: Played) -> None:
+def test_a_set_has_the_same_rows_whatever_else_is_asked_for(tmp_path: Path, played: EvaluatedBlocks) -> None:
     alone = play(tmp_path, replace(ASKED, regimes=("faults_p025",)))
     assert alone.rows["episodes"] == [
         row for row in played.rows["episodes"] if row["regime"] == "faults_p025"
@@ -86,7 +86,7 @@ def test_a_set_has_the_same_rows_whatever_else_is_asked_for(tmp_path: Path, play
     assert alone.rows["luck_share"] == played.rows["luck_share"]
 
 
-def test_what_was_cut_off_goes_on_and_leaves_the_same_rows(tmp_path: Path, played: Played) -> None:
+def test_what_was_cut_off_goes_on_and_leaves_the_same_rows(tmp_path: Path, played: EvaluatedBlocks) -> None:
     def cut_off(*_: object) -> None:
         if len(list((tmp_path / "blocks").iterdir())) == 5:
             raise KeyboardInterrupt
@@ -202,7 +202,7 @@ def test_a_place_that_is_no_folder_is_told(tmp_path: Path) -> None:
         play(tmp_path / "file", QUICK)
 
 
-def test_the_registers_are_a_study_that_verifies(study: Study, played: Played) -> None:
+def test_the_registers_are_a_study_that_verifies(study: Study, played: EvaluatedBlocks) -> None:
     rows = verify_study(study)
     assert (rows["runs"], rows["evaluations"]) == (3, 3)
     assert (rows["episodes"], rows["luck_share"]) == (45, 72)
@@ -217,13 +217,13 @@ def test_the_luck_share_names_the_policy_that_was_diagnosed(study: Study) -> Non
     assert {row["policy"] for row in study.rows("luck_share_summary")} == {"reference"}
 
 
-def test_the_registers_answer_questions(study: Study, played: Played) -> None:
+def test_the_registers_answer_questions(study: Study, played: EvaluatedBlocks) -> None:
     (counted,) = ask(study, "SELECT sum(true_success::INT) FROM episodes WHERE regime = 'faults_p025'").rows
     expected = [row["true_success"] for row in played.rows["episodes"] if row["regime"] == "faults_p025"]
     assert counted == (sum(expected),)
 
 
-def test_the_same_rows_give_the_same_bytes(study: Study, played: Played, tmp_path: Path) -> None:
+def test_the_same_rows_give_the_same_bytes(study: Study, played: EvaluatedBlocks, tmp_path: Path) -> None:
     write_registers(tmp_path / "again", "reference", folder(tmp_path).identity, played.rows)
     assert snapshot(tmp_path / "again") == snapshot(study.folder)
 
@@ -236,7 +236,7 @@ def test_registers_of_more_sets_replace_those_of_fewer(tmp_path: Path) -> None:
     assert [row["run_id"] for row in open_study(place.registers).rows("runs")] == ["clean"]
 
 
-def test_somebody_elses_folder_is_not_replaced(tmp_path: Path, played: Played) -> None:
+def test_somebody_elses_folder_is_not_replaced(tmp_path: Path, played: EvaluatedBlocks) -> None:
     (tmp_path / "registers").mkdir()
     (tmp_path / "registers" / "mine.txt").write_text("mine")
     with pytest.raises(IncompleteError, match="something else"):
@@ -283,7 +283,7 @@ def test_one_task_has_no_interval() -> None:
     assert found["success"] == {"estimate": 1.0, "low": None, "high": None, "level": 0.95}
 
 
-def test_the_luck_share_has_the_registered_interval(played: Played) -> None:
+def test_the_luck_share_has_the_registered_interval(played: EvaluatedBlocks) -> None:
     tables = [
         [r["true_successes"] for r in played.rows["luck_share"] if r["task"] == task] for task in range(9)
     ]

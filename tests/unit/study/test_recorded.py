@@ -13,7 +13,7 @@ from toolkit.errors import VerificationError
 from toolkit.registers.row_tables import FAULTS
 from toolkit.registers.study import Study, open_study
 from toolkit.study.check import recorded
-from toolkit.study.check.recorded import Played, choose_pairs
+from toolkit.study.check.recorded import ReplayedEpisode, choose_pairs
 from toolkit.study.check.replay import Replayer
 from toolkit.study.play.rows import rows_of_run
 
@@ -24,15 +24,15 @@ def embedded() -> Study:
 
 
 @pytest.fixture(scope="module")
-def played(embedded: Study) -> Sequence[Played]:
+def played(embedded: Study) -> Sequence[ReplayedEpisode]:
     return choose_pairs(embedded)
 
 
-def pairs(played: Sequence[Played]) -> list[tuple[Played, Played]]:
+def pairs(played: Sequence[ReplayedEpisode]) -> list[tuple[ReplayedEpisode, ReplayedEpisode]]:
     return list(zip(played[::2], played[1::2], strict=True))
 
 
-def test_both_designs_meet_one_task_under_one_schedule(played: Sequence[Played]) -> None:
+def test_both_designs_meet_one_task_under_one_schedule(played: Sequence[ReplayedEpisode]) -> None:
     for paired, independent in pairs(played):
         assert (paired.run["arm"], independent.run["arm"]) == ("paired", "independent")
         assert (paired.run["condition"], paired.run["seed"]) == (
@@ -43,12 +43,14 @@ def test_both_designs_meet_one_task_under_one_schedule(played: Sequence[Played])
         assert paired.episode.task == independent.episode.task
 
 
-def test_every_sort_of_outcome_is_there_twice(played: Sequence[Played]) -> None:
+def test_every_sort_of_outcome_is_there_twice(played: Sequence[ReplayedEpisode]) -> None:
     sorts = Counter((p.episode.true_success, i.episode.true_success) for p, i in pairs(played))
     assert sorts == {(True, True): 2, (True, False): 2, (False, True): 2, (False, False): 2}
 
 
-def test_no_other_schedule_of_that_sort_had_more_faults(embedded: Study, played: Sequence[Played]) -> None:
+def test_no_other_schedule_of_that_sort_had_more_faults(
+    embedded: Study, played: Sequence[ReplayedEpisode]
+) -> None:
     (first, second), *_ = pairs(played)
     rows: list[dict[tuple[int, int], dict[str, Any]]] = []
     for one in (first, second):
@@ -60,7 +62,7 @@ def test_no_other_schedule_of_that_sort_had_more_faults(embedded: Study, played:
     assert sum(len(one.episode.exposures) for one in (first, second)) == most
 
 
-def test_every_call_is_kept(played: Sequence[Played]) -> None:
+def test_every_call_is_kept(played: Sequence[ReplayedEpisode]) -> None:
     for one in played:
         assert one.episode.trace is not None
         assert sum(call.charged for call in one.episode.trace) == one.row["calls"]

@@ -21,13 +21,15 @@ from tests.unit.study.fake_play import sparsely, specification
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.study.executors.executor import Executor
 from toolkit.study.play.runner import play_runs
-from toolkit.study.play.workplace import Played, RunFolder, Workplace
+from toolkit.study.play.workplace import PlayedRuns, RunFolder, Workplace
 from toolkit.training.specification import Specification
 
 RUNS = tuple(specification(f"c2-paired-s{seed}", seed=seed) for seed in range(3))
 
 
-def play(folder: Path, runs: tuple[Specification, ...] = RUNS, play: Any = sparsely, **told: Any) -> Played:
+def play(
+    folder: Path, runs: tuple[Specification, ...] = RUNS, play: Any = sparsely, **told: Any
+) -> PlayedRuns:
     workplace = Workplace(folder)
     with workplace.held(runs):
         return play_runs(workplace, runs, Executor(**({"places": 1} | told)), play=play)
@@ -274,7 +276,7 @@ def test_what_is_no_segment_of_the_run_is_not_written(tmp_path: Path, change: An
 def test_a_complete_run_is_kept(tmp_path: Path) -> None:
     play(tmp_path)
     before = snapshot(tmp_path)
-    assert play(tmp_path, play=no_play) == Played(tuple(run.run_id for run in RUNS), ())
+    assert play(tmp_path, play=no_play) == PlayedRuns(tuple(run.run_id for run in RUNS), ())
     assert snapshot(tmp_path) == before
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from toolkit.errors import DamagedError, IncompleteError, UsageError
+from toolkit.errors import EXCERPT, DamagedError, IncompleteError, UsageError
 from toolkit.policies.language_model.conversation import Conversation, Turn
 from toolkit.policies.language_model.exchange import Server
 from toolkit.policies.language_model.refusals import SERVE_WITH_TOOLS, ContextError
@@ -72,7 +72,6 @@ def side_by_side(work: Callable[[T], R], items: Sequence[T], most: int) -> list[
 
 CONCURRENCY = 16
 TURN_TOKENS = 1024
-SHOWN = 200
 _CHAT = "chat/completions"
 _LISTS_NONE = ("HTTP 404", "HTTP 405", "HTTP 5")
 SEED_BITS = 31
@@ -134,7 +133,7 @@ class Endpoint:
         models = {str(card.get("id")): card for card in cards if isinstance(card, dict)}
         if models and self.model not in models:
             raise UsageError(
-                f"the server has no model {self.model[:SHOWN]!r}",
+                f"the server has no model {self.model[:EXCERPT]!r}",
                 expected=", ".join(sorted(models)[:5]),
                 where=self.server.url,
                 remedy="give one of these as --model",
@@ -165,7 +164,7 @@ class Endpoint:
             raise DamagedError(
                 "the server's answer is no turn of a conversation",
                 expected="choices, with a message in the first",
-                found=f"{type(error).__name__} {error}: {json.dumps(answer)[:SHOWN]}",
+                found=f"{type(error).__name__} {error}: {json.dumps(answer)[:EXCERPT]}",
                 where=self.server.url,
             ) from None
         if turn.calls:
@@ -209,7 +208,7 @@ class Endpoint:
             if any(mark in turn.text for mark in MARKS):
                 raise UsageError(
                     "the server gives the model's calls back as text: it does not read them",
-                    found=turn.text[:SHOWN],
+                    found=turn.text[:EXCERPT],
                     where=self.server.url,
                     remedy=SERVE_WITH_TOOLS,
                 )

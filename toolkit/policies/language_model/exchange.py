@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
-from toolkit.errors import DamagedError, IncompleteError, UsageError
+from toolkit.errors import EXCERPT, DamagedError, IncompleteError, UsageError
 from toolkit.policies.language_model.refusals import is_final, refusal, words
 
 ATTEMPTS = 5
@@ -25,7 +25,6 @@ LONGEST_PAUSE_S = 60.0
 TIMEOUT_S = 600.0
 LARGEST_ANSWER = 16 * 2**20
 LARGEST_REFUSAL = 2**16
-SHOWN = 200
 
 
 @dataclass(frozen=True)
@@ -180,7 +179,7 @@ def server_url(text: str) -> str:
         raise UsageError(
             "this is not the address of a server",
             expected="http://localhost:8000/v1",
-            found="an address with a password" if "@" in text else text[:SHOWN],
+            found="an address with a password" if "@" in text else text[:EXCERPT],
             remedy="an API key is given by the variable that holds it: --api-key-env NAME",
         )
     path = parts.path.rstrip("/").removesuffix("/chat/completions").rstrip("/")
@@ -199,7 +198,7 @@ def _read_json(content: bytes, url: str) -> Any:
     except (ValueError, RecursionError):
         raise DamagedError(
             "the server's answer is not JSON",
-            found=content[:SHOWN].decode(errors="replace"),
+            found=content[:EXCERPT].decode(errors="replace"),
             where=url,
             remedy="check that the address is that of an OpenAI-compatible server; mostly it ends in /v1",
         ) from None

@@ -7,11 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from toolkit.errors import IncompleteError
+from toolkit.errors import EXCERPT, IncompleteError
 from toolkit.policies.language_model.chat import Chat
 
 INSTALL = "pip install 'paired-rollouts-toolkit[language-model]'"
-SHOWN = 300
 
 
 def load_chat(model: str, revision: str | None = None, options: tuple[tuple[str, Any], ...] = ()) -> Chat:
@@ -61,7 +60,7 @@ def load_model(model: str, revision: str | None = None, adapter: str | None = No
         except torch.OutOfMemoryError as error:
             raise IncompleteError(
                 "there is not enough memory for the model's weights",
-                found=str(error)[:SHOWN],
+                found=str(error)[:EXCERPT],
                 where=model,
                 remedy="choose a smaller model, or ask a server that holds it: --endpoint URL",
             ) from None
@@ -85,7 +84,7 @@ def loading(model: str) -> Iterator[None]:
     except (OSError, ValueError, KeyError) as error:
         raise IncompleteError(
             "the model cannot be loaded",
-            found=f"{type(error).__name__}: {str(error).strip().splitlines()[0][:SHOWN]}",
+            found=f"{type(error).__name__}: {str(error).strip().splitlines()[0][:EXCERPT]}",
             where=model,
             remedy="give the folder of a model and its tokenizer, or owner/name of one on the Hub",
         ) from None

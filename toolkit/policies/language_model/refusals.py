@@ -10,9 +10,8 @@ import json
 import re
 from http import HTTPStatus
 
-from toolkit.errors import IncompleteError, ToolkitError, UsageError
+from toolkit.errors import EXCERPT, IncompleteError, ToolkitError, UsageError
 
-SHOWN = 300
 _TOOLS = re.compile(
     r"tool.?choice|tool.?call.?parser|--jinja|param: tools|(not|n't) support (the )?(tool|function)",
     re.IGNORECASE,
@@ -89,8 +88,8 @@ def words(body: str) -> str:
     try:
         document = json.loads(body)
     except (ValueError, RecursionError):
-        return body[:SHOWN].strip() or "nothing said"
+        return body[:EXCERPT].strip() or "nothing said"
     message = document.get("error", document) if isinstance(document, dict) else document
     if isinstance(message, dict):
         message = message.get("message") or message.get("detail") or message
-    return (message if isinstance(message, str) else json.dumps(message))[:SHOWN]
+    return (message if isinstance(message, str) else json.dumps(message))[:EXCERPT]

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from toolkit.errors import IncompleteError, UsageError
+from toolkit.errors import EXCERPT, IncompleteError, UsageError
 from toolkit.files import read_bytes
 from toolkit.policies.language_model.chat import Chat
 from toolkit.policies.language_model.conversation import MAX_TOKENS, Conversation, Turn
@@ -21,7 +21,6 @@ RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
 """The ranks of adapters that vLLM makes room for."""
 _SIGN = 1
 """Seeds are handed on as signed numbers of 64 bits."""
-_SHOWN = 300
 
 
 class VllmEngine:
@@ -92,7 +91,7 @@ class VllmEngine:
         except EngineDeadError as error:
             raise IncompleteError(
                 "vLLM's engine died",
-                found=str(error)[:_SHOWN],
+                found=str(error)[:EXCERPT],
                 remedy="its own messages above say of what: mostly of too little GPU memory, or of another "
                 "program on the same GPU; the same command goes on from what was recorded",
             ) from None
@@ -145,7 +144,7 @@ def open_llm(model: str, revision: str | None = None, adapter: str | None = None
     except (RuntimeError, ValueError, OSError) as error:
         raise IncompleteError(
             "vLLM cannot take up the model",
-            found=f"{type(error).__name__}: {str(error)[:_SHOWN]}",
+            found=f"{type(error).__name__}: {str(error)[:EXCERPT]}",
             where=model,
             remedy="its own messages above say why; a server may be started with other settings and asked: "
             "--endpoint URL",

@@ -37,7 +37,7 @@ CHOSEN = (
 
 
 @dataclass(frozen=True)
-class Played:
+class ReplayedEpisode:
     """A recorded episode, played again: it came out as its row says.
 
     Args:
@@ -51,7 +51,7 @@ class Played:
     episode: Episode
 
 
-def choose_pairs(study: Study) -> tuple[Played, ...]:
+def choose_pairs(study: Study) -> tuple[ReplayedEpisode, ...]:
     """Return recorded episodes in pairs, paired design first; nothing where the study cannot be played here.
 
     Raises:
@@ -68,7 +68,7 @@ def choose_pairs(study: Study) -> tuple[Played, ...]:
         for run, replayer, table in zip(runs, replayers, tables, strict=True):
             row = table[at]
             replayer.check("episodes", row)
-            played.append(Played(run, row, replayer.episode(row, traced=True)))
+            played.append(ReplayedEpisode(run, row, replayer.episode(row, traced=True)))
     return tuple(played)
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from toolkit import errors, seeds
 from toolkit.episodes.episode import Episode
+from toolkit.errors import EXCERPT
 from toolkit.evaluation import diagnostic, play
 from toolkit.evaluation.diagnostic import POOL as DIAGNOSTIC
 from toolkit.evaluation.sets import EvaluationSet, sets_at
@@ -27,8 +28,6 @@ from toolkit.study.play.rows import rows_of_run, specification_of
 from toolkit.training import adam, checkpoint, grpo
 from toolkit.training.rows import groups_at
 from toolkit.training.specification import Specification
-
-SHOWN = 200
 
 
 class Replayer:
@@ -220,8 +219,8 @@ def same(what: str, registered: Mapping[str, Any], found: Mapping[str, Any]) -> 
         if found.get(name) != value:
             raise errors.VerificationError(
                 f"{what} came out otherwise",
-                expected=str(value)[:SHOWN],
-                found=str(found.get(name))[:SHOWN],
+                expected=str(value)[:EXCERPT],
+                found=str(found.get(name))[:EXCERPT],
                 where=name,
                 remedy="the register was changed, or the code that made it: see toolkit study run --check",
             )

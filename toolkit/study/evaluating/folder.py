@@ -34,12 +34,12 @@ IDENTITY = "evaluation.json"
 BLOCKS = "blocks"
 LOCK = ".lock"
 REGISTERS = "registers"
-SHOWN = 5
+MOST_NAMES = 5
 OF_CODE = ("toolkit", "schema", "pools")
 
 
 @dataclass(frozen=True)
-class Played:
+class EvaluatedBlocks:
     """What came of playing.
 
     Args:
@@ -102,7 +102,7 @@ class EvaluationFolder:
             blocks.mkdir(exist_ok=True)
             yield
 
-    def play(self, opening: Opening, asked: Asked, executor: Executor = HERE) -> Played:
+    def play(self, opening: Opening, asked: Asked, executor: Executor = HERE) -> EvaluatedBlocks:
         """Play what is not there yet, and return the rows of all that was asked for.
 
         Args:
@@ -132,7 +132,7 @@ class EvaluationFolder:
         tables: dict[str, list[arrow.Row]] = {}
         for job, rows in zip(blocks, results, strict=True):
             tables.setdefault(job.table, []).extend(rows)
-        return Played(tables, len(before), len(blocks) - len(before))
+        return EvaluatedBlocks(tables, len(before), len(blocks) - len(before))
 
     def _check_identity(self) -> None:
         path = self.folder / IDENTITY
@@ -142,7 +142,7 @@ class EvaluationFolder:
                 raise errors.IncompleteError(
                     "the folder holds something, and nothing says of which evaluation",
                     expected=f"{IDENTITY}, or nothing",
-                    found=", ".join(others[:SHOWN]),
+                    found=", ".join(others[:MOST_NAMES]),
                     where=self.folder,
                     remedy="restore the file, or give another folder (--out)",
                 )

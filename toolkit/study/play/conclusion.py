@@ -26,7 +26,7 @@ from toolkit.training.specification import Specification
 Place = tuple[str, str, str, int]
 """Phase, pool, regime, step."""
 
-SHOWN = 10
+MOST_NAMES = 10
 
 DERIVED = ("runs", "evaluations", "groups_summary", "luck_share_summary")
 """Tables of which a run's summary holds the rows."""
@@ -99,8 +99,8 @@ def shortcomings(specification: Specification, rows: Segment) -> tuple[str, ...]
         *_of_diagnostics(specification, rows["luck_share"]),
         *_of_checkpoints(specification, rows[specification.checkpoint_table]),
     ]
-    more = [f"and {len(lacking) - SHOWN} more"] if len(lacking) > SHOWN else []
-    return (*lacking[:SHOWN], *more)
+    more = [f"and {len(lacking) - MOST_NAMES} more"] if len(lacking) > MOST_NAMES else []
+    return (*lacking[:MOST_NAMES], *more)
 
 
 def expected_sets(specification: Specification) -> dict[Place, sets.EvaluationSet]:

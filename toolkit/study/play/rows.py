@@ -14,7 +14,7 @@ from toolkit.registers import arrow, manifest
 from toolkit.registers.study import Study
 from toolkit.training.specification import Specification, read_specification
 
-SHOWN = 5
+MOST_NAMES = 5
 ADAPTER = "adapter_model.safetensors"
 _LENGTH = 8
 _METADATA = "__metadata__"
@@ -35,7 +35,7 @@ def run_file(study: Study, table: str, run_id: str) -> str:
         )
     files = {PurePosixPath(name).stem: name for name in study.manifest.tables[table].files}
     if run_id not in files:
-        named = ", ".join(sorted(files)[:SHOWN])
+        named = ", ".join(sorted(files)[:MOST_NAMES])
         raise UsageError(f"study {study.name!r} has no run {run_id!r}", expected=f"{named}, …")
     return files[run_id]
 

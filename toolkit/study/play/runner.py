@@ -23,7 +23,7 @@ from toolkit.study.executors.executor import HERE, Executor
 from toolkit.study.play import segments
 from toolkit.study.play.conclusion import conclude, files_of
 from toolkit.study.play.launches import Launch, peak_memory_mb
-from toolkit.study.play.workplace import Played, RunFolder, Workplace
+from toolkit.study.play.workplace import PlayedRuns, RunFolder, Workplace
 from toolkit.training.specification import Specification
 
 Play: TypeAlias = "Callable[[Specification, int, Row | None], segments.Segment]"
@@ -155,7 +155,7 @@ def play_runs(
     executor: Executor = HERE,
     *,
     play: Play | None = None,
-) -> Played:
+) -> PlayedRuns:
     """Play runs to their end, from wherever they were left.
 
     Args:
@@ -187,4 +187,4 @@ def play_runs(
         if not course.take(answer):  # 3
             work.appendleft(course)
         tell(course.folder.specification.run_id)
-    return Played(kept, tuple(course.folder.specification.run_id for course in courses))
+    return PlayedRuns(kept, tuple(course.folder.specification.run_id for course in courses))

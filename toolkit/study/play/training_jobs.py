@@ -18,7 +18,7 @@ from toolkit.policies.language_model.opening import model_commit
 from toolkit.study.executors.executor import HERE, Executor, Say
 from toolkit.study.executors.folder import go_on
 from toolkit.study.play import language_model_run, matrix
-from toolkit.study.play.workplace import Played, Workplace
+from toolkit.study.play.workplace import PlayedRuns, Workplace
 from toolkit.training.recipe import Recipe
 from toolkit.training.specification import LanguageModelSpecification, Specification, specify_language_model
 
@@ -59,7 +59,7 @@ def language_models(specifications: Iterable[Specification]) -> tuple[LanguageMo
 
 def train_models(
     workplace: Workplace, runs: Sequence[LanguageModelSpecification], executor: Executor
-) -> Played:
+) -> PlayedRuns:
     """Train runs with the recipes that their registration fixes; on a processor where there is no GPU.
 
     Raises:
@@ -72,7 +72,7 @@ def train_models(
     return train_runs([TrainJob(run, run.settings.model, workplace.folder, cpu) for run in runs], executor)
 
 
-def train_runs(jobs: Sequence[TrainJob], executor: Executor = HERE) -> Played:
+def train_runs(jobs: Sequence[TrainJob], executor: Executor = HERE) -> PlayedRuns:
     """Train runs to their ends, from wherever they were left; whoever trains a run holds it.
 
     Args:
@@ -98,7 +98,7 @@ def train_runs(jobs: Sequence[TrainJob], executor: Executor = HERE) -> Played:
     perform = partial(train, say=executor.say) if alone else train
     _, before = go_on(executor, jobs, perform, kept=kept, keep=lambda _, done: done)
     names = [job.subject for job in before]
-    return Played(tuple(names), tuple(sorted(job.subject for job in jobs if job.subject not in names)))
+    return PlayedRuns(tuple(names), tuple(sorted(job.subject for job in jobs if job.subject not in names)))
 
 
 def train(job: TrainJob, say: Say = lambda _: None) -> bool:

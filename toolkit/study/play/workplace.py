@@ -34,7 +34,7 @@ RESTORE = "restore the file, or move it away"
 
 
 @dataclass(frozen=True)
-class Played:
+class PlayedRuns:
     """What came of playing runs.
 
     Args:

@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from toolkit.errors import IncompleteError, UsageError
+from toolkit.errors import EXCERPT, IncompleteError, UsageError
 from toolkit.policies.language_model.chat import Chat
 from toolkit.policies.language_model.conversation import Player, TurnTaker
 from toolkit.policies.language_model.loading import load_chat, loading
@@ -23,7 +23,6 @@ from toolkit.training.settings import grpo_arguments, lora_arguments
 from toolkit.training.specification import LanguageModelSpecification
 
 SEEDS = 2**31
-SHOWN = 200
 
 
 @dataclass(frozen=True)
@@ -207,7 +206,7 @@ def _explained() -> Iterator[None]:
 
 
 def _first_line(error: Exception) -> str:
-    return str(error).strip().split("\n", maxsplit=1)[0][:SHOWN]
+    return str(error).strip().split("\n", maxsplit=1)[0][:EXCERPT]
 
 
 def load_base(model: str, recipe: Recipe, *, cpu: bool) -> Any:
