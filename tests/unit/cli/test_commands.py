@@ -14,8 +14,9 @@ import pytest
 
 from tests.conftest import CHECKOUT, Toolkit, snapshot
 from tests.registrations import chained, rehash
-from tests.unit.registers.test_study import drop_column
+from tests.unit.registers import test_study as damaged
 from toolkit.places import Home
+from toolkit.registers.rowhash import row_sha256
 
 COMMANDS = {
     ("decide", "H2a"): 0,
@@ -146,6 +147,10 @@ def rehash_rules(home: Home) -> None:
 
 def remove_evaluations(home: Home) -> None:
     shutil.rmtree(home.registers / "published" / "evaluations")
+
+
+def drop_column(home: Home) -> None:
+    damaged.drop_column(home.study_folder("published"))
 
 
 @pytest.mark.parametrize(
@@ -332,9 +337,10 @@ def test_an_amendment_cannot_borrow_the_id_of_another(toolkit: Toolkit, copy: Ho
 
 def test_wild_rows_decide_nothing(toolkit: Toolkit, copy: Home) -> None:
     """A consistent manifest over impossible rows: more successes than episodes."""
-    from tests.unit.registers.test_study import changed, rehash_table, table_of
-
-    rehash_table(copy, changed(table_of(copy), 0, "successes", 900))
+    folder = copy.study_folder("published")
+    table = damaged.changed(damaged.table_of(folder), 0, "successes", 900)
+    damaged.rewrite(folder, table)
+    damaged.reseal(folder, lambda d: d["tables"]["evaluations"].update(row_sha256=row_sha256(table)))
     result = toolkit("decide", "H2a")
     assert result.code == 4
     assert "larger than it can be" in result.err
