@@ -1,7 +1,5 @@
 """Shared fixtures: the checkout, its published study, a copy to damage, and the command line."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -1,7 +1,5 @@
 """The shipped repositories, with their documents made anew from the sources of the cards."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.conftest import CHECKOUT

@@ -1,7 +1,5 @@
 """`python -m tests.quick_toolkit …`: the command line in a process of its own, with a play that is quick."""
 
-from __future__ import annotations
-
 from tests.unit.study import fake_play
 from toolkit import api
 from toolkit.cli import main

@@ -1,7 +1,5 @@
 """Registrations as somebody would forge them who recomputes every hash."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A made-up study of rows with the skew of a real one: many, small, and mostly zero."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """A home with one small study, to be played from the command line."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

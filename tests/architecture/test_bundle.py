@@ -1,7 +1,5 @@
 """The browser's code: what ships is what its sources give, and the lock names packages by hash alone."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The documentation against the command line: every command that is written down runs."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The built package carries the shipped study and decides it from anywhere."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -5,8 +5,6 @@ them. Commands take turns in one run, so that their ratios hold when the machine
 times are those of the machine at hand. Medians of several rounds, after one that is not counted.
 """
 
-from __future__ import annotations
-
 import os
 import statistics
 import subprocess

@@ -6,8 +6,6 @@ take as long, so that figures of two machines can be compared. Episodes are play
 all its schedules.
 """
 
-from __future__ import annotations
-
 import json
 import statistics
 import subprocess

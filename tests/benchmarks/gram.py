@@ -9,8 +9,6 @@ Operations are counted as needed: a symmetric product has N(N + 1)/2 entries, a 
 a coordinate each. Beside it stands the count of a product that computes both triangles, 2N² a coordinate.
 """
 
-from __future__ import annotations
-
 import os
 import resource
 import subprocess

@@ -1,7 +1,5 @@
 """The registered interval against other ways to make it, in one process and in turns."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from importlib.util import find_spec
 

@@ -4,8 +4,6 @@ The rows are made up, in the schema's shape: a file a run, written as registers 
 of a process of its own that opens the study, hashes all files, and asks several times.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import statistics

@@ -1,7 +1,5 @@
 """Checking, hashing, storing and reading the rows of a study: as many as a study of 45 runs has."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable
 from pathlib import Path

@@ -6,8 +6,6 @@ batch, and gives the sum of the scores only. The three take turns; figures are m
 time on one thread is counted, on an accelerator wall time with the device waited for.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

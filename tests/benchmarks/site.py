@@ -1,7 +1,5 @@
 """Building the whole site of a copy of the checkout's home, in a process of its own."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import statistics

@@ -5,8 +5,6 @@ commands, in as many processes as there are processors, from nothing, with regis
 is that of the machine at hand. Beside them stands computing the probe's figures anew from the evidence.
 """
 
-from __future__ import annotations
-
 import resource
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Ways that take turns, the medians of their rounds, and whether a goal is met."""
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections.abc import Callable, Mapping

@@ -4,8 +4,6 @@ In turns and in one run, so that the ratios hold when the machine's speed drifts
 same token, made here, its document and its root.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tempfile

@@ -1,7 +1,5 @@
 """One browser and one served site for all tests in the browser; both end with them."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable, Iterator

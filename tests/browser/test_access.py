@@ -1,7 +1,5 @@
 """Who cannot see well, hear, or use a mouse reads every kind of page as well."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

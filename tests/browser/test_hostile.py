@@ -1,7 +1,5 @@
 """Text that others wrote is shown as text: nothing of it runs, and nothing of it breaks a page."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """How pages look: pictures for people, and what a machine can say of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

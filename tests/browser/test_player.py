@@ -1,7 +1,5 @@
 """Stepping through recorded episodes, and finding a run's episodes by the address."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

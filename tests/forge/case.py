@@ -1,7 +1,5 @@
 """A token with what a verifier is given beside it, and what it must say."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime

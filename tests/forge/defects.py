@@ -1,7 +1,5 @@
 """Every case by its name: a defect, or `valid: ` and what is unusual."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

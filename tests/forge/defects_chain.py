@@ -1,7 +1,5 @@
 """Checks 11 to 13: purpose, chain, authority."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 from tests.forge import der, pki

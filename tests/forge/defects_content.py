@@ -1,7 +1,5 @@
 """Checks 4 to 6: structure, imprint, request."""
 
-from __future__ import annotations
-
 import hashlib
 
 from tests.forge import der

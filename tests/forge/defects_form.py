@@ -1,7 +1,5 @@
 """Checks 1 to 3: form, encoding, status."""
 
-from __future__ import annotations
-
 import base64
 
 from tests.forge import der

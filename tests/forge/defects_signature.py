@@ -1,7 +1,5 @@
 """Check 10: signature."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

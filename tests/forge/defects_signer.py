@@ -1,7 +1,5 @@
 """Checks 7 to 9: signer, certificate identifier, signed attributes."""
 
-from __future__ import annotations
-
 from tests.forge import der, token
 from tests.forge.case import (
     Case,

@@ -1,7 +1,5 @@
 """Checks 14 and 15: time, revocation. RFC 3161, section 4, says which reasons leave earlier tokens valid."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any

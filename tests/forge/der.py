@@ -1,7 +1,5 @@
 """DER written by hand, so that any byte can be broken and no encoder is shared with the verifier."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from datetime import datetime
 

@@ -1,7 +1,5 @@
 """Throw-away keys and what signs with them; made once a process, never written anywhere."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass
 from functools import cache

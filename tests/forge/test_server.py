@@ -1,7 +1,5 @@
 """The authorities on loopback answer over real HTTP, and fail as told."""
 
-from __future__ import annotations
-
 import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """What a verifier must accept: unusual, and right."""
 
-from __future__ import annotations
-
 import re
 from datetime import timedelta
 

@@ -3,8 +3,6 @@
 Run as `python -m tests.golden.measure_agents`.
 """
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 from pathlib import Path

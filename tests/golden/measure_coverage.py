@@ -13,8 +13,6 @@ simulation, so that the truth to be covered is δ, the mean over the population 
   With 64 tasks it moves the mean by 0.0125. At 0 the seeds dominate, and Student's t over seeds is exact.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import sys

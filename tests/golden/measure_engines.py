@@ -23,8 +23,6 @@ The forge's keys are new in every run. Which of an attribute's two values comes 
 OpenSSL looks at that one.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import signal

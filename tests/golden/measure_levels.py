@@ -6,8 +6,6 @@
 The paper's figures are the ranges over its runs in tab:curves, tab:finals and tab:groups.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -16,8 +16,6 @@ Mutation n of a section comes from the seed and n alone. The forge's keys are ne
 same mutation meets other bytes there; in the real tokens it meets the same.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import multiprocessing

@@ -1,7 +1,5 @@
 """What the stored coverage says, and that it can be made again."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

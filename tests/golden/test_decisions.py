@@ -1,7 +1,5 @@
 """The decisions on the published study are the ones the authors reached, and the figures agree."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Callable
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """What the stored comparison of engines says, and that this verifier's part of it comes out again."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What the stored mutations say, and a smaller number of them made now."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -4,8 +4,6 @@ The expected cells were taken from the paper's LaTeX source by `extract_tables.p
 recomputed here with SQL and fractions, not with the code under test.
 """
 
-from __future__ import annotations
-
 import json
 from decimal import Decimal
 from fractions import Fraction

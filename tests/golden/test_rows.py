@@ -1,7 +1,5 @@
 """The studies of rows that are shipped: what their registers say, and that they fit together."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path

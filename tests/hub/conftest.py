@@ -1,7 +1,5 @@
 """A Hub of one's own for every test, an environment that knows no other, and studies on it."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What can be wrong with a Hub, each by name; switched on for some requests, for good or for a few."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Literal

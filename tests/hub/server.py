@@ -1,7 +1,5 @@
 """A Hugging Face Hub for dataset repositories on loopback, of the standard library alone."""
 
-from __future__ import annotations
-
 import threading
 from http.server import ThreadingHTTPServer
 from pathlib import Path

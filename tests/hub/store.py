@@ -1,7 +1,5 @@
 """What the fixture Hub remembers: dataset repositories as a history of commits, and content by its hash."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """What lies in the cache and is no plain content of a commit: healed with a connection, said without."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

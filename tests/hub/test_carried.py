@@ -1,7 +1,5 @@
 """A study that carries its registration is decided, and verified, wherever it arrives."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import replace
 from pathlib import Path

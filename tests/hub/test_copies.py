@@ -1,7 +1,5 @@
 """A copy replaces nothing but what can be pulled again."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

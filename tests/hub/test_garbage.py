@@ -1,7 +1,5 @@
 """What answers in the Hub's place, or answers what no Hub does, ends in words and in exit 3."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

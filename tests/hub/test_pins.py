@@ -1,7 +1,5 @@
 """What is remembered of a repository's tags is neither lost, nor overlooked, nor believed blindly."""
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import threading

@@ -1,7 +1,5 @@
 """Everything that can be wrong with a pull: found, said, and never taken for right."""
 
-from __future__ import annotations
-
 import errno
 import json
 import shutil

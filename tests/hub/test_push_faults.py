@@ -1,7 +1,5 @@
 """Everything that can be wrong with a push: nothing half-done, nothing lost, nothing moved."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A registration that a study carries is guarded as its rows are, and has to be one."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from dataclasses import replace

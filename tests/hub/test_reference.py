@@ -1,7 +1,5 @@
 """Names of studies on the Hub."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

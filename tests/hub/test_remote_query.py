@@ -1,7 +1,5 @@
 """A study on the Hub is asked in place: the same answers, a fraction of the bytes, no doubt passed over."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A study goes to the Hub and comes back: the same bytes, by branch, by tag and by SHA."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -6,8 +6,6 @@ ending, is stale; so is one whose tests fail without it. Exit status 1: some
 defect is stale, survives without a reason, or is killed although a reason is given.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import re

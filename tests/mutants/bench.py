@@ -4,8 +4,6 @@ That process is a fork of one that has imported what is heavy, and nothing of th
 little more than its tests. `python -m tests.mutants.bench` is that one; it takes a line of JSON for each run.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 import os

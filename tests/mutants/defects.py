@@ -5,8 +5,6 @@ the file and the `new` one that takes its place; `tests` of its own take the pla
 test can kill says in `survives` why.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from dataclasses import dataclass

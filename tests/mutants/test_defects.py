@@ -1,7 +1,5 @@
 """The list of defects stays true to the code that it is about."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """What amendments say: a rule is changed only where there is one, and added only where there is none."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

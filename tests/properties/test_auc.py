@@ -1,7 +1,5 @@
 """What must hold for every learning curve."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """The difference of two tables is what a brute-force comparison of their rows finds."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 import tempfile

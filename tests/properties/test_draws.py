@@ -1,7 +1,5 @@
 """What must hold for every draw, every key and every rate."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import NamedTuple, get_args
 from unicodedata import normalize

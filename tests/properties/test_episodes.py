@@ -1,7 +1,5 @@
 """Episodes under any agent: determinism, the documented shape, and the overlay against the whole world."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Importing counts what is in the table, in whatever order its rows stand."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from typing import Any

@@ -1,7 +1,5 @@
 """What must hold for every test of the rule language, and for every text that is none."""
 
-from __future__ import annotations
-
 import re
 from fractions import Fraction
 

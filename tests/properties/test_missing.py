@@ -1,7 +1,5 @@
 """What is missing never decides: a verdict reached with gaps is the verdict of every way to fill them."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

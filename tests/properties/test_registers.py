@@ -1,7 +1,5 @@
 """What must hold for every table: the row hash sees rows and nothing else."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Whatever bytes a token is, there is a verdict, and soon."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What the solver says of a test is what trying values finds: the evaluator is the oracle."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product

@@ -1,7 +1,5 @@
 """Whole columns are judged as their rows are, one by one: the row-by-row code here is the oracle."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime

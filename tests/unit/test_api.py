@@ -1,7 +1,5 @@
 """What programs call does what the command line does, and imports nothing heavy."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

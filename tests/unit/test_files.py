@@ -1,7 +1,5 @@
 """No half-written file is ever in place."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os

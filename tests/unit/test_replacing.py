@@ -1,7 +1,5 @@
 """Replacing a folder as a whole."""
 
-from __future__ import annotations
-
 import errno
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Derived seeds against their vectors; no two levels, rows or spellings of fields meet."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable
 from itertools import pairwise, product

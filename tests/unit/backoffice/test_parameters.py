@@ -1,7 +1,5 @@
 """What arguments are read as: unambiguous values are coerced, everything else is refused with a message."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The tools' schemas: valid, true to what the tools take and answer, and complete."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """A small world: every status of an order, two customers of one name, a product with little stock."""
 
-from __future__ import annotations
-
 from toolkit.backoffice.records import Address, Customer, Line, Order, Product, Record, Stock, Ticket
 from toolkit.backoffice.world import World, build_base, untouched
 

@@ -1,7 +1,5 @@
 """`toolkit backoffice`: the tools in three forms, and a server that says why it cannot serve."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -1,7 +1,5 @@
 """The templates of `examples/beyond-one-machine`: what they start works, alone and beside each other."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

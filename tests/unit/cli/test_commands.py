@@ -1,7 +1,5 @@
 """The command line: one JSON document, the right exit code, no traceback, nothing written."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """`toolkit decide` and `toolkit explain` on a study with episode rows."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from dataclasses import replace

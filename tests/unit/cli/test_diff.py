@@ -1,7 +1,5 @@
 """`toolkit registers diff` says what differs, and ends with 0 unless asked otherwise."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import replace
 from pathlib import Path

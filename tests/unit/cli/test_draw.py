@@ -1,7 +1,5 @@
 """`toolkit draw`: one draw, for machines and for people."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.conftest import Toolkit

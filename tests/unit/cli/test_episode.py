@@ -1,7 +1,5 @@
 """`toolkit episode`: what a person sees, what a machine gets, and what bad input gets."""
 
-from __future__ import annotations
-
 import io
 import json
 from pathlib import Path

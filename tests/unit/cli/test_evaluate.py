@@ -1,7 +1,5 @@
 """`toolkit evaluate`: from a model's name to figures and registers; and everything a user can get wrong."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Mapping

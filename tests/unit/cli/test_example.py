@@ -1,7 +1,5 @@
 """The worked example: from a table of its own to decided rules and a site, by the commands of its README."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

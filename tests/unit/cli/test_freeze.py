@@ -1,7 +1,5 @@
 """`toolkit freeze`, `amend`, `deviate` and `verify-prereg` together, as their user meets them."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator

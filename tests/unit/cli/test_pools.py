@@ -1,7 +1,5 @@
 """`toolkit pools`: list, show, build, verify."""
 
-from __future__ import annotations
-
 import json
 import shutil
 

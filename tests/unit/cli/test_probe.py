@@ -1,7 +1,5 @@
 """`toolkit probe`: what it says, to people and as JSON, and what it refuses."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.conftest import Toolkit

@@ -1,7 +1,5 @@
 """`toolkit registers` and `toolkit sql` on a study of rows."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 

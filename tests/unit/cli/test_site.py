@@ -1,7 +1,5 @@
 """`toolkit site`: frozen versions, the zip, the checks, and the server, as commands."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

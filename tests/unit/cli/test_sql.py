@@ -1,7 +1,5 @@
 """`toolkit sql` prints as much as a reader can use, and writes the rest."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

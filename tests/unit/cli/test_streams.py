@@ -1,7 +1,5 @@
 """Streams as they come: full, closed, narrow, or read by a terminal that a file should not control."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """`toolkit study`: playing a registration's runs from the command line."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator

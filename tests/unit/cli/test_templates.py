@@ -1,7 +1,5 @@
 """Texts to be filled in work once they are, and not before."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """`toolkit theory`, as fixed for others to call."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`toolkit train`: the plan, what it says of its grounds, and what is refused."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from pathlib import Path

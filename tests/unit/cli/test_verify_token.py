@@ -1,7 +1,5 @@
 """`toolkit verify-token`: wrong inputs are named as such, and are no verdict on a token."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

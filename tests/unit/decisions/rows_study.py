@@ -1,7 +1,5 @@
 """A study with episode rows, written to a folder: small in tests, as large as wanted in a measurement."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

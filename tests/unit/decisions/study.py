@@ -1,7 +1,5 @@
 """A study made by hand, to be measured and decided in tests."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

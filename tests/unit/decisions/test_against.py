@@ -1,7 +1,5 @@
 """A criterion that compares two measured numbers says both."""
 
-from __future__ import annotations
-
 import pytest
 
 from toolkit.decisions.evaluation import compared_with

@@ -1,7 +1,5 @@
 """What an amendment does to each of its rules: it replaces, restates or adds it, and says which."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.unit.decisions.study import RULES, rule, small_study

@@ -1,7 +1,5 @@
 """Close calls: what other random numbers could turn is said, and only that."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Intervals computed from episode rows: against loops over rows, and what they lack or contradict."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from pathlib import Path
 from statistics import pvariance

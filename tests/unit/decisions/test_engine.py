@@ -1,7 +1,5 @@
 """Verdicts: every combination of what holds, what does not, and what is missing."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

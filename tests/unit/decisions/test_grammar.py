@@ -1,7 +1,5 @@
 """From the text of a test to its expression."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

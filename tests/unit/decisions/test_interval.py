@@ -1,7 +1,5 @@
 """Registered intervals and the evidence beside a verdict."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """Checking a test before any row is read."""
 
-from __future__ import annotations
-
 import pytest
 
 from toolkit.decisions.expressions import Kind, check_test, names_in

@@ -1,7 +1,5 @@
 """Rows by value: what an index finds is what a scan finds."""
 
-from __future__ import annotations
-
 from tests.unit.decisions.study import small_study
 from toolkit.decisions.lookup import Indexed, IndexedRows, rows_with
 

@@ -1,7 +1,5 @@
 """From rows to the value of an endpoint."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 

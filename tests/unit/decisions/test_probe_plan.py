@@ -1,7 +1,5 @@
 """The registered probe: read exactly, once, and refused with every single defect."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

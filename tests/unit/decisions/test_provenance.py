@@ -1,7 +1,5 @@
 """The SQL of an endpoint lists exactly the rows that the engine reads."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a rules file may not say, each as one defect of a good one."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.unit.decisions.study import RULES, rule

@@ -1,7 +1,5 @@
 """Stored decisions: used for the same inputs only, and never believed where they can be checked."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

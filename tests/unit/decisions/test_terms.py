@@ -1,7 +1,5 @@
 """A registration may declare words of its own; then its rules and its rows speak those, and no others."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

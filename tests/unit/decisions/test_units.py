@@ -1,7 +1,5 @@
 """Units that do not fit what is measured, each as one defect of a good registration."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.unit.decisions.study import RULES, rule

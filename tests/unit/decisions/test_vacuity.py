@@ -1,7 +1,5 @@
 """Rules whose outcome is settled before any run, each named by its defect, and rules whose is not."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 from fractions import Fraction

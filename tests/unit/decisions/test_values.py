@@ -1,7 +1,5 @@
 """Kleene logic and printed numbers."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Shared by tests of episodes: regimes of one fault type, schedules that hold a wanted fault, tasks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import count
 from typing import Any

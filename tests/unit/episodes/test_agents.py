@@ -1,7 +1,5 @@
 """The reference agent solves everything that can be solved; noise really hurts an agent that ignores it."""
 
-from __future__ import annotations
-
 import inspect
 import json
 from functools import cache

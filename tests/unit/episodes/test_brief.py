@@ -1,7 +1,5 @@
 """Reading prompts: what the words say, and nothing else."""
 
-from __future__ import annotations
-
 import pytest
 
 from toolkit.backoffice.records import Customer, Order

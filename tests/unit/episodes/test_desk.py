@@ -1,7 +1,5 @@
 """What happens to a call: budget, bad input, keys, each fault type, and what of it is recorded."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

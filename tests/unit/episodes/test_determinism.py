@@ -1,7 +1,5 @@
 """The determinism that environment checkers ask for, also across processes and Python versions."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

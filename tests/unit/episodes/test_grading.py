@@ -1,7 +1,5 @@
 """The grader: field by field, collateral damage found, the overlay as good as the whole world."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Trace codes: what called for a recovery, and whether it was made."""
 
-from __future__ import annotations
-
 from tests.unit.episodes.play import an_order, desk, first_faulty, only, seed_where
 from toolkit.backoffice.records import Order
 from toolkit.noise.draws import Schedule

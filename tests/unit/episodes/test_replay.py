@@ -1,7 +1,5 @@
 """An episode's document holds everything to check it: replayed, it comes out the same or is refused."""
 
-from __future__ import annotations
-
 import copy
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """Advantages and the group gradient."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """The bandit against enumeration of every action tuple and every corruption mask, and against the paper."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import product
 

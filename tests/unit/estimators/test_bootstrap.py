@@ -1,7 +1,5 @@
 """The registered interval against scipy, plain loops, closed forms and full enumeration."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The exact condition against enumerated masks, and its closed form for orthogonal scores."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

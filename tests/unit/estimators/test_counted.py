@@ -1,7 +1,5 @@
 """The interval from whole numbers: that of the differences, in the same bits however it is summed."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The names of the estimators: each is there, typed and written down with its source, and no other is."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from typing import Any, get_type_hints

@@ -1,7 +1,5 @@
 """Moments under outcome noise: the closed form, every mask listed, and both from the definition."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -3,8 +3,6 @@
 The paper: the same code path computes the probe's outcome noise, and gives these numbers.
 """
 
-from __future__ import annotations
-
 import math
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Pooled traces against explicit vectors, and what few groups leave against simulated random effects."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Groups put together from a pool: explicit vectors, every group of a pool listed, and refusals."""
 
-from __future__ import annotations
-
 import math
 from itertools import combinations
 

@@ -1,7 +1,5 @@
 """What a few seeds can say, against scipy and the figures computed for the published study."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

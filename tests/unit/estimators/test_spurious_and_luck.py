@@ -1,7 +1,5 @@
 """Spurious variance and luck share against brute force and the paper."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Uncertainty over tasks: scipy's bootstrap, explicit jackknives, and their closed forms."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import astuple
 

@@ -1,7 +1,5 @@
 """Steps until a learning curve reaches a threshold."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

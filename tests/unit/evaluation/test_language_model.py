@@ -1,7 +1,5 @@
 """Evaluation sets and the diagnostic, held as conversations: the same rows, block by block."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 

@@ -4,8 +4,6 @@ Every statistical test looks at 200,000 draws of fixed seeds, so that it gives t
 and stands beside broken generators that the same function rejects.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Which faults a kind of tool can meet, in which shares, and how strong they are."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import get_args

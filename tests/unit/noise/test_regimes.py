@@ -1,7 +1,5 @@
 """What each regime does to calls and to grades."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

@@ -1,7 +1,5 @@
 """The two designs: what a group shares differs, what one rollout meets does not."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from itertools import combinations

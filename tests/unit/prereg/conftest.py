@@ -1,7 +1,5 @@
 """Two authorities on loopback, and a draft for them to timestamp."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

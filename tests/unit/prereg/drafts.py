@@ -1,7 +1,5 @@
 """Drafts to be frozen in tests, and authorities on loopback to freeze them with."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import subprocess

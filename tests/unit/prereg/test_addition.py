@@ -1,7 +1,5 @@
 """What is added after a freeze: recorded in order, timestamped like it, whole or found."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

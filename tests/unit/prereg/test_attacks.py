@@ -1,7 +1,5 @@
 """Ways to be fooled that were found by trying: each once led to a verdict that was wrong."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import shutil

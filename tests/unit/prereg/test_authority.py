@@ -1,7 +1,5 @@
 """An authority that fails is named with its reason, asked again where that can help, and never for long."""
 
-from __future__ import annotations
-
 import socket
 import threading
 import time

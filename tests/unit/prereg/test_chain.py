@@ -1,7 +1,5 @@
 """The chain of later files: lines can only be added."""
 
-from __future__ import annotations
-
 import hashlib
 import subprocess
 

@@ -1,7 +1,5 @@
 """Forged tokens, one defect each: what the verifier must refuse, where, and what it must accept."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

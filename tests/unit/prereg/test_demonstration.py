@@ -1,7 +1,5 @@
 """A freeze by authorities made for the occasion shows how it works, and passes for nothing else."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.registrations import chained, rehash

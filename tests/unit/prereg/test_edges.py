@@ -1,7 +1,5 @@
 """Edges that mutants of the verifier showed to be untested: each claim here fails on a changed condition."""
 
-from __future__ import annotations
-
 import hashlib
 from datetime import UTC, datetime, timedelta
 

@@ -1,7 +1,5 @@
 """A freeze is whole or nothing, over files as they are, by authorities that others can check."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from concurrent.futures import ThreadPoolExecutor

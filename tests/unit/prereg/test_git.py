@@ -1,7 +1,5 @@
 """A freeze in a repository: what is frozen is what is committed, byte for byte."""
 
-from __future__ import annotations
-
 import subprocess
 
 import pytest

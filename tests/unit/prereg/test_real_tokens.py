@@ -3,8 +3,6 @@
 Their bytes are other people's; `../shared/fixtures/tsa/manifest.json` says where each was published.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """A registration is exactly its recorded bytes."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import shutil

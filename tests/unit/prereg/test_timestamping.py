@@ -1,7 +1,5 @@
 """A command that was cut short goes on where it stopped, and nothing is ever half done."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

@@ -1,7 +1,5 @@
 """Trust files, and the freeze record, written and read."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

@@ -1,7 +1,5 @@
 """What can be said of a registration, and of its order in time."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from datetime import UTC, datetime, timedelta

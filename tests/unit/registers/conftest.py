@@ -1,7 +1,5 @@
 """A study of one's own, to be damaged."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

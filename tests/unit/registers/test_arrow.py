@@ -1,7 +1,5 @@
 """Rows to Arrow and back, and whether an Arrow table is the schema's."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable
 from typing import Any

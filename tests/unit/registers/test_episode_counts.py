@@ -1,7 +1,5 @@
 """Episodes counted by task: every row once, one noise for all, from files that are the manifest's."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """Opening a study by whatever names it, and its registration with it."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The published registers follow from their sources, byte for byte, and hold counts."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """SQL reads the study and nothing else."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

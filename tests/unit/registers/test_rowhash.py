@@ -1,7 +1,5 @@
 """The logical row hash against an independent implementation of its definition."""
 
-from __future__ import annotations
-
 import hashlib
 import struct
 from datetime import UTC, datetime

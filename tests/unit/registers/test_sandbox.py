@@ -1,7 +1,5 @@
 """A query reads the study's tables; it reaches no file, no variable, no setting and no network."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A study of many files, completed where they lie; read alike by everything that reads Parquet."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

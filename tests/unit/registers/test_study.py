@@ -1,7 +1,5 @@
 """Opening, reading and verifying a study; every damage is found."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

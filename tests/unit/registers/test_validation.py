@@ -1,7 +1,5 @@
 """Rows that break the schema, one defect at a time."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from typing import Any
 

@@ -1,7 +1,5 @@
 """An episode over the Model Context Protocol: every call reaches the desk; a record is always written."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -3,8 +3,6 @@
 It plays every registered set, so that a run of it is complete as registered; `sparsely` leaves most out.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterator

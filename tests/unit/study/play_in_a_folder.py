@@ -1,7 +1,5 @@
 """`python -m tests.unit.study.play_in_a_folder FOLDER RUNS PROCESSES [EXECUTOR]`: a runner to be killed."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A language model small enough for tests, and two runs of it as their registers would hold them."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from pathlib import Path

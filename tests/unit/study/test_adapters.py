@@ -1,7 +1,5 @@
 """Adapters in rows: read back whole, taken from a run's folder, and what is refused."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """From complete runs to registers: every table, exact counts, and what a run's evidence lacks."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable
 from dataclasses import replace

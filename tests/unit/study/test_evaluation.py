@@ -1,7 +1,5 @@
 """An evaluation in a folder: kept block by block, gone on with, refused where it is another's; registers."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from dataclasses import replace

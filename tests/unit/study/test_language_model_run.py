@@ -1,7 +1,5 @@
 """A language model's run: killed and gone on with, it leaves the bytes of one that was not; its refusals."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The run matrix: from the registered lines to specifications."""
 
-from __future__ import annotations
-
 import json
 import tomllib
 from pathlib import Path

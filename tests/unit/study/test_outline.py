@@ -1,7 +1,5 @@
 """A new study begins with what can be read off its table, and says what could not."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Counts of runs and measured rates, against the registers."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

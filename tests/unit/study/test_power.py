@@ -1,7 +1,5 @@
 """The registered rule, simulated: against closed forms, known figures, and another way to simulate it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Figures of the published probe: the paper's tables, pure noise beside the shares, intervals of L/R."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The registered probe of the embedded study: its registers, its amendment, and what is noticed."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Trajectories probed side by side, stopped, killed, damaged, and probed again."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Recorded episodes to step through: chosen by the rule, and as recorded."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any

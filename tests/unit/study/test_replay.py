@@ -1,7 +1,5 @@
 """Registered rows played again, and what was changed in them noticed."""
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A run as a chain of segments, played for real."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

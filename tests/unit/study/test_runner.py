@@ -1,7 +1,5 @@
 """Playing runs: the same bytes whatever happens on the way, and every bad state named."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

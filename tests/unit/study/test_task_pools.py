@@ -1,7 +1,5 @@
 """The task pools as a dataset: splits, and that a changed task is found."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

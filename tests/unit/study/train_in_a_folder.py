@@ -4,8 +4,6 @@ Its rollouts say what is scripted, so that there is something to learn; its eval
 itself, without a chance to tidy up, once it has said that it played a step.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,7 +1,5 @@
 """The pools: sizes, laws, disjointness, and that nothing but the name of a task enters it."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """Generation depends on the world seed alone: no order of generation, no hash seed, no global state."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A page as a tree: its tables by their headings, the marks of its drawings by their labels."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from html.parser import HTMLParser

@@ -1,7 +1,5 @@
 """The numbers on pages are those of `decide --json` and of the registers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction

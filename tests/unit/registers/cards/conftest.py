@@ -1,7 +1,5 @@
 """Repositories with fresh documents, made once for all tests of cards."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The model card of an adapter says what the rows say, and that the rest is unknown."""
 
-from __future__ import annotations
-
 import ast
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What a repository holds of a table is read from its files."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.described import configs, shipped

@@ -1,7 +1,5 @@
 """The Croissant document describes what lies beside it, and nothing that nobody knows."""
 
-from __future__ import annotations
-
 import json
 import os
 from importlib.util import find_spec

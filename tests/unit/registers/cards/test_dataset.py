@@ -1,7 +1,5 @@
 """The card says what the repository holds: to the Hub, to `datasets`, and to a reader."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

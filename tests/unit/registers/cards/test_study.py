@@ -1,7 +1,5 @@
 """What a card tells of a study follows from its rows."""
 
-from __future__ import annotations
-
 from tests.described import shipped
 from toolkit.registers.cards.dataset import matrix_text, outcomes_text, registered_text
 from toolkit.registers.manifest import RegistrationRef

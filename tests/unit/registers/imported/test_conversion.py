@@ -1,7 +1,5 @@
 """A cell is converted exactly, or refused with its row."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from decimal import Decimal
 

@@ -1,7 +1,5 @@
 """A mapping says which column is which; whatever it cannot say is refused by name."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

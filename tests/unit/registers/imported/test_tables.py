@@ -1,7 +1,5 @@
 """A table of episodes becomes runs, episodes, evaluations and tasks; what contradicts itself is refused."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 from pathlib import Path

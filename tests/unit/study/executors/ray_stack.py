@@ -1,7 +1,5 @@
 """The package Ray: the tests that need it are skipped aloud, and fail in CI."""
 
-from __future__ import annotations
-
 import os
 from importlib.util import find_spec
 

@@ -4,8 +4,6 @@
 and may take itself for Ray of another version.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

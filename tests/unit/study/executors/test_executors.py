@@ -1,7 +1,5 @@
 """Executors, and what is told where the one that was asked for is not to be had."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from multiprocessing import active_children

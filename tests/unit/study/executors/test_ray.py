@@ -1,7 +1,5 @@
 """Ray does what local processes do: the same bytes, whatever happens to its processes on the way."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
