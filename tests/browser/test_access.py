@@ -64,6 +64,7 @@ def test_the_first_stop_of_the_keyboard_skips_to_the_content(
     assert page.url.endswith("#content")
 
 
+@pytest.mark.slow
 def test_the_keyboard_reaches_everything_and_shows_where_it_is(
     open_page: Callable[..., Page], site: Served
 ) -> None:

@@ -70,6 +70,7 @@ def test_no_file_lies_outside_the_site(attacked: Served) -> None:
     assert {path.name for path in attacked.folder.parent.iterdir()} == {"prereg", "registers", "site"}
 
 
+@pytest.mark.slow
 def test_scripts_draw_on_hostile_pages_as_well(open_page: Callable[..., Page], attacked: Served) -> None:
     page = open_page()
     watch = Watch(attacked.address).on(page)

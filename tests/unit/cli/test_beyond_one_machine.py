@@ -20,6 +20,7 @@ from tests.unit.study.executors.ray_stack import require_ray
 from toolkit.cli.main import cli
 from toolkit.places import Home
 
+pytestmark = pytest.mark.slow
 TEMPLATES = CHECKOUT / "examples" / "beyond-one-machine"
 RUN, OTHER = "c4-paired-none-s0", "c4-independent-none-s0"
 SHIMS = {

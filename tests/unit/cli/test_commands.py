@@ -97,6 +97,7 @@ def test_sql_shows_markup_as_text(toolkit: Toolkit) -> None:
     assert "[red]x[/red]" in toolkit("sql", "SELECT '[red]x[/red]' AS \"[b]name\"").out
 
 
+@pytest.mark.slow
 def test_reproduce_builds_the_site_and_ends_with_the_table(toolkit: Toolkit, tmp_path: Path) -> None:
     result = toolkit("reproduce", "--site", tmp_path / "site")
     assert result.code == 0

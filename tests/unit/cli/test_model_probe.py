@@ -160,6 +160,7 @@ def sealed(home: Path) -> Path:
     return home / "registers" / "small"
 
 
+@pytest.mark.slow
 def test_a_study_is_probed_at_the_end_of_its_runs(sealed: Path) -> None:
     study = open_study(sealed)
     found = {(row["trajectory"], row["step"]) for row in study.rows("probe_checkpoints")}

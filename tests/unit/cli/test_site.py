@@ -66,6 +66,7 @@ def site(once: Path, tmp_path: Path) -> Path:
     return shutil.copytree(once, tmp_path / "site")
 
 
+@pytest.mark.slow
 def test_a_frozen_page_says_that_it_is_one_and_names_the_current_page(site: Path) -> None:
     text = (site / "v1.0.0" / "published" / "H2a.html").read_text(encoding="utf-8")
     assert "Frozen version v1.0.0" in text

@@ -114,3 +114,9 @@ def test_elements_of_another_type_are_refused(name: str) -> None:
 def test_a_value_of_another_type_is_refused(name: str, value: object) -> None:
     with pytest.raises(DamagedError, match="a value of lists has the wrong type"):
         to_arrow(LISTS, [{**ROWS[0], name: value}])
+
+
+def test_rows_are_sorted_by_their_key_null_first() -> None:
+    table = Table("names", "One row a name.", (text("name", "Name.", nullable=True),), key=("name",))
+    names = to_arrow(table, [{"name": "b"}, {"name": None}, {"name": "a"}])["name"].to_pylist()
+    assert names == [None, "a", "b"]

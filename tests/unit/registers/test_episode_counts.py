@@ -121,3 +121,12 @@ def test_a_file_with_other_columns_is_damage(tmp_path: Path) -> None:
     everyone = {run.id: rows if run is RUN else None for run in SMALL_RUNS}
     with pytest.raises(DamagedError, match="column 'ended'"):
         counted(write_rows_study(tmp_path, episodes=everyone))
+
+
+def test_an_absent_regime_is_damage_and_not_passed_over(tmp_path: Path) -> None:
+    rows = episodes_of(RUN, [VALIDATION])
+    at = rows.column_names.index("regime")
+    regimes = rows["regime"].to_pylist()
+    absent = rows.set_column(at, pa.field("regime", pa.string()), pa.array([None, *regimes[1:]], pa.string()))
+    with pytest.raises(DamagedError):
+        counted(write_rows_study(tmp_path, episodes={RUN.id: absent}))

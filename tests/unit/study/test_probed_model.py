@@ -344,6 +344,7 @@ def test_runs_of_another_seed_begin_from_another_adapter(base: Path, rows: dict[
     assert len(probe_jobs(DESIGN, [specification(base, RUNS[0]), run], changed)) == 3
 
 
+@pytest.mark.slow
 def test_processes_change_no_byte(jobs: tuple[ProbeJob, ...], folder: Path, tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(spoken, "Recorded", GRADED)  # as other processes grade

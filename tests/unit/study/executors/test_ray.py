@@ -31,6 +31,7 @@ from toolkit.study.probing.run import probe_all, probe_jobs
 
 require_ray()
 
+pytestmark = pytest.mark.slow
 RAY = Executor("ray", 2)
 SUMS = "tests.unit.study.executors.sums"
 RUNS = tuple(fake_play.specification(f"c2-paired-s{seed}", seed=seed) for seed in range(2))
