@@ -2,9 +2,6 @@
 
 import re
 import zlib
-from collections.abc import Iterator
-from dataclasses import replace
-from itertools import compress
 
 import numpy as np
 
@@ -56,10 +53,3 @@ def _task(rollouts: RolloutSet, number: int) -> Recorded:
     rng = np.random.default_rng([7, number])
     weights = rng.uniform(0.1, 2, len(rewards)) * (rng.random(len(rewards)) > 1 / 6)
     return Recorded(tuple(transcripts), tuple(map(float, rewards)), tuple(weights.tolist()))
-
-
-def without(one: Recorded, kept: Iterator[bool] | list[bool]) -> Recorded:
-    """Return a task's rollouts without some of them."""
-    kept = list(kept)
-    parts = ("transcripts", "rewards", "weights")
-    return replace(one, **{name: tuple(compress(getattr(one, name), kept)) for name in parts})

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from tests.unit.probe import small
-from tests.unit.probe.small import CLEAN, DESIGN, FAULTY
+from tests.unit.probe.small import CLEAN, DESIGN
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.policies.loglinear import layout
-from toolkit.probe.checkpoint import reference_tokens, weight_figures
+from toolkit.probe.checkpoint import weight_figures
 from toolkit.probe.design import ACTIONS, ALL, DESIGNS, OUTCOME, TRANSITION
-from toolkit.probe.evidence import GramEvidence, gather
-from toolkit.probe.rollouts import Scored, coordinate_blocks
+from toolkit.probe.evidence import gather
+from toolkit.probe.rollouts import coordinate_blocks
 
 NAMES = pytest.mark.parametrize("name", [ALL, ACTIONS])
 NOISES = pytest.mark.parametrize("noise", [OUTCOME, TRANSITION])
@@ -44,17 +44,17 @@ def gradients(noise: str, name: str, estimator: str, design: str, task: int) -> 
     rewards, scores = small.scored(noise).rewards[task].tolist(), vectors(noise, name)[task]
     if noise == TRANSITION:
         listed = small.groups()[design][task]
-        found = [gradient([rewards[at] for at in group], scores[list(group)], estimator) for group in listed]
-        return np.array(found), np.full(len(found), 1 / len(found))
-    q, found, chances = DESIGN.flip_rate, [], []
+        every = [gradient([rewards[at] for at in group], scores[list(group)], estimator) for group in listed]
+        return np.array(every), np.full(len(every), 1 / len(every))
+    q, every, chances = DESIGN.flip_rate, [], []
     for kept in product((0, 1), repeat=len(rewards)):
         chance = math.prod(1 - q if z else q for z in kept)
         if design == "paired":
             chance = {len(kept): 1 - q, 0: q}.get(sum(kept), 0.0)
         observed = [z * r for z, r in zip(kept, rewards, strict=True)]
-        found.append(gradient(observed, scores, estimator))
+        every.append(gradient(observed, scores, estimator))
         chances.append(chance)
-    return np.array(found), np.array(chances)
+    return np.array(every), np.array(chances)
 
 
 @NAMES
@@ -114,56 +114,19 @@ def test_derived_traces_are_those_of_the_explicit_gradients(noise: str, estimato
         assert row["trace_stratified"] is None
 
 
-def test_the_coordinates_of_the_actions_alone_are_gathered_as_among_all() -> None:
-    scored = small.scored(TRANSITION)
-    actions = replace(scored, scores=np.ascontiguousarray(scored.scores[..., :ACTION_COUNT]))
-    alone = gather(
-        TRANSITION,
-        actions,
-        {ACTIONS: slice(0, ACTION_COUNT)},
-        (ACTIONS,),
-        flip_rate=DESIGN.flip_rate,
-        groups=small.groups(),
-    )[ACTIONS]
-    among = small.measured(ACTIONS)[TRANSITION]
-    assert np.array_equal(alone.gram, among.gram)
-    assert all(np.array_equal(alone.products[e], among.products[e]) for e in among.products)
-
-
 # ---------------------------------------------------------------------------------------- what is refused
 
 
-def gathered(scored: Scored, **changed: object) -> dict[str, GramEvidence]:
-    how = {"flip_rate": 0.1, "groups": small.groups()} | changed
-    return gather(TRANSITION, scored, PARTS, (ALL,), **how)
+LACKING = [(3, 12, "a schedule is missing"), (3, 3, "were not played"), (2, 16, "not of the tasks that were")]
 
 
-def cut(scored: Scored, tasks: int, rollouts: int) -> Scored:
-    return Scored(
-        scored.rewards[:tasks, :rollouts],
-        {name: counts[:tasks, :rollouts] for name, counts in scored.tokens.items()},
-        scored.weights[:tasks, :rollouts],
-        scored.scores[:tasks, :rollouts],
-    )
-
-
-def test_a_missing_schedule_is_named() -> None:
+@pytest.mark.parametrize(("tasks", "rollouts", "problem"), LACKING)
+def test_scores_that_lack_a_task_or_a_rollout_are_refused(tasks: int, rollouts: int, problem: str) -> None:
     whole = small.scored(TRANSITION)
-    last = FAULTY.rollouts - FAULTY.per_schedule
-    with pytest.raises(IncompleteError, match="a schedule is missing") as caught:
-        gathered(cut(whole, FAULTY.tasks, last))
-    assert str(FAULTY.rollouts) in str(caught.value)
-    assert str(last) in str(caught.value)
-
-
-def test_fewer_rollouts_than_a_group_has_are_refused() -> None:
-    with pytest.raises(IncompleteError, match="were not played"):
-        gathered(cut(small.scored(TRANSITION), FAULTY.tasks, FAULTY.per_schedule - 1))
-
-
-def test_a_missing_task_is_named() -> None:
-    with pytest.raises(IncompleteError, match="not of the tasks that were played"):
-        gathered(cut(small.scored(TRANSITION), 2, FAULTY.rollouts))
+    rows = {name: getattr(whole, name)[:tasks, :rollouts] for name in ("rewards", "weights", "scores")}
+    lacking = replace(whole, **rows)
+    with pytest.raises(IncompleteError, match=problem):
+        gather(TRANSITION, lacking, PARTS, (ALL,), flip_rate=0.1, groups=small.groups())
 
 
 def test_other_coordinates_than_the_scores_have_are_refused() -> None:
@@ -171,22 +134,6 @@ def test_other_coordinates_than_the_scores_have_are_refused() -> None:
     with pytest.raises(UsageError, match="coordinate sets are not those of the scores") as caught:
         gather(OUTCOME, scored, {ALL: slice(0, 7)}, (ALL,), flip_rate=0.1, groups=None)
     assert f"{scored.scores.shape[-1]} coordinates" in str(caught.value)
-
-
-def test_a_score_that_is_not_finite_is_refused() -> None:
-    whole = small.scored(TRANSITION)
-    scores = whole.scores.copy()
-    scores[1, 2, 3] = math.nan
-    with pytest.raises(DamagedError, match="a score is not finite"):
-        gathered(replace(whole, scores=scores))
-
-
-def test_a_weight_that_is_not_finite_is_refused() -> None:
-    whole = small.scored(OUTCOME)
-    weights = whole.weights.copy()
-    weights[0, 1] = math.nan
-    with pytest.raises(ValueError, match="weight is not finite"):
-        gather(OUTCOME, replace(whole, weights=weights), PARTS, (ALL,), flip_rate=0.1, groups=None)
 
 
 @pytest.mark.parametrize("part", ["weights", "rewards", "gram", "MC", "SW"])
@@ -211,8 +158,6 @@ def test_evidence_of_another_shape_is_refused(part: str) -> None:
 def test_a_probe_without_tokens_has_no_normalizer() -> None:
     evidence = small.measured()
     none = {noise: replace(one, tokens=one.tokens * 0) for noise, one in evidence.items()}
-    with pytest.raises(DamagedError, match="no rollout of the probe has a token"):
-        reference_tokens(none, DESIGN)
     with pytest.raises(DamagedError, match="no rollout of the probe has a token"):
         small.derived(none)
 

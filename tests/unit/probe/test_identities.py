@@ -153,42 +153,38 @@ def test_an_identity_fails_when_what_it_ties_is_moved(noise: str, name: str, cha
     assert "base@0, all" in str(caught.value)
 
 
-@pytest.mark.parametrize("noise", [OUTCOME, TRANSITION])
-@pytest.mark.parametrize("part", ["gram", "MC", "SW"])
-def test_changed_evidence_is_found_by_what_is_computed_from_it(noise: str, part: str) -> None:
-    """The whole way: one task's Gram matrix, or the products of one estimator, moved in the register."""
+def reward(evidence: GramEvidence) -> None:
+    evidence.rewards[0, 0] = 1 - evidence.rewards[0, 0]
+
+
+def across_tasks(evidence: GramEvidence) -> None:
+    """A task's own Gram matrix does not hold these; both designs' mean gradients are the same."""
+    evidence.products["MC"][0, 0, 0, 1:] *= 1 + 1e-4
+
+
+@pytest.mark.parametrize(
+    ("noise", "change"),
+    [
+        (TRANSITION, reward),
+        (OUTCOME, across_tasks),
+        *((noise, lambda one: one.gram[0].__imul__(MORE)) for noise in DESIGNS),
+        *((noise, lambda one: one.products["SW"].__imul__(MORE)) for noise in DESIGNS),
+    ],
+)
+def test_changed_evidence_is_found_by_what_is_computed_from_it(
+    noise: str, change: Callable[[GramEvidence], object]
+) -> None:
+    """The whole way, from what is moved in the register."""
     evidence = small.measured()
-    if part == "gram":
-        evidence[noise].gram[0] *= MORE
-    else:
-        evidence[noise].products[part] *= MORE
+    change(evidence[noise])
     with pytest.raises(VerificationError, match="not tied"):
         check_identities(small.derived(evidence)[1], "here")
 
 
-def test_changed_rewards_are_found() -> None:
-    evidence = small.measured()
-    evidence[TRANSITION].rewards[0, 0] = 1 - evidence[TRANSITION].rewards[0, 0]
-    with pytest.raises(VerificationError, match="not tied"):
-        check_identities(small.derived(evidence)[1], "here")
-
-
-def test_products_of_different_tasks_are_tied_across_the_designs_of_outcome_noise() -> None:
-    """A task's own Gram matrix does not hold them; both designs' mean gradients are one another's."""
-    evidence = small.measured()
-    evidence[OUTCOME].products["MC"][0, 0, 0, 1:] *= 1 + 1e-4
-    tied = small.derived(evidence)[1]
-    with pytest.raises(VerificationError, match="not tied"):
-        check_identities(tied, "here")
-
-
-def test_a_residual_that_is_not_a_number_does_not_pass() -> None:
+def test_the_largest_residual_is_returned_and_none_that_is_no_number_passes() -> None:
+    assert check_identities((Identity("a", 1e-12), Identity("b", 3e-11), Identity("c", 0.0)), "here") == 3e-11
     with pytest.raises(VerificationError, match="not tied"):
         check_identities((Identity("one", float("nan")),), "here")
-
-
-def test_the_largest_residual_is_returned() -> None:
-    assert check_identities((Identity("a", 1e-12), Identity("b", 3e-11), Identity("c", 0.0)), "here") == 3e-11
 
 
 def test_where_nothing_was_sampled_but_failures_all_identities_hold() -> None:

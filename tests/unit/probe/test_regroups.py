@@ -13,7 +13,7 @@ from scipy import stats
 from tests.unit.probe import small
 from tests.unit.probe.small import DESIGN, FAULTY
 from toolkit.errors import DamagedError, IncompleteError, UsageError
-from toolkit.probe.design import Design, draw_groups, index_rows, paired_groups, read_groups
+from toolkit.probe.design import draw_groups, index_rows, paired_groups, read_groups
 from toolkit.registers.arrow import Row
 
 SIZE = FAULTY.per_schedule
@@ -69,18 +69,11 @@ def test_more_schedules_than_places_are_drawn_without_replacement() -> None:
     assert fits(counted, dict.fromkeys(range(9), 1 / 9))
 
 
-def test_lists_follow_from_the_seed_alone() -> None:
+def test_lists_follow_from_the_seed_alone_by_task_and_comparator() -> None:
     assert index_rows(DESIGN) == index_rows(replace(DESIGN, level=0.5, rng_seed=1))
     assert index_rows(DESIGN) != index_rows(replace(DESIGN, root="another"))
-
-
-def test_tasks_and_comparators_have_lists_of_their_own() -> None:
-    drawn = {
-        (name, task): draw_groups(DESIGN, name, task)
-        for name in ("independent", "stratified")
-        for task in (0, 1)
-    }
-    assert len(set(drawn.values())) == 4
+    drawn = {draw_groups(DESIGN, name, task) for name in ("independent", "stratified") for task in (0, 1)}
+    assert len(drawn) == 4
 
 
 def test_more_groups_go_on_where_fewer_ended() -> None:
@@ -184,57 +177,44 @@ def test_an_independent_group_may_have_two_rollouts_of_one_schedule() -> None:
     assert found["independent"][1][2] == (0, 1, 5, 9)
 
 
-@pytest.mark.parametrize("comparator", ["independent", "stratified"])
-def test_a_task_without_groups_is_named(comparator: str) -> None:
-    rows = [row for row in index_rows(DESIGN) if (row["design"], row["task"]) != (comparator, 2)]
-    with pytest.raises(IncompleteError, match=f"no {comparator} group of a task") as caught:
+@pytest.mark.parametrize(
+    ("task", "groups", "problem", "named"),
+    [
+        (2, range(6), "no stratified group of a task", "task 2"),
+        (1, [5], "fewer stratified groups", "5 of task 1"),
+    ],
+)
+def test_a_task_without_groups_or_with_fewer_is_named(
+    task: int, groups: list[int], problem: str, named: str
+) -> None:
+    lacking = [("stratified", task, group) for group in groups]
+    rows = [r for r in index_rows(DESIGN) if (r["design"], r["task"], r["group"]) not in lacking]
+    with pytest.raises(IncompleteError, match=problem) as caught:
         read_groups(rows, FAULTY)
-    assert "task 2" in str(caught.value)
-
-
-def test_a_task_with_fewer_groups_than_others_is_named() -> None:
-    rows = [
-        row
-        for row in index_rows(DESIGN)
-        if (row["design"], row["task"], row["group"]) != ("stratified", 1, 5)
-    ]
-    with pytest.raises(IncompleteError, match="fewer stratified groups") as caught:
-        read_groups(rows, FAULTY)
-    assert "5 of task 1" in str(caught.value)
+    assert named in str(caught.value)
 
 
 # ------------------------------------------------------------------------------------------- the design
 
 
-def test_a_clean_group_of_one_is_refused() -> None:
+def test_sets_that_make_no_group_are_refused() -> None:
     with pytest.raises(UsageError, match="fewer than two rollouts"):
         replace(DESIGN, outcome=DESIGN.outcome._replace(per_schedule=1))
-
-
-def test_fewer_schedules_than_a_group_has_places_are_refused() -> None:
     with pytest.raises(UsageError, match="fewer schedules than rollouts") as caught:
         replace(DESIGN, transition=FAULTY._replace(schedules=SIZE - 1))
     assert f"at least {SIZE} schedules" in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"root": "b"},
-        {"scored": ("all",)},
-        {"flip_rate": 0.2},
-        {"groups": 7},
-        {"outcome": DESIGN.outcome._replace(tasks=6)},
-        {"transition": FAULTY._replace(regime="clean")},
-        {"rollouts_per_step": 95},
-        {"level": 0.9},
-        {"resamples": 201},
-        {"rng_seed": 14},
-    ],
-)
-def test_every_part_of_a_design_is_in_its_digest(changed: dict[str, object]) -> None:
-    assert replace(DESIGN, **changed).sha256() != DESIGN.sha256()
-    assert (
-        Design(**{name: getattr(DESIGN, name) for name in DESIGN.__dataclass_fields__}).sha256()
-        == DESIGN.sha256()
-    )
+def test_every_part_of_a_design_is_in_its_digest() -> None:
+    changed = {
+        "root": "b",
+        "scored": ("all",),
+        "outcome": DESIGN.outcome._replace(tasks=6),
+        "transition": FAULTY._replace(regime="clean"),
+    }
+    numbers = {"flip_rate", "groups", "rollouts_per_step", "level", "resamples", "rng_seed"}
+    changed |= {name: getattr(DESIGN, name) * 1.01 for name in numbers}
+    assert set(changed) == set(DESIGN.__dataclass_fields__)
+    others = {replace(DESIGN, **{name: value}).sha256() for name, value in changed.items()}
+    assert len(others - {DESIGN.sha256()}) == len(changed)
+    assert replace(DESIGN).sha256() == DESIGN.sha256()
