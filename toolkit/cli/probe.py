@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from toolkit.cli import output
 from toolkit.cli.executing import chosen, executor_options
 from toolkit.errors import UsageError
 from toolkit.places import find_home
+from toolkit.registers.row_types import ProbeCheckpointRow
 
 if TYPE_CHECKING:
     from toolkit.prereg.registration import Registration
@@ -231,7 +233,7 @@ def _show(study: Study, found: Report) -> None:
     )
 
 
-def _show_noise(found: Report, rows: list[dict[str, Any]]) -> None:
+def _show_noise(found: Report, rows: Sequence[ProbeCheckpointRow]) -> None:
     """Show, under faults, the plain figures that few groups distort beside what noise alone gives."""
     headings = ("checkpoint", "within tasks P", "I", "pure noise", "debiased P", "I", "norm²/floor P", "I")
     noise = output.table(headings, "faults, MC: what is more than noise", numbers=True, no_wrap=True)
@@ -248,7 +250,7 @@ def _show_noise(found: Report, rows: list[dict[str, Any]]) -> None:
     output.console(wide=True).print(noise)
 
 
-def _by_figure(found: Report, row: dict[str, Any]) -> dict[tuple[str, str, str], dict[str, Any]]:
+def _by_figure(found: Report, row: Mapping[str, Any]) -> dict[tuple[str, str, str], dict[str, Any]]:
     return {
         (figure["noise"], figure["estimator"], figure["figure"]): figure
         for figure in found.figures.get(_place(row), [])
@@ -266,11 +268,11 @@ def _number(figure: dict[str, Any] | None, name: str, digits: int = 3) -> str:
     return "–" if figure is None or figure[name] is None else f"{figure[name]:.{digits}f}"  # noqa: RUF001
 
 
-def _place(row: dict[str, Any]) -> Any:
+def _place(row: Mapping[str, Any]) -> Any:
     from toolkit.probe.evidence import Place
 
     return Place(row["trajectory"], row["step"], row["scored"])
 
 
-def _without_place(row: dict[str, Any]) -> dict[str, Any]:
+def _without_place(row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in row.items() if name not in ("trajectory", "step", "scored")}

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from toolkit import api
 from toolkit.decisions.case import Case
 from toolkit.places import Home
 from toolkit.prereg.verification import Verification
-from toolkit.registers.arrow import Row
 from toolkit.registers.study import Study
 from toolkit.study.check.recorded import CHOSEN, choose_pairs
 from toolkit.study.probing.report import SUMMARY, report
@@ -49,7 +49,7 @@ def material(home: Home, folder: Path, verifications: Sequence[Verification] | N
     )
 
 
-def _probe_figures(cases: Sequence[Case]) -> dict[str, list[Row]]:
+def _probe_figures(cases: Sequence[Case]) -> dict[str, list[Any]]:
     """Return how certain every study's probe figures are, as far as the study allows."""
     probed = [case.study for case in cases if case.study.has(SUMMARY)]
     return {study.name: [row for rows in report(study).figures.values() for row in rows] for study in probed}

@@ -29,7 +29,7 @@ class Registers(Protocol):
     def has(self, table: str) -> bool:
         """Whether the study has a table."""
 
-    def rows(self, table: str) -> Sequence[Row]:
+    def rows(self, table: str) -> Sequence[Any]:
         """The rows of a table."""
 
     def sha256(self, table: str) -> str:

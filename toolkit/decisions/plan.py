@@ -13,6 +13,7 @@ from toolkit.decisions.terms import OF_TOOLKIT, Terms
 from toolkit.decisions.values import Missing, exact
 from toolkit.errors import DamagedError, RuleError
 from toolkit.registers.columns import BATTERIES, REGIMES, ROLES, Type
+from toolkit.registers.row_types import RunRow
 from toolkit.registers.schema import RUNS
 
 Row = Mapping[str, Any]
@@ -73,11 +74,13 @@ class Plan:
         """Return the cell that a run belongs to, or None where it was not registered."""
         return next((cell for cell in self.cells if cell.holds(condition, scale_rewards, arm, seed)), None)
 
-    def begun(self, cell: Cell, runs: Sequence[Row]) -> bool:
+    def begun(self, cell: Cell, runs: Sequence[RunRow]) -> bool:
         """Whether any deciding run of a cell exists."""
         return any(run["role"] in self.roles and cell.holds(*place_of(run)) for run in runs)
 
-    def deciding_runs(self, endpoint: Endpoint, runs: Sequence[Row]) -> dict[tuple[str, int], str | Missing]:
+    def deciding_runs(
+        self, endpoint: Endpoint, runs: Sequence[RunRow]
+    ) -> dict[tuple[str, int], str | Missing]:
         """Find the one deciding run of every arm and seed that an endpoint reads.
 
         A cell of which no run exists was not run; a single missing run is a gap in the evidence.
@@ -91,7 +94,7 @@ class Plan:
             for seed in endpoint.seeds
         }
 
-    def _deciding_run(self, endpoint: Endpoint, arm: str, seed: int, runs: Sequence[Row]) -> str | Missing:
+    def _deciding_run(self, endpoint: Endpoint, arm: str, seed: int, runs: Sequence[RunRow]) -> str | Missing:
         key = (endpoint.condition, endpoint.scale_rewards, arm, seed)
         matching = [run for run in runs if run["role"] in self.roles and place_of(run) == key]
         name = described(endpoint, arm, seed)
@@ -109,7 +112,7 @@ class Plan:
         return _counts(matching[0], cell.fixed if cell else {})
 
 
-def place_of(run: Row) -> tuple[str, str, str, int]:
+def place_of(run: RunRow) -> tuple[str, str, str, int]:
     """Return a run's condition, reward scaling, arm and seed; no scaling where its study recorded none."""
     return run["condition"], run.get("scale_rewards") or "", run["arm"], run["seed"]
 
@@ -161,7 +164,7 @@ def read_plan(
     return plan
 
 
-def _counts(run: Row, fixed: Mapping[str, Fixed]) -> str | Missing:
+def _counts(run: RunRow, fixed: Mapping[str, Fixed]) -> str | Missing:
     """Return a run's name if it counts: its evidence complete, its fixed values the registered ones."""
     name = str(run["run_id"])
     if run["status"] != "COMPLETE":

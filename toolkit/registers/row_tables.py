@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from toolkit.registers import columns as c
 
 FAULTS = (
@@ -15,6 +18,12 @@ RECOVERIES = (
     "paginate_after_truncation",
 )
 ENDINGS = ("finished", "budget_exceeded", "stopped")
+
+
+def faults_landed(row: Mapping[str, Any]) -> int:
+    """Return how many faults landed in an episode, from its row of `episodes`."""
+    return sum(row[fault] for fault in FAULTS)
+
 
 _STEP = c.short("step", "Training step of the policy that played.", unit="steps")
 

@@ -1,6 +1,6 @@
 """From decisions and register rows to charts: only the few values that a drawing shows are handed on."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from toolkit.decisions.case import Case
@@ -8,7 +8,7 @@ from toolkit.decisions.decision import Decision
 from toolkit.decisions.endpoints import Endpoint, Rate
 from toolkit.decisions.interval import Interval
 from toolkit.decisions.values import Missing, Series
-from toolkit.registers.arrow import Row
+from toolkit.registers.row_types import ProbeIntervalRow
 from toolkit.website.charts.curves import learning_curves
 from toolkit.website.charts.differences import Spread, seed_differences
 from toolkit.website.charts.drawing import Chart
@@ -28,7 +28,7 @@ FIGURE_OF = {
 }
 
 
-def rule_charts(case: Case, decision: Decision, figures: Iterable[Row]) -> list[Chart]:
+def rule_charts(case: Case, decision: Decision, figures: Iterable[ProbeIntervalRow]) -> list[Chart]:
     """Return the charts of a rule: its estimate, the curves and the series behind it.
 
     Args:
@@ -119,7 +119,7 @@ def _what(endpoint: Endpoint) -> str:
 
 
 def _dots(
-    case: Case, endpoint: Endpoint, series: Series[Any], figures: Iterable[Row]
+    case: Case, endpoint: Endpoint, series: Series[Any], figures: Iterable[ProbeIntervalRow]
 ) -> tuple[tuple[Dot, ...], str]:
     """Return the members of a series, and what is to be said of their intervals."""
     ends, interval_words = _ends(case, endpoint, figures)
@@ -134,7 +134,7 @@ def _dots(
 
 
 def _ends(
-    case: Case, endpoint: Endpoint, figures: Iterable[Row]
+    case: Case, endpoint: Endpoint, figures: Iterable[ProbeIntervalRow]
 ) -> tuple[dict[str, tuple[float, float]], str]:
     """Return the interval of every member that has one, and where they come from."""
     outcome = endpoint.outcome
@@ -158,16 +158,16 @@ def _ends(
     return probe_ends(rows), probe_words(case, rows)
 
 
-def probe_ends(rows: Iterable[Row]) -> dict[str, tuple[float, float]]:
+def probe_ends(rows: Iterable[ProbeIntervalRow]) -> dict[str, tuple[float, float]]:
     """Return the intervals of probe figures by `trajectory@step`; six digits tell them."""
     return {
         f"{row['trajectory']}@{row['step']}": (row["low"], row["high"])
         for row in rows
-        if None not in (row["low"], row["high"])
+        if row["low"] is not None and row["high"] is not None
     }
 
 
-def probe_words(case: Case, rows: Sequence[Row]) -> str:
+def probe_words(case: Case, rows: Sequence[ProbeIntervalRow]) -> str:
     """Return what is to be said of the intervals of probe figures."""
     with_ends = [row for row in rows if row["low"] is not None]
     if with_ends:
@@ -184,5 +184,5 @@ def probe_words(case: Case, rows: Sequence[Row]) -> str:
     return "no intervals: the study holds none for these figures"
 
 
-def _matches(row: Row, where: dict[str, str]) -> bool:
+def _matches(row: Mapping[str, Any], where: dict[str, str]) -> bool:
     return all(row[name] == value for name, value in where.items() if name in row)

@@ -7,7 +7,7 @@ from toolkit.decisions.case import Case
 from toolkit.episodes.episode import Episode
 from toolkit.prereg.registration import Registration
 from toolkit.prereg.verification import Verification
-from toolkit.registers.arrow import Row
+from toolkit.registers.row_types import ProbeIntervalRow
 from toolkit.registers.study import Study
 from toolkit.website.front import Front
 from toolkit.website.frozen import Version
@@ -54,7 +54,7 @@ class Material:
     verifications: tuple[Verification, ...] = ()
     recorded: tuple[Recorded, ...] = ()
     front: Front | None = None
-    probe_figures: Mapping[str, Sequence[Row]] = field(default_factory=dict)
+    probe_figures: Mapping[str, Sequence[ProbeIntervalRow]] = field(default_factory=dict)
     paper: Paper | None = None
     versions: tuple[Version, ...] = ()
     registrations: tuple[Registration, ...] = ()

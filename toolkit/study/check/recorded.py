@@ -20,7 +20,8 @@ from typing import Any
 from toolkit.episodes.episode import Episode
 from toolkit.errors import DamagedError
 from toolkit.noise import draws, regimes
-from toolkit.registers import arrow, row_tables
+from toolkit.registers import row_tables
+from toolkit.registers.row_types import EpisodeRow, RunRow
 from toolkit.registers.study import Study
 from toolkit.study.check.replay import Replayer
 from toolkit.training.specification import Specification
@@ -46,8 +47,8 @@ class ReplayedEpisode:
         episode: the episode with every call kept.
     """
 
-    run: arrow.Row
-    row: arrow.Row
+    run: RunRow
+    row: EpisodeRow
     episode: Episode
 
 
@@ -72,11 +73,11 @@ def choose_pairs(study: Study) -> tuple[ReplayedEpisode, ...]:
     return tuple(played)
 
 
-def _pair(study: Study) -> tuple[arrow.Row, ...] | None:
+def _pair(study: Study) -> tuple[RunRow, ...] | None:
     """Return the runs of both designs of the first condition and seed that has them."""  # 1
     if not all(study.has(table) for table in NEEDED):
         return None
-    cells: dict[tuple[Any, ...], dict[str, arrow.Row]] = {}
+    cells: dict[tuple[Any, ...], dict[str, RunRow]] = {}
     for run in study.rows("runs"):
         specification = playable(run)
         if specification is None or run["arm"] not in draws.DESIGNS:
@@ -92,12 +93,12 @@ def _pair(study: Study) -> tuple[arrow.Row, ...] | None:
     return tuple(arms[design] for design in draws.DESIGNS)
 
 
-def _fault_rate(run: arrow.Row) -> float:
+def _fault_rate(run: RunRow) -> float:
     specification = playable(run)
     return regimes.REGIMES[specification.regime].fault_rate if specification else 0.0
 
 
-def playable(run: arrow.Row) -> Specification | None:
+def playable(run: RunRow) -> Specification | None:
     """Return the specification of a run that can be played here; None where other code made it."""
     try:
         document = json.loads(run.get("specification") or "")
@@ -111,7 +112,7 @@ def playable(run: arrow.Row) -> Specification | None:
     )
 
 
-def _last_rows(replayer: Replayer) -> dict[tuple[int, int], arrow.Row]:
+def _last_rows(replayer: Replayer) -> dict[tuple[int, int], EpisodeRow]:
     """Return the rows of the last step at training noise, by task and schedule."""  # 2
     specification = replayer.specification
     wanted = {"phase": PHASE, "regime": specification.at_noise, "step": specification.steps}
@@ -129,7 +130,7 @@ def _last_rows(replayer: Replayer) -> dict[tuple[int, int], arrow.Row]:
 
 
 def _most_exposed(
-    paired: dict[tuple[int, int], arrow.Row], independent: dict[tuple[int, int], arrow.Row]
+    paired: dict[tuple[int, int], EpisodeRow], independent: dict[tuple[int, int], EpisodeRow]
 ) -> Sequence[tuple[int, int]]:
     """Return the tasks and schedules chosen, by sort of outcome."""  # 3
     sorts: dict[tuple[bool, bool], list[tuple[int, int]]] = {
@@ -142,7 +143,7 @@ def _most_exposed(
         sorts[paired[place]["true_success"], independent[place]["true_success"]].append(place)
 
     def faults(place: tuple[int, int]) -> int:
-        return sum(row[place][fault] for row in (paired, independent) for fault in row_tables.FAULTS)
+        return sum(row_tables.faults_landed(rows[place]) for rows in (paired, independent))
 
     return [
         place for places in sorts.values() for place in sorted(places, key=faults, reverse=True)[:OF_EACH]

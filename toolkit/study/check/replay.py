@@ -22,7 +22,7 @@ from toolkit.evaluation import diagnostic, play
 from toolkit.evaluation.diagnostic import POOL as DIAGNOSTIC
 from toolkit.evaluation.sets import EvaluationSet, sets_at
 from toolkit.policies.loglinear import Policy, layout, untrained
-from toolkit.registers.arrow import Row
+from toolkit.registers.row_types import EpisodeRow, GroupRow
 from toolkit.registers.study import Study
 from toolkit.study.play.rows import rows_of_run, specification_of
 from toolkit.training import adam, checkpoint, grpo
@@ -48,13 +48,13 @@ class Replayer:
         self.specification: Specification = specification_of(study, run_id)
         self._sampling = seeds.sampling_seed(self.specification.root, run_id, self.specification.seed)
         self._weights_before = lru_cache(maxsize=2)(self._trained_to)
-        self._groups: dict[int, list[Row]] | None = None
+        self._groups: dict[int, list[GroupRow]] | None = None
 
-    def rows(self, table: str) -> list[Row]:
+    def rows(self, table: str) -> list[Any]:
         """Return the run's rows of a table."""
         return rows_of_run(self._study, table, self.run_id)
 
-    def check(self, table: str, row: Row) -> None:
+    def check(self, table: str, row: Any) -> None:
         """Play a row again and compare.
 
         Args:
@@ -107,7 +107,7 @@ class Replayer:
         self.check("episodes", row)
         return self.episode(row, traced=True)
 
-    def episode(self, row: Row, *, traced: bool = False) -> Episode:
+    def episode(self, row: EpisodeRow, *, traced: bool = False) -> Episode:
         """Play the episode of an evaluation row."""
         policy = self._policy(self._at_checkpoint(row["step"]))  # 2
         at = (row["task"], row["schedule"])
@@ -144,7 +144,7 @@ class Replayer:
         same(f"rollout {slot} of group {position} at step {step} of {self.run_id}", expected, outcome)  # 3
         return episode
 
-    def _set(self, row: Row) -> EvaluationSet:
+    def _set(self, row: Mapping[str, Any]) -> EvaluationSet:
         is_last = row["step"] == self.specification.steps
         sets = sets_at(self.specification.battery, self.specification.at_noise, is_last=is_last)
         wanted = (row["phase"], row["regime"])
@@ -201,7 +201,7 @@ class Replayer:
             subject = f"the checkpoint at step {weights.step} of {self.run_id}"
             same(subject, row, checkpoint.checkpoint_row(self.run_id, weights))
 
-    def _registered(self, step: int) -> list[Row]:
+    def _registered(self, step: int) -> list[GroupRow]:
         if self._groups is None:
             self._groups = {}
             for row in self.rows("groups"):

@@ -156,8 +156,8 @@ def _parquet(table: str, rows: Sequence[Row]) -> bytes:
     return arrow.parquet_bytes(table, arrow.to_arrow(schema.TABLES[table], rows))
 
 
-def _by_regime(rows: Iterable[Row]) -> dict[str, list[Row]]:
-    regimes: dict[str, list[Row]] = {}
+def _by_regime(rows: Iterable[Row]) -> dict[str, list[Any]]:
+    regimes: dict[str, list[Any]] = {}
     for row in rows:
         regimes.setdefault(row["regime"], []).append(row)
     return regimes

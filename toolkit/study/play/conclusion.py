@@ -18,6 +18,7 @@ from typing import Any
 
 from toolkit.evaluation import diagnostic, sets
 from toolkit.registers import arrow, columns, schema
+from toolkit.registers.row_types import CheckpointRow, EpisodeRow, GroupRow, LuckShareRow
 from toolkit.study.play import summaries, workplace
 from toolkit.study.play.segments import Segment, ends, names_of, rows_of
 from toolkit.tasks.pools import POOLS
@@ -120,7 +121,7 @@ def _of_runs(specification: Specification, rows: Segment) -> Iterator[str]:
             yield f"{name} has rows of {', '.join(map(str, sorted(others)))}"
 
 
-def _of_evaluations(specification: Specification, episodes: Sequence[arrow.Row]) -> Iterator[str]:
+def _of_evaluations(specification: Specification, episodes: Sequence[EpisodeRow]) -> Iterator[str]:
     played: dict[Place, Counter[tuple[int, int]]] = {}
     for row in episodes:
         at = (row["phase"], row["pool"], row["regime"], row["step"])
@@ -139,7 +140,7 @@ def _of_evaluations(specification: Specification, episodes: Sequence[arrow.Row])
     yield from (f"there is an evaluation that is not registered: {_said(at)}" for at in played)
 
 
-def _of_groups(specification: Specification, groups: Sequence[arrow.Row]) -> Iterator[str]:
+def _of_groups(specification: Specification, groups: Sequence[GroupRow]) -> Iterator[str]:
     expected = product(range(1, specification.steps + 1), range(specification.prompts_per_step))
     positions = [(row["step"], row["position"]) for row in groups]
     if positions != list(expected):
@@ -147,13 +148,16 @@ def _of_groups(specification: Specification, groups: Sequence[arrow.Row]) -> Ite
         yield (
             f"the training groups are not the {number} of every step in the trainer's order: {len(positions)}"
         )
-    sized = ("schedule_seeds", "true_successes", "observed_rewards", "advantages")
-    wrong = [row for row in groups if any(len(row[name]) != specification.group_size for name in sized)]
+    wrong = [row for row in groups if set(map(len, _of_each_rollout(row))) != {specification.group_size}]
     if wrong:
         yield f"{len(wrong)} training groups do not have {specification.group_size} rollouts"
 
 
-def _of_diagnostics(specification: Specification, rows: Sequence[arrow.Row]) -> Iterator[str]:
+def _of_each_rollout(row: GroupRow) -> tuple[list[Any], ...]:
+    return row["schedule_seeds"], row["true_successes"], row["observed_rewards"], row["advantages"]
+
+
+def _of_diagnostics(specification: Specification, rows: Sequence[LuckShareRow]) -> Iterator[str]:
     expected = sorted(product(range(POOLS[diagnostic.POOL].size), range(diagnostic.SCHEDULES)))
     steps = sorted({row["step"] for row in rows})
     if steps != sorted(specification.diagnosed):
@@ -172,7 +176,7 @@ def _of_diagnostics(specification: Specification, rows: Sequence[arrow.Row]) -> 
         yield f"a luck-share table does not have {diagnostic.SAMPLES} rollouts a row"
 
 
-def _of_checkpoints(specification: Specification, rows: Sequence[arrow.Row]) -> Iterator[str]:
+def _of_checkpoints(specification: Specification, rows: Sequence[CheckpointRow]) -> Iterator[str]:
     steps = tuple(row["step"] for row in rows)
     if steps != ends(specification):
         yield f"there are checkpoints at {', '.join(map(str, steps))} alone"

@@ -40,7 +40,7 @@ def run_file(study: Study, table: str, run_id: str) -> str:
     return files[run_id]
 
 
-def rows_of_run(study: Study, table: str, run_id: str) -> list[arrow.Row]:
+def rows_of_run(study: Study, table: str, run_id: str) -> list[Any]:
     """Return a run's rows of a table, after checking the file's SHA-256.
 
     Raises:
@@ -60,7 +60,7 @@ def specification_of(study: Study, run_id: str) -> Specification:
     Raises:
         DamagedError: the register's specification is none of this package's.
     """
-    row = next(row for row in study.rows("runs") if row["run_id"] == run_id)
+    row: Any = next(row for row in study.rows("runs") if row["run_id"] == run_id)
     try:
         document: dict[str, Any] = json.loads(row["specification"])
         return read_specification(document)

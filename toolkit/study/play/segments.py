@@ -45,7 +45,7 @@ NAMES = (*PLAYED, "checkpoints")
 _QUICK = 1
 """Level of compression: a fifth of the size, and no wait."""
 
-Segment: TypeAlias = "dict[str, list[arrow.Row]]"
+Segment: TypeAlias = "dict[str, list[Any]]"
 """Table → rows: `groups`, `episodes`, `luck_share` and one row of `checkpoints`."""
 
 
@@ -54,7 +54,7 @@ def ends(specification: Specification) -> tuple[int, ...]:
     return tuple(range(0, specification.steps + 1, specification.checkpoint_every))
 
 
-def play_segment(specification: Specification, end: int, before: arrow.Row | None) -> Segment:
+def play_segment(specification: Specification, end: int, before: Any) -> Segment:
     """Play one segment.
 
     1. Take up the weights of the checkpoint before.
@@ -99,7 +99,7 @@ def make_tasks(pools: tuple[tuple[str, str], ...]) -> None:
     gc.set_threshold(CYCLES)
 
 
-def _taken_up(specification: Specification, before: arrow.Row | None) -> adam.Weights:
+def _taken_up(specification: Specification, before: Any) -> adam.Weights:
     if before is None:
         return adam.start(untrained(specification.surface_tokens))
     return checkpoint.read_checkpoint(before, specification.run_id, layout(specification.surface_tokens).size)

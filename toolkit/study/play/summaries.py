@@ -5,7 +5,7 @@ Counts are exact. The luck share's interval resamples the tasks with a fixed see
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from math import fsum
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 from toolkit.estimators import luck_share, luck_share_interval, mean_luck_share
 from toolkit.noise.regimes import REGIMES
 from toolkit.registers import arrow, row_tables
+from toolkit.registers.row_types import EpisodeRow, GroupRow, LuckShareRow
 from toolkit.study.play import matrix, segments
 from toolkit.tasks.task import canonical
 from toolkit.training.specification import LanguageModelSpecification, Specification
@@ -100,9 +101,9 @@ def run_place(specification: Specification) -> arrow.Row:
     return {name: getattr(specification, name) for name in ("run_id", "condition", "arm", "seed")}
 
 
-def evaluations(run: arrow.Row, episodes: Iterable[arrow.Row]) -> list[arrow.Row]:
+def evaluations(run: arrow.Row, episodes: Iterable[EpisodeRow]) -> list[arrow.Row]:
     """Return a row an evaluation of a run: counts over its episodes."""
-    places: dict[tuple[str, str, str, int], list[arrow.Row]] = {}
+    places: dict[tuple[str, str, str, int], list[EpisodeRow]] = {}
     for row in episodes:
         places.setdefault((row["phase"], row["pool"], row["regime"], row["step"]), []).append(row)
     names = ("phase", "pool", "regime", "step")
@@ -116,7 +117,7 @@ def evaluations(run: arrow.Row, episodes: Iterable[arrow.Row]) -> list[arrow.Row
     ]
 
 
-def groups_summary(specification: Specification, groups: Sequence[arrow.Row]) -> list[arrow.Row]:
+def groups_summary(specification: Specification, groups: Sequence[GroupRow]) -> list[arrow.Row]:
     """Return counts over a run's training groups: one row, or none where it has no group."""
     if not groups:
         return []
@@ -136,7 +137,7 @@ def groups_summary(specification: Specification, groups: Sequence[arrow.Row]) ->
     ]
 
 
-def luck_share_summary(run: arrow.Row, rows: Iterable[arrow.Row], policy: str) -> list[arrow.Row]:
+def luck_share_summary(run: arrow.Row, rows: Iterable[LuckShareRow], policy: str) -> list[arrow.Row]:
     """Return a row a diagnostic and reward; none where the reward never varies: no data is not zero.
 
     Args:
@@ -144,7 +145,7 @@ def luck_share_summary(run: arrow.Row, rows: Iterable[arrow.Row], policy: str) -
         rows: its rows of `luck_share`.
         policy: what was diagnosed, in a word.
     """
-    places: dict[tuple[int, str, str], list[arrow.Row]] = {}
+    places: dict[tuple[int, str, str], list[LuckShareRow]] = {}
     for row in rows:
         places.setdefault((row["step"], row["pool"], row["regime"]), []).append(row)
     return [
@@ -164,13 +165,13 @@ def luck_share_summary(run: arrow.Row, rows: Iterable[arrow.Row], policy: str) -
     ]
 
 
-def _tables(rows: Iterable[arrow.Row], column: str) -> Iterator[list[list[bool]]]:
+def _tables(rows: Iterable[Mapping[str, Any]], column: str) -> Iterator[list[list[bool]]]:
     """Yield each task's table: a row a schedule, a column a rollout."""
-    tasks: dict[int, list[arrow.Row]] = {}
+    tasks: dict[int, list[Mapping[str, Any]]] = {}
     for row in rows:
         tasks.setdefault(row["task"], []).append(row)
     for _, of_task in sorted(tasks.items()):
-        yield [row[column] for row in sorted(of_task, key=lambda row: int(row["schedule"]))]
+        yield [row[column] for row in sorted(of_task, key=lambda row: row["schedule"])]
 
 
 def _shares(tables: list[list[list[bool]]]) -> Iterator[dict[str, Any]]:
@@ -195,8 +196,8 @@ def _rounded(value: float) -> Decimal:
     return Decimal(repr(value)).quantize(_MICRO)
 
 
-def _counts(rows: list[arrow.Row]) -> dict[str, int | None]:
-    exposed = [row for row in rows if any(row[fault] for fault in row_tables.FAULTS)]
+def _counts(rows: list[EpisodeRow]) -> dict[str, int | None]:
+    exposed = [row for row in rows if row_tables.faults_landed(row)]
     successes = sum(row["true_success"] for row in rows)
     observed = sum(row["observed_reward"] for row in rows)
     return {

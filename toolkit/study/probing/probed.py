@@ -45,7 +45,7 @@ class ProbeJob:
     design: Design
     trajectory: str
     run: Specification
-    checkpoints: tuple[Row, ...] = field(repr=False)
+    checkpoints: tuple[Any, ...] = field(repr=False)
     pools: tuple[tuple[str, str], ...]
 
     @property

@@ -24,6 +24,7 @@ from toolkit.probe import design, language_model, lora, spoken
 from toolkit.probe.checkpoint import ScoredPolicy
 from toolkit.probe.evidence import Place
 from toolkit.registers.arrow import Row
+from toolkit.registers.row_types import ProbeCheckpointRow
 from toolkit.study.play.rows import fingerprint, read_adapter
 from toolkit.study.play.training_jobs import check_model
 from toolkit.study.probing.probed import ProbeJob, Trajectory
@@ -75,7 +76,7 @@ def probe_model_trajectory(job: ProbeJob, run: specification.LanguageModelSpecif
     return trajectory.files()
 
 
-def scored_model(checkpoint: Row, run_id: str, stored: Row) -> ScoredPolicy:
+def scored_model(checkpoint: Row, run_id: str, stored: ProbeCheckpointRow) -> ScoredPolicy:
     """Return what was scored of a checkpoint of `adapters`, as far as that can be said without the model.
 
     Args:

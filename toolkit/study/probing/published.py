@@ -7,8 +7,8 @@ different tasks' gradients to be resampled, which nobody published: it stands wi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -76,7 +76,7 @@ def probe_size(study: Registers) -> ProbeSize | None:
     return None if rest or min(size, groups) < 2 else ProbeSize(size, groups)  # noqa: PLR2004 - a variance needs two
 
 
-def _place(row: Row) -> Place:
+def _place(row: Mapping[str, Any]) -> Place:
     return Place(row["trajectory"], row["step"], row["scored"])
 
 
@@ -88,7 +88,7 @@ def _condition(tasks: list[Row]) -> list[Row]:
     )
 
 
-def _plain(row: Row, size: ProbeSize | None, clean: int) -> Iterator[Row]:
+def _plain(row: Mapping[str, Any], size: ProbeSize | None, clean: int) -> Iterator[Row]:
     ratios = {
         uncertainty.RATIO: ("trace_paired", "trace_independent"),
         uncertainty.WITHIN_RATIO: ("trace_within_paired", "trace_within_independent"),

@@ -18,6 +18,7 @@ from toolkit.probe.checkpoint import DERIVED, EVIDENCE, ScoredPolicy, checkpoint
 from toolkit.probe.design import ALL, index_rows, read_groups
 from toolkit.probe.evidence import Place, read_evidence
 from toolkit.registers import arrow, schema
+from toolkit.registers.row_types import ProbeCheckpointRow
 from toolkit.registers.study import Study
 from toolkit.study.probing import probed, probed_model, published, run
 from toolkit.study.probing.design import CHECKPOINTS, RegisteredProbe
@@ -38,7 +39,7 @@ class Report:
         has_evidence: whether the study ships the evidence.
     """
 
-    checkpoints: tuple[arrow.Row, ...]
+    checkpoints: tuple[ProbeCheckpointRow, ...]
     figures: Mapping[Place, list[arrow.Row]]
     summaries: Mapping[Place, list[arrow.Row]]
     has_evidence: bool
@@ -81,7 +82,7 @@ def report(study: Study, trajectory: str = "*", scored: str | None = None) -> Re
 
 
 def recompute(
-    study: Study, meant: Sequence[arrow.Row], probe: RegisteredProbe, progress: Callable[[str], None]
+    study: Study, meant: Sequence[ProbeCheckpointRow], probe: RegisteredProbe, progress: Callable[[str], None]
 ) -> tuple[int, float]:
     """Compute every figure of checkpoints anew from the evidence alone, and compare it with the stored one.
 
@@ -158,13 +159,13 @@ def check_evidence(study: Study) -> None:
         )
 
 
-def _policy(job: probed.ProbeJob, checkpoint: arrow.Row, stored: arrow.Row) -> ScoredPolicy:
+def _policy(job: probed.ProbeJob, checkpoint: arrow.Row, stored: ProbeCheckpointRow) -> ScoredPolicy:
     if isinstance(job.run, LanguageModelSpecification):
         return probed_model.scored_model(checkpoint, job.run.run_id, stored)
     return probed.scored_policy(job, checkpoint, stored["scored"])
 
 
-def _order(row: arrow.Row) -> tuple[bool, bool, str, int]:
+def _order(row: ProbeCheckpointRow) -> tuple[bool, bool, str, int]:
     return (row["scored"] != ALL, row["trajectory"] != run.BASE, row["trajectory"], row["step"])
 
 

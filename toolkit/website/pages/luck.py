@@ -7,7 +7,7 @@ from typing import Any
 from toolkit.decisions.case import Case
 from toolkit.decisions.values import exact
 from toolkit.estimators import luck_share, spurious_rate
-from toolkit.registers.arrow import Row
+from toolkit.registers.row_types import LuckShareRow, LuckShareSummaryRow
 from toolkit.website.charts.drawing import Chart
 from toolkit.website.charts.luck import Luck, luck_shares, reward_table
 from toolkit.website.material import Material
@@ -56,7 +56,7 @@ def _rules(case: Case) -> list[dict[str, str]]:
     ]
 
 
-def _charts(rows: Sequence[Row], *, is_summary: bool) -> list[Chart]:
+def _charts(rows: Sequence[LuckShareSummaryRow], *, is_summary: bool) -> list[Chart]:
     """Return a chart a condition: its runs' shares of the reward that training saw, by step."""
     drawn = []
     conditions = dict.fromkeys(row["condition"] for row in rows if row["condition"] is not None)
@@ -64,7 +64,8 @@ def _charts(rows: Sequence[Row], *, is_summary: bool) -> list[Chart]:
     for condition in conditions:
         of = [r for r in rows if r["condition"] == condition and r["target"] in (OBSERVED, None)]
         shares = tuple(
-            Luck(r["run_id"], r["arm"], r["step"], float(f"{r['luck_share']:.6g}"), *_ends(r)) for r in of
+            Luck(r["run_id"], str(r["arm"]), r["step"], float(f"{r['luck_share']:.6g}"), *_ends(r))
+            for r in of
         )
         what = f"Condition {condition}"
         interval = f"bars: 95% intervals {origin}, tasks resampled"
@@ -77,13 +78,13 @@ def _charts(rows: Sequence[Row], *, is_summary: bool) -> list[Chart]:
     return drawn
 
 
-def _ends(row: Row) -> tuple[float | None, float | None]:
+def _ends(row: LuckShareSummaryRow) -> tuple[float | None, float | None]:
     if row["interval_low"] is None or row["interval_high"] is None:
         return None, None
     return float(row["interval_low"]), float(row["interval_high"])
 
 
-def _share_rows(rows: Sequence[Row]) -> list[dict[str, Any]]:
+def _share_rows(rows: Sequence[LuckShareSummaryRow]) -> list[dict[str, Any]]:
     return [{**row, "low": _ends(row)[0], "high": _ends(row)[1]} for row in rows]
 
 
@@ -98,7 +99,7 @@ def _example(case: Case) -> dict[str, Any] | None:
     of_run = [row for row in rows if row["run_id"] == first]
     step = min(row["step"] for row in of_run)
     pool = next(row["pool"] for row in of_run if row["step"] == step)
-    tasks: dict[int, list[Row]] = {}
+    tasks: dict[int, list[LuckShareRow]] = {}
     for row in of_run:
         if (row["step"], row["pool"]) == (step, pool):
             tasks.setdefault(row["task"], []).append(row)
@@ -140,7 +141,7 @@ def _registered_runs(case: Case) -> Iterator[str]:
                     yield run
 
 
-def _by_arm(rows: Sequence[Row], runs: Mapping[str, Row]) -> list[dict[str, Any]]:
+def _by_arm(rows: Sequence[Mapping[str, Any]], runs: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the counts of every condition and arm, added up over its runs, beside what theory gives."""
     arms: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in rows:
@@ -181,7 +182,7 @@ def _expected(run: Mapping[str, Any], arm: str) -> float | None:
     return 0.0 if arm in ("paired", "clean") or not flips else None
 
 
-def _group_rows(study: Any, runs: Mapping[str, Row]) -> list[dict[str, Any]]:
+def _group_rows(study: Any, runs: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [
         {
             **row,

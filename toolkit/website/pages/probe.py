@@ -7,6 +7,7 @@ from typing import Any
 from toolkit.decisions.case import Case
 from toolkit.registers.arrow import Row
 from toolkit.registers.query import ask
+from toolkit.registers.row_types import ProbeIntervalRow
 from toolkit.website.charts.drawing import Chart
 from toolkit.website.charts.probe import Ratio, condition_by_task, ratios
 from toolkit.website.drawings import probe_words
@@ -73,13 +74,13 @@ def _rules(case: Case) -> list[dict[str, str]]:
     ]
 
 
-def _figures(material: Material, case: Case) -> Sequence[Row]:
+def _figures(material: Material, case: Case) -> Sequence[ProbeIntervalRow]:
     if case.study.name in material.probe_figures:
         return material.probe_figures[case.study.name]
     return case.study.rows(FIGURES) if case.study.has(FIGURES) else ()
 
 
-def _measured(case: Case, figures: Sequence[Row]) -> dict[str, Any]:
+def _measured(case: Case, figures: Sequence[ProbeIntervalRow]) -> dict[str, Any]:
     rows = case.study.rows(SUMMARY)
     by_key = {(_place(r), r["noise"], r["estimator"], r["figure"]): r for r in figures}
     places = sorted({_place(row) for row in rows}, key=_order)
@@ -108,7 +109,7 @@ def _measured(case: Case, figures: Sequence[Row]) -> dict[str, Any]:
     }
 
 
-def _place(row: Row) -> Place:
+def _place(row: Mapping[str, Any]) -> Place:
     return row["trajectory"], row["step"], row["scored"]
 
 
@@ -131,12 +132,12 @@ def _registered(case: Case, places: Iterable[Place]) -> set[Place]:
     return named
 
 
-def _tasks(figures: Iterable[Row], noise: str) -> int | None:
+def _tasks(figures: Iterable[ProbeIntervalRow], noise: str) -> int | None:
     counted = Counter(row["tasks"] for row in figures if row["noise"] == noise and row["tasks"])
     return counted.most_common(1)[0][0] if counted else None
 
 
-def _charts(case: Case, places: Sequence[Place], by_key: Mapping[Key, Row]) -> list[Chart]:
+def _charts(case: Case, places: Sequence[Place], by_key: Mapping[Key, ProbeIntervalRow]) -> list[Chart]:
     drawn = []
     for noise, figure, what in DRAWN:
         rows = [by_key[key] for checkpoint in places if (key := (checkpoint, noise, "MC", figure)) in by_key]
@@ -150,7 +151,7 @@ def _charts(case: Case, places: Sequence[Place], by_key: Mapping[Key, Row]) -> l
     return drawn
 
 
-def _ratio_rows(places: Iterable[Place], by_key: Mapping[Key, Row]) -> list[tuple[str, ...]]:
+def _ratio_rows(places: Iterable[Place], by_key: Mapping[Key, ProbeIntervalRow]) -> list[tuple[str, ...]]:
     """Return a row a checkpoint: its ratios with their intervals, as text."""
     return [
         (
@@ -164,7 +165,7 @@ def _ratio_rows(places: Iterable[Place], by_key: Mapping[Key, Row]) -> list[tupl
     ]
 
 
-def _ratio(row: Row | None) -> str:
+def _ratio(row: ProbeIntervalRow | None) -> str:
     if row is None or row["value"] is None:
         return "-"
     ends = "" if row["low"] is None else f" [{row['low']:.3f}, {row['high']:.3f}]"

@@ -9,8 +9,8 @@ from toolkit.decisions.decision import Decision
 from toolkit.decisions.endpoints import Endpoint
 from toolkit.decisions.expressions import names_in
 from toolkit.decisions.measure import rows_query
-from toolkit.registers.arrow import Row
 from toolkit.registers.query import Answer, asking
+from toolkit.registers.row_types import ProbeIntervalRow
 from toolkit.website.drawings import rule_charts
 from toolkit.website.evidence import evidence_of
 from toolkit.website.formulas import formula
@@ -52,7 +52,9 @@ def pages(material: Material) -> Iterator[Page]:
                 )
 
 
-def _rule_page(case: Case, decision: Decision, ask: Ask, figures: Iterable[Row]) -> dict[str, Any]:
+def _rule_page(
+    case: Case, decision: Decision, ask: Ask, figures: Iterable[ProbeIntervalRow]
+) -> dict[str, Any]:
     endpoints = [case.book.endpoints[name] for name in decision.endpoints]
     amendments = {amendment.id: amendment for amendment in case.registration.amendments}
     change = case.book.changes.get(decision.rule)

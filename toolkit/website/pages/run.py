@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 from toolkit.decisions.case import Case
 from toolkit.decisions.plan import place_of
 from toolkit.registers.columns import PHASES
+from toolkit.registers.row_types import EvaluationRow, RunRow
 from toolkit.registers.study import Study
 from toolkit.website.charts.run import success_by_step
 from toolkit.website.examples import quoted
@@ -71,7 +72,7 @@ def pages(material: Material) -> Iterator[Page]:
             )
 
 
-def _tables(study: Study) -> dict[str, Mapping[str, list[Row]]]:
+def _tables(study: Study) -> dict[str, Mapping[str, list[Any]]]:
     """Return a study's rows by table and run, each table read once."""
     tables = {name: _by_run(study.rows(name) if study.has(name) else ()) for name in TABLES}
     columns = ("run_id", "step", "sha256")  # without the policies themselves
@@ -79,8 +80,8 @@ def _tables(study: Study) -> dict[str, Mapping[str, list[Row]]]:
     return {**tables, "checkpoints": _by_run(checkpoints)}
 
 
-def _by_run(rows: Iterable[Row]) -> Mapping[str, list[Row]]:
-    by_run: dict[str, list[Row]] = defaultdict(list)
+def _by_run(rows: Iterable[Row]) -> Mapping[str, list[Any]]:
+    by_run: dict[str, list[Any]] = defaultdict(list)
     for row in rows:
         by_run[row["run_id"]].append(row)
     return by_run
@@ -122,7 +123,11 @@ def _readers(case: Case) -> Mapping[str, list[Reader]]:
 
 
 def _context(
-    case: Case, run: Row, rows: Mapping[str, list[Row]], files: Sequence[File], readers: Sequence[Reader]
+    case: Case,
+    run: Mapping[str, Any],
+    rows: Mapping[str, list[Any]],
+    files: Sequence[File],
+    readers: Sequence[Reader],
 ) -> dict[str, Any]:
     study, name = case.study, run["run_id"]
     evaluations = rows["evaluations"]
@@ -160,7 +165,7 @@ def _context(
     }
 
 
-def _partners(study: str, run: Row, runs: Sequence[Row]) -> list[tuple[str, str, str]]:
+def _partners(study: str, run: RunRow, runs: Sequence[RunRow]) -> list[tuple[str, str, str]]:
     """Return the runs of the same condition and seed: name, arm, page."""
     return [
         (other["run_id"], other["arm"], run_page(study, other["run_id"]))
@@ -187,11 +192,11 @@ def _evaluation(row: Row, *, linked: bool) -> Row:
     }
 
 
-def _points(evaluations: Sequence[Row]) -> tuple[tuple[str, int, int, int], ...]:
+def _points(evaluations: Sequence[EvaluationRow]) -> tuple[tuple[str, int, int, int], ...]:
     """Return counts by set and step; a periodic set goes by its regime, and its pool where it takes that."""
     pools = {phase: {row["pool"] for row in evaluations if row["phase"] == phase} for phase in PHASES}
 
-    def name(row: Row) -> str:
+    def name(row: EvaluationRow) -> str:
         parts = [row["regime"].replace("_", " ")]
         parts += [row["pool"]] if len(pools[row["phase"]]) > 1 else []
         parts += [] if row["phase"] == PHASES[0] else [row["phase"]]
@@ -232,9 +237,6 @@ def _shown(value: Any) -> Any:
     return value
 
 
-Run = Mapping[str, Any]
-
-
 _SAID = re.compile(r"Trajectory (\S{1,60}) is (.{1,400})", re.DOTALL)
 _BY_NAME = re.compile(r"the ([\w.-]{1,100}) run\b")
 
@@ -256,7 +258,7 @@ def runs_of_trajectories(case: Case) -> dict[str, str]:
     return run_of
 
 
-def _meant(words: str, runs: Sequence[Run]) -> str:
+def _meant(words: str, runs: Sequence[RunRow]) -> str:
     """Return the one run that a sentence begins with; empty where it is none, or could be two."""
     by_name = _BY_NAME.match(words)
     if by_name:
@@ -264,12 +266,12 @@ def _meant(words: str, runs: Sequence[Run]) -> str:
     return _only(run for run in runs if re.match(rf"{re.escape(_place(run))}\b", words))
 
 
-def _only(runs: Iterable[Run]) -> str:
+def _only(runs: Iterable[RunRow]) -> str:
     names = [str(run["run_id"]) for run in runs]
     return names[0] if len(names) == 1 else ""
 
 
-def _place(run: Run) -> str:
+def _place(run: RunRow) -> str:
     condition, _, arm, seed = place_of(run)
     return f"{condition} {arm} seed {seed}"
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from toolkit.decisions.case import Case
 from toolkit.decisions.plan import Cell, Fixed, place_of
+from toolkit.registers.row_types import RunRow
 from toolkit.website import page
 from toolkit.website.charts.drawing import Chart
 from toolkit.website.drawings import estimate_chart
@@ -114,9 +115,7 @@ def _charts(case: Case) -> list[Chart]:
     return drawn
 
 
-def _cell(
-    case: Case, cell: Cell, runs: Sequence[Mapping[str, Any]], shared: Mapping[str, Fixed]
-) -> dict[str, Any]:
+def _cell(case: Case, cell: Cell, runs: Sequence[RunRow], shared: Mapping[str, Fixed]) -> dict[str, Any]:
     """Return a line of the registered matrix with the runs that are there of it, and those that are not.
 
     A line whose role enters no decision is not one that was not run: its runs may be of another study.
