@@ -6,13 +6,7 @@ from typing import Any
 from toolkit.registers.episode_counts import Counts
 from toolkit.registers.study import Origin
 
-RULES = """
-language = 1
-name = "small"
-title = "A small registration"
-deciding_roles = ["primary"]
-
-[[matrix]]
+_CELL = """[[matrix]]
 tier = 1
 condition = "X"
 noise = "some"
@@ -21,21 +15,8 @@ seeds = [0, 1]
 scale_rewards = "group"
 for = ["H"]
 
-[[matrix]]
-tier = 2
-condition = "Y"
-noise = "other"
-arms = ["paired", "independent"]
-seeds = [0, 1]
-scale_rewards = "group"
-for = ["H"]
-
-[sets.validation]
-where = { phase = "periodic", pool = "validation", regime = "clean" }
-tasks = 5
-schedules = 2
-
-[endpoints.gap]
+"""
+_GAP = """[endpoints.gap]
 title = "Gap"
 register = "evaluations"
 set = "validation"
@@ -49,24 +30,23 @@ over_steps = "auc"
 unit = "fraction"
 range = ["-1", "1"]
 
-[endpoints.other]
-title = "Gap of another condition"
-register = "evaluations"
-set = "validation"
-outcome = { count = "successes", of = "episodes" }
-condition = "Y"
-arms = ["paired", "independent"]
-seeds = [0, 1]
-by = "seed"
-steps = [0, 20]
-over_steps = "auc"
-unit = "fraction"
-range = ["-1", "1"]
+"""
+_OTHER = _GAP.replace("gap", "other").replace("Gap", "Gap of another condition").replace("X", "Y")
+RULES = f"""
+language = 1
+name = "small"
+title = "A small registration"
+deciding_roles = ["primary"]
 
-[endpoints.pooled]
+{_CELL}{_CELL.replace("1", "2", 1).replace("X", "Y").replace("some", "other")}[sets.validation]
+where = {{ phase = "periodic", pool = "validation", regime = "clean" }}
+tasks = 5
+schedules = 2
+
+{_GAP}{_OTHER}[endpoints.pooled]
 title = "Pooled"
 register = "groups_summary"
-outcome = { count = "spurious", of = "all_correct" }
+outcome = {{ count = "spurious", of = "all_correct" }}
 condition = "X"
 arms = ["paired"]
 seeds = [0, 1]
@@ -98,32 +78,22 @@ def rule(name: str, *tests: str, kind: str = "hypothesis", more: str = "") -> st
     return "\n".join(lines) + "\n"
 
 
+def amendment(label: str, relations: str, *parts: str) -> str:
+    """Return an amendment as TOML: its lists of rules, and what follows its head."""
+    head = f'id = "{label}"\ndated = "2026-01-01"\ntitle = "t"\nseen = "s"\nreason = "r"\nchanges = ["c"]\n'
+    return f"[amendment]\n{head}{relations}\n\n{''.join(parts)}"
+
+
 def run_row(condition: str, arm: str, seed: int, **facts: Any) -> dict[str, Any]:
     """Return a row of `runs`, as far as the engine reads it."""
-    return {
-        "run_id": f"{condition}-{arm}-{seed}",
-        "condition": condition,
-        "arm": arm,
-        "seed": seed,
-        "role": "primary",
-        "scale_rewards": "group",
-        "status": "COMPLETE",
-        **facts,
-    }
+    place = {"run_id": f"{condition}-{arm}-{seed}", "condition": condition, "arm": arm, "seed": seed}
+    return place | {"role": "primary", "scale_rewards": "group", "status": "COMPLETE"} | facts
 
 
 def evaluation_row(run_id: str, step: int, successes: int, **facts: Any) -> dict[str, Any]:
     """Return a row of `evaluations`, as far as the engine reads it."""
-    return {
-        "run_id": run_id,
-        "phase": "periodic",
-        "pool": "validation",
-        "regime": "clean",
-        "step": step,
-        "successes": successes,
-        "episodes": 10,
-        **facts,
-    }
+    where = {"run_id": run_id, "phase": "periodic", "pool": "validation", "regime": "clean", "step": step}
+    return where | {"successes": successes, "episodes": 10} | facts
 
 
 @dataclass
@@ -155,15 +125,9 @@ def small_study() -> SmallStudy:
     """Return condition X in full: paired AUC 0.6 and 0.5, independent 0.5 and 0.6."""
     runs = [run_row("X", arm, seed) for arm in ("paired", "independent") for seed in (0, 1)]
     levels = {"X-paired-0": 6, "X-paired-1": 5, "X-independent-0": 5, "X-independent-1": 6}
-    return SmallStudy(
-        {
-            "runs": runs,
-            "evaluations": [
-                evaluation_row(run, step, successes) for run, successes in levels.items() for step in (0, 20)
-            ],
-            "groups_summary": [
-                {"run_id": "X-paired-0", "spurious": 1, "all_correct": 10},
-                {"run_id": "X-paired-1", "spurious": 2, "all_correct": 20},
-            ],
-        }
-    )
+    evaluations = [evaluation_row(run, step, won) for run, won in levels.items() for step in (0, 20)]
+    groups = [
+        {"run_id": "X-paired-0", "spurious": 1, "all_correct": 10},
+        {"run_id": "X-paired-1", "spurious": 2, "all_correct": 20},
+    ]
+    return SmallStudy({"runs": runs, "evaluations": evaluations, "groups_summary": groups})

@@ -2,17 +2,12 @@
 
 import pytest
 
-from tests.unit.decisions.study import RULES, rule, small_study
+from tests.unit.decisions.study import RULES, amendment, rule, small_study
 from toolkit.decisions.engine import Engine
 from toolkit.decisions.rulebook import load_rulebook
 from toolkit.errors import RuleError
 
 GOOD = RULES + rule("H", "mean(gap) > 0")
-
-
-def amendment(label: str, relations: str, *rules: str) -> str:
-    head = f'id = "{label}"\ndated = "2026-01-01"\ntitle = "t"\nseen = "s"\nreason = "r"\nchanges = ["c"]\n'
-    return f"[amendment]\n{head}{relations}\n\n{''.join(rules)}"
 
 
 ADDS = amendment("A1", 'adds = ["N"]', rule("N", "mean(gap) > 1"))
@@ -45,55 +40,37 @@ def test_a_rule_replaced_twice_keeps_its_first_text(name: str, first: str) -> No
 
 
 def test_one_amendment_can_replace_one_rule_and_add_another() -> None:
-    text = amendment(
-        "A1", 'replaces = ["H"]\nadds = ["N"]', rule("H", "mean(gap) > 1"), rule("N", "passes(H)")
-    )
+    texts = rule("H", "mean(gap) > 1"), rule("N", "passes(H)")
+    text = amendment("A1", 'replaces = ["H"]\nadds = ["N"]', *texts)
     changes = load_rulebook(GOOD, [text]).changes
     assert {name: change.relation for name, change in changes.items()} == {"H": "replaces", "N": "adds"}
     assert changes["H"].frozen is not None
     assert changes["H"].added_by == ""
 
 
-SAME = rule("H", "mean(gap) > 0")
-NEW = rule("N", "mean(gap) > 1")
-REFUSED = {
-    "a frozen rule added": ([amendment("A1", 'adds = ["H"]', SAME)], "which there is already"),
-    "an added rule added again": ([ADDS, amendment("A2", 'adds = ["N"]', NEW)], "which there is already"),
-    "a rule replaced that is none": ([amendment("A1", 'replaces = ["N"]', NEW)], "which there is not yet"),
-    "a rule restated that is none": ([amendment("A1", 'restates = ["N"]', NEW)], "which there is not yet"),
-    "a rule replaced before it is added": (
-        [amendment("A0", 'replaces = ["N"]', NEW), ADDS],
-        "which there is not yet",
-    ),
-    "a rule replaced and restated": (
-        [amendment("A1", 'replaces = ["H"]\nrestates = ["H"]', SAME)],
-        "each named once",
-    ),
-    "a rule restated and added": (
-        [amendment("A1", 'restates = ["N"]\nadds = ["N"]', NEW)],
-        "each named once",
-    ),
-    "a rule added twice": ([amendment("A1", 'adds = ["N", "N"]', NEW)], "each named once"),
-    "a rule that is not named": ([amendment("A1", "", NEW)], "each named once"),
-    "a name without its rule": ([amendment("A1", 'adds = ["N", "M"]', NEW)], "each named once"),
-    "an added rule with the name of an endpoint": (
-        [amendment("A1", 'adds = ["gap"]', rule("gap", "mean(other) > 0"))],
-        "declared twice",
-    ),
-    "an added rule that is superseded": (
-        [
-            amendment(
-                "A1",
-                'adds = ["N"]',
-                rule("N", "mean(gap) > 1", kind="prediction", more='superseded = "Why."'),
-            )
-        ],
-        "superseded",
-    ),
-    "an added rule restated with another number": (
-        [ADDS, amendment("A2", 'restates = ["N"]', rule("N", "mean(gap) > 2"))],
-        "restates N and changes",
-    ),
+SAME, NEW = rule("H", "mean(gap) > 0"), rule("N", "mean(gap) > 1")
+LATE = rule("N", "mean(gap) > 1", kind="prediction", more='superseded = "Why."')
+THERE, MISSING, ONCE = "which there is already", "which there is not yet", "each named once"
+# Name → relations, rules, what is wrong; what A1 adds before stands in the second table.
+ALONE = {
+    "a frozen rule added": ('adds = ["H"]', SAME, THERE),
+    "a rule replaced that is none": ('replaces = ["N"]', NEW, MISSING),
+    "a rule restated that is none": ('restates = ["N"]', NEW, MISSING),
+    "a rule replaced and restated": ('replaces = ["H"]\nrestates = ["H"]', SAME, ONCE),
+    "a rule restated and added": ('restates = ["N"]\nadds = ["N"]', NEW, ONCE),
+    "a rule added twice": ('adds = ["N", "N"]', NEW, ONCE),
+    "a rule that is not named": ("", NEW, ONCE),
+    "a name without its rule": ('adds = ["N", "M"]', NEW, ONCE),
+    "an added rule with the name of an endpoint": ('adds = ["gap"]', rule("gap", "mean(other) > 0"), "twice"),
+    "an added rule that is superseded": ('adds = ["N"]', LATE, "superseded"),
+}
+AGAIN = amendment("A2", 'adds = ["N"]', NEW)
+BEFORE = amendment("A0", 'replaces = ["N"]', NEW)
+OTHERWISE = amendment("A2", 'restates = ["N"]', rule("N", "mean(gap) > 2"))
+REFUSED = {name: ([amendment("A1", *texts)], problem) for name, (*texts, problem) in ALONE.items()} | {
+    "an added rule added again": ([ADDS, AGAIN], THERE),
+    "a rule replaced before it is added": ([BEFORE, ADDS], MISSING),
+    "an added rule restated with another number": ([ADDS, OTHERWISE], "restates N and changes"),
 }
 
 
@@ -103,18 +80,19 @@ def test_what_is_not_so_is_refused(texts: list[str], problem: str) -> None:
         load_rulebook(GOOD, texts)
 
 
-def test_a_decision_on_an_added_rule_says_who_added_it() -> None:
-    book = load_rulebook(GOOD, [ADDS])
-    document = Engine(book, ("small", ""), small_study(), {"A1": "digest"}).decide("N").as_dict()
-    by = {"id": "A1", "relation": "adds", "sha256": "digest"}
-    assert (document["amended_by"], document["amendment"], document["added_by"]) == ("A1", by, by)
+def added_by(*amendments: str) -> dict[str, object]:
+    """Return what a decision on N says of the amendments in force."""
+    book, known = load_rulebook(GOOD, amendments), {"A1": "one", "A2": "two"}
+    document = Engine(book, ("small", ""), small_study(), known).decide("N").as_dict()
+    return {name: document[name] for name in ("amended_by", "amendment", "added_by")}
 
 
-def test_a_decision_on_an_added_rule_that_was_replaced_names_both_amendments() -> None:
-    book = load_rulebook(GOOD, [ADDS, amendment("A2", 'replaces = ["N"]', rule("N", "mean(gap) > 2"))])
-    document = Engine(book, ("small", ""), small_study(), {"A1": "one", "A2": "two"}).decide("N").as_dict()
-    assert document["amendment"] == {"id": "A2", "relation": "replaces", "sha256": "two"}
-    assert document["added_by"] == {"id": "A1", "relation": "adds", "sha256": "one"}
+def test_a_decision_on_an_added_rule_names_who_added_it_and_who_replaced_it() -> None:
+    first = {"id": "A1", "relation": "adds", "sha256": "one"}
+    later = {"id": "A2", "relation": "replaces", "sha256": "two"}
+    replaced = amendment("A2", 'replaces = ["N"]', rule("N", "mean(gap) > 2"))
+    assert added_by(ADDS) == {"amended_by": "A1", "amendment": first, "added_by": first}
+    assert added_by(ADDS, replaced) == {"amended_by": "A2", "amendment": later, "added_by": first}
 
 
 @pytest.mark.parametrize("name", ["H", "G"])
@@ -125,12 +103,7 @@ def test_a_decision_on_a_frozen_rule_names_no_addition(name: str) -> None:
 
 
 def test_a_rule_names_every_relation_of_what_it_rests_on() -> None:
-    text = amendment(
-        "A1",
-        'replaces = ["H"]\nadds = ["N", "M"]',
-        rule("H", "mean(gap) > 1"),
-        NEW,
-        rule("M", "passes(H)", "passes(N)"),
-    )
+    texts = rule("H", "mean(gap) > 1"), NEW, rule("M", "passes(H)", "passes(N)")
+    text = amendment("A1", 'replaces = ["H"]\nadds = ["N", "M"]', *texts)
     decision = Engine(load_rulebook(GOOD, [text]), ("small", ""), small_study()).decide("M")
     assert [(ref.id, ref.relation) for ref in decision.rests_on] == [("A1", "replaces"), ("A1", "adds")]

@@ -37,10 +37,10 @@ def decide(study: Study, *tests: str, more: str = "", name: str = "H", others: s
 
 def low_of(study: Study) -> tuple[Fraction, Fraction]:
     """Return the lower end of the small study's interval and its error."""
-    found = decide(study, "mean(gap) > 0", more='estimate = "gap"\ninterval = "gap_95"').interval
-    assert isinstance(found, Interval)
-    assert found.errors is not None
-    return found.low, found.errors[0]
+    known = decide(study, "mean(gap) > 0", more='estimate = "gap"\ninterval = "gap_95"').interval
+    assert isinstance(known, Interval)
+    assert known.errors is not None
+    return known.low, known.errors[0]
 
 
 @pytest.mark.parametrize(
@@ -58,8 +58,8 @@ def low_of(study: Study) -> tuple[Fraction, Fraction]:
 def test_an_end_within_three_errors_of_zero_or_the_threshold_is_close(
     low: str, high: str, threshold: str | None, ends: list[str]
 ) -> None:
-    found = close_evidence(interval(low, high), Fraction(threshold) if threshold else None)
-    assert [text.split()[1] for text in found] == ends
+    close = close_evidence(interval(low, high), Fraction(threshold) if threshold else None)
+    assert [text.split()[1] for text in close] == ends
 
 
 @pytest.mark.parametrize("of", [None, Missing(not_run=True, reasons=("x",)), interval("0.0001", "1", None)])
@@ -76,20 +76,11 @@ def test_a_test_of_an_end_is_close_within_three_errors(study: Study, errors: str
     assert all(call.startswith("c0 could turn with the lower end of gap_95") for call in decision.close_calls)
 
 
-def test_what_is_lost_anyway_is_no_close_call(study: Study) -> None:
-    low, _ = low_of(study)
-    assert decide(study, f"all(mean(gap) > 1, lower(gap_95) > {float(low):.12f})").close_calls == ()
-
-
-def test_a_rule_that_rests_on_a_close_one_says_so(study: Study) -> None:
-    low, _ = low_of(study)
-    other = rule("G", f"lower(gap_95) > {float(low):.12f}")
-    (call,) = decide(study, "passes(G)", others=other).close_calls
+def test_what_is_lost_anyway_is_no_close_call_and_one_is_printed_with_what_rests_on_it(study: Study) -> None:
+    close = f"lower(gap_95) > {float(low_of(study)[0]):.12f}"
+    assert decide(study, f"all(mean(gap) > 1, {close})").close_calls == ()
+    (call,) = decide(study, "passes(G)", others=rule("G", close)).close_calls
     assert call.startswith("G: c0 could turn")
-
-
-def test_close_calls_are_printed(study: Study) -> None:
-    low, _ = low_of(study)
-    decision = decide(study, f"lower(gap_95) > {float(low):.12f}")
+    decision = decide(study, close)
     assert decision.as_dict()["close_calls"] == list(decision.close_calls)
     assert decide(study, "mean(gap) > 0").as_dict().get("close_calls") is None

@@ -4,22 +4,21 @@ from fractions import Fraction
 
 import pytest
 
-from tests.unit.decisions.study import RULES, SmallStudy, evaluation_row, rule, run_row, small_study
+from tests.unit.decisions import study as made
+from tests.unit.decisions.study import RULES, SmallStudy, rule, small_study
 from toolkit.decisions.engine import Engine
 from toolkit.decisions.rulebook import load_rulebook
 from toolkit.errors import RuleError, UsageError
 
-HOLDS, LOST, GAP, NEVER = (
-    "mean(gap) = 0",
-    "each(gap > 0)",
-    "lower(gap_95) > 0",
-    "mean(other) > 0",
-)
+HOLDS, LOST, GAP, NEVER = "mean(gap) = 0", "each(gap > 0)", "lower(gap_95) > 0", "mean(other) > 0"
 
 
-def verdict(*tests: str, kind: str = "hypothesis", more: str = "", study: SmallStudy | None = None) -> str:
-    book = load_rulebook(RULES + rule("H", *tests, kind=kind, more=more))
-    return Engine(book, ("small", ""), study or small_study()).decide("H").verdict
+def engine(rules: str, study: SmallStudy | None = None) -> Engine:
+    return Engine(load_rulebook(RULES + rules), ("small", ""), study or small_study())
+
+
+def verdict(*tests: str, kind: str = "hypothesis", more: str = "") -> str:
+    return engine(rule("H", *tests, kind=kind, more=more)).decide("H").verdict
 
 
 @pytest.mark.parametrize(
@@ -72,15 +71,14 @@ def test_a_gate_names_its_outcome(tests: tuple[str, ...], expected: str) -> None
 
 
 def test_a_superseded_prediction_keeps_its_original_verdict() -> None:
-    book = load_rulebook(RULES + rule("P", LOST, kind="prediction", more='superseded = "Later changed."'))
-    decision = Engine(book, ("small", ""), small_study()).decide("P")
+    decision = engine(rule("P", LOST, kind="prediction", more='superseded = "Later changed."')).decide("P")
     assert (decision.verdict, decision.original_verdict) == ("superseded", "missed")
 
 
 def test_the_binding_reading_decides_and_disagreement_shows() -> None:
     more = 'binding = "strict"\nreadings = { strict = "All.", loose = "Mean." }'
     text = rule("H", f"strict: {LOST}", f"loose: {HOLDS}", HOLDS, more=more)
-    decision = Engine(load_rulebook(RULES + text), ("small", ""), small_study()).decide("H")
+    decision = engine(text).decide("H")
     assert decision.verdict == "miss"
     assert decision.readings == {"strict": "miss", "loose": "pass"}
     assert not decision.readings_agree
@@ -90,31 +88,27 @@ def test_the_binding_reading_decides_and_disagreement_shows() -> None:
     ("first", "expected"), [(HOLDS, "pass"), (LOST, "miss"), (GAP, "not_evaluable"), (NEVER, "not_run")]
 )
 def test_a_rule_can_rest_on_another_rule(first: str, expected: str) -> None:
-    book = load_rulebook(RULES + rule("A", first) + rule("B", "passes(A)"))
-    assert Engine(book, ("small", ""), small_study()).decide("B").verdict == expected
+    assert engine(rule("A", first) + rule("B", "passes(A)")).decide("B").verdict == expected
 
 
 def test_a_lost_part_is_a_lost_rule_to_others_even_while_a_part_is_unknown() -> None:
-    book = load_rulebook(RULES + rule("A", LOST, NEVER, kind="prediction") + rule("B", "not(passes(A))"))
-    engine = Engine(book, ("small", ""), small_study())
-    assert engine.decide("A").verdict == "not_run"
-    assert engine.decide("A").missed
-    assert engine.decide("B").verdict == "pass"
+    two = engine(rule("A", LOST, NEVER, kind="prediction") + rule("B", "not(passes(A))"))
+    assert (two.decide("A").verdict, two.decide("A").missed) == ("not_run", True)
+    assert two.decide("B").verdict == "pass"
 
 
 def test_an_interval_read_through_another_rule_is_named() -> None:
     study = small_study()
     study.tables["intervals"] = []
-    book = load_rulebook(RULES + rule("A", GAP) + rule("B", "passes(A)"))
-    read = [register.config for register in Engine(book, ("small", ""), study).decide("B").registers]
-    assert read == ["evaluations", "intervals", "runs"]
+    decision = engine(rule("A", GAP) + rule("B", "passes(A)"), study).decide("B")
+    assert [register.config for register in decision.registers] == ["evaluations", "intervals", "runs"]
 
 
 def test_a_long_chain_of_rules_is_decided() -> None:
     text = rule("R0", HOLDS) + "".join(
         rule(f"R{n}", f"all(passes(R{n - 1}), passes(R{max(0, n - 2)}))") for n in range(1, 60)
     )
-    assert Engine(load_rulebook(RULES + text), ("small", ""), small_study()).decide("R59").verdict == "pass"
+    assert engine(text).decide("R59").verdict == "pass"
 
 
 @pytest.mark.parametrize("test", ["each(within(gap, mean(other), 1))", "each(between(gap, 0, mean(other)))"])
@@ -124,14 +118,14 @@ def test_a_missing_bound_leaves_a_series_unknown(test: str) -> None:
 
 def test_curves_are_those_of_the_endpoint_and_its_replications() -> None:
     study = small_study()
-    study.tables["runs"].append(run_row("X", "paired", 1, run_id="again", role="replication"))
-    study.tables["evaluations"] += [evaluation_row("again", step, 9) for step in (0, 20)]
-    engine = Engine(load_rulebook(RULES + rule("A", HOLDS)), ("small", ""), study)
-    points = {(p.arm, p.series, p.step): p.success for p in engine.curve("gap")}
+    study.tables["runs"].append(made.run_row("X", "paired", 1, run_id="again", role="replication"))
+    study.tables["evaluations"] += [made.evaluation_row("again", step, 9) for step in (0, 20)]
+    deciding = engine(rule("A", HOLDS), study)
+    points = {(p.arm, p.series, p.step): p.success for p in deciding.curve("gap")}
     assert len(points) == 2 * 2 * 2 + 2 * 2 + 2
     assert points["paired", "mean", 0] == Fraction(11, 20)
     assert points["paired", "replication", 20] == Fraction(9, 10)
-    assert engine.curve("other") == ()
+    assert deciding.curve("other") == ()
 
 
 def test_a_mean_curve_needs_every_seed() -> None:
@@ -139,8 +133,8 @@ def test_a_mean_curve_needs_every_seed() -> None:
     study.tables["evaluations"] = [
         row for row in study.tables["evaluations"] if (row["run_id"], row["step"]) != ("X-paired-1", 20)
     ]
-    engine = Engine(load_rulebook(RULES + rule("A", HOLDS)), ("small", ""), study)
-    means = {(p.arm, p.step) for p in engine.curve("gap") if p.series == "mean"}
+    curve = engine(rule("A", HOLDS), study).curve("gap")
+    means = {(p.arm, p.step) for p in curve if p.series == "mean"}
     assert means == {("paired", 0), ("independent", 0), ("independent", 20)}
 
 
@@ -164,15 +158,13 @@ def test_a_criterion_says_what_it_rests_on(is_summary: bool, basis: str) -> None
 
 
 def test_a_decision_names_every_register_it_read() -> None:
-    book = load_rulebook(RULES + rule("A", "pooled < 1") + rule("B", "passes(A)"))
-    decision = Engine(book, ("small", ""), small_study()).decide("B")
+    decision = engine(rule("A", "pooled < 1") + rule("B", "passes(A)")).decide("B")
     assert [register.config for register in decision.registers] == ["groups_summary", "runs"]
 
 
 def test_an_unknown_rule_is_wrong_usage() -> None:
-    book = load_rulebook(RULES + rule("A", HOLDS))
     with pytest.raises(UsageError, match="no rule 'H9'"):
-        Engine(book, ("small", ""), small_study()).decide("H9")
+        engine(rule("A", HOLDS)).decide("H9")
 
 
 def test_every_operator_means_what_it_says() -> None:
@@ -203,14 +195,11 @@ def test_every_operator_means_what_it_says() -> None:
         assert verdict(f"not({test})") == "miss", test
 
 
+NONE = "rest(rest(gap))"
+
+
 @pytest.mark.parametrize(
-    "test",
-    [
-        "each(rest(rest(gap)) > 0)",
-        "decreasing(rest(gap))",
-        "mean(rest(rest(gap))) > 0",
-        "count(rest(rest(gap)) > 0) = 0",
-    ],
+    "test", [f"each({NONE} > 0)", "decreasing(rest(gap))", f"mean({NONE}) > 0", f"count({NONE} > 0) = 0"]
 )
 def test_nothing_holds_of_an_empty_series(test: str) -> None:
     assert verdict(test) == "not_evaluable"
@@ -221,16 +210,14 @@ def test_a_product_beyond_all_bounds_has_no_value() -> None:
     assert verdict(" * ".join(["max(gap)", *[nines] * 30]) + " > 0") == "not_evaluable"
 
 
-@pytest.mark.parametrize("more", ['superseded = "Later."'])
-def test_nothing_rests_on_a_superseded_rule(more: str) -> None:
-    text = rule("P", HOLDS, kind="prediction", more=more) + rule("H", "passes(P)")
+def test_nothing_rests_on_a_superseded_rule() -> None:
+    text = rule("P", HOLDS, kind="prediction", more='superseded = "Later."') + rule("H", "passes(P)")
     with pytest.raises(RuleError, match="'P' is not declared"):
-        load_rulebook(RULES + text)
+        engine(text)
 
 
 def test_a_rule_names_the_amendments_that_it_rests_on() -> None:
-    head = 'id = "A1"\ndated = "2026-01-01"\ntitle = "t"\nseen = "s"\nreason = "r"\nchanges = ["c"]\n'
-    change = f'[amendment]\n{head}replaces = ["A"]\n' + rule("A", LOST)
+    change = made.amendment("A1", 'replaces = ["A"]', rule("A", LOST))
     book = load_rulebook(RULES + rule("A", HOLDS) + rule("B", "passes(A)"), [change])
     decision = Engine(book, ("small", ""), small_study(), {"A1": "digest"}).decide("B")
     assert decision.verdict == "miss"
@@ -240,3 +227,21 @@ def test_a_rule_names_the_amendments_that_it_rests_on() -> None:
 
 def test_a_quotient_over_zero_has_no_value() -> None:
     assert verdict("mean(gap) / mean(gap) = 1") == "not_evaluable"
+
+
+@pytest.mark.parametrize(
+    ("test", "against"),
+    [
+        ("max(gap) > pooled", Fraction(1, 10)),
+        ("each(gap < last(gap))", Fraction(-1, 10)),
+        ("mean(gap) >= 0.03", None),
+        ("mean(gap) > -0.03", None),
+        ("all(mean(gap) > 0, pooled > max(gap))", None),
+        ("passes(A)", None),
+    ],
+)
+def test_a_criterion_that_compares_two_measured_numbers_says_both(
+    test: str, against: Fraction | None
+) -> None:
+    (criterion,) = engine(rule("A", HOLDS) + rule("H", test)).decide("H").criteria
+    assert criterion.against == against

@@ -1,10 +1,10 @@
-"""From the text of a test to its expression."""
+"""From the text of a test to its expression, and what is wrong with one before any row is read."""
 
 from fractions import Fraction
 
 import pytest
 
-from toolkit.decisions.expressions import OPERATORS, Binary, Call, Name, Number
+from toolkit.decisions.expressions import OPERATORS, Binary, Call, Kind, Name, Number, check_test, names_in
 from toolkit.decisions.grammar import MAX_LENGTH, parse
 from toolkit.errors import RuleError
 
@@ -35,39 +35,12 @@ def test_a_test_parses_to_its_expression(text: str, expected: object) -> None:
     assert parse(text, "here") == expected
 
 
-def test_a_number_is_exactly_what_is_written() -> None:
-    parsed = parse("0.07", "here")
-    assert isinstance(parsed, Number)
-    assert parsed.value == Fraction(7, 100)
+NO_TESTS = ["", "mean(x", "mean()", "mean(x))", "a >= b >= c", "a b", "1.", ".5", "1e-3", "x = = 1", "x == 1"]
+NO_TESTS += ["'text'", "x; y", "__import__('os')", "x.y", "x[0]", "lambda: 1", "½ > 0", "a ** b", ",", "("]
+NO_TESTS += ["mеan(x) > 0"]  # noqa: RUF001 - a Cyrillic letter on purpose
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "mean(x",
-        "mean()",
-        "mean(x))",
-        "a >= b >= c",
-        "a b",
-        "1.",
-        ".5",
-        "1e-3",
-        "x = = 1",
-        "x == 1",
-        "'text'",
-        "x; y",
-        "__import__('os')",
-        "x.y",
-        "x[0]",
-        "lambda: 1",
-        "½ > 0",
-        "mеan(x) > 0",  # noqa: RUF001 - a Cyrillic letter on purpose
-        "a ** b",
-        ",",
-        "(",
-    ],
-)
+@pytest.mark.parametrize("text", NO_TESTS)
 def test_what_is_no_test_is_refused(text: str) -> None:
     with pytest.raises(RuleError):
         parse(text, "here")
@@ -93,3 +66,55 @@ def test_hostile_depth_and_length_are_refused(text: str) -> None:
 def test_nesting_below_the_limit_is_refused_by_depth_not_by_the_interpreter() -> None:
     with pytest.raises(RuleError, match="deeply"):
         parse("abs(" * 60 + "x" + ")" * 60, "here")
+
+
+NAMES = {"series": Kind.NUMBERS, "scalar": Kind.NUMBER, "interval": Kind.INTERVAL, "H1": Kind.RULE}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "mean(series) >= 0.03",
+        "each(series > 0)",
+        "majority(series < scalar)",
+        "scalar <= 0.02",
+        "lower(interval) > -0.03",
+        "any(passes(H1), scalar > 1)",
+        "not(each(within(series, 0, 1)))",
+        "count(abs(series) > 1) >= 2",
+        "decreasing(rest(series))",
+        "each(series - series < 1)",
+        "between(1 - mean(series) / scalar, 0.3, 0.7)",
+    ],
+)
+def test_a_well_formed_test_passes(text: str) -> None:
+    check_test(parse(text, "here"), NAMES, "here")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("mean(unknown) > 0", "not declared"),
+        ("mean(scalar) > 0", "takes a series"),
+        ("series > 0", "does not give true or false"),
+        ("mean(series)", "does not give true or false"),
+        ("each(scalar > 0)", "takes a series"),
+        ("each(series)", "takes a series of true or false"),
+        ("interval > 0", "takes numbers"),
+        ("lower(series) > 0", "takes an interval"),
+        ("passes(series)", "takes a rule"),
+        ("H1", "does not give true or false"),
+        ("within(scalar, 1)", "takes 3 arguments"),
+        ("within(scalar, series, 1)", "takes a number"),
+        ("all(scalar)", "takes true or false"),
+        ("(scalar > 0) + 1 > 0", "takes numbers"),
+        ("passes(scalar > 0)", "takes a rule"),
+    ],
+)
+def test_a_malformed_test_is_refused(text: str, problem: str) -> None:
+    with pytest.raises(RuleError, match=problem):
+        check_test(parse(text, "here"), NAMES, "here")
+
+
+def test_names_are_listed_in_order_of_appearance() -> None:
+    assert list(names_in(parse("all(mean(b) > a, passes(H1), -c < 1)", ""))) == ["b", "a", "H1", "c"]

@@ -1,11 +1,13 @@
 """From rows to the value of an endpoint."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
 from tests.unit.decisions.study import RULES, SmallStudy, evaluation_row, rule, run_row, small_study
+from toolkit.decisions.lookup import Indexed, IndexedRows, rows_with
 from toolkit.decisions.measure import measure
 from toolkit.decisions.rulebook import RuleBook, load_rulebook
 from toolkit.decisions.values import Missing, Series, exact
@@ -21,9 +23,7 @@ def value(study: SmallStudy, endpoint: str = "gap") -> object:
 
 
 def members(study: SmallStudy) -> dict[str, Fraction | Missing]:
-    measured = value(study)
-    assert isinstance(measured, Series)
-    return dict(measured.items)
+    return dict(series(study).items)
 
 
 def test_a_contrast_is_first_minus_second_seed_by_seed() -> None:
@@ -42,20 +42,14 @@ def test_a_stored_double_counts_as_the_decimal_that_prints_it() -> None:
 
 
 def test_a_tier_that_was_never_run_is_not_run() -> None:
-    study = small_study()
-    measured = value(study, "other")
-    assert isinstance(measured, Series)
-    assert all(isinstance(v, Missing) and v.not_run for v in measured.values)
+    assert all(isinstance(v, Missing) and v.not_run for v in series(small_study(), endpoint="other").values)
 
 
 def test_a_run_missing_from_a_tier_that_was_begun_is_a_gap() -> None:
     study = small_study()
     study.tables["runs"] = [r for r in study.tables["runs"] if r["run_id"] != "X-paired-1"]
-    gap = members(study)["1"]
-    assert isinstance(gap, Missing)
-    assert not gap.not_run
-    assert gap.reasons == ("X paired seed 1 was not run",)
-    assert members(study)["0"] == Fraction(1, 10)
+    gap = Missing(not_run=False, reasons=("X paired seed 1 was not run",))
+    assert members(study) == {"0": Fraction(1, 10), "1": gap}
 
 
 @pytest.mark.parametrize(
@@ -67,7 +61,9 @@ def test_a_run_missing_from_a_tier_that_was_begun_is_a_gap() -> None:
         (lambda s: s.tables["runs"][0].update(status="INCOMPLETE"), "is not complete"),
     ],
 )
-def test_incomplete_evidence_is_missing_and_says_why(damage: object, reason: str) -> None:
+def test_incomplete_evidence_is_missing_and_says_why(
+    damage: Callable[[SmallStudy], None], reason: str
+) -> None:
     study = small_study()
     damage(study)
     gap = members(study)["0"]
@@ -84,22 +80,19 @@ def test_an_arm_that_is_missing_altogether_is_a_gap_while_its_cell_was_begun() -
 
 
 def test_a_run_with_other_settings_than_registered_does_not_count() -> None:
-    book = load_rulebook(
-        RULES.replace("[[matrix]]", '[training]\nsteps = 100\nloss_type = "dapo"\n\n[[matrix]]', 1)
-    )
+    settings = '[training]\nsteps = 100\nloss_type = "dapo"\n\n[[matrix]]'
+    book = load_rulebook(RULES.replace("[[matrix]]", settings, 1))
     study = small_study()
     for run in study.tables["runs"]:
         run.update(steps=100, loss_type="dapo")
-    assert not any(isinstance(v, Missing) for v in series(study, book).values)
+    assert not isinstance(series(study, book).present(), Missing)
     study.tables["runs"][0]["steps"] = 1
-    gap = series(study, book).values[0]
-    assert isinstance(gap, Missing)
-    assert gap.reasons == ("X-paired-0 has steps 1, and 100 is registered",)
-    assert not gap.not_run
+    reason = "X-paired-0 has steps 1, and 100 is registered"
+    assert series(study, book).values[0] == Missing(not_run=False, reasons=(reason,))
 
 
-def series(study: SmallStudy, book: RuleBook) -> Series[Fraction]:
-    measured = measure(book.endpoints["gap"], study, book.plan)
+def series(study: SmallStudy, book: RuleBook = BOOK, endpoint: str = "gap") -> Series[Fraction]:
+    measured = measure(book.endpoints[endpoint], study, book.plan)
     assert isinstance(measured, Series)
     return measured
 
@@ -107,13 +100,10 @@ def series(study: SmallStudy, book: RuleBook) -> Series[Fraction]:
 def test_a_series_by_run_names_its_runs_and_the_places_of_those_that_are_missing() -> None:
     book = load_rulebook(RULES.replace('by = "pooled"', 'by = "run"'))
     study = small_study()
-    measured = measure(book.endpoints["pooled"], study, book.plan)
-    assert isinstance(measured, Series)
-    assert measured.items == (("X-paired-0", Fraction(1, 10)), ("X-paired-1", Fraction(1, 10)))
+    both = (("X-paired-0", Fraction(1, 10)), ("X-paired-1", Fraction(1, 10)))
+    assert series(study, book, "pooled").items == both
     study.tables["runs"] = [run for run in study.tables["runs"] if run["run_id"] != "X-paired-1"]
-    measured = measure(book.endpoints["pooled"], study, book.plan)
-    assert isinstance(measured, Series)
-    assert [key for key, _ in measured.items] == ["X-paired-0", "X paired seed 1"]
+    assert [key for key, _ in series(study, book, "pooled").items] == ["X-paired-0", "X paired seed 1"]
 
 
 def test_counts_of_too_few_groups_are_missing() -> None:
@@ -126,13 +116,6 @@ def test_counts_of_too_few_groups_are_missing() -> None:
     gap = measure(book.endpoints["pooled"], study, book.plan)
     assert isinstance(gap, Missing)
     assert "expected 30 groups, found 29" in gap.reasons[0]
-
-
-def test_a_value_outside_its_declared_range_is_damage() -> None:
-    study = small_study()
-    study.tables["evaluations"][0].update(successes=500)
-    with pytest.raises(DamagedError, match="outside its declared range"):
-        members(study)
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf")])
@@ -178,24 +161,22 @@ def test_a_run_of_another_role_is_not_read() -> None:
     assert members(study)["0"] == Fraction(1, 10)
 
 
-def test_two_deciding_runs_in_one_place_are_refused() -> None:
+@pytest.mark.parametrize(
+    ("damage", "problem"),
+    [
+        (lambda s: s.tables["evaluations"][0].update(successes=500), "outside its declared range"),
+        (lambda s: s.tables["runs"].append(run_row("X", "paired", 0, run_id="again")), "two deciding runs"),
+        (
+            lambda s: s.tables["evaluations"].append(evaluation_row("X-paired-0", 0, 1)),
+            "2 rows where the endpoint needs one",
+        ),
+        (lambda s: s.tables["evaluations"][0].update(successes="six"), "is no number"),
+    ],
+)
+def test_rows_that_cannot_be_are_damage(damage: Callable[[SmallStudy], None], problem: str) -> None:
     study = small_study()
-    study.tables["runs"].append(run_row("X", "paired", 0, run_id="again"))
-    with pytest.raises(DamagedError, match="two deciding runs"):
-        members(study)
-
-
-def test_two_rows_in_one_place_are_refused() -> None:
-    study = small_study()
-    study.tables["evaluations"].append(evaluation_row("X-paired-0", 0, 1))
-    with pytest.raises(DamagedError, match="2 rows where the endpoint needs one"):
-        members(study)
-
-
-def test_text_in_place_of_a_number_is_refused() -> None:
-    study = small_study()
-    study.tables["evaluations"][0]["successes"] = "six"
-    with pytest.raises(DamagedError, match="is no number"):
+    damage(study)
+    with pytest.raises(DamagedError, match=problem):
         members(study)
 
 
@@ -263,3 +244,17 @@ def test_rows_with_one_key_are_damage_and_not_the_endpoints_fault() -> None:
     with pytest.raises(DamagedError, match="2 rows where the endpoint needs one") as caught:
         probed(probe_row("base", 0, 2.0), probe_row("base", 0, 3.0))
     assert not isinstance(caught.value, RuleError)
+
+
+ROWS = [{"a": 1, "b": None, "c": 3}, {"a": 1, "b": "x", "c": 4}, {"a": 2, "b": "x", "c": 5}]
+
+
+def test_an_index_finds_what_a_scan_finds_in_order() -> None:
+    for wanted in ({"a": 1}, {"a": 1, "b": "x"}, {"b": None}, {"c": 9}, {}):
+        assert rows_with(IndexedRows(ROWS), wanted) == rows_with(ROWS, wanted)
+
+
+def test_a_table_is_read_once() -> None:
+    study = Indexed(small_study())
+    assert study.rows("runs") is study.rows("runs")
+    assert study.rows("runs") == small_study().rows("runs")

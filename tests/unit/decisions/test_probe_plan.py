@@ -1,11 +1,12 @@
 """The registered probe: read exactly, once, and refused with every single defect."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
 from tests.conftest import CHECKOUT
-from tests.unit.decisions.study import RULES, rule
+from tests.unit.decisions.study import RULES, amendment, rule
 from toolkit.decisions.probe_plan import ProbePlan, ProbeSet
 from toolkit.decisions.rulebook import load_rulebook
 from toolkit.errors import RuleError
@@ -23,7 +24,7 @@ resamples = 10000
 rng_seed = 13
 """
 GOOD = RULES + rule("H", "mean(gap) > 0")
-HEAD = 'dated = "2026-01-01"\ntitle = "t"\nseen = "s"\nreason = "r"\nchanges = ["c"]\n'
+AMENDED = amendment("A1", "", PROBE)
 PLAN = ProbePlan(
     tiers=(1,),
     scored=("all", "actions"),
@@ -37,16 +38,13 @@ PLAN = ProbePlan(
 )
 
 
-def amended(label: str, text: str) -> str:
-    return f'[amendment]\nid = "{label}"\n{HEAD}{text}'
-
-
 def test_a_probe_is_read_from_the_rules() -> None:
     assert load_rulebook(GOOD + PROBE).probe == PLAN
 
 
 def test_a_probe_is_read_from_an_amendment() -> None:
-    assert load_rulebook(GOOD, [amended("A1", PROBE)]).probe == PLAN
+    assert load_rulebook(GOOD, [AMENDED]).probe == PLAN
+    assert load_rulebook(GOOD, [amendment("A1", "")]).probe is None
 
 
 def test_the_example_in_the_documentation_is_one() -> None:
@@ -66,11 +64,12 @@ MODELS = GOOD + '[recipe]\nname = "any"\n'
 
 
 def test_a_small_one_has_groups_of_two_sizes_and_some_steps() -> None:
-    found = load_rulebook(MODELS + SMALL).probe
-    assert found is not None
-    assert found.outcome == ProbeSet("validation", "clean", 16, rollouts=8)
-    assert found.transition == ProbeSet("diagnostic", "faults_p025", 8, schedules=4, groups=16)
-    assert (found.group_size, found.scored, found.steps) == (4, ("all",), (20,))
+    outcome = ProbeSet("validation", "clean", 16, rollouts=8)
+    transition = ProbeSet("diagnostic", "faults_p025", 8, schedules=4, groups=16)
+    expected = replace(
+        PLAN, outcome=outcome, transition=transition, group_size=4, scored=("all",), steps=(20,)
+    )
+    assert load_rulebook(MODELS + SMALL).probe == expected
 
 
 def test_so_has_the_small_example_in_the_documentation() -> None:
@@ -78,9 +77,9 @@ def test_so_has_the_small_example_in_the_documentation() -> None:
     whole, small = (part.partition("```")[0] for part in text.split("```toml\n")[1:3])
     named = {line.partition(" = ")[0] for line in small.splitlines()}
     rest = "\n".join(line for line in whole.splitlines() if line.partition(" = ")[0] not in named)
-    found = load_rulebook(MODELS + f"{rest}\n{small}").probe
-    assert found is not None
-    assert (found.outcome.rollouts, found.transition.tasks, found.steps) == (8, 8, (50,))
+    probe = load_rulebook(MODELS + f"{rest}\n{small}").probe
+    assert probe is not None
+    assert (probe.outcome.rollouts, probe.transition.tasks, probe.steps) == (8, 8, (50,))
 
 
 def test_a_step_after_the_end_of_a_run_is_refused() -> None:
@@ -96,13 +95,9 @@ def test_a_language_model_has_no_coordinates_of_actions() -> None:
     assert caught.value.where == "probe"
 
 
-def test_without_one_there_is_none() -> None:
-    assert load_rulebook(GOOD, [amended("A1", "")]).probe is None
-
-
 @pytest.mark.parametrize(
     ("rules", "amendments"),
-    [(GOOD + PROBE, [amended("A1", PROBE)]), (GOOD, [amended("A1", PROBE), amended("A2", PROBE)])],
+    [(GOOD + PROBE, [AMENDED]), (GOOD, [AMENDED, AMENDED.replace("A1", "A2")])],
     ids=["frozen and amended", "amended twice"],
 )
 def test_a_second_probe_is_refused(rules: str, amendments: list[str]) -> None:
@@ -166,5 +161,5 @@ def test_a_defect_is_refused_and_its_place_named(good: str, bad: str) -> None:
 
 def test_a_defect_in_an_amendment_names_the_amendment() -> None:
     with pytest.raises(RuleError) as caught:
-        load_rulebook(GOOD, [amended("A1", PROBE.replace("tasks = 16", "tasks = 0"))])
+        load_rulebook(GOOD, [AMENDED.replace("tasks = 16", "tasks = 0")])
     assert caught.value.where == "amendment A1, probe.transition"

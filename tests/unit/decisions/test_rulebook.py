@@ -2,12 +2,14 @@
 
 import pytest
 
-from tests.unit.decisions.study import RULES, rule
+from tests.unit.decisions.study import RULES, amendment, rule
 from toolkit.decisions.rulebook import load_rulebook
 from toolkit.errors import RuleError
 
 GOOD = RULES + rule("H", "mean(gap) > 0")
 READINGS = 'binding = "a"\nreadings = { a = "One.", b = "Two." }'
+
+PLACE = 'arms = ["paired", "independent"]\nseeds = [0, 1]\nby'
 
 DEFECTS = {
     "no TOML": ("language = 1", "language ="),
@@ -30,26 +32,14 @@ DEFECTS = {
     "an unknown summary of steps": ('over_steps = "auc"', 'over_steps = "median"'),
     "steps without a summary": ('over_steps = "auc"\n', ""),
     "steps that do not increase": ("steps = [0, 20]", "steps = [20, 0]"),
-    "three arms in a contrast": ('by = "seed"', 'by = "seed"\n# three arms below'),
+    "three arms in a contrast": (PLACE, PLACE.replace("]", ', "clean"]', 1)),
     "a range that does not rise": ('range = ["-1", "1"]', 'range = ["1", "-1"]'),
     "a range without numbers": ('range = ["-1", "1"]', 'range = ["-1", "much"]'),
     "an infinite range": ('range = ["-1", "1"]', 'range = ["-1", "inf"]'),
-    "a run outside the matrix": (
-        'condition = "X"\narms = ["paired", "independent"]\nseeds = [0, 1]\nby',
-        'condition = "X"\narms = ["paired", "independent"]\nseeds = [0, 2]\nby',
-    ),
-    "an unknown arm": (
-        'arms = ["paired", "independent"]\nseeds = [0, 1]\nby',
-        'arms = ["paired", "alone"]\nseeds = [0, 1]\nby',
-    ),
+    "a run outside the matrix": (PLACE, PLACE.replace("1", "2")),
+    "an unknown arm": (PLACE, PLACE.replace("independent", "alone")),
     "an interval of nothing": ('endpoint = "gap"', 'endpoint = "gaap"'),
     "a level of one": ('level = "0.95"', 'level = "1"'),
-    "an undeclared estimate": ('text = "Words."\n\n', 'text = "Words."\nestimate = "gaap"\n'),
-    "an undeclared interval beside a rule": ('text = "Words."\n\n', 'text = "Words."\ninterval = "gaap"\n'),
-    "a threshold that is no number": ('text = "Words."\n\n', 'text = "Words."\nthreshold = "three"\n'),
-    "gate outcomes on a hypothesis": ('text = "Words."\n\n', 'text = "Words."\nopen = "go"\nshut = "stay"\n'),
-    "a superseded hypothesis": ('text = "Words."\n\n', 'text = "Words."\nsuperseded = "Why."\n'),
-    "readings without criteria of their own": ('text = "Words."\n\n', f'text = "Words."\n{READINGS}\n'),
     "a rule without criteria": (rule("H", "mean(gap) > 0"), rule("H")),
     "a criterion twice": (
         "[[rules.H.criteria]]",
@@ -63,23 +53,13 @@ DEFECTS = {
     "a setting that no run has": ('for = ["H"]', 'for = ["H"]\nfixed = { mood = "good" }'),
     "a setting that is no number": ('for = ["H"]', 'for = ["H"]\nfixed = { steps = "many" }'),
     "an expectation of a column that is none": ('by = "pooled"', 'by = "pooled"\nexpect = { wins = 1 }'),
-    "a threshold that no test has": ('text = "Words."\n\n', 'text = "Words."\nthreshold = "0.5"\n'),
-    "a threshold with an exponent": ('text = "Words."\n\n', 'text = "Words."\nthreshold = "1e99999999"\n'),
     "an empty text": ('text = "Words."\n\n', 'text = ""\n\n'),
-    "an interval without its estimate": ('text = "Words."\n\n', 'text = "Words."\ninterval = "gap_95"\n'),
-    "an interval of another endpoint": (
-        'text = "Words."\n\n',
-        'text = "Words."\ninterval = "gap_95"\nestimate = "other"\n',
-    ),
     "checkpoints of a register without them": ('by = "seed"', 'by = "checkpoint"\ncheckpoints = ["A@1"]'),
     "a series by seed of a register without runs": (
         'register = "evaluations"\nset = "validation"',
         'register = "probe"',
     ),
-    "an arm twice": (
-        'arms = ["paired", "independent"]\nseeds = [0, 1]\nby',
-        'arms = ["paired", "paired"]\nseeds = [0, 1]\nby',
-    ),
+    "an arm twice": (PLACE, PLACE.replace("independent", "paired")),
     "a text column as outcome": ('count = "successes"', 'count = "regime"'),
     "a number column as condition": ('regime = "clean" }', 'step = "0" }'),
     "no steps where there are some": ('steps = [0, 20]\nover_steps = "auc"\n', ""),
@@ -95,21 +75,29 @@ DEFECTS = {
     "a negative step": ("steps = [0, 20]", "steps = [-20, 0]"),
     "a negative seed of the resampling": ("rng_seed = 1", "rng_seed = -1"),
     "an exception without a run": ("[[matrix]]", "[[exceptions]]\nrun = 5\n\n[[matrix]]"),
-    "an empty name among the secondary": ('text = "Words."\n\n', 'text = "Words."\nsecondary = [""]\n'),
     "a step of many digits": ('by = "pooled"', f'by = "checkpoint"\ncheckpoints = ["A@{"9" * 5000}"]'),
     "a number of many digits": ("resamples = 10000", f"resamples = {'9' * 5000}"),
     "a gate to rest on": ("mean(gap) > 0", "passes(G)"),
     "a name that is endpoint and rule": ("[rules.H]", "[rules.gap]"),
     "a checkpoint without a step": ('by = "pooled"', 'by = "checkpoint"\ncheckpoints = ["A"]'),
-    "pooling a figure": (
-        'outcome = { count = "spurious", of = "all_correct" }',
-        'outcome = { figure = "spurious" }',
-    ),
+    "pooling a figure": ('{ count = "spurious", of = "all_correct" }', '{ figure = "spurious" }'),
 }
-DEFECTS["three arms in a contrast"] = (
-    'arms = ["paired", "independent"]\nseeds = [0, 1]\nby',
-    'arms = ["paired", "independent", "clean"]\nseeds = [0, 1]\nby',
-)
+# What a rule may not say beside its text.
+BESIDE = {
+    "an undeclared estimate": 'estimate = "gaap"',
+    "an undeclared interval beside a rule": 'interval = "gaap"',
+    "a threshold that is no number": 'threshold = "three"',
+    "gate outcomes on a hypothesis": 'open = "go"\nshut = "stay"',
+    "a superseded hypothesis": 'superseded = "Why."',
+    "readings without criteria of their own": READINGS,
+    "a threshold that no test has": 'threshold = "0.5"',
+    "a threshold with an exponent": 'threshold = "1e99999999"',
+    "an interval without its estimate": 'interval = "gap_95"',
+    "an interval of another endpoint": 'interval = "gap_95"\nestimate = "other"',
+    "an empty name among the secondary": 'secondary = [""]',
+}
+TEXT = 'text = "Words."\n\n'
+DEFECTS |= {name: (TEXT, f'text = "Words."\n{more}\n') for name, more in BESIDE.items()}
 
 
 def test_the_rules_without_a_defect_load() -> None:
@@ -125,16 +113,14 @@ def test_a_defect_is_refused(good: str, bad: str) -> None:
     assert caught.value.problem
 
 
-def amendment(replaces: str, text: str, more: str = "") -> str:
-    head = 'id = "A9"\ndated = "2026-01-01"\ntitle = "t"\nseen = "s"\nreason = "r"\nchanges = ["c"]\n'
-    return f"[amendment]\n{head}replaces = [{replaces}]\n{more}\n{text}"
-
-
 GAP = GOOD[GOOD.index("[endpoints.gap]") : GOOD.index("[endpoints.other]")]
 
 
+REPLACES, RESTATES, OTHER = 'replaces = ["H"]', 'restates = ["H"]', rule("H", "mean(gap) > 1")
+
+
 def test_an_amendment_replaces_the_rules_it_names() -> None:
-    book = load_rulebook(GOOD, [amendment('"H"', rule("H", "mean(gap) > 1"))])
+    book = load_rulebook(GOOD, [amendment("A9", REPLACES, OTHER)])
     assert book.rules["H"].criteria[0].test == "mean(gap) > 1"
     change = book.changes["H"]
     assert (change.amendment, change.relation) == ("A9", "replaces")
@@ -142,28 +128,28 @@ def test_an_amendment_replaces_the_rules_it_names() -> None:
 
 
 def test_an_amendment_can_restate_a_rule_it_does_not_change() -> None:
-    text = amendment("", rule("H", "mean(gap) > 0"), 'restates = ["H"]')
+    text = amendment("A9", RESTATES, rule("H", "mean(gap) > 0"))
     assert load_rulebook(GOOD, [text]).changes["H"].relation == "restates"
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("relations", "text"),
     [
-        amendment('"H"', rule("H2", "mean(gap) > 1")),
-        amendment("", rule("H", "mean(gap) > 1")),
-        amendment('"H2"', rule("H2", "mean(gap) > 1")),
-        amendment('"H"', rule("H", "mean(gaap) > 1")),
-        amendment('"H"', rule("H", "mean(gap) > 1") + "[surprise]\nx = 1\n"),
+        (REPLACES, rule("H2", "mean(gap) > 1")),
+        ("", OTHER),
+        ('replaces = ["H2"]', rule("H2", "mean(gap) > 1")),
+        (REPLACES, rule("H", "mean(gaap) > 1")),
+        (REPLACES, OTHER + "[surprise]\nx = 1\n"),
         # What is restated stays what it was.
-        amendment("", rule("H", "mean(gap) > 1"), 'restates = ["H"]'),
-        amendment("", rule("H", "mean(gap) > 0").replace("Words.", "Others."), 'restates = ["H"]'),
-        amendment('"H"', rule("H", "mean(gap) > 1"), "surprise = 1"),
-        amendment('["H"]', rule("H", "mean(gap) > 1")),
+        (RESTATES, OTHER),
+        (RESTATES, rule("H", "mean(gap) > 0").replace("Words.", "Others.")),
+        (f"{REPLACES}\nsurprise = 1", OTHER),
+        ('replaces = [["H"]]', OTHER),
         # An endpoint that changes its meaning under a frozen rule would change that rule silently.
-        amendment("", GAP.replace("seeds = [0, 1]", "seeds = [0]")),
-        amendment("", '[intervals.gap_95]\nendpoint = "gap"\nlevel = "0.90"\n'),
+        ("", GAP.replace("seeds = [0, 1]", "seeds = [0]")),
+        ("", '[intervals.gap_95]\nendpoint = "gap"\nlevel = "0.90"\n'),
     ],
 )
-def test_an_amendment_that_does_not_fit_is_refused(text: str) -> None:
+def test_an_amendment_that_does_not_fit_is_refused(relations: str, text: str) -> None:
     with pytest.raises(RuleError):
-        load_rulebook(GOOD, [text])
+        load_rulebook(GOOD, [amendment("A9", relations, text)])

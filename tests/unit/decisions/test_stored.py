@@ -32,11 +32,21 @@ def rows_of(study: Study) -> list[dict[str, Any]]:
     return decision_rows(deciding.decide_all(), deciding.inputs_sha256)
 
 
-def with_decisions(folder: Path, **forged: Any) -> Study:
-    """Return a study that stores its decisions; those on H as forged."""
-    rows = rows_of(write_rows_study(folder / "plain"))
-    rows[0] |= forged
-    return write_rows_study(folder / "stored", rows={"decisions": rows})
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    """A study that stores no decisions."""
+    return write_rows_study(tmp_path_factory.mktemp("plain"))
+
+
+@pytest.fixture
+def rows(plain: Study) -> list[dict[str, Any]]:
+    """The decisions on it."""
+    return rows_of(plain)
+
+
+def storing(folder: Path, rows: list[dict[str, Any]], **forged: Any) -> Study:
+    """Return the same study with these decisions stored; the first, on H, as forged."""
+    return write_rows_study(folder, rows={"decisions": [rows[0] | forged, *rows[1:]]})
 
 
 @pytest.fixture
@@ -53,97 +63,76 @@ def interval_of(study: Study, *, recompute: bool = False) -> Interval:
     return interval
 
 
-def test_a_stored_interval_is_the_computed_one_to_the_bit(tmp_path: Path) -> None:
-    stored = interval_of(with_decisions(tmp_path))
-    assert stored == replace(interval_of(write_rows_study(tmp_path / "again")), is_stored=True)
+def test_a_stored_interval_is_the_computed_one_to_the_bit(
+    tmp_path: Path, plain: Study, rows: list[dict[str, Any]]
+) -> None:
+    assert interval_of(storing(tmp_path, rows)) == replace(interval_of(plain), is_stored=True)
 
 
 @pytest.mark.usefixtures("no_bootstrap")
-def test_the_guard_sees_a_bootstrap(tmp_path: Path) -> None:
+def test_the_guard_sees_a_bootstrap(plain: Study) -> None:
     with pytest.raises(AssertionError, match="drawn"):
-        engine(write_rows_study(tmp_path)).decide("H")
+        engine(plain).decide("H")
 
 
 def test_nothing_is_resampled_for_inputs_that_are_stored(
-    tmp_path: Path, request: pytest.FixtureRequest
+    tmp_path: Path, rows: list[dict[str, Any]], request: pytest.FixtureRequest
 ) -> None:
-    study = with_decisions(tmp_path)
+    study = storing(tmp_path, rows)
     request.getfixturevalue("no_bootstrap")
     assert [decision.verdict for decision in engine(study).decide_all()][1] == "met"
 
 
-def test_recomputing_takes_no_stored_interval(tmp_path: Path) -> None:
-    assert not interval_of(with_decisions(tmp_path), recompute=True).is_stored
-
-
-def test_an_interval_stored_on_other_inputs_is_not_taken(tmp_path: Path) -> None:
-    assert not interval_of(with_decisions(tmp_path, inputs_sha256="0" * 64)).is_stored
-
-
-def test_a_changed_table_makes_the_stored_decisions_stale(tmp_path: Path) -> None:
-    rows = rows_of(write_rows_study(tmp_path / "plain"))
+def test_what_is_stored_elsewhere_or_not_at_all_is_computed(
+    tmp_path: Path, rows: list[dict[str, Any]]
+) -> None:
+    stored = storing(tmp_path / "stored", rows)
+    assert not interval_of(stored, recompute=True).is_stored
+    amended = engine(stored, {"A1": "1" * 64}).decide("H").interval
+    assert isinstance(amended, Interval)
+    assert not amended.is_stored
+    assert not interval_of(storing(tmp_path / "other", rows, inputs_sha256="0" * 64)).is_stored
     runs = [replace(run, facts={"provider": "elsewhere"}) for run in SMALL_RUNS]
     changed = write_rows_study(tmp_path / "changed", runs, rows={"decisions": rows})
     assert not interval_of(changed).is_stored
+    assert not interval_of(write_rows_study(tmp_path / "less", rows={"decisions": rows[1:]})).is_stored
 
 
-def test_a_new_amendment_makes_the_stored_decisions_stale(tmp_path: Path) -> None:
-    study = with_decisions(tmp_path)
-    decision = engine(study, {"A1": "1" * 64}).decide("H")
-    assert isinstance(decision.interval, Interval)
-    assert not decision.interval.is_stored
+NO_INTERVAL = dict.fromkeys(("interval", "level", "low", "high", "low_error", "high_error"))
 
 
 @pytest.mark.parametrize(
-    "forged",
+    ("forged", "recompute", "problem"),
     [
-        {"verdict": "perhaps"},
-        {"evidence": "not_estimated"},
-        {"kind": "prediction"},
-        {"estimate": 0.9},
-        {"interval": None, "level": None, "low": None, "high": None, "low_error": None, "high_error": None},
+        ({"verdict": "perhaps"}, False, "the stored decision on H has another"),
+        ({"evidence": "not_estimated"}, False, "the stored decision on H has another"),
+        ({"kind": "prediction"}, False, "the stored decision on H has another"),
+        ({"estimate": 0.9}, False, "another estimate than its own inputs give"),
+        (NO_INTERVAL, False, "the stored decision on H has another"),
+        ({"low": -0.75}, True, "another low than its own inputs give"),
+        ({"level": 0.5}, False, "is not the registered one"),
+        ({"high_error": None}, False, "is not the registered one"),
     ],
-    ids=lambda forged: next(iter(forged)),
+    ids=lambda given: next(iter(given)) if isinstance(given, dict) else "",
 )
 def test_a_stored_decision_that_its_own_inputs_contradict_is_damage(
-    tmp_path: Path, forged: dict[str, Any]
+    tmp_path: Path, rows: list[dict[str, Any]], forged: dict[str, Any], recompute: bool, problem: str
 ) -> None:
-    with pytest.raises(DamagedError, match="the stored decision on H has another"):
-        engine(with_decisions(tmp_path, **forged)).decide("H")
+    study = storing(tmp_path, rows, **forged)
+    with pytest.raises(DamagedError, match=problem):
+        engine(study, recompute=recompute).decide("H")
 
 
-def test_a_stored_estimate_agrees_but_for_rounding(tmp_path: Path) -> None:
-    estimate = rows_of(write_rows_study(tmp_path / "first"))[0]["estimate"]
+def test_a_stored_estimate_agrees_but_for_rounding(tmp_path: Path, rows: list[dict[str, Any]]) -> None:
+    estimate = rows[0]["estimate"] + 1e-6
     with pytest.raises(DamagedError, match="another estimate than its own inputs give"):
-        engine(with_decisions(tmp_path, estimate=estimate + 1e-6)).decide("H")
+        engine(storing(tmp_path, rows, estimate=estimate)).decide("H")
 
 
-def test_a_forged_end_is_found_when_it_is_recomputed(tmp_path: Path) -> None:
-    study = with_decisions(tmp_path, low=-0.75)
-    with pytest.raises(DamagedError, match="another low than its own inputs give"):
-        engine(study, recompute=True).decide("H")
-
-
-@pytest.mark.parametrize("forged", [{"level": 0.5}, {"high_error": None}])
-def test_a_stored_interval_that_is_none_of_the_registered_is_damage(
-    tmp_path: Path, forged: dict[str, Any]
-) -> None:
-    with pytest.raises(DamagedError, match="is not the registered one"):
-        engine(with_decisions(tmp_path, **forged))
-
-
-def test_one_interval_with_two_values_is_damage(tmp_path: Path) -> None:
-    rows = rows_of(write_rows_study(tmp_path / "plain"))
-    kept = ("interval", "level", "low", "high", "low_error", "high_error")
-    rows[1] |= {name: rows[0][name] for name in kept} | {"low": rows[0]["low"] - 0.5}
+def test_one_interval_with_two_values_is_damage(tmp_path: Path, rows: list[dict[str, Any]]) -> None:
+    rows[1] |= {name: rows[0][name] for name in NO_INTERVAL} | {"low": rows[0]["low"] - 0.5}
     with pytest.raises(DamagedError, match="another low"):
-        engine(write_rows_study(tmp_path / "stored", rows={"decisions": rows}))
-
-
-def test_what_is_not_stored_is_computed(tmp_path: Path) -> None:
-    rows = rows_of(write_rows_study(tmp_path / "plain"))
-    study = write_rows_study(tmp_path / "stored", rows={"decisions": rows[1:]})
-    assert not interval_of(study).is_stored
+        engine(storing(tmp_path, rows))
 
 
 def small(**tables: str) -> SmallStudy:

@@ -1,6 +1,7 @@
 """A registration may declare words of its own; then its rules and its rows speak those, and no others."""
 
 import re
+from fractions import Fraction
 
 import pytest
 
@@ -22,11 +23,7 @@ OWN = (
 
 def test_rules_speak_the_words_that_are_declared() -> None:
     book = load_rulebook(OWN)
-    assert book.terms.words == {
-        "arm": ("chance", "optimism"),
-        "regime": ("calm",),
-        "pool": ("levers",),
-    }
+    assert book.terms.words == {"arm": ("chance", "optimism"), "regime": ("calm",), "pool": ("levers",)}
     assert book.endpoints["gap"].arms == ("optimism", "chance")
 
 
@@ -59,15 +56,11 @@ DEFECTS = {
 }
 
 
-@pytest.mark.parametrize("defect", DEFECTS)
-def test_another_word_is_refused(defect: str) -> None:
-    rules, problem = DEFECTS[defect]
+@pytest.mark.parametrize(("rules", "problem"), DEFECTS.values(), ids=DEFECTS)
+def test_another_word_is_refused(rules: str, problem: str) -> None:
     assert rules != OWN
     with pytest.raises(RuleError, match=problem):
         load_rulebook(rules)
-
-
-DECIDES = {"role": "primary", "status": "COMPLETE"}
 
 
 class Held:
@@ -75,31 +68,25 @@ class Held:
 
     name, is_summary = "held", False
 
-    def __init__(self, **more: object) -> None:
-        self._runs = [
-            {
-                "run_id": arm,
-                "condition": "X",
-                "arm": arm,
-                "seed": 0,
-                "role": "primary",
-                "status": "COMPLETE",
-                **more,
-            }
-            for arm in ("optimism", "chance")
-        ]
+    def __init__(self, told: dict[str, object], **facts: object) -> None:
+        place = {"condition": "X", "seed": 0, "role": "primary", "status": "COMPLETE"}
+        where = {"phase": "periodic", "pool": "levers", "regime": "calm", "step": 20, "episodes": 10}
+        self._rows: dict[str, list[dict[str, object]]] = {
+            "runs": [{"run_id": arm, "arm": arm, **place, **facts} for arm in ("optimism", "chance")],
+            "evaluations": [
+                {"run_id": "optimism", "successes": 7, **where, **told},
+                {"run_id": "chance", "successes": 4, **where, **(SETS if told else {})},
+            ],
+        }
 
     def has(self, table: str) -> bool:
-        return table in {"runs", "evaluations"}
+        return table in self._rows
 
     def rows(self, table: str) -> list[dict[str, object]]:
-        if table == "runs":
-            return self._runs
-        where = {"phase": "periodic", "pool": "levers", "regime": "calm", "step": 20, "episodes": 10}
-        counts = {"optimism": 7, "chance": 4}
-        return [{"run_id": run, **where, "successes": count} for run, count in counts.items()]
+        return self._rows[table]
 
 
+SETS: dict[str, object] = {"tasks": 5, "episodes_per_task": 2, "task_set": "a"}
 ONE_SEED = (
     OWN.replace("seeds = [0, 1]", "seeds = [0]")
     .replace("steps = [0, 20]\n", "steps = [20]\n")
@@ -107,64 +94,41 @@ ONE_SEED = (
 )
 
 
-def measured(rules: str, registers: Held) -> object:
+def measured(rules: str, told: dict[str, object] | None = None, **facts: object) -> object:
+    """Return the values of the gap where evaluations say what they met, if at all."""
     book = load_rulebook(rules)
-    return measure(book.endpoints["gap"], registers, book.plan)  # type: ignore[arg-type]
+    value = measure(book.endpoints["gap"], Held(told or {}, **facts), book.plan)  # type: ignore[arg-type]
+    assert isinstance(value, Series)
+    return value.present()
 
 
 def test_runs_without_scaling_are_found() -> None:
-    value = measured(ONE_SEED, Held())
-    assert isinstance(value, Series)
-    assert [float(v) for v in value.present()] == [0.3]  # type: ignore[union-attr, arg-type]
+    assert measured(ONE_SEED) == (Fraction(3, 10),)
     book = load_rulebook(ONE_SEED)
     assert "scale_rewards" not in rows_query(book.endpoints["gap"], book.plan)
 
 
 def test_runs_that_say_a_scaling_are_others() -> None:
-    value = measured(ONE_SEED, Held(scale_rewards="none"))
-    assert isinstance(value, Series)
-    assert isinstance(value.present(), Missing)
+    assert isinstance(measured(ONE_SEED, scale_rewards="none"), Missing)
 
 
-def test_a_column_that_was_left_out_is_missing_and_no_zero() -> None:
-    observed = ONE_SEED.replace('count = "successes"', 'count = "observed_successes"')
-    value = measured(observed, Held())
-    assert isinstance(value, Series)
-    present = value.present()
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ('count = "successes"', 'count = "observed_successes"', "observed_successes"),
+        ("\n[words]", "\n[training]\ngroup_size = 8\n\n[words]", "group_size None, and 8 is registered"),
+    ],
+    ids=["measured", "fixed"],
+)
+def test_a_column_that_was_left_out_is_missing_and_no_zero(old: str, new: str, reason: str) -> None:
+    present = measured(ONE_SEED.replace(old, new))
     assert isinstance(present, Missing)
     assert not present.not_run
-    assert "observed_successes" in present.reasons[0]
-
-
-def test_a_fixed_column_that_was_left_out_makes_a_run_missing() -> None:
-    value = measured(ONE_SEED.replace("\n[words]", "\n[training]\ngroup_size = 8\n\n[words]"), Held())
-    assert isinstance(value, Series)
-    present = value.present()
-    assert isinstance(present, Missing)
-    assert "group_size None, and 8 is registered" in present.reasons[0]
-
-
-SETS = {"tasks": 5, "episodes_per_task": 2, "task_set": "a"}
-
-
-class Told(Held):
-    """The same, where evaluations say what they met."""
-
-    def __init__(self, **told: dict[str, object]) -> None:
-        super().__init__()
-        self._told = told
-
-    def rows(self, table: str) -> list[dict[str, object]]:
-        rows = super().rows(table)
-        if table == "runs":
-            return rows
-        return [{**row, **SETS, **self._told.get(str(row["run_id"]), {})} for row in rows]
+    assert reason in present.reasons[0]
 
 
 def test_an_evaluation_on_the_registered_tasks_counts() -> None:
-    value = measured(ONE_SEED, Told())
-    assert isinstance(value, Series)
-    assert [float(v) for v in value.present()] == [0.3]  # type: ignore[union-attr, arg-type]
+    assert measured(ONE_SEED, SETS) == (Fraction(3, 10),)
 
 
 @pytest.mark.parametrize(
@@ -173,8 +137,6 @@ def test_an_evaluation_on_the_registered_tasks_counts() -> None:
     ids=["a task is missing", "a task was played once more", "other tasks"],
 )
 def test_as_many_episodes_of_other_tasks_pass_nothing(told: dict[str, object]) -> None:
-    value = measured(ONE_SEED, Told(optimism=told))
-    assert isinstance(value, Series)
-    present = value.present()
+    present = measured(ONE_SEED, SETS | told)
     assert isinstance(present, Missing)
     assert not present.not_run

@@ -8,125 +8,84 @@ from toolkit.decisions.rulebook import RuleBook, load_rulebook
 from toolkit.decisions.units import Unit, unit_of
 from toolkit.errors import RuleError
 
-FIGURE = """
-[endpoints.{name}]
-title = "A figure"
-register = "{register}"
-outcome = {{ {outcome} }}
-{place}
-unit = "{unit}"
-range = [{range}]
-"""
-AT_RUNS = 'condition = "X"\narms = ["paired", "independent"]\nseeds = [0, 1]\nby = "{}"'
-AT_CHECKPOINTS = 'by = "checkpoint"\ncheckpoints = ["base@0", "A@20"]'
+RUNS = 'register = "{}"\nby = "{}"\ncondition = "X"\narms = ["paired", "independent"]\nseeds = [0, 1]\n'
 WAITING = 'steps = [0, 20]\nover_steps = "steps_to_threshold"\nthreshold = "0.5"\n'
-
-
-def figure(unit: str, limits: str, outcome: str, **more: str) -> str:
-    """Return an endpoint named `x` as TOML."""
-    given = {"name": "x", "register": "probe", "place": AT_CHECKPOINTS, **more}
-    return FIGURE.format(unit=unit, range=limits, outcome=outcome, **given)
-
-
-def at_runs(register: str, by: str = "seed", more: str = "") -> dict[str, str]:
-    return {"register": register, "place": AT_RUNS.format(by) + "\n" + more}
-
-
+# Where an endpoint is measured.
+PROBE = 'register = "probe"\nby = "checkpoint"\ncheckpoints = ["base@0", "A@20"]\n'
+GROUPS, CONTRAST = RUNS.format("groups_summary", "run"), RUNS.format("groups_summary", "seed")
+LUCK = RUNS.format("luck_share_summary", "run") + "steps = [0]"
+WAIT = RUNS.format("evaluations", "seed") + WAITING
+# What is measured.
 TRACE = 'figure = "trace_paired"'
+TRACES, NORMS = f'{TRACE}, over = "trace_independent"', f'{TRACE}, over = "mean_norm_paired"'
+SHARE = 'figure = "luck_share"'
 RATE = 'count = "successes", of = "episodes"'
-GROUPS = at_runs("groups_summary", "run")
-WAIT = at_runs("evaluations", "seed", WAITING)
+SPURIOUS = 'count = "spurious", of = "groups"'
+
+
+def figure(unit: str, low: object, high: object, outcome: str, measured: str = PROBE, name: str = "x") -> str:
+    """Return an endpoint as TOML."""
+    head = f'[endpoints.{name}]\ntitle = "A figure"\noutcome = {{ {outcome} }}\n'
+    return f'{head}{measured}\nunit = "{unit}"\nrange = ["{low}", "{high}"]\n'
+
 
 GOOD = {
-    "a figure over another": figure("ratio", '"0", "9"', f'{TRACE}, over = "trace_independent"'),
-    "a figure over one of another unit": figure("score", '"0", "9"', f'{TRACE}, over = "mean_norm_paired"'),
+    "a figure over another": figure("ratio", 0, 9, TRACES),
+    "a figure over one of another unit": figure("score", 0, 9, NORMS),
     "a figure over one of no common unit": figure(
-        "score²/reward²", '"0", "9"', f'{TRACE}, over = "reward_contrast_paired"'
+        "score²/reward²", 0, 9, f'{TRACE}, over = "reward_contrast_paired"'
     ),
-    "a figure": figure("score²", '"0", "9"', TRACE),
-    "a figure without unit from 0 to 1": figure(
-        "fraction", '"0", "1"', 'figure = "luck_share"', **at_runs("luck_share_summary", "run", "steps = [0]")
-    ),
-    "a figure without unit": figure("number", '"-1", "1"', 'figure = "cosine"'),
-    "a contrast of figures": figure(
-        "fraction", '"-1", "1"', 'figure = "luck_share"', **at_runs("luck_share_summary", more="steps = [0]")
-    ),
-    "steps waited for": figure("steps", '"-20", "20"', RATE, **WAIT),
-    "a rate bounded through another count": figure(
-        "fraction", '"0", "1"', 'count = "spurious", of = "groups"', **GROUPS
-    ),
+    "a figure": figure("score²", 0, 9, TRACE),
+    "a figure without unit from 0 to 1": figure("fraction", 0, 1, SHARE, LUCK),
+    "a figure without unit": figure("number", -1, 1, 'figure = "cosine"'),
+    "a contrast of figures": figure("fraction", -1, 1, SHARE, LUCK.replace('"run"', '"seed"')),
+    "steps waited for": figure("steps", -20, 20, RATE, WAIT),
+    "a rate bounded through another count": figure("fraction", 0, 1, SPURIOUS, GROUPS),
     "a rate of counts that do not bound each other": figure(
-        "ratio", '"0", "99"', 'count = "groups", of = "spurious"', **GROUPS
+        "ratio", 0, 99, 'count = "groups", of = "spurious"', GROUPS
     ),
     "a rate of counts of different things": figure(
         "calls/episodes",
-        '"0", "99"',
+        0,
+        99,
         'count = "calls", of = "episodes"',
-        **at_runs("evaluations", "run", "steps = [0]"),
+        LUCK.replace("luck_share_summary", "evaluations"),
     ),
 }
+PERCENT, POINTS = WAIT.replace("0.5", "50"), "percentage points"
 # Name → an endpoint, what is expected, what is found.
 BAD = {
-    "a rate in percent": (figure("percent", '"0", "1"', RATE, **WAIT), "steps", "percent"),
-    "a waiting called a fraction": (figure("fraction", '"0", "1"', RATE, **WAIT), "steps", "fraction"),
-    "a ratio called a fraction": (
-        figure("fraction", '"0", "1"', f'{TRACE}, over = "trace_independent"'),
-        "ratio",
-        "fraction",
-    ),
-    "a figure called a ratio": (figure("ratio", '"0", "9"', TRACE), "score²", "ratio"),
-    "a count of one thing over another called a ratio": (
-        figure("ratio", '"0", "9"', f'{TRACE}, over = "mean_norm_paired"'),
-        "score",
-        "ratio",
-    ),
+    "a rate in percent": (figure("percent", 0, 1, RATE, WAIT), "steps", "percent"),
+    "a waiting called a fraction": (figure("fraction", 0, 1, RATE, WAIT), "steps", "fraction"),
+    "a ratio called a fraction": (figure("fraction", 0, 1, TRACES), "ratio", "fraction"),
+    "a figure called a ratio": (figure("ratio", 0, 9, TRACE), "score²", "ratio"),
+    "a count of one thing over another called a ratio": (figure("ratio", 0, 9, NORMS), "score", "ratio"),
     "a count called a fraction": (
-        figure("fraction", '"0", "1"', 'figure = "groups"', **GROUPS),
+        figure("fraction", 0, 1, 'figure = "groups"', GROUPS),
         "groups",
         "fraction",
     ),
     "a fraction named for percentage points": (
-        figure("fraction", '"0", "1"', 'count = "spurious", of = "groups"', name="x_pp", **GROUPS),
-        "percentage points",
+        figure("fraction", 0, 1, SPURIOUS, GROUPS, "x_pp"),
+        POINTS,
         "x_pp in fraction",
     ),
     "a fraction declared in percentage points": (
-        figure("percentage points", '"0", "1"', 'count = "spurious", of = "groups"', name="x_pp", **GROUPS),
+        figure(POINTS, 0, 1, SPURIOUS, GROUPS, "x_pp"),
         "fraction",
-        "percentage points",
+        POINTS,
     ),
-    "a fraction up to a hundred": (
-        figure("fraction", '"0", "100"', 'count = "spurious", of = "groups"', **GROUPS),
-        "within 0 to 1",
-        "0 to 100",
-    ),
-    "a level below zero": (
-        figure("fraction", '"-1", "1"', 'count = "spurious", of = "groups"', **GROUPS),
-        "within 0 to 1",
-        "-1 to 1",
-    ),
+    "a fraction up to a hundred": (figure("fraction", 0, 100, SPURIOUS, GROUPS), "within 0 to 1", "0 to 100"),
+    "a level below zero": (figure("fraction", -1, 1, SPURIOUS, GROUPS), "within 0 to 1", "-1 to 1"),
     "a contrast of fractions beyond one": (
-        figure("fraction", '"-1", "1.5"', 'count = "spurious", of = "groups"', **at_runs("groups_summary")),
+        figure("fraction", -1, 1.5, SPURIOUS, CONTRAST),
         "within -1 to 1",
         "-1 to 1.5",
     ),
-    "steps beyond the last": (figure("steps", '"-20", "40"', RATE, **WAIT), "within -20 to 20", "-20 to 40"),
-    "a wait for a percentage": (
-        figure(
-            "steps",
-            '"0", "20"',
-            RATE,
-            **at_runs("evaluations", "seed", WAITING.replace("0.5", "50")),
-        ),
-        "within 0 to 1",
-        "50",
-    ),
-    "a trace below zero": (figure("score²", '"-1", "9"', TRACE), "within 0 to any", "-1 to 9"),
-    "a ratio of traces below zero": (
-        figure("ratio", '"-1", "9"', f'{TRACE}, over = "trace_independent"'),
-        "within 0 to any",
-        "-1 to 9",
-    ),
+    "steps beyond the last": (figure("steps", -20, 40, RATE, WAIT), "within -20 to 20", "-20 to 40"),
+    "a wait for a percentage": (figure("steps", 0, 20, RATE, PERCENT), "within 0 to 1", "50"),
+    "a trace below zero": (figure("score²", -1, 9, TRACE), "within 0 to any", "-1 to 9"),
+    "a ratio of traces below zero": (figure("ratio", -1, 9, TRACES), "within 0 to any", "-1 to 9"),
 }
 MIXED = {
     "a comparison": "mean(x) > pooled",

@@ -52,12 +52,9 @@ def test_series_of_other_members_are_not_combined() -> None:
         evaluate(Binary("-", Name("a"), Name("b")), lambda _, name: series[name])
 
 
-def test_a_mean_is_over_all_members() -> None:
+def test_a_mean_is_over_all_members_and_none_while_one_is_missing() -> None:
     assert mean_of(Series("seed", (("0", Fraction(1)), ("1", Fraction(4))))) == Fraction(5, 2)
-
-
-def test_half_is_no_majority() -> None:
-    assert kleene_majority([True, False]) is False
+    assert mean_of(Series("seed", (("0", Fraction(1)), ("1", GAP)))) == GAP
 
 
 def test_negation_keeps_what_is_unknown() -> None:
@@ -68,10 +65,6 @@ def test_negation_keeps_what_is_unknown() -> None:
 def test_missing_together_is_not_run_only_if_all_of_it_is() -> None:
     assert together([NEVER, NEVER]) == NEVER
     assert together([NEVER, GAP]) == Missing(not_run=False, reasons=("never run", "a gap"))
-
-
-def test_a_series_with_a_gap_has_no_values() -> None:
-    assert Series("seed", (("0", Fraction(1)), ("1", GAP))).present() == GAP
 
 
 @pytest.mark.parametrize(
