@@ -16,7 +16,8 @@ from toolkit.evaluation.sets import EvaluationSet, final_sets, periodic_sets
 from toolkit.registers.arrow import Row
 from toolkit.registers.row_tables import FAULTS, RECOVERIES
 from toolkit.seeds import derive, evaluation_seed
-from toolkit.study.play.segments import Segment
+from toolkit.study.play.runner import Play
+from toolkit.study.play.segments import Segment, ends
 from toolkit.tasks.pools import POOLS
 from toolkit.training.checkpoint import checkpoint_sha256
 from toolkit.training.specification import Specification
@@ -48,6 +49,18 @@ def specification(run_id: str = "c2-paired-s0", **changes: Any) -> Specification
     return Specification(**(given | changes))
 
 
+def whole(run: Specification, play: Play) -> Segment:
+    """Play a run, segment after segment, and return all its rows."""
+    rows: Segment = {"groups": [], "episodes": [], "luck_share": [], "checkpoints": []}
+    before = None
+    for end in ends(run):
+        segment = play(run, end, before)
+        (before,) = segment["checkpoints"]
+        for name, part in segment.items():
+            rows[name] += part
+    return rows
+
+
 def wholly(run: Specification, end: int, before: Row | None) -> Segment:
     """Play a segment with every evaluation that is registered."""
     sets = periodic_sets(run.at_noise) + (final_sets(run.at_noise) if end == run.steps else ())
@@ -70,20 +83,6 @@ def sparsely(run: Specification, end: int, before: Row | None) -> Segment:
 def slowly(run: Specification, end: int, before: Row | None) -> Segment:
     """Play as `sparsely`, so long that there is time to be killed."""
     time.sleep(0.02)
-    return sparsely(run, end, before)
-
-
-def with_a_defect(run: Specification, end: int, before: Row | None) -> Segment:
-    """Fail in the second segment of one run."""
-    if run.run_id.endswith("s1") and end:
-        raise ZeroDivisionError("no rollout")
-    return sparsely(run, end, before)
-
-
-def dying(run: Specification, end: int, before: Row | None) -> Segment:
-    """End the process in the second segment, as a system short of memory does."""
-    if end:
-        os._exit(9)
     return sparsely(run, end, before)
 
 

@@ -6,11 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tests.conftest import snapshot
 from tests.described import SOURCE
-from tests.unit.study.fake_play import otherwise, sparsely, specification, wholly
+from tests.unit.study.fake_play import otherwise, sparsely, specification, whole, wholly
 from toolkit.errors import DamagedError, IncompleteError, VerificationError
 from toolkit.registers.manifest import RegistrationRef
 from toolkit.registers.study import Study, open_study, verify_study
@@ -19,7 +21,7 @@ from toolkit.study.new.task_pools import summarize
 from toolkit.study.play.assemble import Assembly, assemble, schedules, seal
 from toolkit.study.play.conclusion import shortcomings
 from toolkit.study.play.runner import play_runs
-from toolkit.study.play.segments import ends
+from toolkit.study.play.segments import Segment
 from toolkit.study.play.workplace import Workplace
 from toolkit.training.specification import Specification
 
@@ -55,29 +57,21 @@ def study(workplace: Workplace, tmp_path_factory: pytest.TempPathFactory) -> Stu
     return open_study(folder)
 
 
-def test_the_registers_verify(study: Study) -> None:
+def test_the_registers_verify_and_hold_every_table(study: Study) -> None:
     assert verify_study(study)["runs"] == 4
-
-
-def test_every_table_of_a_study_with_rows_is_there(study: Study) -> None:
     names = "checkpoints episodes evaluations groups groups_summary launches luck_share luck_share_summary"
     assert sorted(study.manifest.tables) == [*names.split(), "runs", "schedules", "task_pools"]
-
-
-def test_episodes_are_one_file_a_run(study: Study) -> None:
-    names = study.manifest.tables["episodes"].files
-    assert names == tuple(f"episodes/{run}.parquet" for run in sorted(run.run_id for run in RUNS))
-
-
-def test_a_complete_run_is_marked_as_such(study: Study) -> None:
-    assert {row["status"] for row in study.rows("runs")} == {"COMPLETE"}
+    files = study.manifest.tables["episodes"].files
+    assert files == tuple(f"episodes/{run}.parquet" for run in sorted(run.run_id for run in RUNS))
+    assert study.manifest.tables["schedules"].rows == 64 * 2 + 200 * 4 + 16 * 8
 
 
 def test_the_episodes_of_a_run_are_those_of_training_evaluation_and_diagnostics(study: Study) -> None:
-    run = study.rows("runs")[0]
+    run, launch = study.rows("runs")[0], study.rows("launches")[0]
     # 3 checkpoints × (2 × 64 × 2 + 64), the final sets 4 × 800 + 200, and 2 tables of 16 × 8 × 8.
-    assert run["training_rollouts"] == 4 * 2 * 8
+    assert (run["status"], run["training_rollouts"]) == ("COMPLETE", 4 * 2 * 8)
     assert run["episodes"] == 64 + 3 * 320 + 3400 + 2 * 1024
+    assert (launch["attempt"], launch["launched_at"] <= launch["ended_at"]) == (1, True)
 
 
 def test_evaluations_count_their_episodes(study: Study) -> None:
@@ -93,14 +87,7 @@ def test_evaluations_count_their_episodes(study: Study) -> None:
     assert evaluation["calls"] == sum(row["calls"] for row in episodes)
 
 
-def test_schedules_are_listed_once(study: Study) -> None:
-    assert study.manifest.tables["schedules"].rows == 64 * 2 + 200 * 4 + 16 * 8
-
-
 def test_two_seeds_in_one_place_are_damage() -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     def file(seed: int) -> bytes:
         sink = io.BytesIO()
         columns = {"pool": ["test"], "task": [0], "schedule": [1], "schedule_seed": [seed]}
@@ -115,12 +102,6 @@ def test_luck_shares_have_their_interval(study: Study) -> None:
     rows = study.rows("luck_share_summary")
     assert len(rows) == 4 * 2 * 2
     assert all(row["interval_low"] <= row["luck_share"] <= row["interval_high"] for row in rows)
-
-
-def test_attempts_are_launches_with_times(study: Study) -> None:
-    row = study.rows("launches")[0]
-    assert row["launched_at"] <= row["ended_at"]
-    assert row["attempt"] == 1
 
 
 def test_a_rerun_has_the_same_logical_hash(study: Study, tmp_path: Path) -> None:
@@ -174,10 +155,6 @@ def test_registers_on_a_full_disk_stay_as_they_were(
     assert snapshot(study.folder) == before
 
 
-def test_a_rerun_compares_equal(study: Study) -> None:
-    assert "episodes" in compare(study, study)
-
-
 def test_the_first_table_and_run_that_differ_are_named(study: Study, tmp_path: Path) -> None:
     seal(tmp_path / "small", "small", REGISTRATION, assembled(played(tmp_path / "runs", play=otherwise)))
     with pytest.raises(VerificationError, match="in groups, run c2-independent-s0"):
@@ -193,52 +170,43 @@ def test_a_part_of_the_runs_is_compared_with_its_part(study: Study, tmp_path: Pa
         compare(study, again)
 
 
-def rows_of(run: Specification) -> dict[str, list[Any]]:
-    rows: dict[str, list[Any]] = {"groups": [], "episodes": [], "luck_share": [], "checkpoints": []}
-    before = None
-    for end in ends(run):
-        segment = wholly(run, end, before)
-        (before,) = segment["checkpoints"]
-        for name, listed in segment.items():
-            rows[name] += listed
+@pytest.fixture(scope="module")
+def evidence() -> Segment:
+    rows = whole(RUNS[0], wholly)
+    assert shortcomings(RUNS[0], rows) == ()
     return rows
 
 
-Rows = dict[str, list[dict[str, Any]]]
-DEFECTS: dict[str, tuple[Callable[[Rows], Any], str]] = {
-    "no episode": (lambda rows: rows["episodes"].pop(5), "has 127 episodes, not its 128: 1 missing"),
-    "an episode twice": (lambda rows: rows["episodes"].append(rows["episodes"][5]), "1 played twice"),
-    "another task": (lambda rows: rows["episodes"][5].update(task=64), "2 missing or unknown"),
-    "another evaluation": (
-        lambda rows: rows["episodes"][5].update(regime="flips_q005"),
+# Table, what becomes of its rows, and what is said of them.
+DEFECTS: list[tuple[str, Callable[[list[Any]], list[Any]], str]] = [
+    ("episodes", lambda rows: rows[:5] + rows[6:], "has 127 episodes, not its 128: 1 missing"),
+    ("episodes", lambda rows: [*rows, rows[5]], "1 played twice"),
+    ("episodes", lambda rows: [*rows[1:], rows[0] | {"task": 64}], "2 missing or unknown"),
+    (
+        "episodes",
+        lambda rows: [*rows[1:], rows[0] | {"regime": "flips_q005"}],
         "an evaluation that is not registered: periodic validation flips_q005 step 0",
     ),
-    "groups swapped": (
-        lambda rows: rows["groups"].insert(0, rows["groups"].pop(1)),
-        "the training groups are not the 8",
-    ),
-    "no group": (lambda rows: rows["groups"].pop(), "the training groups are not the 8"),
-    "a short group": (
-        lambda rows: rows["groups"][0].update(observed_rewards=[True]),
+    ("episodes", lambda rows: [rows[0] | {"run_id": "c9"}, *rows[1:]], "episodes has rows of c9"),
+    ("groups", lambda rows: [rows[1], rows[0], *rows[2:]], "the training groups are not the 8"),
+    ("groups", lambda rows: rows[:-1], "the training groups are not the 8"),
+    (
+        "groups",
+        lambda rows: [rows[0] | {"observed_rewards": [True]}, *rows[1:]],
         "1 training groups do not have 8 rollouts",
     ),
-    "no diagnostic": (
-        lambda rows: rows.update(luck_share=[row for row in rows["luck_share"] if row["step"]]),
+    (
+        "luck_share",
+        lambda rows: [row for row in rows if row["step"]],
         "the luck share was diagnosed at 4, not at 0, 4",
     ),
-    "no schedule": (lambda rows: rows["luck_share"].pop(), "the luck-share tables at step 4 have 127 rows"),
-    "no checkpoint": (lambda rows: rows["checkpoints"].pop(), "there are checkpoints at 0, 2 alone"),
-    "a foreign row": (lambda rows: rows["episodes"][0].update(run_id="c9"), "episodes has rows of c9"),
-}
+    ("luck_share", lambda rows: rows[:-1], "the luck-share tables at step 4 have 127 rows"),
+    ("checkpoints", lambda rows: rows[:-1], "there are checkpoints at 0, 2 alone"),
+]
 
 
-def test_evidence_as_registered_lacks_nothing() -> None:
-    assert shortcomings(RUNS[0], rows_of(RUNS[0])) == ()
-
-
-@pytest.mark.parametrize("name", DEFECTS)
-def test_what_evidence_lacks_is_said(name: str) -> None:
-    defect, said = DEFECTS[name]
-    rows = rows_of(RUNS[0])
-    defect(rows)
-    assert said in " ".join(shortcomings(RUNS[0], rows))
+@pytest.mark.parametrize(("table", "defect", "said"), DEFECTS)
+def test_what_evidence_lacks_is_said(
+    evidence: Segment, table: str, defect: Callable[[list[Any]], list[Any]], said: str
+) -> None:
+    assert said in " ".join(shortcomings(RUNS[0], evidence | {table: defect(evidence[table])}))

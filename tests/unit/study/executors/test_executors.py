@@ -33,6 +33,13 @@ def test_a_defect_is_told_with_its_job(executor: Executor) -> None:
     with pytest.raises(DamagedError, match="set 0 could not be played") as error:
         list(executor.each_done(sums.TWICE, sums.fail))
     assert error.value.found == "ZeroDivisionError: nothing to divide"
+    assert "sums.py, line" in str(error.value.where)
+
+
+def test_a_process_that_was_killed_is_told() -> None:
+    with pytest.raises(IncompleteError, match="a process ended") as error:
+        list(TWO.each_done(sums.TWICE, sums.die))
+    assert "exit code 9" in str(error.value)
 
 
 def test_processes_without_work_end_by_themselves() -> None:

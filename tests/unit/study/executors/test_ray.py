@@ -22,7 +22,7 @@ from tests.small_home import small_home
 from tests.unit.study import fake_play, test_probing
 from tests.unit.study.executors import sums
 from tests.unit.study.executors.ray_stack import require_ray
-from toolkit.errors import DamagedError, IncompleteError, UsageError, VerificationError
+from toolkit.errors import IncompleteError, UsageError
 from toolkit.study.executors.executor import HERE, Executor
 from toolkit.study.executors.ray_connection import connected
 from toolkit.study.play.runner import play_runs
@@ -72,18 +72,8 @@ def test_a_study_s_registers_have_the_same_manifest_hash(
     hashes = []
     for executor in ("local", "ray"):
         options = ("--folder", tmp_path / executor, "--into", tmp_path / f"{executor}-registers", "--json")
-        result = toolkit(
-            "study",
-            "run",
-            "small",
-            "--run",
-            "c4-*-none-s0",
-            "--processes",
-            2,
-            "--executor",
-            executor,
-            *options,
-        )
+        chosen = ("--run", "c4-*-none-s0", "--processes", 2, "--executor", executor)
+        result = toolkit("study", "run", "small", *chosen, *options)
         assert result.code == 0, result.err
         hashes.append(result.json()["registers"]["logical_sha256"])
     assert hashes[0] == hashes[1]
@@ -134,21 +124,6 @@ def test_a_job_that_always_loses_its_process_is_given_up() -> None:
         list(replace(RAY, say=said.append).each_done(sums.JOBS[:1], sums.die))
     assert len(said) == 3
     assert error.value.where == "set 0, its sum"
-
-
-def test_an_error_of_the_toolkit_comes_back_as_itself() -> None:
-    with pytest.raises(VerificationError) as error:
-        list(RAY.each_done(sums.TWICE, sums.refuse))
-    assert error.value.where == "set 0, its sum: here"
-    assert error.value.remedy == "add again"
-
-
-def test_a_defect_of_the_play_is_told_with_its_run(tmp_path: Path) -> None:
-    runs = (fake_play.specification("c2-paired-s1", seed=1),)
-    workplace = Workplace(tmp_path)
-    with workplace.held(runs), pytest.raises(DamagedError, match="c2-paired-s1 could not be played") as error:
-        play_runs(workplace, runs, RAY, play=fake_play.with_a_defect)
-    assert "fake_play.py, line" in str(error.value)
 
 
 def test_another_version_of_the_package_on_a_machine_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
