@@ -1,5 +1,6 @@
 """A language model's run: killed and gone on with, it leaves the bytes of one that was not; its refusals."""
 
+import base64
 import json
 import os
 import shutil
@@ -12,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import CHECKOUT, SMALL_MODEL
+from tests.conftest import CHECKOUT, SMALL_MODEL, snapshot
 from tests.unit.stack import require_trainer
 from toolkit.errors import DamagedError, IncompleteError, UsageError
-from toolkit.registers.arrow import Row
 from toolkit.study.play.segments import rows_of
+from toolkit.study.play.workplace import Workplace
 
 RUN = "c2-paired-s3"
 SEGMENTS = ("segment-000", "segment-001", "segment-002")
@@ -47,78 +48,74 @@ def whole(model: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def killed(model: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of a study whose run was killed in its third of four steps."""
-    folder = tmp_path_factory.mktemp("killed")
-    command = [sys.executable, "-m", "tests.unit.study.train_in_a_folder", folder, model, "3"]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (CHECKOUT, SMALL_MODEL)))}
-    ended = subprocess.run(
-        command, cwd=CHECKOUT, env=environment, capture_output=True, text=True, timeout=600, check=False
-    )
-    assert ended.returncode == -signal.SIGKILL, ended.stderr
+def cut_off(model: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a study whose run was cut off in its third of four steps."""
+    folder = tmp_path_factory.mktemp("cut-off")
+
+    def stop(said: str) -> None:
+        if said.startswith("step 3 of"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(folder, model, stop)
     return folder
 
 
 @pytest.fixture
-def cut(killed: Path, tmp_path: Path) -> Path:
+def cut(cut_off: Path, tmp_path: Path) -> Path:
     """Return a copy of it."""
-    return shutil.copytree(killed, tmp_path / "study")
-
-
-def tables(segment: Path) -> dict[str, list[Row]]:
-    return rows_of(segment.read_bytes(), segment)
+    return shutil.copytree(cut_off, tmp_path / "study")
 
 
 def attempts(run: Path) -> list[dict[str, Any]]:
     return [json.loads(path.read_bytes()) for path in sorted(run.glob("attempt-*.json"))]
 
 
-def test_a_run_trains_the_adapter(whole: Path) -> None:
-    rows = [row for name in SEGMENTS for row in tables(whole / name)["adapters"]]
-    assert [row["step"] for row in rows] == [0, 2, 4]
-    assert len({row["sha256"] for row in rows}) == 3
-
-
-def test_a_run_s_evidence_is_what_is_registered(whole: Path) -> None:
-    summary = json.loads((whole / "summary.json").read_bytes())
-    assert summary["shortcomings"] == []
-    assert summary["runs"][0]["status"] == "COMPLETE"
-
-
-def test_a_segment_has_the_groups_up_to_its_checkpoint(whole: Path) -> None:
-    steps = [[row["step"] for row in tables(whole / name)["groups"]] for name in SEGMENTS]
-    assert steps == [[], [1, 2], [3, 4]]
-
-
-def test_the_adapter_of_a_row_is_the_one_that_was_saved(whole: Path) -> None:
-    import base64
-
+def test_a_run_trains_the_adapter_and_its_evidence_is_what_is_registered(whole: Path) -> None:
+    steps, digests = [], set()
     for name in SEGMENTS:
-        (row,) = tables(whole / name)["adapters"]
+        rows = rows_of((whole / name).read_bytes(), name)
+        (row,) = rows["adapters"]
         saved = whole / f"checkpoint-{row['step']}" / "adapter_model.safetensors"
         assert base64.b64decode(row["adapter"]) == saved.read_bytes()
+        steps.append((row["step"], [group["step"] for group in rows["groups"]]))
+        digests.add(row["sha256"])
+    assert steps == [(0, []), (2, [1, 2]), (4, [3, 4])]
+    assert len(digests) == 3
+    summary = json.loads((whole / "summary.json").read_bytes())
+    assert (summary["shortcomings"], summary["runs"][0]["status"]) == ([], "COMPLETE")
 
 
-def test_a_killed_run_keeps_what_was_recorded(killed: Path, whole: Path) -> None:
-    for name in SEGMENTS[:2]:
-        assert (killed / RUN / name).read_bytes() == (whole / name).read_bytes()
-    assert not (killed / RUN / SEGMENTS[2]).exists()
-
-
-def test_a_run_that_was_killed_and_gone_on_with_leaves_the_same_bytes(
-    cut: Path,
-    whole: Path,
-    model: str,
-) -> None:
+def check_gone_on_with(folder: Path, whole: Path, model: str) -> None:
+    assert sorted(path.name for path in (folder / RUN).glob("segment-*")) == list(SEGMENTS[:2])
     said: list[str] = []
-    assert train(cut, model, said.append)
+    assert train(folder, model, said.append)
     for name in FILES:
-        assert (cut / RUN / name).read_bytes() == (whole / name).read_bytes(), name
+        assert (folder / RUN / name).read_bytes() == (whole / name).read_bytes(), name
     assert next(line for line in said if line.startswith("step")).startswith("step 3 of 4")
-    first, second = attempts(cut / RUN)
+    first, second = attempts(folder / RUN)
     assert (first["from_step"], first["ended_at"]) == (0, None)
     assert second["from_step"] == 2
     assert second["ended_at"]
+
+
+def test_a_run_that_was_cut_off_and_gone_on_with_leaves_the_same_bytes(
+    cut: Path, whole: Path, model: str
+) -> None:
+    check_gone_on_with(cut, whole, model)
+
+
+@pytest.mark.slow
+def test_a_run_that_was_killed_and_gone_on_with_leaves_the_same_bytes(
+    whole: Path, model: str, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-m", "tests.unit.study.train_in_a_folder", tmp_path, model, "3"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (CHECKOUT, SMALL_MODEL)))}
+    ended = subprocess.run(
+        command, cwd=CHECKOUT, env=environment, capture_output=True, text=True, timeout=600, check=False
+    )
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    check_gone_on_with(tmp_path, whole, model)
 
 
 def test_a_complete_run_is_not_trained_again(whole: Path, model: str) -> None:
@@ -127,29 +124,29 @@ def test_a_complete_run_is_not_trained_again(whole: Path, model: str) -> None:
     assert {path: path.stat().st_mtime_ns for path in whole.rglob("*")} == before
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["adapter_model.safetensors", "optimizer.pt", "scheduler.pt", "rng_state.pth", "trainer_state.json"],
-)
-def test_a_checkpoint_that_was_changed_is_refused(cut: Path, model: str, name: str) -> None:
-    path = cut / RUN / "checkpoint-2" / name
-    raw = bytearray(path.read_bytes())
-    raw[len(raw) // 3] ^= 1
-    path.write_bytes(bytes(raw))
-    if name == "trainer_state.json":
-        path.write_bytes(path.read_bytes().replace(b'"global_step": 2', b'"global_step": 1'))
-    kept = {segment: (cut / RUN / segment).read_bytes() for segment in SEGMENTS[:2]}
-    with pytest.raises(DamagedError, match="a checkpoint is not as it was saved") as raised:
-        train(cut, model)
-    assert raised.value.remedy
-    assert kept == {segment: (cut / RUN / segment).read_bytes() for segment in SEGMENTS[:2]}
-    assert len(attempts(cut / RUN)) == 1
+STATE = ("adapter_model.safetensors", "optimizer.pt", "scheduler.pt", "rng_state.pth", "trainer_state.json")
 
 
-def test_a_checkpoint_that_is_gone_is_refused(cut: Path, model: str) -> None:
-    shutil.rmtree(cut / RUN / "checkpoint-2")
-    with pytest.raises(DamagedError, match="a checkpoint is not as it was saved"):
-        train(cut, model)
+def test_a_checkpoint_that_was_changed_or_is_gone_is_refused(cut: Path, model: str) -> None:
+    checkpoint = cut / RUN / "checkpoint-2"
+    for name in (*STATE, ""):
+        kept = shutil.copytree(checkpoint, cut / f"kept-{name}")
+        if name == "trainer_state.json":
+            state = json.loads((checkpoint / name).read_text()) | {"global_step": 1}
+            (checkpoint / name).write_text(json.dumps(state))
+        elif name:
+            raw = bytearray((checkpoint / name).read_bytes())
+            raw[len(raw) // 3] ^= 1
+            (checkpoint / name).write_bytes(bytes(raw))
+        else:
+            shutil.rmtree(checkpoint)
+        before = snapshot(cut / RUN)
+        with pytest.raises(DamagedError, match="a checkpoint is not as it was saved") as raised:
+            train(cut, model)
+        assert raised.value.remedy
+        assert snapshot(cut / RUN) == before
+        shutil.rmtree(checkpoint, ignore_errors=True)
+        kept.rename(checkpoint)
 
 
 def test_seconds_and_places_are_no_part_of_a_checkpoint_s_state(cut: Path, model: str) -> None:
@@ -163,28 +160,22 @@ def test_seconds_and_places_are_no_part_of_a_checkpoint_s_state(cut: Path, model
     assert train(cut, model)
 
 
-def test_a_run_of_another_recipe_is_refused(cut: Path, model: str) -> None:
+def test_a_run_of_another_recipe_or_in_other_hands_is_refused(cut: Path, model: str) -> None:
+    from tests.unit.study.train_in_a_folder import specification as specified
+
+    with Workplace(cut).held([specified(model)]), pytest.raises(UsageError, match=RUN):
+        train(cut, model)
     with pytest.raises(UsageError, match="launched with another specification") as raised:
         train(cut, model, settings=("lora.rank=3",))
     assert "rank" in str(raised.value.expected)
 
 
-def test_a_run_of_another_version_is_refused(
-    cut: Path,
-    model: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("toolkit.__version__", "9.9.9")
-    with pytest.raises(UsageError, match="begun by another version"):
-        train(cut, model)
-
-
 def test_a_segment_of_another_run_is_refused(cut: Path, model: str) -> None:
     other = shutil.move(cut / RUN, cut / "c2-paired-s4")
     (other / "specification.json").unlink()
-    from tests.unit.study import train_in_a_folder
+    from tests.unit.study.train_in_a_folder import specification as specified
 
-    specification = train_in_a_folder.specification(model, seed=4, run_id="c2-paired-s4")
+    specification = specified(model, seed=4, run_id="c2-paired-s4")
     (other / "specification.json").write_text(json.dumps(specification.document()))
     with pytest.raises(DamagedError, match="a segment belongs to another run"):
         train(cut, model, seed=4, run_id="c2-paired-s4")
@@ -224,23 +215,3 @@ def test_out_of_memory_is_told_of_and_what_was_recorded_stays(
     assert train(cut, model)
     assert (cut / RUN / SEGMENTS[2]).read_bytes() == (whole / SEGMENTS[2]).read_bytes()
     assert [attempt["from_step"] for attempt in attempts(cut / RUN)] == [0, 2, 2]
-
-
-def test_a_dead_engine_is_told_of(cut: Path, model: str, failing: list[Exception]) -> None:
-    from tests.unit.training.language_model.fake_vllm import EngineDeadError
-
-    failing.append(EngineDeadError("EngineCore encountered an issue."))
-    with pytest.raises(IncompleteError, match="vLLM engine died"):
-        train(cut, model)
-    assert [path.name for path in sorted((cut / RUN).glob("segment-*"))] == list(SEGMENTS[:2])
-
-
-def test_a_folder_that_another_command_holds_is_refused(cut: Path, model: str) -> None:
-    from tests.unit.study import train_in_a_folder
-    from toolkit.study.play.workplace import Workplace
-
-    with (
-        Workplace(cut).held([train_in_a_folder.specification(model)]),
-        pytest.raises(UsageError, match=RUN),
-    ):
-        train(cut, model)

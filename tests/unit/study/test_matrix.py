@@ -10,11 +10,11 @@ import pytest
 from toolkit.decisions.plan import Plan, read_plan
 from toolkit.errors import IncompleteError, RuleError, UsageError
 from toolkit.evaluation.sets import final_sets, periodic_sets
-from toolkit.study.play.matrix import Selection, specify
+from toolkit.study.play.matrix import EVERYTHING, Selection, specify
 from toolkit.study.play.summaries import policy_of
 from toolkit.tasks.task import canonical
 from toolkit.training.recipe import load_recipe
-from toolkit.training.specification import LanguageModelSpecification, read_specification
+from toolkit.training.specification import LanguageModelSpecification, Specification, read_specification
 
 RULES = Path(__file__).parents[3] / "prereg/paired-rollouts/rules.toml"
 POOLS = {"train": "a" * 64}
@@ -46,105 +46,73 @@ def piloted() -> Plan:
     return read_plan(("primary", "reference"), document["training"], [line, pilot])
 
 
-def names(selection: Selection) -> list[str]:
-    return [run.run_id for run in specify(plan(), ("small", "0" * 64), POOLS, selection)]
+def chosen(selection: Selection = EVERYTHING, of: Plan | None = None) -> tuple[Specification, ...]:
+    return specify(of or plan(), ("small", "0" * 64), POOLS, selection)
 
 
-def test_the_registered_matrix_has_38_playable_runs() -> None:
-    assert len({run.run_id for run in specify(plan(), ("small", "0" * 64), POOLS)}) == 38
+@pytest.mark.parametrize(
+    ("selection", "names"),
+    [
+        (Selection(rules=("H4",), runs=("*-s0",)), ["c4-paired-none-s0", "c4-independent-none-s0"]),
+        (Selection((1,), ("H2a",), ("*-s2",)), ["c2-paired-s2", "c2-independent-s2"]),
+    ],
+)
+def test_the_parts_of_a_selection_narrow_each_other(selection: Selection, names: list[str]) -> None:
+    assert [run.run_id for run in chosen(selection)] == names
 
 
-def test_tier_1_has_14_runs() -> None:
-    assert len(names(Selection(tiers=(1,)))) == 14
+def test_the_registered_matrix_has_38_playable_runs_and_14_of_tier_1() -> None:
+    assert len({run.run_id for run in chosen()}) == 38
+    assert len(chosen(Selection(tiers=(1,)))) == 14
 
 
-def test_runs_are_named_by_their_place() -> None:
-    assert names(Selection(rules=("H4",))) == [
-        "c4-paired-none-s0",
-        "c4-paired-none-s1",
-        "c4-independent-none-s0",
-        "c4-independent-none-s1",
-    ]
-
-
-def test_the_parts_of_a_selection_narrow_each_other() -> None:
-    assert names(Selection(tiers=(1,), rules=("H2a",), runs=("*-s2",))) == [
-        "c2-paired-s2",
-        "c2-independent-s2",
-    ]
-
-
-def test_a_specification_says_what_its_line_says() -> None:
-    (run,) = specify(plan(), ("small", "0" * 64), POOLS, Selection(runs=("c0-clean-s0",)))
+def test_a_specification_says_what_its_line_says_and_seeds_derive_from_the_registration_s_digest() -> None:
+    (run,) = chosen(Selection(runs=("c0-clean-s0",)))
     assert policy_of(run) == "log-linear"
     assert (run.regime, run.at_noise, run.role, run.steps) == ("clean", "faults_p025", "reference", 100)
-    assert run.pools == POOLS
+    assert (run.root, run.pools) == ("small " + "0" * 64, POOLS)
 
 
-def test_seeds_derive_from_the_digest_of_the_registration() -> None:
-    (run,) = specify(plan(), ("small", "0" * 64), POOLS, Selection(runs=("c0-clean-s0",)))
-    (other,) = specify(plan(), ("small", "1" * 64), POOLS, Selection(runs=("c0-clean-s0",)))
-    assert (run.root, other.root) == ("small " + "0" * 64, "small " + "1" * 64)
-
-
-def test_a_pilots_seeds_do_not() -> None:
-    (run,) = specify(piloted(), ("small", "0" * 64), POOLS, Selection(tiers=(0,), runs=("c2-paired-s900",)))
+def test_a_pilot_is_played_where_its_tier_is_asked_for_and_its_seeds_derive_from_the_name_alone() -> None:
+    assert "c2-paired-s900" not in {run.run_id for run in chosen(of=piloted())}
+    (run,) = chosen(Selection(tiers=(0,), runs=("c2-paired-s900",)), piloted())
     assert (run.root, run.role, run.diagnosed) == ("small", "pilot", ())
 
 
-def test_a_pilot_is_played_only_where_its_tier_is_asked_for() -> None:
-    everything = {run.run_id for run in specify(piloted(), ("small", "0" * 64), POOLS)}
-    assert "c2-paired-s900" not in everything
-
-
 def test_the_middle_of_training_is_diagnosed_for_seed_0_alone() -> None:
-    runs = specify(plan(), ("small", "0" * 64), POOLS, Selection(runs=("c2-paired-s?",)))
+    runs = chosen(Selection(runs=("c2-paired-s?",)))
     assert [run.diagnosed for run in runs] == [(0, 50, 100), (0, 100), (0, 100)]
+    assert {run.at_noise for run in runs} == {"faults_p025"}
 
 
 def test_a_small_battery_diagnoses_the_start_of_a_line_s_first_run_alone() -> None:
-    runs = specify(plan(battery="small"), ("small", "0" * 64), POOLS, Selection(runs=("c2-*-s[01]",)))
-    assert {run.run_id: run.diagnosed for run in runs if run.arm in ("paired", "independent")} == {
-        "c2-paired-s0": (0,),
-        "c2-paired-s1": (),
-        "c2-independent-s0": (),
-        "c2-independent-s1": (),
-    }
+    runs = chosen(Selection(runs=("c2-*-s[01]",)), plan(battery="small"))
+    diagnosed = {run.run_id: run.diagnosed for run in runs if run.arm in ("paired", "independent")}
+    assert len(diagnosed) == 4
+    assert {name for name, steps in diagnosed.items() if steps} == {"c2-paired-s0"}
+    assert diagnosed["c2-paired-s0"] == (0,)
 
 
-def test_evaluation_at_noise_is_that_of_training_where_none_is_named() -> None:
-    (run,) = specify(plan(), ("small", "0" * 64), POOLS, Selection(runs=("c2-paired-s0",)))
-    assert run.at_noise == "faults_p025"
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [
+        ({"regime": "faults_p010"}, "fault_rate"),
+        ({"fixed": {"fault_rate": "0.25", "flip_rate": "0", "training_groups": 2401}}, "training_groups"),
+        ({"regime": "storms"}, "regime"),
+    ],
+)
+def test_a_line_that_its_regime_and_sizes_do_not_give_is_refused(changes: dict[str, Any], name: str) -> None:
+    with pytest.raises(RuleError, match=name):
+        chosen(of=plan(**changes))
 
 
-def test_a_rate_that_is_not_the_regimes_is_refused() -> None:
-    with pytest.raises(RuleError, match="fault_rate"):
-        specify(plan(regime="faults_p010"), ("small", "0" * 64), POOLS)
-
-
-def test_a_number_of_groups_that_training_does_not_give_is_refused() -> None:
-    fixed = {"fault_rate": "0.25", "flip_rate": "0", "training_groups": 2401}
-    with pytest.raises(RuleError, match="training_groups"):
-        specify(plan(fixed=fixed), ("small", "0" * 64), POOLS)
-
-
-def test_an_unknown_regime_is_refused() -> None:
-    with pytest.raises(RuleError, match="regime"):
-        plan(regime="storms")
-
-
-def test_a_regime_of_evaluation_alone_is_refused() -> None:
+def test_a_matrix_without_regimes_cannot_be_played_nor_evaluated_at_one() -> None:
     document = tomllib.loads(RULES.read_text())
+    with pytest.raises(IncompleteError, match="regime"):
+        chosen(of=read_plan(("primary",), document["training"], document["matrix"]))
     document["matrix"][0]["at_noise"] = "clean"
     with pytest.raises(RuleError, match="none of training"):
         read_plan(("primary",), document["training"], document["matrix"])
-
-
-def test_a_matrix_without_regimes_cannot_be_played() -> None:
-    document = tomllib.loads(RULES.read_text())
-    frozen = read_plan(("primary",), document["training"], document["matrix"])
-    with pytest.raises(IncompleteError, match="regime"):
-        specify(frozen, ("small", "0" * 64), POOLS)
 
 
 @pytest.mark.parametrize(
@@ -159,18 +127,13 @@ def test_a_matrix_without_regimes_cannot_be_played() -> None:
 )
 def test_a_selection_of_nothing_is_wrong_usage(selection: Selection) -> None:
     with pytest.raises(UsageError):
-        names(selection)
+        chosen(selection)
 
 
-def test_the_registered_sets_have_their_sizes() -> None:
-    periodic = sum(len(found.identities) for found in periodic_sets("flips_q010"))
-    final = sum(len(found.identities) for found in final_sets("flips_q010"))
-    assert (periodic, final) == (64 * 5, 200 * 21)
-
-
-def test_a_set_at_training_noise_that_is_there_already_is_not_played_twice() -> None:
-    assert len(final_sets("faults_p025")) == 5
-    assert len(periodic_sets("clean")) == 2
+def test_the_registered_sets_have_their_sizes_and_are_not_played_twice() -> None:
+    played = [[len(each.identities) for each in sets("flips_q010")] for sets in (periodic_sets, final_sets)]
+    assert [sum(sizes) for sizes in played] == [64 * 5, 200 * 21]
+    assert (len(final_sets("faults_p025")), len(periodic_sets("clean"))) == (5, 2)
 
 
 def with_recipe(**changes: Any) -> Plan:
@@ -183,7 +146,7 @@ def with_recipe(**changes: Any) -> Plan:
 
 def test_a_matrix_with_a_recipe_has_language_models_runs() -> None:
     recipe = load_recipe("qwen3.5-2b")
-    (run,) = specify(with_recipe(), ("theirs", "0" * 64), POOLS)
+    (run,) = chosen(of=with_recipe())
     assert isinstance(run, LanguageModelSpecification)
     assert run.settings == recipe
     assert (run.model_commit, run.learning_rate) == (recipe.revision, recipe.optimizer.learning_rate)
@@ -201,4 +164,4 @@ def test_a_matrix_with_a_recipe_has_language_models_runs() -> None:
 )
 def test_a_matrix_and_its_recipe_have_to_agree(changes: dict[str, Any], name: str) -> None:
     with pytest.raises(RuleError, match=name):
-        specify(with_recipe(**changes), ("theirs", "0" * 64), POOLS)
+        chosen(of=with_recipe(**changes))

@@ -10,7 +10,6 @@ from tests.conftest import CHECKOUT
 from toolkit.errors import DamagedError, UsageError
 from toolkit.places import Home
 from toolkit.prereg.registration import Registration, load_registration
-from toolkit.registers.query import ask
 from toolkit.registers.study import open_study
 from toolkit.study.plan.measured import Measurements, read_measurements
 from toolkit.study.plan.training_plan import count_run, runs_of
@@ -50,9 +49,9 @@ def test_counted_episodes_are_those_that_every_published_run_played(
 
 
 def test_counted_episodes_are_those_of_every_embedded_run(registration: Registration) -> None:
-    rows = ask(open_study(CHECKOUT / "registers" / "embedded"), "SELECT run_id, episodes FROM runs").rows
+    runs = open_study(CHECKOUT / "registers" / "embedded").rows("runs")
     counted = {run.run_id: count_run(run).episodes for run in runs_of(registration, EVERYTHING)}
-    assert counted == dict(rows)
+    assert counted == {run["run_id"]: run["episodes"] for run in runs}
 
 
 def test_a_run_leaves_a_checkpoint_every_twenty_steps(registration: Registration) -> None:
@@ -94,7 +93,6 @@ def test_a_malformed_list_of_measured_runs_is_damaged(home: Home, tmp_path: Path
     [
         "SELECT run_id, wall_time_s FROM runs",
         "SELECT run_id, NULL, episodes FROM runs",
-        "SELECT run_id, wall_time_s, 0 FROM runs",
         "SELECT run_id, -1, episodes FROM runs",
         "SELECT run_id, 'x', episodes FROM runs",
     ],
@@ -110,15 +108,8 @@ def test_the_measured_rate_is_the_register_s(measurements: Measurements, publish
     rows = [row for row in published.rows("runs") if row["accelerator"] == "H100"]
     rate = measurements.basis(published).rate
     assert rate is not None
+    assert measurements.basis(None).rate is None
     assert f"{len(rows)} measured runs" in rate.source
     seconds = sum(row["wall_time_s"] for row in rows)
     assert seconds / 3600 == pytest.approx(184.55, abs=0.005)
     assert rate.seconds.mean == pytest.approx(seconds / sum(row["episodes"] for row in rows))
-
-
-def test_without_the_measured_study_there_is_no_rate(measurements: Measurements) -> None:
-    assert measurements.basis(None).rate is None
-
-
-def test_a_project_without_a_list_of_measured_runs_has_none(tmp_path: Path) -> None:
-    assert read_measurements(tmp_path) is None
