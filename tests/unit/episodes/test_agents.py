@@ -5,7 +5,7 @@ import json
 from functools import cache
 from itertools import pairwise
 from statistics import mean
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -23,11 +23,10 @@ AGENTS = {"reference": reference, "careless": careless}
 
 
 @cache
-def success(agent: str, noise_name: str) -> float:
-    """Return an agent's success under a regime or one fault type alone, on 150 tasks × 4 schedules."""
-    noise = REGIMES.get(noise_name) or only(cast("Fault", noise_name), 0.25)
+def success(agent: str, fault: Fault) -> float:
+    """Return an agent's success under one fault type alone, on 150 tasks × 4 schedules."""
     return mean(
-        play(task, noise, evaluation_seed(task.task_id, schedule), AGENTS[agent]).true_success
+        play(task, only(fault, 0.25), evaluation_seed(task.task_id, schedule), AGENTS[agent]).true_success
         for task in (load_task(f"validation:{n}") for n in range(150))
         for schedule in range(4)
     )
@@ -39,18 +38,11 @@ def clean(pool: str) -> list[Episode]:
 
 
 @pytest.mark.parametrize("pool", POOLS)
-def test_the_reference_solves_every_clean_task_and_finishes(pool: str) -> None:
+def test_the_reference_solves_every_clean_task_by_the_calls_of_the_plan(pool: str) -> None:
     for episode in clean(pool):
-        assert episode.true_success, episode.task.prompt
-        assert episode.ended == "finished"
-
-
-@pytest.mark.parametrize("pool", POOLS)
-def test_on_clean_tasks_the_reference_makes_the_calls_of_the_plan(pool: str) -> None:
-    for episode in clean(pool):
+        assert (episode.true_success, episode.ended) == (True, "finished"), episode.task.prompt
         made = [(call.tool, call.arguments) for call in (episode.trace or ())[:-1]]
-        planned = [(call.tool, call.arguments) for call in episode.task.plan]
-        assert made == planned
+        assert made == [(call.tool, call.arguments) for call in episode.task.plan]
 
 
 def test_the_reference_takes_about_6_6_calls_on_clean_tasks() -> None:
@@ -61,8 +53,7 @@ def test_the_reference_takes_about_6_6_calls_on_clean_tasks() -> None:
 def test_the_challenge_is_always_recovered_from_within_budget(pool: str) -> None:
     for task in tasks(pool):
         episode = play(task, REGIMES["challenge"], 0, reference)
-        assert episode.true_success
-        assert episode.ended == "finished"
+        assert (episode.true_success, episode.ended) == (True, "finished")
         first_attempts = {(e.tool, e.resource) for e in episode.exposures}
         assert len(first_attempts) == len(episode.exposures)
         assert episode.calls == len(task.plan) + len(first_attempts)
@@ -92,60 +83,31 @@ def test_the_reference_learns_from_answers_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("regime", "low", "high"),
+    ("fault", "careless_at_most", "reference_at_least"),
     [
-        ("clean", 1.0, 1.0),
-        ("flips_q010", 1.0, 1.0),
-        ("challenge", 1.0, 1.0),
-        ("faults_p010", 0.88, 0.96),
-        ("faults_p025", 0.70, 0.82),
-        ("faults_p025_outage_free", 0.91, 0.99),
-        ("faults_p025_outage_heavy", 0.45, 0.58),
-        ("held_out_types", 0.94, 1.0),
+        ("transient", 0.30, 0.95),
+        ("rate_limit", 0.30, 0.75),
+        ("stale_read", 0.89, 0.99),
+        ("truncation", 0.89, 0.99),
+        ("timeout_after_commit", 0.89, 0.99),
+        ("field_dropout", 0.85, 0.98),
     ],
 )
-def test_the_reference_recovers_from_most_noise(regime: str, low: float, high: float) -> None:
-    assert low <= success("reference", regime) <= high
-
-
-@pytest.mark.parametrize(
-    ("fault", "at_most"),
-    [
-        ("transient", 0.30),
-        ("rate_limit", 0.30),
-        ("outage", 0.30),
-        ("stale_read", 0.90),
-        ("truncation", 0.90),
-        ("timeout_after_commit", 0.90),
-        ("field_dropout", 0.85),
-    ],
-)
-def test_every_fault_type_alone_costs_a_careless_agent(fault: Fault, at_most: float) -> None:
-    assert success("careless", fault) <= at_most
-
-
-@pytest.mark.parametrize(
-    ("fault", "at_least"),
-    [
-        ("transient", 0.95),
-        ("rate_limit", 0.75),
-        ("stale_read", 0.99),
-        ("truncation", 0.99),
-        ("timeout_after_commit", 0.99),
-        ("field_dropout", 0.98),
-    ],
-)
-def test_every_fault_but_an_outage_can_be_recovered_from(fault: Fault, at_least: float) -> None:
-    assert success("reference", fault) >= at_least
-    assert success("reference", fault) >= success("careless", fault) + 0.1
+def test_every_fault_alone_costs_a_careless_agent_and_can_be_recovered_from(
+    fault: Fault, careless_at_most: float, reference_at_least: float
+) -> None:
+    assert success("careless", fault) <= careless_at_most
+    assert success("reference", fault) >= reference_at_least
 
 
 def test_an_outage_cannot_be_recovered_from() -> None:
-    assert success("reference", "outage") == success("careless", "outage")
+    assert success("reference", "outage") == success("careless", "outage") <= 0.30
 
 
-@pytest.mark.parametrize("agent", AGENTS)
-@pytest.mark.parametrize("regime", ["faults_p025", "held_out_types"])
+@pytest.mark.parametrize(
+    ("agent", "regime"),
+    [*(("reference", name) for name in REGIMES), ("careless", "faults_p025"), ("careless", "held_out_types")],
+)
 def test_the_measured_figures_still_hold(agent: str, regime: str) -> None:
     pinned = json.loads(measure_agents.FILE.read_text(encoding="utf-8"))
     assert measure_agents.measure(agent, regime) == pinned[agent][regime]

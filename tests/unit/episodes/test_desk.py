@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from tests.unit.episodes.play import an_order, code, desk, first_faulty, only, seed_where, task_with
+from tests.unit.episodes.play import CUSTOMER, OTHER, PAID, cancel, code, desk, meeting, only, read
 from toolkit.backoffice.refusal import CODES
 from toolkit.episodes.desk import Desk, Exposure
 from toolkit.episodes.episode import close
 from toolkit.noise.draws import Schedule
-from toolkit.noise.faults import Mixture, kept, retry_after
+from toolkit.noise.faults import Fault, Mixture, kept, retry_after
 from toolkit.noise.regimes import REGIMES, Regime
 
 CLEAN = REGIMES["clean"]
@@ -32,11 +32,10 @@ class TestBudget:
 
     def test_the_call_beyond_the_budget_is_refused_and_ends_the_episode(self) -> None:
         at = desk(CLEAN)
-        order = an_order(at.task, "paid")
         for _ in range(at.task.budget):
-            assert code(at.call("get_order", {"order_id": order})) is None
+            assert code(read(at)) is None
         assert at.ended is None
-        assert code(at.call("cancel_order", {"order_id": order, "reason": "r"})) == "budget_exceeded"
+        assert code(cancel(at)) == "budget_exceeded"
         assert at.ended == "budget_exceeded"
         assert at.calls == at.task.budget
         assert at.world.revision == 0
@@ -91,11 +90,13 @@ class TestBadInput:
         assert at.call("finish", arguments) == {"finished": True}
         assert at.ended == "finished"
 
-    def test_a_bad_call_makes_no_draw(self) -> None:
+    def test_only_a_good_call_makes_a_draw_and_waiting_and_finishing_make_none(self) -> None:
         at = desk(REGIMES["faults_p025"])
         at.call("get_order", {})
-        at.call("get_order", {"order_id": "O-1"})
-        assert [record.key for record in at.trace or ()] == [None, ("O-1", 0)]
+        read(at, "O-1")
+        at.call("wait", {"seconds": 60})
+        at.call("finish", {})
+        assert [record.key for record in at.trace or ()] == [None, ("O-1", 0), None, None]
 
     def test_what_the_agent_changes_later_stays_in_the_trace_as_it_was(self) -> None:
         at = desk(CLEAN)
@@ -154,173 +155,112 @@ class TestKeys:
             keys.append((at.trace or [])[0].key)
         assert keys[0] == keys[1] is not None
 
-    def test_waiting_and_finishing_have_no_key(self) -> None:
-        at = desk(REGIMES["faults_p025"])
-        at.call("wait", {"seconds": 5})
-        at.call("finish", {})
-        assert [record.key for record in at.trace or ()] == [None, None]
-        assert at.exposures == []
-
 
 class TestTransient:
     def test_it_fails_once_and_the_next_attempt_draws_afresh(self) -> None:
-        regime = only("transient", 0.5)
-        at = desk(regime)
-        order = an_order(at.task, "paid")
-        at = desk(regime, first_faulty(regime, "get_order", order))
-        assert code(at.call("get_order", {"order_id": order})) == "temporarily_unavailable"
-        assert code(at.call("get_order", {"order_id": order})) is None
-        assert at.exposures == [Exposure(0, "get_order", order, 0, "transient", changed=True)]
+        at = meeting(only("transient", 0.5), {PAID: ("transient", None)})
+        assert [code(read(at)), code(read(at))] == ["temporarily_unavailable", None]
+        assert at.exposures == [Exposure(0, "get_order", PAID, 0, "transient", changed=True)]
 
     def test_a_write_that_fails_changes_nothing(self) -> None:
         at = desk(only("transient"))
-        at.call("cancel_order", {"order_id": an_order(at.task, "paid"), "reason": "r"})
+        cancel(at)
         assert at.world.changes == {}
 
 
-def _long_limit(schedule: Schedule) -> bool:
-    order = an_order(desk(CLEAN).task, "paid")
-    first, second = (schedule.draw("get_order", order, repeat) for repeat in (0, 1))
-    return first.gate < 0.5 <= second.gate and retry_after(first) > 2
-
-
-LONG = seed_where(_long_limit)
+def seconds(schedule: Schedule) -> int:
+    """Return how long the rate limit of the first read lasts."""
+    return retry_after(schedule.draw("get_order", PAID, 0))
 
 
 class TestRateLimit:
-    regime = only("rate_limit", 0.5)
+    @pytest.fixture
+    def at(self) -> Desk:
+        fates: dict[str, tuple[Fault | None, ...]] = {PAID: ("rate_limit", None)}
+        return meeting(only("rate_limit", 0.5), fates, also=lambda schedule: seconds(schedule) > 2)
 
-    def limited(self) -> tuple[Desk, str, int]:
-        order = an_order(desk(CLEAN).task, "paid")
-        at = desk(self.regime, LONG)
-        answer = at.call("get_order", {"order_id": order})
-        assert code(answer) == "rate_limited"
-        assert answer["error"]["retry_after"] == retry_after(at.schedule.draw("get_order", order, 0))
-        return at, order, answer["error"]["retry_after"]
+    def test_every_call_fails_until_the_wait_is_over(self, at: Desk) -> None:
+        told = seconds(at.schedule)
+        answers = [read(at), read(at)]
+        at.call("wait", {"seconds": 1})
+        answers.append(at.call("check_inventory", {"product_id": "P-1"}))
+        assert [code(answer) for answer in answers] == ["rate_limited"] * 3
+        assert [answer["error"]["retry_after"] for answer in answers] == [told, told, told - 1]
+        at.call("wait", {"seconds": told - 1})
+        assert code(read(at)) is None
 
-    def test_every_call_fails_until_the_wait_is_over(self) -> None:
-        at, order, seconds = self.limited()
-        for tool, name, left in (
-            ("get_order", "order_id", seconds),
-            ("check_inventory", "product_id", seconds - 1),
-        ):
-            answer = at.call(tool, {name: order})
-            assert (code(answer), answer["error"]["retry_after"]) == ("rate_limited", left)
-            at.call("wait", {"seconds": 1})
-        at.call("wait", {"seconds": seconds - 2})
-        assert code(at.call("get_order", {"order_id": order})) is None
-
-    def test_no_draw_is_made_meanwhile(self) -> None:
-        at, order, seconds = self.limited()
-        at.call("get_order", {"order_id": order})
-        at.call("wait", {"seconds": seconds})
-        at.call("get_order", {"order_id": order})
+    def test_no_draw_is_made_meanwhile(self, at: Desk) -> None:
+        read(at)
+        read(at)
+        at.call("wait", {"seconds": seconds(at.schedule)})
+        read(at)
         trace = at.trace or []
-        assert [record.key for record in trace] == [(order, 0), None, None, (order, 1)]
+        assert [record.key for record in trace] == [(PAID, 0), None, None, (PAID, 1)]
         assert [record.blocked_by for record in trace] == [None, "rate_limit", None, None]
 
-    def test_a_limit_runs_from_when_it_was_met(self) -> None:
-        order = an_order(desk(CLEAN).task, "paid")
-        at = desk(self.regime, LONG)
+    def test_a_limit_runs_from_when_it_was_met(self, at: Desk) -> None:
         at.call("wait", {"seconds": 30})
-        assert code(at.call("get_order", {"order_id": order})) == "rate_limited"
-        assert code(at.call("get_order", {"order_id": order})) == "rate_limited"
+        assert [code(read(at)), code(read(at))] == ["rate_limited"] * 2
 
-    def test_finishing_is_not_limited(self) -> None:
-        at, _, _ = self.limited()
+    def test_finishing_is_not_limited(self, at: Desk) -> None:
+        read(at)
         assert at.call("finish", {}) == {"finished": True}
 
 
 class TestOutage:
     def test_the_request_fails_for_the_rest_of_the_episode_and_others_do_not(self) -> None:
-        task = desk(CLEAN).task
-        order = an_order(task, "paid")
-        other = next(k for k in task.base.records if k.startswith("O-") and k != order)
-        regime = only("outage", 0.5)
-        seed = seed_where(
-            lambda s: (
-                s.draw("get_order", order, 0).gate < 0.5 <= s.draw("get_order", other, 0).gate
-                and s.draw("get_order", order, 1).gate >= 0.5
-            )
-        )
-        at = desk(regime, seed)
-        assert [code(at.call("get_order", {"order_id": order})) for _ in range(3)] == ["outage"] * 3
-        assert code(at.call("get_order", {"order_id": other})) is None
+        at = meeting(only("outage", 0.5), {PAID: ("outage", None), OTHER: (None,)})
+        assert [code(read(at)) for _ in range(3)] == ["outage"] * 3
+        assert code(read(at, OTHER)) is None
         trace = at.trace or []
-        assert [record.key for record in trace] == [(order, 0), None, None, (other, 0)]
+        assert [record.key for record in trace] == [(PAID, 0), None, None, (OTHER, 0)]
         assert [record.blocked_by for record in trace] == [None, "outage", "outage", None]
         assert len(at.exposures) == 1
 
     def test_during_a_rate_limit_it_is_the_limit_that_fails_the_call(self) -> None:
-        task = desk(CLEAN).task
-        order = an_order(task, "paid")
-        other = next(k for k in task.base.records if k.startswith("O-") and k != order)
         regime = Regime("both", "for tests", 1.0, Mixture({"outage": 1, "rate_limit": 1}))
-
-        def is_both(schedule: Schedule) -> bool:
-            fates = [regime.fault("read", 0, schedule.draw("get_order", key, 0)) for key in (order, other)]
-            return fates == ["outage", "rate_limit"]
-
-        at = desk(regime, seed_where(is_both))
-        codes = [code(at.call("get_order", {"order_id": key})) for key in (order, other, order)]
+        at = meeting(regime, {PAID: ("outage",), OTHER: ("rate_limit",)})
+        codes = [code(read(at, key)) for key in (PAID, OTHER, PAID)]
         assert codes == ["outage", "rate_limited", "rate_limited"]
         assert (at.trace or [])[-1].blocked_by == "rate_limit"
 
 
 class TestStaleRead:
-    def stale(self) -> tuple[Desk, str]:
-        task = desk(CLEAN).task
-        order = an_order(task, "paid")
-        regime = only("stale_read", 0.5)
-        seed = seed_where(
-            lambda s: (
-                s.draw("get_order", order, 0).gate >= 0.5
-                and s.draw("get_order", order, 1).gate < 0.5
-                and s.draw("get_order", order, 2).gate >= 0.5
-            )
-        )
-        return desk(regime, seed), order
+    @pytest.fixture
+    def at(self) -> Desk:
+        return meeting(only("stale_read", 0.5), {PAID: (None, "stale_read", None)})
 
-    def test_it_shows_exactly_the_state_before_the_preceding_write(self) -> None:
-        at, order = self.stale()
-        before = at.call("get_order", {"order_id": order})
-        at.call("cancel_order", {"order_id": order, "reason": "r"})
-        assert at.call("get_order", {"order_id": order}) == before
-        after = at.call("get_order", {"order_id": order})
+    def test_it_shows_exactly_the_state_before_the_preceding_write(self, at: Desk) -> None:
+        before = read(at)
+        cancel(at)
+        assert read(at) == before
+        after = read(at)
         assert (after["order"]["status"], after["revision"]) == ("cancelled", 1)
-        assert at.exposures == [Exposure(2, "get_order", order, 1, "stale_read", changed=True)]
+        assert at.exposures == [Exposure(2, "get_order", PAID, 1, "stale_read", changed=True)]
 
-    def test_of_two_writes_only_the_last_is_hidden(self) -> None:
-        at, order = self.stale()
-        at.call("get_order", {"order_id": order})
+    def test_of_two_writes_only_the_last_is_hidden(self, at: Desk) -> None:
+        read(at)
         address = {"street": "1 A Road", "city": "Bath", "postal_code": "B", "country": "C"}
-        at.call("update_shipping_address", {"order_id": order, **address})
-        at.call("cancel_order", {"order_id": order, "reason": "r"})
-        shown = at.call("get_order", {"order_id": order})
-        assert shown["order"]["shipping_address"] == address
-        assert shown["order"]["status"] == "paid"
+        at.call("update_shipping_address", {"order_id": PAID, **address})
+        cancel(at)
+        shown = read(at)
+        assert (shown["order"]["shipping_address"], shown["order"]["status"]) == (address, "paid")
         assert shown["revision"] == 1
 
     def test_before_any_write_it_has_no_effect_and_is_recorded_so(self) -> None:
-        regime = only("stale_read")
-        at, clean = desk(regime), desk(CLEAN)
-        order = an_order(at.task, "paid")
-        assert at.call("get_order", {"order_id": order}) == clean.call("get_order", {"order_id": order})
+        at = desk(only("stale_read"))
+        assert read(at) == read(desk(CLEAN))
         assert [exposure.changed for exposure in at.exposures] == [False]
 
 
 class TestTruncation:
     def test_a_list_is_cut_as_the_draw_says_and_goes_on_where_it_was_cut(self) -> None:
-        task = desk(CLEAN).task
-        customer = next(k for k in task.base.orders_of if len(task.base.orders_of[k]) > 2)
-        whole = desk(CLEAN).call("list_orders", {"customer_id": customer})
-        regime = only("truncation", 0.5)
-        at = desk(regime, first_faulty(regime, "list_orders", customer))
-        cut = at.call("list_orders", {"customer_id": customer})
-        left = kept(at.schedule.draw("list_orders", customer, 0), len(whole["orders"]))
-        assert cut["orders"] == whole["orders"][:left]
-        assert cut["has_more"]
-        rest = at.call("list_orders", {"customer_id": customer, "offset": cut["next_offset"]})
+        whole = desk(CLEAN).call("list_orders", {"customer_id": CUSTOMER})
+        at = meeting(only("truncation", 0.5), {CUSTOMER: ("truncation", None)}, "list_orders")
+        cut = at.call("list_orders", {"customer_id": CUSTOMER})
+        left = kept(at.schedule.draw("list_orders", CUSTOMER, 0), len(whole["orders"]))
+        assert (cut["orders"], cut["has_more"]) == (whole["orders"][:left], True)
+        rest = at.call("list_orders", {"customer_id": CUSTOMER, "offset": cut["next_offset"]})
         assert cut["orders"] + rest["orders"] == whole["orders"]
         assert not rest["has_more"]
 
@@ -335,82 +275,44 @@ class TestTruncation:
 class TestTimeoutAfterCommit:
     def test_the_write_is_applied_and_reported_as_a_timeout(self) -> None:
         at = desk(only("timeout_after_commit"))
-        order = an_order(at.task, "paid")
-        assert code(at.call("cancel_order", {"order_id": order, "reason": "r"})) == "timeout"
-        shown = at.call("get_order", {"order_id": order})
+        assert code(cancel(at)) == "timeout"
+        shown = read(at)
         assert (shown["order"]["status"], shown["revision"]) == ("cancelled", 1)
 
     def test_a_write_that_is_refused_is_refused_and_recorded_so(self) -> None:
         at = desk(only("timeout_after_commit"))
-        order = an_order(at.task, "paid")
-        refund = {"order_id": order, "amount_cents": 1, "reason": "r"}
+        refund = {"order_id": PAID, "amount_cents": 1, "reason": "r"}
         assert code(at.call("issue_refund", refund)) == "conflict"
         assert [exposure.changed for exposure in at.exposures] == [False]
 
 
 class TestFieldDropout:
     def test_a_record_loses_exactly_the_field_of_the_draw(self) -> None:
-        at, clean = desk(only("field_dropout")), desk(CLEAN)
-        order = an_order(at.task, "paid")
-        whole = clean.call("get_order", {"order_id": order})["order"]
-        cut = at.call("get_order", {"order_id": order})["order"]
-        lost = list(whole)[int(at.schedule.draw("get_order", order, 0).magnitude * len(whole))]
-        assert cut == {name: value for name, value in whole.items() if name != lost}
+        at = desk(only("field_dropout"))
+        whole = read(desk(CLEAN))["order"]
+        lost = list(whole)[int(at.schedule.draw("get_order", PAID, 0).magnitude * len(whole))]
+        assert read(at)["order"] == {name: value for name, value in whole.items() if name != lost}
 
     def test_every_record_of_a_list_loses_it(self) -> None:
-        at = desk(only("field_dropout"))
-        customer = next(k for k in at.task.base.orders_of if len(at.task.base.orders_of[k]) > 1)
-        listed = at.call("list_orders", {"customer_id": customer})["orders"]
-        assert len({frozenset(entry) for entry in listed}) == 1
-        assert len(listed[0]) == 3
-
-
-class TestChallenge:
-    def test_the_first_attempt_of_every_write_request_fails_and_nothing_else(self) -> None:
-        task = task_with("cancel_pending")
-        at = Desk(task, REGIMES["challenge"], 0)
-        order = an_order(task, "pending")
-        cancel = ("cancel_order", {"order_id": order, "reason": "r"})
-        assert code(at.call("get_order", {"order_id": order})) is None
-        assert code(at.call(*cancel)) == "temporarily_unavailable"
-        assert code(at.call(*cancel)) is None
-
-    def test_it_is_the_same_under_every_schedule(self) -> None:
-        answers = []
-        for seed in (0, 1, 2**64 - 1):
-            at = desk(REGIMES["challenge"], seed)
-            answers.append([at.call(call.tool, call.arguments) for call in at.task.plan])
-        assert answers[0] == answers[1] == answers[2]
-
-
-def test_the_base_of_a_task_is_never_changed() -> None:
-    at = desk(CLEAN)
-    before = dict(at.task.base.records)
-    for call in at.task.plan:
-        at.call(call.tool, call.arguments)
-    assert at.task.base.records == before
+        orders = desk(only("field_dropout")).call("list_orders", {"customer_id": CUSTOMER})["orders"]
+        assert len({frozenset(entry) for entry in orders}) == 1
+        assert len(orders[0]) == 3
 
 
 def test_an_answer_that_the_agent_changes_does_not_change_the_world() -> None:
     at = desk(CLEAN)
-    order = an_order(at.task, "paid")
-    shown = at.call("get_order", {"order_id": order})
+    shown = read(at)
     shown["order"]["status"] = "delivered"
     shown["order"]["lines"].clear()
-    again = at.call("get_order", {"order_id": order})
+    again = read(at)
     assert again["order"]["status"] == "paid"
     assert again["order"]["lines"]
 
 
 def test_an_episode_that_is_closed_does_not_change_with_its_desk() -> None:
     at = desk(only("transient"))
-    order = an_order(at.task, "paid")
-    at.call("get_order", {"order_id": order})
+    read(at)
     closed = close(at)
-    at.call("get_order", {"order_id": order})
-    assert (closed.calls, len(closed.exposures), closed.called_for, closed.recovered) == (
-        1,
-        1,
-        {"retry_after_transient": 1},
-        {},
-    )
+    read(at)
+    assert (closed.calls, len(closed.exposures), closed.recovered) == (1, 1, {})
+    assert closed.called_for == {"retry_after_transient": 1}

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.episodes.play import code, desk, task_with
+from tests.unit.episodes.play import code, task_with
 from toolkit.backoffice.records import Order, Product, Shipment, Ticket
 from toolkit.backoffice.world import World
 from toolkit.episodes.desk import Desk
@@ -18,10 +18,10 @@ from toolkit.tasks.task import Call, Task
 CLEAN = REGIMES["clean"]
 
 
-def carried_out(task: Task, *more: Call | tuple[str, dict[str, Any]], skip: str = "") -> Desk:
-    """Make the calls of the plan, without those of one tool, and then further ones."""
+def carried_out(task: Task, *more: Call | tuple[str, dict[str, Any]]) -> Desk:
+    """Make the calls of the plan, and then further ones."""
     at = Desk(task, CLEAN, 0)
-    for tool, arguments in (*(call for call in task.plan if call.tool != skip), *more):
+    for tool, arguments in (*task.plan, *more):
         assert code(at.call(tool, arguments)) is None
     return at
 
@@ -58,38 +58,20 @@ def test_a_duplicated_write_is_a_failure(template: str) -> None:
     assert differences(task, at.world)
 
 
-def test_a_reservation_made_twice_is_a_failure() -> None:
-    task = task_with("reserve_and_ship")
-    reserve = next(call for call in task.plan if call.tool == "reserve_stock")
-    at = Desk(task, CLEAN, 0)
-    for call in task.plan:
-        at.call(call.tool, call.arguments)
-        if call is reserve:
-            again = {**reserve.arguments, "quantity": 1}
-            twice = at.call("reserve_stock", again)
-    assert code(twice) in {None, "conflict"}
-    assert succeeded(task, at.world) == (code(twice) == "conflict")
-
-
 def test_a_change_of_another_record_is_collateral_damage() -> None:
     task = task_with("cancel_pending")
     customer = task.base.customers[0][0].customer_id
     ticket = {"customer_id": customer, "category": "other", "priority": "low", "summary": "unasked"}
-    at = carried_out(task, ("create_ticket", ticket))
-    (found,) = differences(task, at.world)
-    assert (found.record, found.field, found.expected) == (customer, "record", None)
-
-
-def test_a_change_of_another_order_is_collateral_damage() -> None:
-    task = task_with("cancel_pending")
-    at = carried_out(task)
     orders = (record for record in task.base.records.values() if isinstance(record, Order))
     other = next(o for o in orders if o.status in {"pending", "paid"} and o.order_id not in task.expected)
     address = {"street": "1 A Road", "city": "Bath", "postal_code": "B", "country": "C"}
-    assert code(at.call("update_shipping_address", {"order_id": other.order_id, **address})) is None
-    assert not succeeded(task, at.world)
-    (found,) = differences(task, at.world)
-    assert (found.record, found.field) == (other.order_id, "address")
+    for call, record, field in (
+        (("create_ticket", ticket), customer, "record"),
+        (("update_shipping_address", {"order_id": other.order_id, **address}), other.order_id, "address"),
+    ):
+        at = carried_out(task, call)
+        assert not succeeded(task, at.world)
+        assert [(d.record, d.field) for d in differences(task, at.world)] == [(record, field)]
 
 
 # What is free text, and the records' own keys, which a write cannot change.
@@ -146,10 +128,9 @@ def test_an_accent_may_be_composed_or_not() -> None:
 
 
 def test_a_missing_write_is_named_with_both_sides() -> None:
-    task = task_with("cancel_pending")
-    at = carried_out(task, skip="cancel_order")
-    order_id = task.plan[-1].arguments["order_id"]
-    assert differences(task, at.world) == [Difference(order_id, "status", "cancelled", "pending")]
+    at = Desk(task_with("cancel_pending"), CLEAN, 0)
+    order_id = at.task.plan[-1].arguments["order_id"]
+    assert differences(at.task, at.world) == [Difference(order_id, "status", "cancelled", "pending")]
 
 
 def test_text_is_compared_after_normalization() -> None:
@@ -182,17 +163,12 @@ def _whole_address(number: int) -> Task | None:
 
 def test_the_summary_and_the_identifier_of_a_ticket_do_not_count_but_its_category_does() -> None:
     task = task_with("open_ticket_no_order")
-    *reads, write = task.plan
-    for change, expected in (
-        ({"summary": "other words"}, True),
-        ({"priority": "low"}, None),
-        ({"category": "other"}, None),
-    ):
+    write = task.plan[-1]
+    for change in ({"summary": "other words"}, {"priority": "low"}, {"category": "other"}):
         at = Desk(task, CLEAN, 0)
         at.call("create_ticket", {**write.arguments, **change})
         same = all(write.arguments[name] == value for name, value in change.items())
-        assert succeeded(task, at.world) == (expected or same)
-    assert len(reads) <= 1
+        assert succeeded(task, at.world) == ("summary" in change or same)
 
 
 def test_the_order_of_two_tickets_does_not_matter() -> None:
@@ -215,16 +191,6 @@ def test_a_change_that_is_taken_back_leaves_the_world_unchanged() -> None:
     at.call("update_shipping_address", {"order_id": order_id, **address})
     assert not changed(at.world)
     assert close(at).world_changed is False
-
-
-def test_a_new_ticket_changes_the_world() -> None:
-    at = desk(CLEAN)
-    customer = at.task.base.customers[0][0].customer_id
-    at.call(
-        "create_ticket", {"customer_id": customer, "category": "other", "priority": "low", "summary": "s"}
-    )
-    assert changed(at.world)
-    assert [type(record) for record in at.world.changes.values()] == [Ticket]
 
 
 def test_a_flip_turns_the_reward_of_a_success_and_not_its_truth() -> None:
