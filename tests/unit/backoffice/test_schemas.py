@@ -25,9 +25,6 @@ from toolkit.noise.regimes import REGIMES
 from toolkit.seeds import evaluation_seed
 from toolkit.tasks.pools import load_task
 
-VERSION = "9.9"
-
-
 ALL = pytest.mark.parametrize("tool", TOOLS.values(), ids=list(TOOLS))
 TASKS = [load_task(f"validation:{index}") for index in range(40)]
 NEVER_PLANNED = {"get_customer", "wait", "finish"}
@@ -38,18 +35,14 @@ def accepts(schema: dict[str, Any], value: object) -> bool:
     return bool(Validator(schema).is_valid(value))
 
 
-def parameters() -> list[Any]:
-    return [
+PARAMETERS = pytest.mark.parametrize(
+    ("tool", "parameter"),
+    [
         pytest.param(tool, parameter, id=f"{tool.name}-{parameter.name}")
         for tool in TOOLS.values()
         for parameter in tool.parameters
-    ]
-
-
-@ALL
-def test_a_schema_is_one(tool: Tool) -> None:
-    for schema in (json_schema(tool), answer_schema(tool), json_schemas()[tool.name]):
-        Validator.check_schema(schema)
+    ],
+)
 
 
 @ALL
@@ -66,21 +59,17 @@ def test_an_unknown_argument_is_not_asked_for(tool: Tool) -> None:
     assert not accepts(json_schema(tool), {**arguments, "extra": 1})
 
 
-@pytest.mark.parametrize(("tool", "parameter"), parameters())
-def test_a_schema_and_its_tool_agree_on_what_may_be_left_out(tool: Tool, parameter: Parameter) -> None:
-    arguments = {p.name: smallest(p) for p in tool.parameters if p is not parameter}
-    assert accepts(json_schema(tool), arguments) == taken(tool, arguments)
-
-
-@pytest.mark.parametrize(("tool", "parameter"), parameters())
-def test_a_schema_and_its_tool_agree_on_every_limit(tool: Tool, parameter: Parameter) -> None:
+@PARAMETERS
+def test_a_schema_and_its_tool_agree_on_every_limit_and_on_what_may_be_left_out(
+    tool: Tool, parameter: Parameter
+) -> None:
     whole = {p.name: smallest(p) for p in tool.parameters}
-    for value in around_limits(parameter):
-        arguments = {**whole, parameter.name: value}
-        assert accepts(json_schema(tool), arguments) == taken(tool, arguments), value
+    lacking = {name: value for name, value in whole.items() if name != parameter.name}
+    for arguments in (lacking, *({**whole, parameter.name: value} for value in around_limits(parameter))):
+        assert accepts(json_schema(tool), arguments) == taken(tool, arguments), arguments
 
 
-@pytest.mark.parametrize(("tool", "parameter"), parameters())
+@PARAMETERS
 def test_a_default_is_the_value_of_what_is_left_out(tool: Tool, parameter: Parameter) -> None:
     schema = json_schema(tool)["properties"][parameter.name]
     assert schema.get("default") == parameter.default
@@ -100,7 +89,8 @@ def test_every_answer_has_the_shape_that_is_described(regime: str, agent: Any) -
 
 @pytest.mark.parametrize("field", ["order", "revision"])
 def test_an_answer_of_another_shape_is_not_described(field: str) -> None:
-    answer = Desk(TASKS[0], REGIMES["clean"], 0).call("get_order", {"order_id": an_order()})
+    order = next(name for name in TASKS[0].base.records if name.startswith("O-"))
+    answer = Desk(TASKS[0], REGIMES["clean"], 0).call("get_order", {"order_id": order})
     assert accepts(answer_schema(TOOLS["get_order"]), answer)
     del answer[field]
     assert not accepts(answer_schema(TOOLS["get_order"]), answer)
@@ -134,42 +124,31 @@ def test_every_error_code_is_described() -> None:
 
 
 def test_openai_tools_are_the_tools() -> None:
-    listed = openai_tools()
-    assert [entry["function"]["name"] for entry in listed] == list(TOOLS)
-    for entry in listed:
-        assert entry["type"] == "function"
-        assert set(entry["function"]) == {"name", "description", "parameters"}
-        assert entry["function"]["parameters"] == json_schema(TOOLS[entry["function"]["name"]])
+    for entry, (name, tool) in zip(openai_tools(), TOOLS.items(), strict=True):
+        function = {"name": name, "description": tool.about, "parameters": json_schema(tool)}
+        assert entry == {"type": "function", "function": function}
 
 
-def test_openapi_has_a_path_for_each_of_the_thirteen_tools() -> None:
-    paths = openapi_document(VERSION)["paths"]
-    assert len(paths) == 13
-    assert list(paths) == [f"/{name}" for name in TOOLS]
-    assert [operation["operationId"] for (operation,) in map(dict.values, paths.values())] == list(TOOLS)
-    assert all(list(path) == ["post"] for path in paths.values())
-
-
-def test_openapi_refers_to_what_it_defines_and_defines_nothing_else() -> None:
-    document = openapi_document(VERSION)
-    defined = {f"#/components/schemas/{name}" for name in document["components"]["schemas"]}
-    assert set(references(document)) == defined
-
-
-def test_openapi_has_the_parts_that_version_3_1_requires() -> None:
-    document = openapi_document(VERSION)
+def test_openapi_has_a_path_for_each_of_the_thirteen_tools_and_what_version_3_1_requires() -> None:
+    document = openapi_document("9.9")
     assert document["openapi"].startswith("3.1.")
     assert {"title", "version"} <= set(document["info"])
-    for path in document["paths"].values():
+    assert list(document["paths"]) == [f"/{name}" for name in TOOLS]
+    assert len(TOOLS) == 13
+    for name, path in zip(TOOLS, document["paths"].values(), strict=True):
+        assert list(path) == ["post"]
         operation = path["post"]
+        assert operation["operationId"] == name
         assert set(operation["requestBody"]["content"]) == {"application/json"}
         assert set(operation["responses"]) == {"200", "default"}
         assert all(response["description"] for response in operation["responses"].values())
-    for schema in document["components"]["schemas"].values():
+    schemas = document["components"]["schemas"]
+    assert set(references(document)) == {f"#/components/schemas/{name}" for name in schemas}
+    for schema in (*schemas.values(), *json_schemas().values()):
         Validator.check_schema(schema)
 
 
-@pytest.mark.parametrize("build", [openai_tools, json_schemas, lambda: openapi_document(VERSION)])
+@pytest.mark.parametrize("build", [openai_tools, json_schemas, lambda: openapi_document("9.9")])
 def test_a_document_is_json_and_the_same_each_time(build: Any) -> None:
     assert json.loads(json.dumps(build())) == build()
 
@@ -208,7 +187,3 @@ def taken(tool: Tool, arguments: dict[str, Any]) -> bool:
     except Refusal:
         return False
     return True
-
-
-def an_order() -> str:
-    return next(name for name in TASKS[0].base.records if name.startswith("O-"))

@@ -31,14 +31,10 @@ def test_an_address_changes_and_nothing_else() -> None:
     assert changed(after) == {"O-1": world().find(Order, "O-1")._replace(address=Address(**ADDRESS))}
 
 
-def test_cancelling_a_paid_order_makes_its_shipping_fee_refundable() -> None:
-    after = write("cancel_order", order_id="O-2", reason="r").find(Order, "O-2")
-    assert (after.status, after.refundable_cents) == ("cancelled", 3500)
-
-
-def test_cancelling_a_pending_order_makes_nothing_refundable() -> None:
-    after = write("cancel_order", order_id="O-1", reason="r").find(Order, "O-1")
-    assert (after.status, after.refundable_cents) == ("cancelled", 0)
+def test_cancelling_makes_the_shipping_fee_of_a_paid_order_refundable() -> None:
+    for order_id, refundable in (("O-1", 0), ("O-2", 3500)):
+        after = write("cancel_order", order_id=order_id, reason="r").find(Order, order_id)
+        assert (after.status, after.refundable_cents) == ("cancelled", refundable)
 
 
 def test_a_refund_moves_its_amount() -> None:
@@ -48,12 +44,8 @@ def test_a_refund_moves_its_amount() -> None:
 
 def test_a_refund_sent_twice_is_paid_twice() -> None:
     once = write("issue_refund", order_id="O-4", amount_cents=1200, reason="r")
-    assert (
-        write("issue_refund", once, order_id="O-4", amount_cents=1200, reason="r")
-        .find(Order, "O-4")
-        .refunded_cents
-        == 2400
-    )
+    twice = write("issue_refund", once, order_id="O-4", amount_cents=1200, reason="r")
+    assert twice.find(Order, "O-4").refunded_cents == 2400
 
 
 def test_a_reservation_moves_stock_line_and_pick_list() -> None:
@@ -99,35 +91,26 @@ def test_a_ticket_is_about_an_order_or_about_none() -> None:
     assert [ticket.ticket_id for ticket in none.tickets_of("C-1")] == ["T-1", "T-NEW-1", "T-NEW-2"]
 
 
-CONFLICTS = {
+REFUND = {"amount_cents": 1, "reason": "r"}
+RESERVE = {"order_id": "O-2", "product_id": "P-1", "quantity": 1, "warehouse": "Riga"}
+SHIP = {"order_id": "O-2", "pick_list": "PL-2-0", "service": "express"}
+CONFLICTS: dict[str, tuple[str, dict[str, Any]]] = {
     "address of a shipped order": ("update_shipping_address", {"order_id": "O-3", **ADDRESS}),
     "address of a delivered order": ("update_shipping_address", {"order_id": "O-4", **ADDRESS}),
     "address of a cancelled order": ("update_shipping_address", {"order_id": "O-5", **ADDRESS}),
     "cancelling a shipped order": ("cancel_order", {"order_id": "O-3", "reason": "r"}),
     "cancelling twice": ("cancel_order", {"order_id": "O-5", "reason": "r"}),
     "cancelling a reserved order": ("cancel_order", {"order_id": "O-6", "reason": "r"}),
-    "refunding a shipped order": ("issue_refund", {"order_id": "O-3", "amount_cents": 1, "reason": "r"}),
-    "refunding a paid order": ("issue_refund", {"order_id": "O-2", "amount_cents": 1, "reason": "r"}),
-    "refunding too much": ("issue_refund", {"order_id": "O-4", "amount_cents": 3001, "reason": "r"}),
-    "reserving for a pending order": (
-        "reserve_stock",
-        {"order_id": "O-1", "product_id": "P-1", "quantity": 1, "warehouse": "Riga"},
-    ),
-    "reserving more than there is": (
-        "reserve_stock",
-        {"order_id": "O-2", "product_id": "P-1", "quantity": 5, "warehouse": "Riga"},
-    ),
-    "reserving another product": (
-        "reserve_stock",
-        {"order_id": "O-2", "product_id": "P-2", "quantity": 1, "warehouse": "Riga"},
-    ),
-    "shipping what is not reserved": (
-        "schedule_shipment",
-        {"order_id": "O-2", "pick_list": "PL-2-0", "service": "express"},
-    ),
+    "refunding a shipped order": ("issue_refund", {"order_id": "O-3", **REFUND}),
+    "refunding a paid order": ("issue_refund", {"order_id": "O-2", **REFUND}),
+    "refunding too much": ("issue_refund", {"order_id": "O-4", **REFUND, "amount_cents": 3001}),
+    "reserving for a pending order": ("reserve_stock", RESERVE | {"order_id": "O-1"}),
+    "reserving more than there is": ("reserve_stock", RESERVE | {"quantity": 5}),
+    "reserving another product": ("reserve_stock", RESERVE | {"product_id": "P-2"}),
+    "shipping what is not reserved": ("schedule_shipment", SHIP),
     "shipping by another pick list": (
         "schedule_shipment",
-        {"order_id": "O-6", "pick_list": "PL-6-1", "service": "express"},
+        SHIP | {"order_id": "O-6", "pick_list": "PL-6-1"},
     ),
     "ticket about another's order": ("create_ticket", {"order_id": "O-8", **TICKET}),
 }
@@ -138,12 +121,6 @@ def test_what_the_state_does_not_allow_is_refused(tool: str, arguments: dict[str
     with pytest.raises(Refusal) as refusal:
         write(tool, **arguments)
     assert refusal.value.code == "conflict"
-
-
-def test_an_unknown_warehouse_is_refused() -> None:
-    with pytest.raises(Refusal) as refusal:
-        write("reserve_stock", order_id="O-2", product_id="P-1", quantity=1, warehouse="Atlantis")
-    assert refusal.value.code == "not_found"
 
 
 def test_a_control_tool_is_not_for_the_world() -> None:

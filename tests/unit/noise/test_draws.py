@@ -1,6 +1,6 @@
 """The draw against its vectors, in Python and in Node, and against what random numbers must look like.
 
-Every statistical test looks at 200,000 draws of fixed seeds, so that it gives the same answer every time,
+Every statistical test looks at 100,000 draws of fixed seeds, so that it gives the same answer every time,
 and stands beside broken generators that the same function rejects.
 """
 
@@ -32,16 +32,12 @@ GIVEN = {
     ("1", "get_order", "O-10233", 0): "ba4b802a18d8011dac0488d077cc4516",
     (str(2**63), "issue_refund", "O-10233", 0): "3642c3fe88e0becbc77faa4dd32f4a08",
     (str(2**64 - 1), "list_orders", "C-é", 12): "665373ca57a66e51f2bd502924a44af9",
+    # The same letter, composed otherwise.
+    (str(2**64 - 1), "list_orders", "C-e\u0301", 12): "665373ca57a66e51f2bd502924a44af9",
     ("42", "grader"): "3414c897b62b202fb68af38a2cb1afcf",
     ("42", "ab", "c", 0): "f3b1d89323bb35843fa358d8d7863e89",
     ("42", "a", "bc", 0): "b70bc3cf1b963d4aa8dcf958a96af8ef",
 }
-
-
-def drawn(seed: str, *key: Any) -> Draw:
-    """Return the draw of a vector's seed and key."""
-    schedule = Schedule(int(seed))
-    return schedule.grader() if key == GRADER else schedule.draw(*key)
 
 
 def _name(vector: dict[str, Any]) -> str:
@@ -49,25 +45,17 @@ def _name(vector: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("vector", VECTORS["draws"], ids=_name)
-def test_a_digest_is_its_vector(vector: dict[str, Any]) -> None:
-    assert drawn(vector["seed"], *vector["key"]).digest.hex() == vector["digest"]
-
-
-@pytest.mark.parametrize("vector", VECTORS["draws"], ids=_name)
-@pytest.mark.parametrize("word", ["gate", "type", "magnitude"])
-def test_a_word_is_its_vector_to_the_last_bit(vector: dict[str, Any], word: str) -> None:
-    assert getattr(drawn(vector["seed"], *vector["key"]), word) == vector[word]
+def test_a_draw_is_its_vector_to_the_last_bit(vector: dict[str, Any]) -> None:
+    schedule, key = Schedule(int(vector["seed"])), vector["key"]
+    draw = schedule.grader() if tuple(key) == GRADER else schedule.draw(*key)
+    assert draw.digest.hex() == vector["digest"]
+    words = ("gate", "type", "magnitude")
+    assert [getattr(draw, word) for word in words] == [vector[word] for word in words]
 
 
 def test_the_vectors_hold_every_given_digest() -> None:
     held = {(vector["seed"], *vector["key"]): vector["digest"][:32] for vector in VECTORS["draws"]}
     assert {key: held.get(key) for key in GIVEN} == GIVEN
-
-
-def test_composed_and_decomposed_letters_are_one_key() -> None:
-    held = {(vector["seed"], *vector["key"]): vector["digest"] for vector in VECTORS["draws"]}
-    largest = str(2**64 - 1)
-    assert held[largest, "list_orders", "C-e\u0301", 12] == held[largest, "list_orders", "C-\u00e9", 12]
 
 
 def find_node() -> str:
@@ -94,66 +82,44 @@ def test_an_independent_implementation_in_node_gives_every_vector() -> None:
     assert (done.stdout, done.stderr, done.returncode) == (f"equal: {counts}\n", "", 0)
 
 
-def _swap(vectors: dict[str, Any], kind: str, part: str, value: Any) -> None:
-    vectors[kind][3][part] = value
-
-
 @pytest.mark.parametrize(
-    "damage",
+    ("kind", "wrong"),
     [
-        lambda v: _swap(v, "draws", "digest", "00" * 32),
-        lambda v: _swap(v, "draws", "gate", 0.25),
-        lambda v: _swap(v, "draws", "type", 0.25),
-        lambda v: _swap(v, "draws", "magnitude", 0.25),
-        lambda v: _swap(v, "draws", "key", ["get_order", "O-10233", "0"]),
-        lambda v: _swap(v, "draws", "seed", "43"),
-        lambda v: _swap(v, "seeds", "result", "1"),
-        lambda v: v["streams"][3]["words"].reverse(),
-        lambda v: v["draws"].clear(),
+        ("draws", {"digest": "00" * 32}),
+        ("draws", {"gate": 0.25}),
+        ("draws", {"type": 0.25}),
+        ("draws", {"magnitude": 0.25}),
+        ("draws", {"key": ["get_order", "O-10233", "0"]}),
+        ("draws", {"seed": "43"}),
+        ("seeds", {"result": "1"}),
+        ("streams", {"words": ["0"]}),
+        ("draws", None),
     ],
-    ids=["digest", "gate", "type", "magnitude", "key", "seed", "derived", "stream", "none"],
 )
-def test_node_ends_with_an_error_where_a_vector_is_wrong(
-    tmp_path: Path, damage: Callable[[dict[str, Any]], None]
-) -> None:
+def test_node_ends_with_an_error_where_a_vector_is_wrong(tmp_path: Path, kind: str, wrong: Any) -> None:
     vectors = json.loads(VECTORS_FILE.read_text(encoding="utf-8"))
-    damage(vectors)
+    if wrong is None:
+        vectors[kind] = []
+    else:
+        vectors[kind][3].update(wrong)
     (tmp_path / "damaged.json").write_text(json.dumps(vectors), encoding="utf-8")
     done = in_node(tmp_path / "damaged.json")
-    assert done.returncode == 1
+    assert (done.returncode, done.stdout.count("\n")) == (1, 1)
     assert done.stdout.startswith("different: ")
-    assert done.stdout.count("\n") == 1
 
 
-def test_a_build_server_without_node_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", "")
-    monkeypatch.setenv("CI", "true")
-    with pytest.raises(pytest.fail.Exception, match="node is not installed"):
-        find_node()
-
-
-@pytest.mark.parametrize("seed", [-1, LIMIT])
-def test_a_schedule_of_a_seed_out_of_range_overflows(seed: int) -> None:
+@pytest.mark.parametrize(("seed", "repeat"), [(-1, 0), (LIMIT, 0), (0, -1)])
+def test_a_seed_or_a_repeat_out_of_range_overflows(seed: int, repeat: int) -> None:
     with pytest.raises(OverflowError):
-        Schedule(seed)
-
-
-def test_a_negative_repeat_overflows() -> None:
-    with pytest.raises(OverflowError):
-        Schedule(0).draw("get_order", "O-10233", -1)
-
-
-@pytest.mark.parametrize("word", ["gate", "type", "magnitude"])
-def test_a_word_is_never_one(word: str) -> None:
-    assert getattr(Draw(b"\xff" * 32), word) == 1 - 2.0**-53
+        Schedule(seed).draw("get_order", "O-10233", repeat)
 
 
 @pytest.mark.parametrize(("word", "at"), [("gate", 0), ("type", 8), ("magnitude", 16)])
-def test_a_word_is_read_from_its_own_eight_bytes(word: str, at: int) -> None:
-    digest = bytes(at) + b"\x80" + bytes(31 - at)
-    assert [getattr(Draw(digest), name) for name in ("gate", "type", "magnitude")] == [
-        0.5 if name == word else 0.0 for name in ("gate", "type", "magnitude")
-    ]
+def test_a_word_is_read_from_its_own_eight_bytes_and_never_one(word: str, at: int) -> None:
+    draw = Draw(bytes(at) + b"\x80" + bytes(31 - at))
+    words = ("gate", "type", "magnitude")
+    assert [getattr(draw, name) for name in words] == [0.5 * (name == word) for name in words]
+    assert getattr(Draw(b"\xff" * 32), word) == 1 - 2.0**-53
 
 
 # Statistics: a source gives the draw of a seed and a key, as the package does or broken on purpose.
@@ -169,8 +135,8 @@ def package(seed: int, tool: str, resource: str, repeat: int) -> Draw:
 
 def words(draws: Iterable[Draw]) -> np.ndarray:
     """Return the words of draws: gate, type, magnitude × draws."""
-    found = (word for draw in draws for word in (draw.gate, draw.type, draw.magnitude))
-    return np.ascontiguousarray(np.fromiter(found, float).reshape(-1, 3).T)
+    rows = (word for draw in draws for word in (draw.gate, draw.type, draw.magnitude))
+    return np.ascontiguousarray(np.fromiter(rows, float).reshape(-1, 3).T)
 
 
 def lattice(source: Source, seeds: int, resources: int, repeats: int) -> np.ndarray:
@@ -182,14 +148,14 @@ def lattice(source: Source, seeds: int, resources: int, repeats: int) -> np.ndar
 
 def uniformity(sample: np.ndarray) -> float:
     """Return the smallest probability of a word's distribution and of its last byte's, were it uniform."""
-    found = []
+    probabilities = []
     for word in sample.reshape(len(sample), -1):
         last_byte = (word * 2.0**53).astype(np.int64) & 255
-        found += [
+        probabilities += [
             stats.kstest(word, "uniform").pvalue,
             stats.chisquare(np.bincount(last_byte, minlength=256)).pvalue,
         ]
-    return float(min(found))
+    return float(min(probabilities))
 
 
 def independence(one: np.ndarray, other: np.ndarray) -> float:
@@ -231,7 +197,7 @@ OFFSETS = {
 
 @pytest.fixture(scope="module")
 def sample() -> np.ndarray:
-    return lattice(package, seeds=64, resources=50, repeats=64)
+    return lattice(package, seeds=64, resources=25, repeats=64)
 
 
 def test_every_word_is_uniform(sample: np.ndarray) -> None:
@@ -282,7 +248,7 @@ def skewed_gate(seed: int, tool: str, resource: str, repeat: int) -> Draw:
 
 @cache
 def small(source: Source) -> np.ndarray:
-    """Return a tenth of the draws: what is broken shows in fewer."""
+    """Return a fifth of the draws: what is broken shows in fewer."""
     return lattice(source, seeds=32, resources=20, repeats=32)
 
 
@@ -314,7 +280,7 @@ def against_the_grader(calls: np.ndarray, graders: np.ndarray) -> float:
 
 
 def test_the_grader_draws_independently_of_the_calls() -> None:
-    calls = words(package(seed, "get_order", "O-10233", 0) for seed in range(50_000))
-    graders = words(Schedule(seed).grader() for seed in range(50_000))
+    calls = words(package(seed, "get_order", "O-10233", 0) for seed in range(25_000))
+    graders = words(Schedule(seed).grader() for seed in range(25_000))
     assert against_the_grader(calls, graders) > ENOUGH
     assert against_the_grader(calls, calls) < HOPELESS

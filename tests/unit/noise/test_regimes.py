@@ -27,12 +27,12 @@ LOWEST = Draw(bytes(32))
 @pytest.fixture(scope="module")
 def draws() -> list[Draw]:
     schedule = Schedule(7)
-    return [schedule.draw("list_orders", "C-200013", repeat) for repeat in range(200_000)]
+    return [schedule.draw("list_orders", "C-200013", repeat) for repeat in range(100_000)]
 
 
 @pytest.fixture(scope="module")
 def schedules() -> list[Schedule]:
-    return [Schedule(seed) for seed in range(200_000)]
+    return [Schedule(seed) for seed in range(100_000)]
 
 
 def test_the_regimes_are_those_of_the_registers() -> None:
@@ -59,17 +59,11 @@ def test_a_control_tool_never_faults(regime: Regime, repeat: int) -> None:
 
 
 @pytest.mark.parametrize("name", FAULTY)
-def test_the_lowest_draw_faults_every_other_tool(name: str) -> None:
-    others = [tool for tool in TOOLS.values() if tool.kind != "control"]
-    assert [tool.name for tool in others if REGIMES[name].fault(tool.kind, 0, LOWEST) is None] == []
-
-
-@pytest.mark.parametrize("name", FAULTY)
 @pytest.mark.parametrize("kind", ["read", "list", "write"])
 def test_only_types_that_apply_and_have_a_weight_come_up(name: str, kind: Kind, draws: list[Draw]) -> None:
     """Each of them does, too: 20,000 draws leave none out."""
-    found = {REGIMES[name].fault(kind, 0, draw) for draw in draws[:20_000]}
-    assert found - {None} == set(APPLIES[kind]) & set(FAULTY[name][1].weights)
+    faults = {REGIMES[name].fault(kind, 0, draw) for draw in draws[:20_000]}
+    assert faults - {None} == set(APPLIES[kind]) & set(FAULTY[name][1].weights)
 
 
 def rate(regime: Regime, kind: Kind, expected: float, draws: list[Draw]) -> float:
@@ -122,20 +116,9 @@ def test_what_flips_at_the_lower_rate_flips_at_the_higher(schedules: list[Schedu
     assert flips(REGIMES["flips_q005"], schedules[:20_000]) < flips(REGIMES["flips_q010"], schedules[:20_000])
 
 
-def test_flips_follow_the_grader_s_draw(monkeypatch: pytest.MonkeyPatch) -> None:
-    highest = Draw(b"\xff" * 32)
-    monkeypatch.setattr(Schedule, "grader", lambda _: highest)
-    assert flips(REGIMES["flips_q010"], [Schedule(seed) for seed in range(200)]) == set()
-
-
 def test_a_flip_says_nothing_about_the_faults_of_the_episode(schedules: list[Schedule]) -> None:
     flip, fault = REGIMES["flips_q010"], REGIMES["faults_p025"]
-    counts = Counter(
-        (
-            flip.flips(schedule),
-            fault.fault("read", 0, schedule.draw("get_order", "O-10233", 0)) is not None,
-        )
-        for schedule in schedules[:50_000]
-    )
+    drawn = ((schedule, schedule.draw("get_order", "O-10233", 0)) for schedule in schedules[:50_000])
+    counts = Counter((flip.flips(s), fault.fault("read", 0, draw) is not None) for s, draw in drawn)
     table = [[counts[flipped, faulty] for faulty in (False, True)] for flipped in (False, True)]
     assert stats.chi2_contingency(table).pvalue > 1e-4
