@@ -1,17 +1,23 @@
-"""Moments under outcome noise: the closed form, every mask listed, and both from the definition."""
+"""Moments under noise: the closed form, every mask listed, the definition, regrouped pools, the bandit."""
 
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from itertools import permutations, product
+from itertools import combinations, permutations, product
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolkit.estimators import enumerated_outcome_moments, outcome_moments
+from toolkit.estimators import (
+    bandit,
+    enumerated_outcome_moments,
+    exact_conditions,
+    outcome_moments,
+    regrouped_moments,
+)
 from toolkit.estimators.moments import LARGEST_ENUMERATION, LARGEST_GROUP, GroupMoments, OutcomeMoments
 from toolkit.registers.study import Study
 
@@ -225,3 +231,137 @@ def test_more_masks_than_can_be_listed_are_refused() -> None:
     size = LARGEST_ENUMERATION + 1
     with pytest.raises(ValueError, match="at most 16"):
         enumerated_outcome_moments(np.ones((1, size)), np.eye(size)[None], 0.1)
+
+
+def tuples(p: float, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return every tuple of actions, its scalar scores a - p, and its probability."""
+    actions = np.array(list(product((0, 1), repeat=size)), dtype=float)
+    chances = np.array([math.prod(p if a else 1 - p for a in row) for row in actions])
+    return actions, actions - p, chances
+
+
+def through_the_probe(
+    p: float, size: int, q: float, *, scaled: bool
+) -> dict[str, tuple[float, float, float]]:
+    """Return design → trace, norm of the mean gradient, variance of a contrast."""
+    actions, scores, chances = tuples(p, size)
+    products = scores[:, :, None] * scores[:, None, :]
+    moments = outcome_moments(actions, products, q, standardized=scaled)
+    figures = {}
+    for design in ("independent", "paired"):
+        one = getattr(moments, design)
+        # E g differs from tuple to tuple: the pooled mean is that of the means.
+        mean = float(chances @ (one.coefficients * scores).sum(axis=1))
+        figures[design] = (chances @ one.second - mean**2, abs(mean), chances @ one.contrast)
+    return figures
+
+
+@pytest.mark.parametrize(("p", "size", "q"), [(0.5, 8, 0.1), (0.2, 5, 0.3), (0.9, 6, 0.05), (0.4, 4, 0.0)])
+@pytest.mark.parametrize("scaled", [False, True])
+def test_it_is_the_bandit_of_the_other_estimator(p: float, size: int, q: float, scaled: bool) -> None:
+    probed, other = through_the_probe(p, size, q, scaled=scaled), bandit(p, size, q)
+    trace = other.standardized_trace if scaled else other.mean_centred_trace
+    norm = other.standardized_norm if scaled else other.mean_centred_norm
+    for design, figures in probed.items():
+        expected = [float(getattr(part, design)) for part in (trace, norm, other.contrast_variance)]
+        assert figures == pytest.approx(expected, abs=1e-12)
+
+
+def test_both_sides_of_the_condition_are_the_bandits() -> None:
+    actions, scores, chances = tuples(0.5, 8)
+    sides = exact_conditions(actions, scores[:, :, None] * scores[:, None, :])
+    other = bandit(0.5, 8, 0.1)
+    expected = (float(other.clean_norm_squared), float(other.score_spread))
+    assert [chances @ side for side in sides] == pytest.approx(expected, abs=1e-14)
+
+
+def pool(seed: int, tasks: int, rollouts: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return rewards (T, N), scores (T, N, 3) and their Gram matrices."""
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(size=(tasks, rollouts, 3))
+    return rng.integers(0, 2, (tasks, rollouts)), scores, np.einsum("tip,tjp->tij", scores, scores)
+
+
+@settings(max_examples=40)
+@given(
+    st.integers(0, 2**31),
+    st.integers(1, 3),
+    st.integers(2, 4),
+    st.integers(1, 6),
+    st.booleans(),
+    st.booleans(),
+)
+def test_moments_are_those_of_explicit_gradients(
+    seed: int, tasks: int, size: int, number: int, scaled: bool, weighted: bool
+) -> None:
+    rewards, scores, gram = pool(seed, tasks, size + 3)
+    rng = np.random.default_rng(seed + 1)
+    groups = np.array(
+        [[rng.permutation(size + 3)[:size] for _ in range(number)] for _ in range(tasks)], dtype=int
+    )
+    weights = rng.uniform(0, 2, rewards.shape) * (rng.random(rewards.shape) > 0.3) if weighted else None
+    found = regrouped_moments(rewards, gram, groups, weights=weights, standardized=scaled)
+    for task in range(tasks):
+        gradients, contrasts = [], []
+        for listed in groups[task]:
+            observed = [float(rewards[task, at]) for at in listed]
+            mean = sum(observed) / size
+            variance = sum((r - mean) ** 2 for r in observed) / (size - 1)
+            gradient = np.zeros(3)
+            for at, reward in zip(listed, observed, strict=True):
+                weight = 1 / size if weights is None else weights[task, at]
+                advantage = (reward - mean) / ((math.sqrt(variance) + EPSILON) if scaled else 1)
+                gradient += advantage * weight * scores[task, at]
+            gradients.append(gradient)
+            contrasts.append(2 * variance)
+        table = np.array(gradients)
+        assert found.second[task] == pytest.approx((table**2).sum(axis=1).mean(), rel=1e-10, abs=1e-12)
+        assert found.coefficients[task] @ scores[task] == pytest.approx(table.mean(axis=0), abs=1e-12)
+        assert found.contrast[task] == pytest.approx(np.mean(contrasts), abs=1e-14)
+
+
+def test_every_group_of_a_pool_together_has_the_pools_own_moments() -> None:
+    """Over all groups of G of N: twice the sample variance, and c_i = (G-1)/(G(N-1)) (r_i - mean r)."""
+    rewards, _, gram = pool(4, 2, 7)
+    groups = np.array([list(combinations(range(7), 3))] * 2)
+    found = regrouped_moments(rewards, gram, groups)
+    assert found.contrast == pytest.approx(2 * rewards.var(axis=1, ddof=1), abs=1e-14)
+    centred = rewards - rewards.mean(axis=1, keepdims=True)
+    np.testing.assert_allclose(found.coefficients, centred * 2 / (3 * 6), atol=1e-15)
+
+
+def test_a_group_of_one_reward_has_no_gradient() -> None:
+    found = regrouped_moments([[1, 1, 1]], [np.eye(3)], [[[0, 2]]], standardized=True)
+    assert (found.second.tolist(), found.contrast.tolist()) == ([0], [0])
+    assert not found.coefficients.any()
+
+
+PAIR = [[[0, 1]]]
+EYES = np.eye(3)[None]
+
+
+@pytest.mark.parametrize(
+    ("rewards", "gram", "groups", "weights", "reason"),
+    [
+        ([[1, 0, 1]], EYES, [[[0, 3]]], None, "does not have"),
+        ([[1, 0, 1]], EYES, [[[-1, 0]]], None, "does not have"),
+        ([[1, 0, 1]], EYES, [[[0, 1], [2, 2]]], None, "or one twice"),
+        ([[1, 0, 1]], EYES, [[[0, 1, 2, 0]]], None, "groups of 4 cannot be drawn from 3"),
+        ([[1, 0, 1]], EYES, [[[0]]], None, "groups of 1 cannot"),
+        ([[1, 0, 1]], EYES, np.zeros((1, 0, 2), dtype=int), None, "0 groups"),
+        ([[1, 0, 1]], EYES, [[[0.0, 1.0]]], None, "of positions"),
+        ([[1, 0, 1]], EYES, [[0, 1]], None, "of positions"),
+        ([[1, 0, 1]], EYES, PAIR * 2, None, "of positions"),
+        ([1, 0, 1], np.eye(3), PAIR, None, "expected rewards"),
+        ([[1, 0, 1]], np.eye(2)[None], PAIR, None, "expected rewards"),
+        ([[1, 0, math.nan]], EYES, PAIR, None, "finite"),
+        ([[1, 0, 1]], EYES * math.nan, PAIR, None, "finite"),
+        ([[1, 0, 1]], EYES, PAIR, [[1, 1, math.nan]], "finite"),
+        ([[1, 0, 1]], EYES, PAIR, [[1, 1]], "finite weight"),
+    ],
+)
+def test_what_cannot_be_regrouped_is_refused(
+    rewards: object, gram: object, groups: object, weights: object, reason: str
+) -> None:
+    with pytest.raises(ValueError, match=reason):
+        regrouped_moments(rewards, gram, groups, weights=weights)

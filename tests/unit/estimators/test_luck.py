@@ -1,33 +1,10 @@
-"""Spurious variance and luck share against brute force and the paper."""
-
-from fractions import Fraction
-from itertools import product
+"""Luck share against brute force, the paper, and scipy."""
 
 import numpy as np
 import pytest
+from scipy import stats
 
-from toolkit.estimators import luck_share, luck_share_null_bias, mean_luck_share, spurious_rate
-
-
-@pytest.mark.parametrize(("q", "printed"), [("0.02", "0.15"), ("0.05", "0.34"), ("0.10", "0.57")])
-def test_spurious_rates_of_the_paper(q: str, printed: str) -> None:
-    assert f"{float(spurious_rate(Fraction(q), 8)):.2f}" == printed
-
-
-@pytest.mark.parametrize("size", range(1, 7))
-def test_the_spurious_rate_is_what_enumeration_gives(size: int) -> None:
-    q = Fraction(3, 10)
-    rate = Fraction(0)
-    for flips in product((0, 1), repeat=size):
-        if len(set(flips)) > 1:
-            rate += q ** sum(flips) * (1 - q) ** (size - sum(flips))
-    assert spurious_rate(q, size) == rate
-
-
-@pytest.mark.parametrize(("q", "size"), [(-0.1, 8), (1.1, 8), (0.1, 0)])
-def test_impossible_spurious_rates_are_refused(q: float, size: int) -> None:
-    with pytest.raises(ValueError, match="found"):
-        spurious_rate(q, size)
+from toolkit.estimators import luck_share, luck_share_interval, luck_share_null_bias, mean_luck_share
 
 
 def by_hand(table: np.ndarray) -> tuple[float, float]:
@@ -89,3 +66,43 @@ def test_what_is_no_study_is_refused() -> None:
         mean_luck_share(np.ones((8, 8)))
     with pytest.raises(ValueError, match="expected two schedules"):
         luck_share_null_bias(1, 8, 0.5, rng_seed=1)
+
+
+def tables(tasks: int = 16, rng_seed: int = 1) -> np.ndarray:
+    rng = np.random.default_rng(rng_seed)
+    return (rng.random((tasks, 8, 8)) < rng.beta(1, 1, (tasks, 8, 1))).astype(float)
+
+
+def test_it_agrees_with_scipys_bootstrap_of_the_shares() -> None:
+    shares = [luck_share(table).share for table in tables()]
+    theirs = stats.bootstrap(
+        (shares,), np.mean, n_resamples=50_000, method="percentile", rng=np.random.default_rng(2)
+    ).confidence_interval
+    ours = luck_share_interval(tables(), 50_000, 3, 0.95)
+    assert ours is not None
+    assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=0.005)
+    assert ours.estimate == pytest.approx(mean_luck_share(tables()).mean)
+
+
+def test_tasks_without_a_share_take_no_part() -> None:
+    constant = np.ones((5, 8, 8))
+    alone = luck_share_interval(tables(), 2000, 1, 0.95)
+    beside = luck_share_interval(np.concatenate([tables(), constant]), 2000, 1, 0.95)
+    assert alone == beside
+    assert alone is not None
+    assert alone.defined == 16
+
+
+@pytest.mark.parametrize("defined", [0, 1])
+def test_fewer_than_two_shares_have_no_interval(defined: int) -> None:
+    mixed = np.concatenate([np.ones((3, 8, 8)), tables(defined)]) if defined else np.ones((3, 8, 8))
+    assert luck_share_interval(mixed, 100, 1, 0.95) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "resamples", "level"),
+    [(tables(), 0, 0.95), (tables(), 10, 1.0), (np.ones((3, 1, 8)), 10, 0.9), (np.ones((3, 8, 1)), 10, 0.9)],
+)
+def test_what_makes_no_sense_is_refused(given: np.ndarray, resamples: int, level: float) -> None:
+    with pytest.raises(ValueError, match="expected"):
+        luck_share_interval(given, resamples, 1, level)
