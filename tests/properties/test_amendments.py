@@ -1,11 +1,13 @@
 """What amendments say: a rule is changed only where there is one, and added only where there is none."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.unit.decisions import study as made
 from tests.unit.decisions.study import RULES, rule
 from toolkit.decisions.probe_plan import SCORED, ProbePlan, ProbeSet
 from toolkit.decisions.rulebook import load_rulebook
@@ -14,18 +16,16 @@ from toolkit.errors import RuleError
 from toolkit.registers.columns import POOLS, REGIMES
 
 FROZEN = RULES + rule("A", "mean(gap) > 0") + rule("B", "mean(gap) > 0")
-HEAD = 'dated = "2026-01-01"\ntitle = "t"\nseen = "s"\nreason = "r"\nchanges = []\n'
-
 one = st.dictionaries(st.sampled_from("ABCD"), st.sampled_from(RELATIONS), max_size=4)
 
 
 def amendment(number: int, relations: dict[str, str]) -> str:
-    lists = "".join(
-        f"{relation} = [{', '.join(repr(name) for name, mine in relations.items() if mine == relation)}]\n"
+    lists = [
+        f"{relation} = {[name for name, mine in relations.items() if mine == relation]}"
         for relation in RELATIONS
-    )
-    return f'[amendment]\nid = "A{number}"\n{HEAD}{lists}' + "".join(
-        rule(name, "mean(gap) > 0") for name in relations
+    ]
+    return made.amendment(
+        f"A{number}", "\n".join(lists), *(rule(name, "mean(gap) > 0") for name in relations)
     )
 
 
@@ -55,19 +55,14 @@ played = st.builds(ProbeSet, st.sampled_from(POOLS), st.sampled_from(REGIMES), s
 @st.composite
 def probes(draw: st.DrawFn) -> ProbePlan:
     size = draw(st.integers(2, 16))
-    episodes = draw(played)
     return ProbePlan(
         tiers=tuple(draw(st.lists(st.sampled_from([1, 2]), min_size=1, unique=True))),
         scored=tuple(draw(st.lists(st.sampled_from(SCORED), min_size=1, unique=True))),
         group_size=size,
         flip_rate=draw(fractions),
         outcome=draw(played),
-        transition=ProbeSet(
-            episodes.pool,
-            episodes.regime,
-            episodes.tasks,
-            size + draw(st.integers(0, 8)),
-            draw(st.integers(1, 99)),
+        transition=replace(
+            draw(played), schedules=size + draw(st.integers(0, 8)), groups=draw(st.integers(1, 99))
         ),
         level=draw(fractions),
         resamples=draw(st.integers(1, 10**6)),
@@ -75,26 +70,24 @@ def probes(draw: st.DrawFn) -> ProbePlan:
     )
 
 
+def in_set(played: ProbeSet) -> str:
+    return f'pool = "{played.pool}", regime = "{played.regime}", tasks = {played.tasks}'
+
+
 def written(probe: ProbePlan) -> str:
     """Return a probe as TOML."""
-    outcome, transition = probe.outcome, probe.transition
+    transition = probe.transition
     return f"""
 [probe]
 tiers = {list(probe.tiers)}
 scored = {list(probe.scored)}
 group_size = {probe.group_size}
 flip_rate = "{float(probe.flip_rate):.4f}"
-outcome = {{ pool = "{outcome.pool}", regime = "{outcome.regime}", tasks = {outcome.tasks} }}
+outcome = {{ {in_set(probe.outcome)} }}
+transition = {{ {in_set(transition)}, schedules = {transition.schedules}, groups = {transition.groups} }}
 level = "{float(probe.level):.4f}"
 resamples = {probe.resamples}
 rng_seed = {probe.rng_seed}
-
-[probe.transition]
-pool = "{transition.pool}"
-regime = "{transition.regime}"
-tasks = {transition.tasks}
-schedules = {transition.schedules}
-groups = {transition.groups}
 """
 
 

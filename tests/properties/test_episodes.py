@@ -21,6 +21,8 @@ from toolkit.noise.regimes import REGIMES, Regime
 from toolkit.tasks.pools import load_task
 
 TASKS = [load_task(f"validation:{number}") for number in range(20)]
+Episode = tuple[Any, str, int, list[tuple[Any, Any]]]
+"""A task, a regime, a schedule, and calls."""
 SEEDS = st.integers(0, 2**64 - 1)
 
 
@@ -72,7 +74,7 @@ def nearly(draw: st.DrawFn, task: Any) -> list[tuple[Any, Any]]:
 
 
 @st.composite
-def episodes(draw: st.DrawFn) -> tuple[Any, str, int, list[tuple[Any, Any]]]:
+def episodes(draw: st.DrawFn) -> Episode:
     """Draw a task, a regime, a schedule and calls: of the plan, plausible, or any JSON at all."""
     task = draw(st.sampled_from(TASKS))
     planned = st.sampled_from([(call.tool, call.arguments) for call in task.plan])
@@ -87,9 +89,7 @@ def run(task: Any, regime: str, seed: int, calls: list[tuple[Any, Any]]) -> tupl
 
 
 @given(episodes())
-def test_any_call_gets_an_answer_of_the_documented_shape(
-    episode: tuple[Any, str, int, list[tuple[Any, Any]]],
-) -> None:
+def test_any_call_gets_an_answer_of_the_documented_shape(episode: Episode) -> None:
     desk, answers = run(*episode)
     for answer in answers:
         if "error" in answer:
@@ -102,16 +102,14 @@ def test_any_call_gets_an_answer_of_the_documented_shape(
 
 
 @given(episodes())
-def test_the_same_episode_twice_is_the_same_to_the_byte(
-    episode: tuple[Any, str, int, list[tuple[Any, Any]]],
-) -> None:
+def test_the_same_episode_twice_is_the_same_to_the_byte(episode: Episode) -> None:
     one, other = (json.dumps(episode_document(close(run(*episode)[0]))) for _ in range(2))
     assert one == other
 
 
 @given(episodes(), st.data())
 def test_equal_seed_and_key_meet_the_same_fate_whatever_happened_before(
-    episode: tuple[Any, str, int, list[tuple[Any, Any]]], data: st.DataObject
+    episode: Episode, data: st.DataObject
 ) -> None:
     """Two rollouts of one schedule, the calls of one in another order: equal keys, equal faults."""
     task, regime, seed, calls = episode
@@ -149,9 +147,7 @@ STALE = Regime("stale", "for tests", 0.5, Mixture({"stale_read": 1}))
 
 
 @given(episodes())
-def test_a_stale_read_shows_exactly_the_state_before_the_preceding_write(
-    episode: tuple[Any, str, int, list[tuple[Any, Any]]],
-) -> None:
+def test_a_stale_read_shows_exactly_the_state_before_the_preceding_write(episode: Episode) -> None:
     """The history of worlds is kept here: a read shows the present one or, if stale, the one before."""
     task, _, seed, calls = episode
     desk = Desk(task, STALE, seed, traced=True)
@@ -174,9 +170,7 @@ def test_a_stale_read_shows_exactly_the_state_before_the_preceding_write(
 
 
 @given(episodes())
-def test_a_trace_counts_its_faults_and_its_charged_calls(
-    episode: tuple[Any, str, int, list[tuple[Any, Any]]],
-) -> None:
+def test_a_trace_counts_its_faults_and_its_charged_calls(episode: Episode) -> None:
     desk, _ = run(*episode)
     trace = desk.trace or []
     assert [e.fault for e in desk.exposures] == [r.fault for r in trace if r.fault is not None]
@@ -202,9 +196,7 @@ def outcome(world: World) -> tuple[dict[str, Any], list[Any]]:
 
 @settings(max_examples=300)
 @given(episodes())
-def test_grading_the_overlay_equals_comparing_whole_worlds(
-    episode: tuple[Any, str, int, list[tuple[Any, Any]]],
-) -> None:
+def test_grading_the_overlay_equals_comparing_whole_worlds(episode: Episode) -> None:
     desk, _ = run(*episode)
     task, world = desk.task, desk.world
     expected: dict[str, Record] = dict(task.expected)
@@ -218,14 +210,8 @@ def test_a_kept_trace_changes_nothing(task: Any, regime: str, seed: int, agent: 
     bare = play(task, REGIMES[regime], seed, agent)
     traced = play(task, REGIMES[regime], seed, agent, traced=True)
     assert bare.trace is None
-    assert (bare.world, bare.calls, bare.exposures, bare.called_for, bare.recovered, bare.ended) == (
-        traced.world,
-        traced.calls,
-        traced.exposures,
-        traced.called_for,
-        traced.recovered,
-        traced.ended,
-    )
+    for name in ("world", "calls", "exposures", "called_for", "recovered", "ended"):
+        assert getattr(bare, name) == getattr(traced, name)
 
 
 @given(st.sampled_from(TASKS), SEEDS)

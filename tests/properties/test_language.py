@@ -1,21 +1,12 @@
 """What must hold for every test of the rule language, and for every text that is none."""
 
-import re
+import contextlib
 from fractions import Fraction
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.decisions.expressions import (
-    COMPARISONS,
-    OPERATORS,
-    Binary,
-    Call,
-    Expression,
-    Name,
-    Number,
-    names_in,
-)
+from toolkit.decisions.expressions import COMPARISONS, OPERATORS, Binary, Call, Expression, Name, Number
 from toolkit.decisions.grammar import parse
 from toolkit.errors import RuleError
 
@@ -59,23 +50,7 @@ def test_spaces_mean_nothing(expression: Expression) -> None:
     assert parse(text.replace("(", " ( ").replace(",", "\t,\n"), "here") == expression
 
 
-@given(expressions)
-def test_every_name_is_found(expression: Expression) -> None:
-    words = [word for word in re.findall(r"[a-z_]+", written(expression)) if word not in OPERATORS]
-    assert sorted(names_in(expression)) == sorted(words)
-
-
-@given(st.text(max_size=60))
+@given(st.text(max_size=60) | st.text(alphabet="()+-*/<>=,. 0123456789abcmean", max_size=80))
 def test_no_text_does_anything_but_parse_or_be_refused(text: str) -> None:
-    try:
+    with contextlib.suppress(RuleError):
         parse(text, "here")
-    except RuleError as error:
-        assert error.problem
-
-
-@given(st.text(alphabet="()+-*/<>=,. 0123456789abcmean", max_size=80))
-def test_nothing_near_the_language_does_either(text: str) -> None:
-    try:
-        parse(text, "here")
-    except RuleError as error:
-        assert error.problem

@@ -40,44 +40,36 @@ def judged(raw: bytes, **given_besides: object) -> str:
     """Return a verdict, having seen that it is one and that it came soon."""
     material = Material(**{"document": DOCUMENT, "roots": (house().root.der,), **given_besides})  # type: ignore[arg-type]
     started = time.thread_time()
-    found = verify_token(raw, material, NOW)
+    verdict = verify_token(raw, material, NOW)
     assert time.thread_time() - started < SOON_S
-    assert (found.verdict == "verified") is (found.failed_check is None)
-    assert found.verdict == "verified" or found.failed_check in CHECKS
-    assert found.message
-    return found.verdict
+    assert verdict.failed_check in (CHECKS if verdict.verdict != "verified" else {None})
+    assert verdict.message
+    return verdict.verdict
 
 
-@given(st.binary(max_size=3000))
-def test_random_bytes_are_refused(raw: bytes) -> None:
-    assert judged(raw) == "not_verified"
-
-
-@given(st.binary(max_size=300))
-def test_random_bytes_behind_a_sequences_tag_are_refused(rest: bytes) -> None:
-    assert judged(b"\x30" + der.length(len(rest)) + rest) == "not_verified"
+SEQUENCES = st.binary(max_size=300).map(lambda rest: b"\x30" + der.length(len(rest)) + rest)
 
 
 @settings(max_examples=300)
-@given(TREES)
-def test_a_random_tree_is_refused(tree: bytes) -> None:
-    assert judged(tree) == "not_verified"
+@given(TREES | SEQUENCES | st.binary(max_size=3000))
+def test_random_bytes_and_trees_are_refused(raw: bytes) -> None:
+    assert judged(raw) == "not_verified"
 
 
 @cache
 def paths() -> tuple[tuple[int, ...], ...]:
     """Return the path of every element of an honest token."""
-    found: list[tuple[int, ...]] = []
+    known: list[tuple[int, ...]] = []
     waiting: list[tuple[bytes, tuple[int, ...]]] = [(honest(), ())]
     while waiting:
         value, path = waiting.pop()
-        found.append(path)
+        known.append(path)
         if value[0] & 0x20:
             waiting += [(child, (*path, number)) for number, child in enumerate(der.children(value))]
-    return tuple(found)
+    return tuple(known)
 
 
-@settings(max_examples=600)
+@settings(max_examples=300)
 @given(st.data())
 def test_a_random_tree_inside_a_token_is_judged(data: st.DataObject) -> None:
     path = data.draw(st.sampled_from(paths()))
@@ -96,10 +88,9 @@ def test_a_random_tree_inside_a_token_is_judged(data: st.DataObject) -> None:
 
 
 @settings(max_examples=30)
-@given(st.integers(1, 300_000), st.sampled_from([0x30, 0x31, 0xA0]))
-def test_a_nested_bomb_is_refused(depth: int, tag: int) -> None:
-    bomb = der.nested(depth).replace(b"\x30", bytes([tag])) if depth < 50 else der.nested(depth)
-    assert judged(bomb) == "not_verified"
+@given(st.integers(1, 300_000))
+def test_a_nested_bomb_is_refused(depth: int) -> None:
+    assert judged(der.nested(depth)) == "not_verified"
 
 
 @given(st.integers(MAX_DEPTH, 2000))

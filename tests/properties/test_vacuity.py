@@ -33,7 +33,7 @@ POINTS = [
     for a, b, c, d, pooled, interval in product(
         ENDS, ENDS, ENDS[::2], ENDS[1::2], ENDS[2:], [(ENDS[0], ENDS[4]), (ENDS[2], ENDS[3])]
     )
-][::5]
+][::9]
 
 constants = st.sampled_from(("0", "0.5", "1", "2", "(-1)", "(-0.5)"))
 named = st.sampled_from(
@@ -111,7 +111,7 @@ def inside(book: RuleBook, name: str, value: Fraction | Series[Fraction] | Missi
     return all(isinstance(one, Fraction) and declared.low <= one <= declared.high for one in values)
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(truths_of(linear))
 def test_a_linear_test_is_always_decided_and_as_values_show(test: str) -> None:
     says = check(test)
@@ -119,7 +119,7 @@ def test_a_linear_test_is_always_decided_and_as_values_show(test: str) -> None:
     assert "could not be decided" not in says
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(truths_of(curved))
 def test_what_products_and_quotients_allow_is_what_values_show(test: str) -> None:
     with patch.object(formulas, "LIMIT", 2000):

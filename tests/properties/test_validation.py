@@ -12,44 +12,29 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from toolkit.errors import DamagedError
+from toolkit.registers import columns as c
 from toolkit.registers.arrow import Row, arrow_schema, str_key, to_rows
-from toolkit.registers.columns import (
-    Column,
-    Parent,
-    Table,
-    bit,
-    bits,
-    count,
-    exact,
-    moment,
-    numbers,
-    real,
-    seed,
-    seeds,
-    short,
-    text,
-)
 from toolkit.registers.validation import check_parents, check_table
 
-TABLE = Table(
+TABLE = c.Table(
     "things",
     "One row a thing.",
     (
-        text("word", "First part of the key.", nullable=True),
-        seed("seed", "Second part of the key.", nullable=True),
-        moment("at", "Third part of the key."),
-        text("choice", "Of a closed set.", choices=("a", "b"), nullable=True),
-        exact("share", "A decimal.", low=0, high=1, at_most=("limit",), nullable=True),
-        exact("limit", "Its bound.", nullable=True),
-        real("real", "A double.", low=-1, high=0.1, nullable=True),
-        bit("right", "A truth value.", at_most=("possible",), nullable=True),
-        bit("possible", "Its bound."),
-        short("part", "A part.", at_most=("whole",)),
-        count("rest", "Another part.", nullable=True),
-        count("whole", "Their sum.", high=3),
-        bits("truths", "Truth values.", nullable=True),
-        seeds("seeds", "Seeds."),
-        numbers("reals", "Doubles."),
+        c.text("word", "First part of the key.", nullable=True),
+        c.seed("seed", "Second part of the key.", nullable=True),
+        c.moment("at", "Third part of the key."),
+        c.text("choice", "Of a closed set.", choices=("a", "b"), nullable=True),
+        c.exact("share", "A decimal.", low=0, high=1, at_most=("limit",), nullable=True),
+        c.exact("limit", "Its bound.", nullable=True),
+        c.real("real", "A double.", low=-1, high=0.1, nullable=True),
+        c.bit("right", "A truth value.", at_most=("possible",), nullable=True),
+        c.bit("possible", "Its bound."),
+        c.short("part", "A part.", at_most=("whole",)),
+        c.count("rest", "Another part.", nullable=True),
+        c.count("whole", "Their sum.", high=3),
+        c.bits("truths", "Truth values.", nullable=True),
+        c.seeds("seeds", "Seeds."),
+        c.numbers("reals", "Doubles."),
     ),
     key=("word", "seed", "at"),
     sums=(("whole", ("part", "rest")),),
@@ -57,7 +42,7 @@ TABLE = Table(
 
 some = st.sampled_from
 TIMES = [datetime(2026, 9, day, tzinfo=UTC) for day in (1, 2)]
-SHARES = [Decimal(text) for text in ("0.000000", "0.100000", "1.000000", "1.000001", "-0.000001")]
+SHARES = [Decimal(digits) for digits in ("0.000000", "0.100000", "1.000000", "1.000001", "-0.000001")]
 REALS = [0.0, 0.1, -1.0, 0.10000000000000002, float("nan"), float("inf")]
 # Mostly values that are allowed, so that every kind of defect is met alone.
 VALUES: dict[str, st.SearchStrategy[Any]] = {
@@ -77,20 +62,8 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "seeds": some([[2**64 - 1], [], [0, 1], [0, 1], [None, 1]]),
     "reals": some([[0.0], [], [1.0, -1.0], [1.0, -1.0], [float("-inf")], [None]]),
 }
-GOOD = {
-    "choice": "a",
-    "share": SHARES[0],
-    "limit": SHARES[2],
-    "real": 0.0,
-    "right": False,
-    "possible": True,
-    "part": 1,
-    "rest": 1,
-    "whole": 2,
-    "truths": [True],
-    "seeds": [0],
-    "reals": [0.0],
-}
+GOOD = {"choice": "a", "share": SHARES[0], "limit": SHARES[2], "real": 0.0, "right": False, "possible": True}
+GOOD |= {"part": 1, "rest": 1, "whole": 2, "truths": [True], "seeds": [0], "reals": [0.0]}
 KEYS = [name for name in VALUES if name not in GOOD]
 keys = st.fixed_dictionaries({name: VALUES[name] for name in KEYS})
 spoilt = st.lists(
@@ -111,11 +84,11 @@ def verdict(check: Callable[[], None]) -> str:
     return "sound"
 
 
-def at(table: Table, row: Row) -> str:
+def at(table: c.Table, row: Row) -> str:
     return f"{table.name} row " + ", ".join(f"{name}={row[name]}" for name in table.key)
 
 
-def complaints(column: Column, row: Row) -> Iterator[tuple[str, object]]:
+def complaints(column: c.Column, row: Row) -> Iterator[tuple[str, object]]:
     value = row[column.name]
     values = value if column.type.is_list else (value,)
     if value is None:
@@ -137,7 +110,7 @@ def complaints(column: Column, row: Row) -> Iterator[tuple[str, object]]:
                 yield "is larger than it can be", f"at most {bound} = {row[bound]}"
 
 
-def one_by_one(table: Table, rows: list[Row]) -> None:
+def one_by_one(table: c.Table, rows: list[Row]) -> None:
     """Raise what is wrong with the first row that breaks a rule."""
     keys = [[str_key(row[name]) for name in table.key] for row in rows]
     for before, key, row in zip(keys, keys[1:], rows[1:], strict=False):
@@ -164,7 +137,7 @@ def one_by_one(table: Table, rows: list[Row]) -> None:
                 )
 
 
-def referring_one_by_one(table: Table, known: Mapping[tuple[Any, ...], Row], rows: list[Row]) -> None:
+def referring_one_by_one(table: c.Table, known: Mapping[tuple[Any, ...], Row], rows: list[Row]) -> None:
     (parent,) = table.parents
     for row in rows:
         reference = tuple(row[name] for name in parent.columns)
@@ -245,9 +218,9 @@ def test_every_kind_of_defect_is_found(spoilt: dict[str, Any]) -> None:
     assert whole == single != "sound"
 
 
-PARENT = Parent("others", ("word", "seed"), same=("choice",), where_present="real")
-OTHERS = Table("others", "One row another.", TABLE.columns[:2] + TABLE.columns[3:4], key=("word", "seed"))
-REFERRING = Table(
+PARENT = c.Parent("others", ("word", "seed"), same=("choice",), where_present="real")
+OTHERS = c.Table("others", "One row another.", TABLE.columns[:2] + TABLE.columns[3:4], key=("word", "seed"))
+REFERRING = c.Table(
     "referring",
     "One row a reference.",
     tuple(column for column in TABLE.columns if column.name in ("word", "seed", "choice", "real")),

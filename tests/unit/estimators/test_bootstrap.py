@@ -6,15 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from toolkit.estimators import (
-    bootstrap_variance,
-    counted_bootstrap,
-    crossed_bootstrap,
-    crossed_bootstraps,
-    draw_weights,
-    nested_bootstrap,
-    seed_enumerated_bootstrap,
-)
+from toolkit import estimators
 
 
 def differences(seeds: int = 3, tasks: int = 64, rng_seed: int = 5) -> np.ndarray:
@@ -30,12 +22,12 @@ def differences(seeds: int = 3, tasks: int = 64, rng_seed: int = 5) -> np.ndarra
 
 def test_an_interval_is_the_percentiles_of_weighted_means() -> None:
     d = differences()
-    weights = draw_weights(3, 64, 500, 11)
+    weights = estimators.draw_weights(3, 64, 500, 11)
     means = [
         sum(weights.seeds[b, s] * weights.tasks[b, t] * d[s, t] for s in range(3) for t in range(64))
         for b in range(500)
     ]
-    interval = crossed_bootstrap(d, weights, 0.95)
+    interval = estimators.crossed_bootstrap(d, weights, 0.95)
     assert (interval.low, interval.high) == pytest.approx(
         tuple(np.quantile(means, [0.025, 0.975])), abs=1e-12
     )
@@ -43,9 +35,9 @@ def test_an_interval_is_the_percentiles_of_weighted_means() -> None:
 
 
 def test_the_errors_are_half_the_spread_of_neighbouring_order_statistics() -> None:
-    d, weights = differences(), draw_weights(3, 64, 1000, 11)
+    d, weights = differences(), estimators.draw_weights(3, 64, 1000, 11)
     means = np.sort(np.einsum("bs,st,bt->b", weights.seeds, d, weights.tasks))
-    interval = crossed_bootstrap(d, weights, 0.9)
+    interval = estimators.crossed_bootstrap(d, weights, 0.9)
     # The ends lie at 49.95 and 949.05 of 0 to 999; a binomial deviation is sqrt(1000 × 0.05 × 0.95) = 6.9.
     assert interval.low_error == pytest.approx((means[57] - means[43]) / 2, abs=1e-12)
     assert interval.high_error == pytest.approx((means[956] - means[942]) / 2, abs=1e-12)
@@ -55,29 +47,29 @@ def test_the_errors_are_half_the_spread_of_neighbouring_order_statistics() -> No
 def test_endpoints_together_are_the_endpoints_one_by_one(seeds: int, tasks: int, resamples: int) -> None:
     tables = [differences(seeds, tasks, number) for number in range(6)]
     before = [table.copy() for table in tables]
-    weights = draw_weights(seeds, tasks, resamples, 3)
-    together = crossed_bootstraps(tables, weights, 0.9)
+    weights = estimators.draw_weights(seeds, tasks, resamples, 3)
+    together = estimators.crossed_bootstraps(tables, weights, 0.9)
     assert len(together) == len(tables)
     for interval, table in zip(together, tables, strict=True):
-        alone = crossed_bootstrap(table.tolist(), weights, 0.9)
+        alone = estimators.crossed_bootstrap(table.tolist(), weights, 0.9)
         for name in ("estimate", "low", "high", "low_error", "high_error"):
             assert getattr(interval, name) == pytest.approx(getattr(alone, name), abs=1e-12)
         assert (interval.level, interval.unit) == (alone.level, alone.unit)
     assert all(map(np.array_equal, tables, before))
-    assert together == crossed_bootstraps(np.stack(tables), weights, 0.9)
+    assert together == estimators.crossed_bootstraps(np.stack(tables), weights, 0.9)
     assert together[0] != together[1]
 
 
 def test_any_table_that_does_not_fit_is_refused_and_none_gives_none() -> None:
-    weights = draw_weights(3, 64, 10, 1)
-    assert crossed_bootstraps([], weights, 0.95) == ()
+    weights = estimators.draw_weights(3, 64, 10, 1)
+    assert estimators.crossed_bootstraps([], weights, 0.95) == ()
     for odd in (differences(4), differences(3, 63), HOLED, np.ones(64)):
         with pytest.raises(ValueError, match=r"the weights are for 3 × 64|not finite|two of each"):
-            crossed_bootstraps([differences(), odd], weights, 0.95)
+            estimators.crossed_bootstraps([differences(), odd], weights, 0.95)
 
 
 def test_weights_are_counts_of_draws_with_replacement() -> None:
-    weights = draw_weights(3, 5, 4000, 1)
+    weights = estimators.draw_weights(3, 5, 4000, 1)
     for drawn, size in ((weights.seeds, 3), (weights.tasks, 5)):
         counts = drawn * size
         assert np.array_equal(counts, counts.round())
@@ -105,7 +97,7 @@ def test_scipy_on_two_unpaired_index_vectors_agrees() -> None:
         method="percentile",
         rng=np.random.default_rng(3),
     ).confidence_interval
-    ours = crossed_bootstrap(d, draw_weights(3, 64, 20_000, 4), 0.95)
+    ours = estimators.crossed_bootstrap(d, estimators.draw_weights(3, 64, 20_000, 4), 0.95)
     assert ours.low_error is not None
     assert ours.high_error is not None
     assert abs(ours.low - theirs.low) < 5 * ours.low_error
@@ -129,21 +121,21 @@ def enumerated_means(d: np.ndarray, *, nested: bool) -> list[float]:
 @pytest.mark.parametrize(("seeds", "tasks"), [(2, 2), (2, 3), (3, 2)])
 def test_the_closed_forms_are_the_variances_of_all_draws(seeds: int, tasks: int) -> None:
     d = differences(seeds, tasks)
-    crossed, nested = bootstrap_variance(d)
+    crossed, nested = estimators.bootstrap_variance(d)
     assert crossed == pytest.approx(np.var(enumerated_means(d, nested=False)), rel=1e-10)
     assert nested == pytest.approx(np.var(enumerated_means(d, nested=True)), rel=1e-10)
 
 
 def test_nested_resamples_reach_their_closed_form_where_tasks_alone_differ() -> None:
     d = np.tile(np.random.default_rng(5).normal(size=64), (3, 1))
-    interval = nested_bootstrap(d, 4000, 8, 0.95)
-    width = 2 * stats.norm.ppf(0.975) * bootstrap_variance(d)[1] ** 0.5
+    interval = estimators.nested_bootstrap(d, 4000, 8, 0.95)
+    width = 2 * stats.norm.ppf(0.975) * estimators.bootstrap_variance(d)[1] ** 0.5
     assert interval.high - interval.low == pytest.approx(width, rel=0.1)
 
 
 def test_listing_the_seeds_is_the_crossed_interval_without_their_noise() -> None:
-    d, weights = differences(), draw_weights(3, 64, 3000, 2)
-    listed = seed_enumerated_bootstrap(d, weights, 0.95)
+    d, weights = differences(), estimators.draw_weights(3, 64, 3000, 2)
+    listed = estimators.seed_enumerated_bootstrap(d, weights, 0.95)
     by_hand = [(weights.tasks @ d[list(drawn)].mean(axis=0)) for drawn in product(range(3), repeat=3)]
     expected = np.quantile(np.concatenate(by_hand), [0.025, 0.975], method="inverted_cdf")
     assert (listed.low, listed.high) == pytest.approx(tuple(expected), abs=1e-9)
@@ -151,9 +143,11 @@ def test_listing_the_seeds_is_the_crossed_interval_without_their_noise() -> None
 
 def test_the_same_seed_gives_the_same_interval_and_another_one_another() -> None:
     d = differences()
-    first, again, other = (crossed_bootstrap(d, draw_weights(3, 64, 500, n), 0.95) for n in (1, 1, 2))
+    first, again, other = (
+        estimators.crossed_bootstrap(d, estimators.draw_weights(3, 64, 500, n), 0.95) for n in (1, 1, 2)
+    )
     assert first == again != other
-    assert nested_bootstrap(d, 500, 1, 0.95) == nested_bootstrap(d, 500, 1, 0.95)
+    assert estimators.nested_bootstrap(d, 500, 1, 0.95) == estimators.nested_bootstrap(d, 500, 1, 0.95)
 
 
 HOLED = differences()
@@ -162,12 +156,12 @@ HOLED[1, 3] = np.nan
 
 @pytest.mark.parametrize("table", [np.ones((1, 64)), np.ones((3, 1)), np.ones(64), HOLED])
 def test_a_table_that_cannot_be_resampled_is_refused(table: np.ndarray) -> None:
-    weights = draw_weights(3, 64, 10, 1)
+    weights = estimators.draw_weights(3, 64, 10, 1)
     for call in (
-        lambda: crossed_bootstrap(table, weights, 0.95),
-        lambda: nested_bootstrap(table, 10, 1, 0.95),
-        lambda: seed_enumerated_bootstrap(table, weights, 0.95),
-        lambda: bootstrap_variance(table),
+        lambda: estimators.crossed_bootstrap(table, weights, 0.95),
+        lambda: estimators.nested_bootstrap(table, 10, 1, 0.95),
+        lambda: estimators.seed_enumerated_bootstrap(table, weights, 0.95),
+        lambda: estimators.bootstrap_variance(table),
     ):
         with pytest.raises(ValueError, match=r"two of each|not finite|expected"):
             call()
@@ -175,18 +169,18 @@ def test_a_table_that_cannot_be_resampled_is_refused(table: np.ndarray) -> None:
 
 def test_weights_for_other_tables_are_refused() -> None:
     with pytest.raises(ValueError, match="the weights are for"):
-        crossed_bootstrap(differences(), draw_weights(3, 63, 10, 1), 0.95)
+        estimators.crossed_bootstrap(differences(), estimators.draw_weights(3, 63, 10, 1), 0.95)
     with pytest.raises(ValueError, match="level"):
-        crossed_bootstrap(differences(), draw_weights(3, 64, 10, 1), 1.0)
+        estimators.crossed_bootstrap(differences(), estimators.draw_weights(3, 64, 10, 1), 1.0)
     with pytest.raises(ValueError, match="two seeds and tasks"):
-        draw_weights(1, 64, 10, 1)
+        estimators.draw_weights(1, 64, 10, 1)
     with pytest.raises(ValueError, match="a resample"):
-        nested_bootstrap(differences(), 0, 1, 0.95)
+        estimators.nested_bootstrap(differences(), 0, 1, 0.95)
     with pytest.raises(ValueError, match="at most 8 seeds"):
-        seed_enumerated_bootstrap(differences(9), draw_weights(9, 64, 10, 1), 0.95)
+        estimators.seed_enumerated_bootstrap(differences(9), estimators.draw_weights(9, 64, 10, 1), 0.95)
 
 
-WEIGHTS = draw_weights(3, 49, 2000, 7)  # 1/49 has no exact double: 49 of them do not make one
+WEIGHTS = estimators.draw_weights(3, 49, 2000, 7)  # 1/49 has no exact double: 49 of them do not make one
 
 
 def numerators() -> np.ndarray:
@@ -194,8 +188,8 @@ def numerators() -> np.ndarray:
 
 
 def test_it_is_the_interval_of_the_differences() -> None:
-    counted = counted_bootstrap(numerators(), 20, WEIGHTS, 0.95)
-    direct = crossed_bootstrap(numerators() / 20, WEIGHTS, 0.95)
+    counted = estimators.counted_bootstrap(numerators(), 20, WEIGHTS, 0.95)
+    direct = estimators.crossed_bootstrap(numerators() / 20, WEIGHTS, 0.95)
     for name in ("estimate", "low", "high", "low_error", "high_error"):
         assert getattr(counted, name) == pytest.approx(getattr(direct, name), abs=1e-14)
     assert (counted.level, counted.unit) == (direct.level, direct.unit)
@@ -203,8 +197,8 @@ def test_it_is_the_interval_of_the_differences() -> None:
 
 def test_the_order_of_summation_changes_no_bit() -> None:
     backwards = type(WEIGHTS)(WEIGHTS.seeds[:, ::-1], WEIGHTS.tasks[:, ::-1], WEIGHTS.rng_seed)
-    turned = counted_bootstrap(numerators()[::-1, ::-1], 20, backwards, 0.95)
-    assert turned == counted_bootstrap(numerators(), 20, WEIGHTS, 0.95)
+    turned = estimators.counted_bootstrap(numerators()[::-1, ::-1], 20, backwards, 0.95)
+    assert turned == estimators.counted_bootstrap(numerators(), 20, WEIGHTS, 0.95)
 
 
 def test_its_ends_are_quantiles_of_exact_means() -> None:
@@ -218,7 +212,7 @@ def test_its_ends_are_quantiles_of_exact_means() -> None:
         for b in range(400)
     ]
     few = type(WEIGHTS)(WEIGHTS.seeds[:400], WEIGHTS.tasks[:400], WEIGHTS.rng_seed)
-    found = counted_bootstrap(table, 20, few, 0.9)
+    found = estimators.counted_bootstrap(table, 20, few, 0.9)
     low, high = np.quantile(sums, [0.05, 0.95]) / (3 * 49 * 20)
     assert (found.low, found.high) == pytest.approx((low, high), rel=1e-14)
 
@@ -226,13 +220,13 @@ def test_its_ends_are_quantiles_of_exact_means() -> None:
 @pytest.mark.parametrize(("value", "denominator"), [(0.5, 20), (1.0, 0)])
 def test_what_is_not_a_fraction_of_whole_numbers_is_refused(value: float, denominator: int) -> None:
     with pytest.raises(ValueError, match="whole numerators"):
-        counted_bootstrap(np.full((3, 49), value), denominator, WEIGHTS, 0.95)
+        estimators.counted_bootstrap(np.full((3, 49), value), denominator, WEIGHTS, 0.95)
 
 
 def test_sums_that_a_double_does_not_hold_are_refused() -> None:
     with pytest.raises(ValueError, match="too large"):
-        counted_bootstrap(np.full((3, 49), 2.0**50), 1, WEIGHTS, 0.95)
-    table, weights = np.array([[2.0**51, 0], [0, 0]]), draw_weights(2, 2, 9, 7)
+        estimators.counted_bootstrap(np.full((3, 49), 2.0**50), 1, WEIGHTS, 0.95)
+    table, weights = np.array([[2.0**51, 0], [0, 0]]), estimators.draw_weights(2, 2, 9, 7)
     with pytest.raises(ValueError, match="too large"):
-        counted_bootstrap(table, 1, weights, 0.95)
-    assert counted_bootstrap(table - 1, 1, weights, 0.95).estimate == 2.0**49 - 1
+        estimators.counted_bootstrap(table, 1, weights, 0.95)
+    assert estimators.counted_bootstrap(table - 1, 1, weights, 0.95).estimate == 2.0**49 - 1

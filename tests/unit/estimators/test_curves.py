@@ -6,31 +6,26 @@ from functools import partial
 import numpy as np
 import pytest
 
-from toolkit.estimators import (
-    auc,
-    auc_weights,
-    steps_to_threshold,
-    task_differences,
-)
+from toolkit import estimators
 
 STEPS = (0, 20, 40, 60, 80, 100)
 
 
 def test_registered_weights_are_the_papers() -> None:
-    assert auc_weights(STEPS) == tuple(Fraction(w, 10) for w in (1, 2, 2, 2, 2, 1))
+    assert estimators.auc_weights(STEPS) == tuple(Fraction(w, 10) for w in (1, 2, 2, 2, 2, 1))
 
 
 def test_area_agrees_with_numpy() -> None:
     values = [Fraction(k, 7) for k in (1, 5, 2, 6, 3)]
     steps = (0, 3, 10, 11, 40)
     expected = np.trapezoid([float(v) for v in values], steps) / 40
-    assert float(auc(values, steps)) == pytest.approx(expected)
+    assert float(estimators.auc(values, steps)) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("steps", [(), (0,), (0, 0), (20, 0)])
 def test_steps_that_are_no_curve_are_refused(steps: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match="step"):
-        auc_weights(steps)
+        estimators.auc_weights(steps)
 
 
 @pytest.mark.parametrize(
@@ -47,11 +42,11 @@ def test_steps_that_are_no_curve_are_refused(steps: tuple[int, ...]) -> None:
 def test_the_first_arrival_counts_interpolated(
     success: tuple[Fraction, ...], threshold: Fraction, expected: int | None
 ) -> None:
-    assert steps_to_threshold([Fraction(s) for s in success], (0, 20, 40), threshold) == expected
+    assert estimators.steps_to_threshold([Fraction(s) for s in success], (0, 20, 40), threshold) == expected
 
 
 def test_shapes_must_agree() -> None:
-    for of_curve in (auc, partial(steps_to_threshold, threshold=Fraction(1, 2))):
+    for of_curve in (estimators.auc, partial(estimators.steps_to_threshold, threshold=Fraction(1, 2))):
         with pytest.raises(ValueError, match="zip"):
             of_curve([Fraction(1)], (0, 1))
 
@@ -59,11 +54,11 @@ def test_shapes_must_agree() -> None:
 RNG = np.random.default_rng(1)
 SHAPE = (3, 6, 10, 2)
 FIRST, SECOND = (RNG.integers(0, 2, SHAPE) for _ in range(2))
-WEIGHTS = auc_weights([0, 20, 40, 60, 80, 100])
+WEIGHTS = estimators.auc_weights([0, 20, 40, 60, 80, 100])
 
 
 def test_it_is_the_loop_over_seeds_steps_tasks_and_schedules() -> None:
-    table = task_differences(FIRST, SECOND, WEIGHTS)
+    table = estimators.task_differences(FIRST, SECOND, WEIGHTS)
     for seed in range(3):
         for task in range(10):
             exact = sum(
@@ -80,7 +75,7 @@ def test_it_is_the_loop_over_seeds_steps_tasks_and_schedules() -> None:
 )
 def test_arms_that_differ_are_refused_by_what_they_differ_in(axis: int, name: str) -> None:
     with pytest.raises(ValueError, match=f"differ in their {name}"):
-        task_differences(FIRST, np.delete(SECOND, 0, axis=axis), WEIGHTS)
+        estimators.task_differences(FIRST, np.delete(SECOND, 0, axis=axis), WEIGHTS)
 
 
 def test_a_missing_episode_is_named_by_its_place() -> None:
@@ -89,16 +84,16 @@ def test_a_missing_episode_is_named_by_its_place() -> None:
     with pytest.raises(
         ValueError, match=r"second arm .* seed pairs 1, evaluated steps 2, tasks 3, schedules 0"
     ):
-        task_differences(FIRST, second, WEIGHTS)
+        estimators.task_differences(FIRST, second, WEIGHTS)
 
 
 @pytest.mark.parametrize("shape", [(3, 6, 10), (3, 6, 0, 2), (3, 6, 10, 0)])
 def test_a_table_without_an_axis_or_its_members_is_refused(shape: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match="at least one of each"):
-        task_differences(np.zeros(shape), np.zeros(shape), WEIGHTS)
+        estimators.task_differences(np.zeros(shape), np.zeros(shape), WEIGHTS)
 
 
 @pytest.mark.parametrize("weights", [(), (1.0,), (float("nan"),) * 6])
 def test_weights_that_do_not_fit_are_refused(weights: tuple[float, ...]) -> None:
     with pytest.raises(ValueError, match="finite weights"):
-        task_differences(FIRST, SECOND, weights)
+        estimators.task_differences(FIRST, SECOND, weights)

@@ -11,13 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolkit.estimators import (
-    bandit,
-    enumerated_outcome_moments,
-    exact_conditions,
-    outcome_moments,
-    regrouped_moments,
-)
+from toolkit import estimators
 from toolkit.estimators.moments import LARGEST_ENUMERATION, LARGEST_GROUP, GroupMoments, OutcomeMoments
 from toolkit.registers.study import Study
 
@@ -87,8 +81,10 @@ def test_the_closed_form_is_what_listing_every_mask_gives(
     seed: int, tasks: int, size: int, q: float, zeros: float | None, scaled: bool
 ) -> None:
     outcomes, scores, weights = drawn(seed, tasks, size, zeros)
-    closed = outcome_moments(outcomes, gram(scores), q, weights=weights, standardized=scaled)
-    listed = enumerated_outcome_moments(outcomes, gram(scores), q, weights=weights, standardized=scaled)
+    closed = estimators.outcome_moments(outcomes, gram(scores), q, weights=weights, standardized=scaled)
+    listed = estimators.enumerated_outcome_moments(
+        outcomes, gram(scores), q, weights=weights, standardized=scaled
+    )
     for design in DESIGNS:
         one, other = of(closed, design), of(listed, design)
         np.testing.assert_allclose(one.second, other.second, rtol=1e-10, atol=1e-12)
@@ -102,7 +98,7 @@ def test_both_are_what_the_definition_gives(
     seed: int, size: int, q: float, zeros: float | None, scaled: bool
 ) -> None:
     outcomes, scores, weights = drawn(seed, 2, size, zeros)
-    for function in (outcome_moments, enumerated_outcome_moments):
+    for function in (estimators.outcome_moments, estimators.enumerated_outcome_moments):
         found = function(outcomes, gram(scores), q, weights=weights, standardized=scaled)
         for design in DESIGNS:
             one = of(found, design)
@@ -148,7 +144,7 @@ def exact_second(outcomes: np.ndarray, scores: np.ndarray, q: Fraction, design: 
 @pytest.mark.parametrize("design", DESIGNS)
 def test_a_group_of_64_has_its_exact_second_moment(design: str) -> None:
     outcomes, scores = largest()
-    found = outcome_moments([outcomes], [scores @ scores.T], 0.1)
+    found = estimators.outcome_moments([outcomes], [scores @ scores.T], 0.1)
     expected = exact_second(outcomes, scores, Fraction(1, 10), design)
     assert of(found, design).second[0] == pytest.approx(float(expected), rel=1e-12)
 
@@ -162,7 +158,7 @@ def test_a_group_of_64_is_what_drawn_masks_give_on_average(scaled: bool) -> None
     if scaled:
         advantages /= observed.std(axis=1, ddof=1, keepdims=True) + EPSILON
     gradients = advantages @ scores / 64
-    found = outcome_moments([outcomes], [scores @ scores.T], 0.1, standardized=scaled).independent
+    found = estimators.outcome_moments([outcomes], [scores @ scores.T], 0.1, standardized=scaled).independent
     squares = (gradients**2).sum(axis=1)
     assert abs(squares.mean() - found.second[0]) < 5 * squares.std() / math.sqrt(number)
     gap = gradients.mean(axis=0) - found.coefficients[0] @ scores
@@ -183,7 +179,7 @@ def test_published_reward_contrasts_follow_from_the_counts_of_successes(publishe
     for row in rows:
         successes = np.array(counts[row["trajectory"], row["step"]])
         outcomes = np.arange(8) < successes[:, None]
-        found = outcome_moments(
+        found = estimators.outcome_moments(
             outcomes,
             np.zeros((64, 8, 8)),
             0.1,
@@ -201,7 +197,7 @@ def test_published_reward_contrasts_follow_from_the_counts_of_successes(publishe
 EYE = np.eye(2)[None]
 
 
-@pytest.mark.parametrize("function", [outcome_moments, enumerated_outcome_moments])
+@pytest.mark.parametrize("function", [estimators.outcome_moments, estimators.enumerated_outcome_moments])
 @pytest.mark.parametrize(
     ("outcomes", "products", "q", "weights", "reason"),
     [
@@ -230,7 +226,7 @@ def test_what_is_no_group_is_refused(
 def test_more_masks_than_can_be_listed_are_refused() -> None:
     size = LARGEST_ENUMERATION + 1
     with pytest.raises(ValueError, match="at most 16"):
-        enumerated_outcome_moments(np.ones((1, size)), np.eye(size)[None], 0.1)
+        estimators.enumerated_outcome_moments(np.ones((1, size)), np.eye(size)[None], 0.1)
 
 
 def tuples(p: float, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -246,7 +242,7 @@ def through_the_probe(
     """Return design → trace, norm of the mean gradient, variance of a contrast."""
     actions, scores, chances = tuples(p, size)
     products = scores[:, :, None] * scores[:, None, :]
-    moments = outcome_moments(actions, products, q, standardized=scaled)
+    moments = estimators.outcome_moments(actions, products, q, standardized=scaled)
     figures = {}
     for design in ("independent", "paired"):
         one = getattr(moments, design)
@@ -259,7 +255,7 @@ def through_the_probe(
 @pytest.mark.parametrize(("p", "size", "q"), [(0.5, 8, 0.1), (0.2, 5, 0.3), (0.9, 6, 0.05), (0.4, 4, 0.0)])
 @pytest.mark.parametrize("scaled", [False, True])
 def test_it_is_the_bandit_of_the_other_estimator(p: float, size: int, q: float, scaled: bool) -> None:
-    probed, other = through_the_probe(p, size, q, scaled=scaled), bandit(p, size, q)
+    probed, other = through_the_probe(p, size, q, scaled=scaled), estimators.bandit(p, size, q)
     trace = other.standardized_trace if scaled else other.mean_centred_trace
     norm = other.standardized_norm if scaled else other.mean_centred_norm
     for design, figures in probed.items():
@@ -269,8 +265,8 @@ def test_it_is_the_bandit_of_the_other_estimator(p: float, size: int, q: float, 
 
 def test_both_sides_of_the_condition_are_the_bandits() -> None:
     actions, scores, chances = tuples(0.5, 8)
-    sides = exact_conditions(actions, scores[:, :, None] * scores[:, None, :])
-    other = bandit(0.5, 8, 0.1)
+    sides = estimators.exact_conditions(actions, scores[:, :, None] * scores[:, None, :])
+    other = estimators.bandit(0.5, 8, 0.1)
     expected = (float(other.clean_norm_squared), float(other.score_spread))
     assert [chances @ side for side in sides] == pytest.approx(expected, abs=1e-14)
 
@@ -300,7 +296,7 @@ def test_moments_are_those_of_explicit_gradients(
         [[rng.permutation(size + 3)[:size] for _ in range(number)] for _ in range(tasks)], dtype=int
     )
     weights = rng.uniform(0, 2, rewards.shape) * (rng.random(rewards.shape) > 0.3) if weighted else None
-    found = regrouped_moments(rewards, gram, groups, weights=weights, standardized=scaled)
+    found = estimators.regrouped_moments(rewards, gram, groups, weights=weights, standardized=scaled)
     for task in range(tasks):
         gradients, contrasts = [], []
         for listed in groups[task]:
@@ -324,14 +320,14 @@ def test_every_group_of_a_pool_together_has_the_pools_own_moments() -> None:
     """Over all groups of G of N: twice the sample variance, and c_i = (G-1)/(G(N-1)) (r_i - mean r)."""
     rewards, _, gram = pool(4, 2, 7)
     groups = np.array([list(combinations(range(7), 3))] * 2)
-    found = regrouped_moments(rewards, gram, groups)
+    found = estimators.regrouped_moments(rewards, gram, groups)
     assert found.contrast == pytest.approx(2 * rewards.var(axis=1, ddof=1), abs=1e-14)
     centred = rewards - rewards.mean(axis=1, keepdims=True)
     np.testing.assert_allclose(found.coefficients, centred * 2 / (3 * 6), atol=1e-15)
 
 
 def test_a_group_of_one_reward_has_no_gradient() -> None:
-    found = regrouped_moments([[1, 1, 1]], [np.eye(3)], [[[0, 2]]], standardized=True)
+    found = estimators.regrouped_moments([[1, 1, 1]], [np.eye(3)], [[[0, 2]]], standardized=True)
     assert (found.second.tolist(), found.contrast.tolist()) == ([0], [0])
     assert not found.coefficients.any()
 
@@ -364,4 +360,4 @@ def test_what_cannot_be_regrouped_is_refused(
     rewards: object, gram: object, groups: object, weights: object, reason: str
 ) -> None:
     with pytest.raises(ValueError, match=reason):
-        regrouped_moments(rewards, gram, groups, weights=weights)
+        estimators.regrouped_moments(rewards, gram, groups, weights=weights)

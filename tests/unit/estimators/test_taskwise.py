@@ -10,13 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from toolkit.estimators import (
-    debiased_between_share,
-    noise_within_share,
-    norm_over_floor,
-    pooled_trace,
-    task_uncertainties,
-)
+from toolkit import estimators
 from toolkit.estimators.taskwise import TaskUncertainty
 
 TASKS = 24
@@ -37,7 +31,7 @@ def figures(counts: np.ndarray) -> dict[str, np.ndarray]:
 
 def found(**changed: object) -> dict[str, TaskUncertainty]:
     how = {"level": 0.95, "resamples": 10_000, "rng_seed": 13} | changed
-    return task_uncertainties(figures, TASKS, **how)
+    return estimators.task_uncertainties(figures, TASKS, **how)
 
 
 def scipys(statistic: object, samples: tuple[np.ndarray, ...], level: float) -> tuple[float, float]:
@@ -99,7 +93,7 @@ def test_every_figure_meets_the_same_resamples_of_whole_tasks() -> None:
         seen.append(counts)
         return figures(counts)
 
-    task_uncertainties(watched, TASKS, level=0.9, resamples=500, rng_seed=1)
+    estimators.task_uncertainties(watched, TASKS, level=0.9, resamples=500, rng_seed=1)
     drawn, left_out, whole = seen
     assert drawn.shape == (500, TASKS)
     assert (drawn.sum(axis=1) == TASKS).all()
@@ -122,7 +116,7 @@ def test_a_figure_that_some_resample_does_not_define_has_at_most_a_value(
     def both(counts: np.ndarray) -> dict[str, np.ndarray]:
         return {"bad": (counts @ np.ones(4)) / (counts @ right), "good": counts @ np.arange(4.0)}
 
-    done = task_uncertainties(both, 4, level=0.95, resamples=200, rng_seed=1)
+    done = estimators.task_uncertainties(both, 4, level=0.95, resamples=200, rng_seed=1)
     assert done["bad"] == TaskUncertainty(value)
     assert None not in astuple(done["good"])
 
@@ -138,7 +132,7 @@ def test_a_figure_that_some_resample_does_not_define_has_at_most_a_value(
 def test_a_figure_without_an_interval_has_a_value(
     figure: Callable[[np.ndarray], np.ndarray], value: float
 ) -> None:
-    done = task_uncertainties(
+    done = estimators.task_uncertainties(
         lambda counts: {"figure": figure(counts)}, 4, level=0.9, resamples=200, rng_seed=1
     )
     assert done["figure"] == TaskUncertainty(value)
@@ -149,7 +143,7 @@ def test_what_is_no_interval_is_refused(changed: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="expected two tasks"):
         found(**changed)
     with pytest.raises(ValueError, match="expected two tasks"):
-        task_uncertainties(figures, 1, level=0.95, resamples=10, rng_seed=1)
+        estimators.task_uncertainties(figures, 1, level=0.95, resamples=10, rng_seed=1)
 
 
 def explicit(gradients: np.ndarray) -> tuple[float, float, float, float]:
@@ -180,7 +174,7 @@ def effects(tasks: int, groups: int, tau: float, sigma: float, coordinates: int 
 @given(st.integers(0, 2**31), st.integers(1, 6), st.integers(1, 5))
 def test_a_trace_and_its_parts_are_numpys_variances(seed: int, tasks: int, groups: int) -> None:
     gradients = np.random.default_rng(seed).normal(1, 1, (tasks, groups, 4))
-    found = pooled_trace(*parts(gradients))
+    found = estimators.pooled_trace(*parts(gradients))
     assert (found.total, found.within, found.between, found.squared_norm) == pytest.approx(
         explicit(gradients), abs=1e-12
     )
@@ -193,7 +187,7 @@ def test_a_count_repeats_a_task_with_all_its_groups(seed: int, tasks: int) -> No
     gradients = rng.normal(1, 1, (tasks, 3, 4))
     counts = rng.integers(0, 4, (5, tasks))
     counts[:, 0] += 1
-    found = pooled_trace(*parts(gradients), counts)
+    found = estimators.pooled_trace(*parts(gradients), counts)
     for at, row in enumerate(counts):
         repeated = explicit(np.repeat(gradients, row, axis=0))
         one = [part[at] for part in (found.total, found.within, found.between, found.squared_norm)]
@@ -216,7 +210,7 @@ def test_what_cannot_be_pooled_is_refused(
     second: object, products: object, counts: object, reason: str
 ) -> None:
     with pytest.raises(ValueError, match=reason):
-        pooled_trace(second, products, counts)
+        estimators.pooled_trace(second, products, counts)
 
 
 # ------------------------------------------------------------------------------------- what few groups leave
@@ -224,34 +218,34 @@ def test_what_cannot_be_pooled_is_refused(
 
 @pytest.mark.parametrize(("tasks", "groups"), [(16, 8), (4, 2), (3, 5), (2, 3)])
 def test_tasks_that_do_not_differ_have_the_within_share_of_noise(tasks: int, groups: int) -> None:
-    found = pooled_trace(*parts(effects(tasks, groups, 0, 1.5)))
-    assert found.within / found.total == pytest.approx(noise_within_share(tasks, groups), rel=0.02)
+    found = estimators.pooled_trace(*parts(effects(tasks, groups, 0, 1.5)))
+    assert found.within / found.total == pytest.approx(estimators.noise_within_share(tasks, groups), rel=0.02)
 
 
 def test_the_published_probes_share_is_0_882() -> None:
     """The note on the published f_trans: 16 tasks, 8 groups' worth of rollouts each."""
-    assert noise_within_share(16, 8) == pytest.approx((7 / 8) / (127 / 128), rel=1e-15)
-    assert f"{noise_within_share(16, 8):.3f}" == "0.882"
-    assert noise_within_share(5, 1) == 0
+    assert estimators.noise_within_share(16, 8) == pytest.approx((7 / 8) / (127 / 128), rel=1e-15)
+    assert f"{estimators.noise_within_share(16, 8):.3f}" == "0.882"
+    assert estimators.noise_within_share(5, 1) == 0
 
 
 @pytest.mark.parametrize(("tasks", "groups"), [(16, 8), (5, 2), (3, 4)])
 @pytest.mark.parametrize(("tau", "sigma"), [(0.0, 1.0), (1.0, 1.0), (0.5, 2.0), (3.0, 0.5)])
 def test_a_debiased_share_is_that_of_the_model(tasks: int, groups: int, tau: float, sigma: float) -> None:
-    found = pooled_trace(*parts(effects(tasks, groups, tau, sigma)))
-    share = debiased_between_share(float(found.within), float(found.between), tasks, groups)
+    found = estimators.pooled_trace(*parts(effects(tasks, groups, tau, sigma)))
+    share = estimators.debiased_between_share(float(found.within), float(found.between), tasks, groups)
     assert share == pytest.approx(tau**2 / (tau**2 + sigma**2), abs=0.015)
 
 
 def test_what_varies_less_than_noise_is_below_zero() -> None:
-    assert debiased_between_share(1, 0, 4, 4) < 0
+    assert estimators.debiased_between_share(1, 0, 4, 4) < 0
 
 
 @pytest.mark.parametrize(("tasks", "groups"), [(16, 8), (2, 3), (2, 1)])
 def test_a_mean_of_nothing_but_noise_is_its_floor(tasks: int, groups: int) -> None:
-    found = pooled_trace(*parts(effects(tasks, groups, 0, 2)))
+    found = estimators.pooled_trace(*parts(effects(tasks, groups, 0, 2)))
     number = tasks * groups
-    ratio = norm_over_floor(float(found.squared_norm), float(found.total), number)
+    ratio = estimators.norm_over_floor(float(found.squared_norm), float(found.total), number)
     assert ratio == pytest.approx(number / (number - 1), rel=0.03)
 
 
@@ -259,23 +253,23 @@ def test_a_gradient_stands_above_the_floor_by_its_own_length() -> None:
     """E‖mean g‖² = ‖E g‖² + σ²/n: here ‖E g‖² is nine times σ²/n, the trace its plug-in value."""
     gradients = effects(4, 4, 0, 1)
     gradients += 3 / math.sqrt(16)
-    found = pooled_trace(*parts(gradients))
-    ratio = norm_over_floor(float(found.squared_norm), float(found.total), 16)
+    found = estimators.pooled_trace(*parts(gradients))
+    ratio = estimators.norm_over_floor(float(found.squared_norm), float(found.total), 16)
     assert ratio == pytest.approx(10 * 16 / 15, rel=0.03)
 
 
 @pytest.mark.parametrize(
     ("function", "arguments"),
     [
-        (noise_within_share, (1, 8)),
-        (noise_within_share, (16, 0)),
-        (debiased_between_share, (1, 1, 1, 8)),
-        (debiased_between_share, (1, 1, 16, 1)),
-        (debiased_between_share, (0, 1, 16, 8)),
-        (debiased_between_share, (math.nan, 1, 16, 8)),
-        (norm_over_floor, (1, 0, 8)),
-        (norm_over_floor, (1, math.nan, 8)),
-        (norm_over_floor, (1, 1, 1)),
+        (estimators.noise_within_share, (1, 8)),
+        (estimators.noise_within_share, (16, 0)),
+        (estimators.debiased_between_share, (1, 1, 1, 8)),
+        (estimators.debiased_between_share, (1, 1, 16, 1)),
+        (estimators.debiased_between_share, (0, 1, 16, 8)),
+        (estimators.debiased_between_share, (math.nan, 1, 16, 8)),
+        (estimators.norm_over_floor, (1, 0, 8)),
+        (estimators.norm_over_floor, (1, math.nan, 8)),
+        (estimators.norm_over_floor, (1, 1, 1)),
     ],
 )
 def test_too_little_data_is_refused(function: object, arguments: tuple[float, ...]) -> None:

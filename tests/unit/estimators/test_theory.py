@@ -8,26 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.estimators import (
-    bandit,
-    contrast_variance,
-    exact_condition,
-    exact_conditions,
-    group_gradient,
-    luck_share,
-    mean_centred,
-    orthogonal_condition,
-    reward_contrast,
-    spurious_rate,
-    standardized,
-    success_probability,
-)
+from toolkit import estimators
 from toolkit.estimators.theory import ByDesign
 
 
 @pytest.mark.parametrize(("q", "printed"), [("0.02", "0.15"), ("0.05", "0.34"), ("0.10", "0.57")])
 def test_spurious_rates_of_the_paper(q: str, printed: str) -> None:
-    assert f"{float(spurious_rate(Fraction(q), 8)):.2f}" == printed
+    assert f"{float(estimators.spurious_rate(Fraction(q), 8)):.2f}" == printed
 
 
 @pytest.mark.parametrize("size", range(1, 7))
@@ -37,13 +24,13 @@ def test_the_spurious_rate_is_what_enumeration_gives(size: int) -> None:
     for flips in product((0, 1), repeat=size):
         if len(set(flips)) > 1:
             rate += q ** sum(flips) * (1 - q) ** (size - sum(flips))
-    assert spurious_rate(q, size) == rate
+    assert estimators.spurious_rate(q, size) == rate
 
 
 @pytest.mark.parametrize(("q", "size"), [(-0.1, 8), (1.1, 8), (0.1, 0)])
 def test_impossible_spurious_rates_are_refused(q: float, size: int) -> None:
     with pytest.raises(ValueError, match="found"):
-        spurious_rate(q, size)
+        estimators.spurious_rate(q, size)
 
 
 HALF, TENTH = Fraction(1, 2), Fraction(1, 10)
@@ -61,7 +48,7 @@ def enumerated(p: float, size: int, q: float, *, paired: bool, scaled: bool) -> 
             ]
         for mask, weight in masks:
             rewards = np.array(actions) * np.array(mask)
-            advantages = standardized(rewards) if scaled else rewards - rewards.mean()
+            advantages = estimators.standardized(rewards) if scaled else rewards - rewards.mean()
             value = float(np.mean(advantages * (np.array(actions) - p)))
             mean += chance * weight * value
             square += chance * weight * value**2
@@ -70,7 +57,7 @@ def enumerated(p: float, size: int, q: float, *, paired: bool, scaled: bool) -> 
 
 @pytest.mark.parametrize(("p", "size", "q"), [(0.5, 4, 0.1), (0.2, 3, 0.3), (0.9, 5, 0.05), (0.5, 2, 0.5)])
 def test_the_bandit_is_what_enumeration_gives(p: float, size: int, q: float) -> None:
-    result = bandit(p, size, q)
+    result = estimators.bandit(p, size, q)
     for paired in (False, True):
         side = "paired" if paired else "independent"
         for scaled, trace, norm in (
@@ -89,7 +76,7 @@ def pair(quantity: ByDesign, form: str) -> tuple[str, str]:
 
 def test_every_printed_digit_of_the_papers_appendix() -> None:
     """app:bandit: θ = 0, G = 8, q = 0.1."""
-    result = bandit(success_probability(0.0), 8, TENTH)
+    result = estimators.bandit(estimators.success_probability(0.0), 8, TENTH)
     assert pair(result.contrast_variance, ".4f") == ("0.4950", "0.4500")
     assert pair(result.mean_centred_trace, ".6f") == ("0.002615", "0.005845")
     assert pair(result.mean_centred_norm, ".4f") == ("0.1969", "0.1969")
@@ -106,7 +93,7 @@ def test_every_printed_digit_of_the_papers_appendix() -> None:
 @pytest.mark.parametrize("q", [Fraction(0), TENTH, HALF, Fraction(1)])
 def test_the_exact_condition_is_an_identity(p: Fraction, q: Fraction) -> None:
     """prop:condition, in exact arithmetic: trace_P - trace_I = q(1 - q)(L - R); and unbiasedness."""
-    result = bandit(p, 6, q)
+    result = estimators.bandit(p, 6, q)
     trace, norm = result.mean_centred_trace, result.mean_centred_norm
     left, right = result.clean_norm_squared, result.score_spread
     assert trace.paired - trace.independent == q * (1 - q) * (left - right)
@@ -117,31 +104,31 @@ def test_the_exact_condition_is_an_identity(p: Fraction, q: Fraction) -> None:
 @pytest.mark.parametrize("arguments", [(1.5, 8, 0.1), (0.5, 8, -0.1), (0.5, 1, 0.1), (0.5, 5000, 0.1)])
 def test_what_is_no_bandit_is_refused(arguments: tuple[float, int, float]) -> None:
     with pytest.raises(ValueError, match="found"):
-        bandit(*arguments)
+        estimators.bandit(*arguments)
 
 
 def test_a_logit_becomes_a_probability() -> None:
-    assert success_probability(0.0) == HALF
-    assert float(success_probability(2.0)) == pytest.approx(1 / (1 + np.exp(-2.0)))
-    assert float(success_probability(-800.0)) == 0.0
+    assert estimators.success_probability(0.0) == HALF
+    assert float(estimators.success_probability(2.0)) == pytest.approx(1 / (1 + np.exp(-2.0)))
+    assert float(estimators.success_probability(-800.0)) == 0.0
     with pytest.raises(ValueError, match="finite"):
-        success_probability(float("nan"))
+        estimators.success_probability(float("nan"))
 
 
 def test_the_proposition_in_both_designs() -> None:
-    variance = contrast_variance(0.06, 0.15)
+    variance = estimators.contrast_variance(0.06, 0.15)
     assert (variance.independent, variance.paired) == pytest.approx((0.42, 0.30))
 
 
 def test_the_estimate_is_the_mean_over_all_pairs_of_siblings() -> None:
     groups = np.random.default_rng(1).normal(size=(40, 8))
     by_pairs = np.mean([(group[i] - group[j]) ** 2 for group in groups for i, j in combinations(range(8), 2)])
-    assert reward_contrast(groups) == pytest.approx(by_pairs)
+    assert estimators.reward_contrast(groups) == pytest.approx(by_pairs)
 
 
 def test_the_ratio_of_the_designs_is_one_minus_the_luck_share() -> None:
-    split = luck_share(np.random.default_rng(3).random((8, 8)) < np.linspace(0.1, 0.9, 8)[:, None])
-    variance = contrast_variance(split.between, split.within)
+    split = estimators.luck_share(np.random.default_rng(3).random((8, 8)) < np.linspace(0.1, 0.9, 8)[:, None])
+    variance = estimators.contrast_variance(split.between, split.within)
     assert split.share is not None
     assert variance.paired / variance.independent == pytest.approx(1 - split.share)
 
@@ -149,13 +136,13 @@ def test_the_ratio_of_the_designs_is_one_minus_the_luck_share() -> None:
 @pytest.mark.parametrize("groups", [[], [[1.0]], [1.0, 2.0], [[1.0, float("nan")]]])
 def test_what_is_no_table_of_groups_is_refused(groups: object) -> None:
     with pytest.raises(ValueError, match=r"reward|expected"):
-        reward_contrast(groups)  # type: ignore[arg-type]
+        estimators.reward_contrast(groups)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("parts", [(-0.1, 1.0), (1.0, -0.1), (float("nan"), 1.0), (1.0, float("inf"))])
 def test_a_variance_that_is_none_is_refused(parts: tuple[float, float]) -> None:
     with pytest.raises(ValueError, match="variances"):
-        contrast_variance(*parts)
+        estimators.contrast_variance(*parts)
 
 
 def traces(outcomes: np.ndarray, scores: np.ndarray, q: float) -> tuple[float, float]:
@@ -163,7 +150,10 @@ def traces(outcomes: np.ndarray, scores: np.ndarray, q: float) -> tuple[float, f
     size = len(outcomes)
 
     def trace(masks: list[tuple[tuple[int, ...], float]]) -> float:
-        gradients = [group_gradient(mean_centred(outcomes * np.array(m)), scores) for m, _ in masks]
+        gradients = [
+            estimators.group_gradient(estimators.mean_centred(outcomes * np.array(m)), scores)
+            for m, _ in masks
+        ]
         weights = np.array([w for _, w in masks])
         mean = sum(w * g for w, g in zip(weights, gradients, strict=True))
         return float(sum(w * g @ g for w, g in zip(weights, gradients, strict=True)) - mean @ mean)
@@ -176,7 +166,7 @@ def traces(outcomes: np.ndarray, scores: np.ndarray, q: float) -> tuple[float, f
 def test_the_difference_of_traces_is_the_condition(seed: int, size: int, q: float) -> None:
     rng = np.random.default_rng(seed)
     outcomes, scores = rng.integers(0, 2, size).astype(float), rng.normal(size=(size, 3))
-    sides = exact_condition(outcomes, scores @ scores.T)
+    sides = estimators.exact_condition(outcomes, scores @ scores.T)
     paired, independent = traces(outcomes, scores, q)
     assert paired - independent == pytest.approx(float(sides.trace_difference(q)), abs=1e-10)
     # The independent masks keep the expected gradient, so its own mean is (1 - q) g_c in both designs.
@@ -187,8 +177,8 @@ def test_the_difference_of_traces_is_the_condition(seed: int, size: int, q: floa
 @pytest.mark.parametrize("successes", range(9))
 def test_orthogonal_scores_have_their_closed_form(successes: int) -> None:
     outcomes = np.arange(8) < successes
-    sides = exact_condition(outcomes, 4 * np.eye(8))
-    closed = orthogonal_condition(successes, 8, 4)
+    sides = estimators.exact_condition(outcomes, 4 * np.eye(8))
+    closed = estimators.orthogonal_condition(successes, 8, 4)
     assert float(closed.left) == pytest.approx(sides.left, abs=1e-12)
     assert float(closed.right) == pytest.approx(sides.right, abs=1e-12)
     assert closed.pairing_lowers_trace == (successes >= 2)
@@ -197,7 +187,7 @@ def test_orthogonal_scores_have_their_closed_form(successes: int) -> None:
 def test_pairing_never_loses_on_an_all_correct_group() -> None:
     rng = np.random.default_rng(7)
     scores = rng.normal(size=(8, 20))
-    sides = exact_condition(np.ones(8), scores @ scores.T)
+    sides = estimators.exact_condition(np.ones(8), scores @ scores.T)
     assert sides.left == pytest.approx(0, abs=1e-12)
     assert sides.pairing_lowers_trace
 
@@ -215,22 +205,22 @@ def test_pairing_never_loses_on_an_all_correct_group() -> None:
 )
 def test_what_has_no_condition_is_refused(outcomes: object, gram: object) -> None:
     with pytest.raises(ValueError, match=r"expected outcomes|outcomes are"):
-        exact_condition(outcomes, gram)
+        estimators.exact_condition(outcomes, gram)
 
 
 @pytest.mark.parametrize(("successes", "size"), [(9, 8), (-1, 8), (0, 0)])
 def test_what_is_no_count_is_refused(successes: int, size: int) -> None:
     with pytest.raises(ValueError, match="expected 0 <= k <= G"):
-        orthogonal_condition(successes, size)
+        estimators.orthogonal_condition(successes, size)
 
 
 @given(st.integers(0, 2**31), st.integers(1, 4), st.integers(1, 6))
 def test_many_groups_are_one_group_after_the_other(seed: int, groups: int, size: int) -> None:
     rng = np.random.default_rng(seed)
     outcomes, scores = rng.integers(0, 2, (groups, size)), rng.normal(size=(groups, size, 3))
-    left, right = exact_conditions(outcomes, scores @ scores.swapaxes(1, 2))
+    left, right = estimators.exact_conditions(outcomes, scores @ scores.swapaxes(1, 2))
     for at in range(groups):
-        one = exact_condition(outcomes[at], scores[at] @ scores[at].T)
+        one = estimators.exact_condition(outcomes[at], scores[at] @ scores[at].T)
         assert (left[at], right[at]) == pytest.approx((one.left, one.right), abs=1e-12)
         # eq:condition, from the vectors.
         centred = scores[at] - scores[at].mean(axis=0)
@@ -246,6 +236,6 @@ def test_two_clusters_of_scores_have_their_closed_form() -> None:
     for k in range(1, 6):
         outcomes = (np.arange(6) < k).astype(float)
         scores = outcomes[:, None] * np.array([3.0, 4.0])
-        left, right = exact_conditions([outcomes], [scores @ scores.T])
+        left, right = estimators.exact_conditions([outcomes], [scores @ scores.T])
         assert left[0] == pytest.approx((k * (6 - k) / 36) ** 2 * 25, abs=1e-12)
         assert right[0] == pytest.approx(k * (6 - k) ** 2 / 6**4 * 25, abs=1e-12)
