@@ -42,6 +42,15 @@ class Result:
     def json(self) -> Any:
         return json.loads(self.out)
 
+    def refused(self, code: int, *says: str) -> "Result":
+        """Check that the command ended in one message with these words, and printed nothing else."""
+        assert self.code == code, self.err or self.out
+        assert sum(line.lower().startswith("error: ") for line in self.err.splitlines()) == 1, self.err
+        assert all(text in self.err for text in says), self.err
+        assert "Traceback" not in self.err
+        assert not self.out or list(self.json()) == ["error"]
+        return self
+
 
 def run(*arguments: object) -> Result:
     """Run the `toolkit` command in this process; an exception it lets through fails the test."""

@@ -56,9 +56,7 @@ def test_schema_shows_people_every_tool_and_argument(toolkit: Toolkit) -> None:
     ],
 )
 def test_wrong_usage_is_said(toolkit: Toolkit, arguments: tuple[str, ...], says: str) -> None:
-    result = toolkit(*arguments)
-    assert (result.code, result.out) == (2, "")
-    assert says in result.err
+    toolkit(*arguments).refused(2, says)
 
 
 def test_a_missing_package_is_named_with_its_remedy(
@@ -67,8 +65,7 @@ def test_a_missing_package_is_named_with_its_remedy(
     monkeypatch.setitem(sys.modules, "mcp", None)
     monkeypatch.setitem(sys.modules, "mcp.server", None)
     monkeypatch.setitem(sys.modules, "mcp.server.lowlevel", None)
-    result = toolkit(*SERVE, "--record", tmp_path / "episode.json", "--json")
-    assert result.code == 3
+    result = toolkit(*SERVE, "--record", tmp_path / "episode.json", "--json").refused(3)
     assert "pip install 'paired-rollouts-toolkit[mcp]'" in result.json()["error"]["remedy"]
     assert not (tmp_path / "episode.json").exists()
 
@@ -96,8 +93,7 @@ def test_a_record_is_checked_before_anything_is_served(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "pipe")
-    result = toolkit(*SERVE, "--record", record)
-    assert (result.code, result.out) == (code, "")
+    toolkit(*SERVE, "--record", record).refused(code)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "pipe"]
     assert (tmp_path / "pipe").is_fifo()
 
@@ -117,6 +113,4 @@ def test_a_link_to_a_record_is_followed(
 @pytest.mark.skipif(find_spec("mcp") is None, reason="the package mcp is not installed")
 def test_a_record_that_cannot_be_written_is_said(toolkit: Toolkit, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    result = toolkit(*SERVE, "--record", tmp_path / "file" / "episode.json")
-    assert (result.code, result.out) == (3, "")
-    assert "cannot be written" in result.err
+    toolkit(*SERVE, "--record", tmp_path / "file" / "episode.json").refused(3, "cannot be written")

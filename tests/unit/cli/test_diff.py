@@ -96,9 +96,9 @@ def test_a_damaged_file_is_not_compared(
     study = sealed(tmp_path / "damaged", edited)
     file = study.folder / study.manifest.tables["episodes"].files[0]
     file.write_bytes(file.read_bytes()[:-1] + b"x")
-    result = toolkit("registers", "diff", first.folder, study.folder)
-    assert result.code == 4
-    assert "is not the file that the manifest names" in result.err
+    toolkit("registers", "diff", first.folder, study.folder).refused(
+        4, "is not the file that the manifest names"
+    )
 
 
 def test_registration_and_versions_of_two_studies_are_compared(toolkit: Toolkit) -> None:
@@ -118,6 +118,4 @@ def test_a_row_hash_that_other_rows_claim_is_not_believed(
         for name, entry in second.manifest.tables.items()
     }
     write_manifest(forged, replace(second.manifest, tables=tables))
-    refused = toolkit("registers", "diff", first.folder, forged)
-    assert refused.code == 4
-    assert "the row hash of" in refused.err
+    toolkit("registers", "diff", first.folder, forged).refused(4, "the row hash of")

@@ -107,10 +107,9 @@ def test_an_authority_that_is_down_is_incomplete_and_named(
     trust = write_trust_file(tmp_path / "mine.toml", *entries)
     addresses = [word for server in (servers[0], gone) for word in ("--authority", server.url)]
     roots = drafts.write_roots(tmp_path / "roots.pem", servers[0], gone)
-    result = toolkit("freeze", "small", "--trust", trust, "--root", roots, *addresses)
-    assert result.code == 3
-    assert f"no timestamp from {gone.url}" in result.err
-    assert "connection refused" in result.err
+    toolkit("freeze", "small", "--trust", trust, "--root", roots, *addresses).refused(
+        3, f"no timestamp from {gone.url}", "connection refused"
+    )
     assert is_untouched(place)
 
 
@@ -152,8 +151,7 @@ def test_what_makes_no_sense_is_wrong_usage(
     toolkit: Toolkit, asking_them: tuple[str, ...], options, place: Path, servers
 ) -> None:
     words = [word.format(servers[0].url) for word in options]
-    result = toolkit("freeze", "small", *asking_them[:4], *words)
-    assert result.code == 2
+    toolkit("freeze", "small", *asking_them[:4], *words).refused(2)
     assert is_untouched(place)
 
 
@@ -163,9 +161,7 @@ def test_a_line_that_fixes_another_rate_than_its_regime_s_is_refused(toolkit: To
     text = whole.replace('fault_rate = "0.25"', 'fault_rate = "0.20"', 1)
     assert text != whole
     (place / "rules.toml").write_text(text.replace('name = "embedded"', 'name = "small"'), encoding="utf-8")
-    result = toolkit("freeze", "small", "--demonstration")
-    assert result.code == 4
-    assert "fault_rate" in result.err
+    toolkit("freeze", "small", "--demonstration").refused(4, "fault_rate")
     assert not (place / "FROZEN.sha256").exists()
 
 
@@ -173,9 +169,7 @@ def test_a_rule_that_cannot_pass_is_refused_with_its_reason(
     toolkit: Toolkit, asking_them: tuple[str, ...], place: Path
 ) -> None:
     (place / "rules.toml").write_text(RULES + rule("H", "mean(gap) > 1"))
-    result = toolkit("freeze", "small", *asking_them)
-    assert result.code == 4
-    assert "rule H can never pass" in result.err
+    toolkit("freeze", "small", *asking_them).refused(4, "rule H can never pass")
     assert is_untouched(place)
 
 
@@ -184,16 +178,13 @@ def test_what_is_frozen_is_not_frozen_again(
 ) -> None:
     toolkit("freeze", "small", *asking_them)
     before = snapshot(place)
-    result = toolkit("freeze", "small", *asking_them)
-    assert result.code == 2
-    assert "frozen already" in result.err
+    toolkit("freeze", "small", *asking_them).refused(2, "frozen already")
     assert snapshot(place) == before
 
 
 def test_a_draft_is_said_to_be_one(toolkit: Toolkit) -> None:
     result = toolkit("verify-prereg", "small")
-    assert result.code == 3
-    assert "is a draft: it is not frozen" in result.out
+    assert (result.code, "is a draft: it is not frozen" in result.out) == (3, True)
 
 
 def test_a_demonstration_says_so_in_capitals(toolkit: Toolkit) -> None:
@@ -237,8 +228,7 @@ def test_a_later_amendment_replaces_what_an_earlier_one_added(toolkit: Toolkit, 
     toolkit("freeze", "small", "--demonstration")
     (tmp_path / "A1.toml").write_bytes(adding("mean(gap) >= 0.05"))
     (tmp_path / "A2.toml").write_bytes(amendment("A2", replaces=["N"], body=rule("N", "mean(gap) >= 0.06")))
-    early = toolkit("amend", "small", tmp_path / "A2.toml")
-    assert (early.code, "which there is not yet" in early.err) == (4, True)
+    toolkit("amend", "small", tmp_path / "A2.toml").refused(4, "which there is not yet")
     assert toolkit("amend", "small", tmp_path / "A1.toml").code == 0
     assert toolkit("amend", "small", tmp_path / "A2.toml").code == 0
 
@@ -272,8 +262,7 @@ def test_an_amendment_that_is_none_is_refused(
     before = snapshot(place)
     if content is not None:
         (tmp_path / "A1.toml").write_bytes(content)
-    result = toolkit("amend", "small", tmp_path / "A1.toml")
-    assert (result.code, message in result.err) == (code, True), result.err
+    toolkit("amend", "small", tmp_path / "A1.toml").refused(code, message)
     assert snapshot(place) == before
 
 
@@ -285,15 +274,13 @@ def test_an_amendment_that_empties_a_rule_that_rests_on_it_is_refused(
     (place / "rules.toml").write_text(RULES + rule("H", "mean(gap) >= 0.03") + rests)
     assert toolkit("freeze", "small", "--demonstration").code == 0
     (tmp_path / "A1.toml").write_bytes(amendment(body=rule("H", "mean(gap) >= 0.6")))
-    result = toolkit("amend", "small", tmp_path / "A1.toml")
-    assert (result.code, "rule G can never pass" in result.err) == (4, True), result.out
+    toolkit("amend", "small", tmp_path / "A1.toml").refused(4, "rule G can never pass")
 
 
 def test_a_deviation_that_concerns_no_rule_here_is_refused(toolkit: Toolkit, tmp_path: Path) -> None:
     toolkit("freeze", "small", "--demonstration")
     (tmp_path / "D1.toml").write_bytes(deviation(concerns=["H77"]))
-    result = toolkit("deviate", "small", tmp_path / "D1.toml")
-    assert (result.code, "H77" in result.err) == (2, True)
+    toolkit("deviate", "small", tmp_path / "D1.toml").refused(2, "H77")
 
 
 def test_a_deviation_of_the_shipped_registration_is_not_timestamped(toolkit: Toolkit, tmp_path: Path) -> None:

@@ -198,8 +198,7 @@ def test_probed_from_its_registers_it_is_the_same(sealed: Path, tmp_path: Path) 
 
 def test_an_audit_says_what_compares_it_instead(sealed: Path) -> None:
     assert sealed.is_dir()
-    done = toolkit("registers", "audit", "--study", "small")
-    assert done.code == 3
+    done = toolkit("registers", "audit", "--study", "small").refused(3)
     assert "toolkit probe run STUDY --check" in " ".join(done.err.split())
 
 
@@ -208,10 +207,8 @@ def test_a_model_that_is_not_the_registered_one_probes_nothing(
 ) -> None:
     other = str(save_base(tmp_path / "other", seed=2))
     monkeypatch.setattr("toolkit.study.play.training_jobs.model_path", lambda _: other)
-    done = toolkit(
+    toolkit(
         "probe", "run", "small", "--processes", "1", "--folder", tmp_path / "p", "--into", tmp_path
-    )
-    assert done.code == 2
-    assert "starts from another model" in done.err
+    ).refused(2, "starts from another model")
     assert not list(tmp_path.glob("p/*.json"))
     assert sealed.is_dir()

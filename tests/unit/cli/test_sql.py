@@ -51,15 +51,13 @@ def test_a_file_that_is_there_is_not_replaced(toolkit: Toolkit, tmp_path: Path) 
 
 
 def test_a_folder_that_is_not_there_is_said(toolkit: Toolkit, tmp_path: Path) -> None:
-    result = toolkit("sql", "FROM runs", "--parquet", tmp_path / "nowhere" / "x.parquet")
-    assert result.code == 3
-    assert "its folder is missing" in result.err
+    toolkit("sql", "FROM runs", "--parquet", tmp_path / "nowhere" / "x.parquet").refused(
+        3, "its folder is missing"
+    )
 
 
 def test_csv_and_parquet_exclude_each_other(toolkit: Toolkit, tmp_path: Path) -> None:
-    result = toolkit("sql", "FROM runs", "--csv", "--parquet", tmp_path / "x")
-    assert result.code == 2
-    assert "exclude each other" in result.err
+    toolkit("sql", "FROM runs", "--csv", "--parquet", tmp_path / "x").refused(2, "exclude each other")
 
 
 def test_a_cell_does_nothing_to_a_terminal_but_appear(toolkit: Toolkit) -> None:

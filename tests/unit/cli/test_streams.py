@@ -129,6 +129,5 @@ def test_a_recorded_episode_cannot_control_the_terminal(tmp_path: Path) -> None:
 
 
 def test_an_error_cannot_control_the_terminal() -> None:
-    done = run("episode", "play", "--regime", "\x1b[2Jwindy")
-    assert done.code == 2
+    done = run("episode", "play", "--regime", "\x1b[2Jwindy").refused(2)
     assert "\x1b" not in done.err

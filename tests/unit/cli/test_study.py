@@ -114,9 +114,7 @@ def test_status_says_on_which_run_a_command_is_at_work(toolkit: Toolkit, at_work
 
 
 def test_two_commands_on_one_run_are_refused(toolkit: Toolkit, at_work: str) -> None:
-    result = run(toolkit, "--run", at_work)
-    assert result.code == 2
-    assert f"another command is at work on the run {at_work}" in result.err
+    run(toolkit, "--run", at_work).refused(2, f"another command is at work on the run {at_work}")
 
 
 def test_a_command_on_all_runs_waits_for_one_on_a_single_run(
@@ -156,9 +154,7 @@ def test_a_check_of_a_part_compares_it(toolkit: Toolkit, small: Home) -> None:
 def test_a_check_names_what_differs(toolkit: Toolkit, small: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     registered(toolkit, small)
     monkeypatch.setattr("toolkit.study.play.segments.play_segment", fake_play.otherwise)
-    result = run(toolkit, *BOTH, "--check")
-    assert result.code == 1
-    assert "in groups, run c4-independent-none-s0" in result.err
+    run(toolkit, *BOTH, "--check").refused(1, "in groups, run c4-independent-none-s0")
 
 
 def test_a_check_leaves_nothing_behind(toolkit: Toolkit, small: Home) -> None:
@@ -176,9 +172,7 @@ def test_a_check_of_what_is_not_registered_is_wrong_usage(toolkit: Toolkit) -> N
 @pytest.mark.usefixtures("small")
 def test_evidence_that_lacks_something_is_told(toolkit: Toolkit, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolkit.study.play.segments.play_segment", fake_play.sparsely)
-    result = run(toolkit, "--run", RUN)
-    assert result.code == 3
-    assert "does not count" in result.err
+    run(toolkit, "--run", RUN).refused(3, "does not count")
 
 
 def test_evidence_that_lacks_something_is_registered_where_that_is_asked(
@@ -197,9 +191,7 @@ def test_a_register_that_lacks_a_pool_is_told(
 ) -> None:
     shutil.copytree(CHECKOUT / "registers" / "task-pools", small.registers / "task-pools")
     monkeypatch.setattr("toolkit.api.STUDY_POOLS", ("diagnostic", "another"))
-    result = run(toolkit, "--run", RUN)
-    assert result.code == 3
-    assert "lacks another" in result.err
+    run(toolkit, "--run", RUN).refused(3, "lacks another")
 
 
 @pytest.mark.usefixtures("small")
@@ -211,9 +203,7 @@ def test_registers_take_the_place_of_those_of_more_runs(toolkit: Toolkit, tmp_pa
 
 
 def test_a_matrix_without_regimes_is_incomplete(toolkit: Toolkit) -> None:
-    result = toolkit("study", "status", "paired-rollouts")
-    assert result.code == 3
-    assert "regime" in result.err
+    toolkit("study", "status", "paired-rollouts").refused(3, "regime")
 
 
 @pytest.mark.usefixtures("small")

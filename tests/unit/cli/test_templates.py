@@ -13,8 +13,8 @@ def filled(text: str) -> str:
 
 
 @pytest.fixture
-def draft(toolkit: Toolkit, copy: Home) -> Path:
-    folder = copy.registrations / "mine"
+def draft(toolkit: Toolkit, alone: Home) -> Path:
+    folder = alone.registrations / "mine"
     folder.mkdir()
     (folder / "rules.toml").write_text(filled(toolkit("freeze", "mine", "--template").out))
     (folder / "protocol.md").write_text("# Plan\n")
@@ -28,9 +28,7 @@ def test_the_rules_template_can_be_frozen_once_it_is_filled_in(toolkit: Toolkit,
 
 def test_the_rules_template_as_it_is_is_refused(toolkit: Toolkit, draft: Path) -> None:
     (draft / "rules.toml").write_text(toolkit("freeze", "mine", "--template").out)
-    result = toolkit("freeze", "mine", "--demonstration")
-    assert result.code == 2
-    assert "the template was not filled in" in result.err
+    toolkit("freeze", "mine", "--demonstration").refused(2, "the template was not filled in")
 
 
 @pytest.mark.parametrize("kind", ["amend", "deviate"])
@@ -40,8 +38,7 @@ def test_an_addition_is_refused_until_its_template_is_filled_in(
     toolkit("freeze", "mine", "--demonstration")
     path = tmp_path / "addition.toml"
     path.write_text(toolkit(kind, "--template").out)
-    refused = toolkit(kind, "mine", path)
-    assert (refused.code, "was left as in the template" in refused.err) == (4, True)
+    toolkit(kind, "mine", path).refused(4, "was left as in the template")
     path.write_text(filled(path.read_text()))
     assert toolkit(kind, "mine", path).code == 0
     assert toolkit("verify-prereg", draft.name).code == 0
@@ -71,20 +68,18 @@ def test_an_empty_protocol_and_no_rule_are_no_plan(toolkit: Toolkit, draft: Path
 
 def test_a_demonstration_says_how_it_gives_way(toolkit: Toolkit, draft: Path) -> None:
     toolkit("freeze", draft.name, "--demonstration")
-    again = toolkit("freeze", draft.name)
-    assert again.code == 2
-    assert "since it is a demonstration, remove FROZEN.sha256" in again.err
+    toolkit("freeze", draft.name).refused(2, "since it is a demonstration, remove FROZEN.sha256")
 
 
 def test_a_demonstration_discards_no_token_of_a_public_freeze(toolkit: Toolkit, draft: Path) -> None:
     waiting = draft / ".pending" / "evidence"
     waiting.mkdir(parents=True)
     (waiting / "freeze.freetsa.tsr").write_bytes(b"")
-    result = toolkit("freeze", "mine", "--demonstration")
-    assert (result.code, "a public freeze was begun here" in result.err) == (2, True)
+    toolkit("freeze", "mine", "--demonstration").refused(2, "a public freeze was begun here")
 
 
 def test_a_registration_does_not_vouch_for_itself(toolkit: Toolkit, draft: Path) -> None:
     toolkit("freeze", "mine", "--demonstration")
-    result = toolkit("verify-prereg", "mine", "--trust", draft / "trust.toml")
-    assert (result.code, "cannot vouch for its own authorities" in result.err) == (2, True)
+    toolkit("verify-prereg", "mine", "--trust", draft / "trust.toml").refused(
+        2, "cannot vouch for its own authorities"
+    )

@@ -50,9 +50,7 @@ def test_condition_reads_a_group_of_ones_own(toolkit: Toolkit, tmp_path: Path) -
 def test_a_file_that_is_no_group_is_refused(toolkit: Toolkit, tmp_path: Path, text: str) -> None:
     path = tmp_path / "group.json"
     path.write_text(text)
-    result = toolkit("theory", "condition", "--scores", path)
-    assert result.code == 4
-    assert "does not hold a group" in result.err
+    toolkit("theory", "condition", "--scores", path).refused(4, "does not hold a group")
 
 
 @pytest.mark.parametrize(
@@ -72,6 +70,4 @@ def test_a_file_that_is_no_group_is_refused(toolkit: Toolkit, tmp_path: Path, te
     ids=" ".join,
 )
 def test_impossible_questions_are_wrong_usage(toolkit: Toolkit, arguments: tuple[str, ...]) -> None:
-    result = toolkit("theory", *arguments)
-    assert result.code == 2
-    assert result.out == ""
+    toolkit("theory", *arguments).refused(2)

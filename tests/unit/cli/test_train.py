@@ -86,24 +86,20 @@ def test_a_model_whose_sizes_cannot_be_had_has_neither_memory_nor_time(
     assert [lack.partition(":")[0] for lack in found["lacks"]] == ["memory", "time"]
 
 
-def test_a_project_without_measurements_says_so(copy: Home, plan: Callable[..., Any]) -> None:
-    (copy.cards / "costs.toml").unlink()
+def test_a_project_without_measurements_says_so(alone: Home, plan: Callable[..., Any]) -> None:
+    (alone.cards / "costs.toml").unlink()
     found = plan("--study", "embedded")
     assert found["time"] == {"verdict": "not_evaluable"}
     assert "no measured run is here" in found["lacks"][0]
 
 
-def test_without_measurements_the_study_has_to_be_named(copy: Home, toolkit: Toolkit) -> None:
-    (copy.cards / "costs.toml").unlink()
-    result = toolkit(*DRY)
-    assert result.code == 2
-    assert "embedded" in result.err
+def test_without_measurements_the_study_has_to_be_named(alone: Home, toolkit: Toolkit) -> None:
+    (alone.cards / "costs.toml").unlink()
+    toolkit(*DRY).refused(2, "embedded")
 
 
 def test_training_is_never_done_on_a_study_that_was_not_named(toolkit: Toolkit) -> None:
-    result = toolkit("train", "--recipe", "qwen3.5-2b", "--run", "c2-paired-s0")
-    assert result.code == 2
-    assert "say whose runs are meant" in result.err
+    toolkit("train", "--recipe", "qwen3.5-2b", "--run", "c2-paired-s0").refused(2, "say whose runs are meant")
 
 
 @pytest.mark.parametrize(
@@ -121,9 +117,7 @@ def test_training_is_never_done_on_a_study_that_was_not_named(toolkit: Toolkit) 
     ],
 )
 def test_bad_input_is_refused(toolkit: Toolkit, arguments: tuple[str, ...], code: int, said: str) -> None:
-    result = toolkit(*DRY, *arguments)
-    assert result.code == code
-    assert said in result.err
+    toolkit(*DRY, *arguments).refused(code, said)
 
 
 def test_the_tables_fit_a_hundred_columns(toolkit: Toolkit) -> None:
