@@ -25,6 +25,7 @@ class Handler(BaseHTTPRequestHandler):
     """One request. `hub` is set by the server."""
 
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # or every body waits until its headers were acknowledged
     hub: FixtureHub
 
     def log_message(self, *_: object) -> None:

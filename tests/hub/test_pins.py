@@ -4,6 +4,7 @@ import json
 import multiprocessing
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,20 +19,19 @@ SHA = "0123456789abcdef0123456789abcdef01234567"
 
 
 def remember_many(first: int) -> None:
-    for number in range(first, first + 25):
+    for number in range(first, first + 15):
         change_pin(NAME, f"v{number}", lambda _: Pin(SHA, is_tag=True))
 
 
-@pytest.mark.parametrize("way", ["threads", "processes"])
-def test_pulls_at_once_lose_no_pin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str) -> None:
+@pytest.mark.parametrize("make", [threading.Thread, multiprocessing.get_context("fork").Process])
+def test_pulls_at_once_lose_no_pin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Any) -> None:
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
-    make = threading.Thread if way == "threads" else multiprocessing.get_context("fork").Process
-    workers = [make(target=remember_many, args=(first,)) for first in (0, 100, 200, 300)]
+    workers = [make(target=remember_many, args=(first,)) for first in (0, 100, 200)]
     for worker in workers:
         worker.start()
     for worker in workers:
         worker.join()
-    assert len(read_pins(NAME)) == 100
+    assert len(read_pins(NAME)) == 45
 
 
 def test_one_waits_for_the_other(tmp_path: Path) -> None:
@@ -65,62 +65,40 @@ def test_a_tag_that_moves_between_two_pulls_at_once_is_not_overlooked(
     assert read_pins(NAME)["v1.0.0"].commit == other
 
 
-@pytest.fixture
-def branched(hub: FixtureHub, commit: str) -> str:
-    """Return a commit whose tag was pulled, and then became a branch of the same name there."""
-    assert pull().code == 0
+def test_a_tag_that_became_a_branch_is_held_to_its_commit(hub: FixtureHub, warm: Path, commit: str) -> None:
     hub.store.untag(NAME, "v1.0.0")
     hub.store.repository(NAME).branches["v1.0.0"] = commit
-    return commit
-
-
-def test_a_tag_that_became_a_branch_is_held_to_its_commit(
-    hub: FixtureHub, branched: str, tmp_path: Path
-) -> None:
     expect(pull(), 0, "v1.0.0 was a tag and is none now")
-    assert read_pins(NAME)["v1.0.0"] == Pin(branched, is_tag=True)
+    assert read_pins(NAME)["v1.0.0"] == Pin(commit, is_tag=True)
     moved = hub.store.commit(NAME, {".note": b"hidden"}, branch="v1.0.0").sha
-    refused = pull()
-    assert refused.code == 1
-    assert moved in refused.err
-    assert "it is no tag any more" in refused.err
+    expect(pull(), 1, moved, "it is no tag any more")
     assert pull("@v1.0.0", "--accept-moved").code == 0
     assert read_pins(NAME)["v1.0.0"] == Pin(moved, is_tag=False)
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        "[" * 200_000,
+def test_pins_that_are_none_are_damage(hub: FixtureHub, warm: Path) -> None:
+    for content in (
+        "{",
         "[]",
+        "null",
+        "[" * 200_000,
         '{"v1": {"commit": "../../x", "is_tag": true}}',
         '{"v1": {"commit": "x"}}',
-        "null",
         json.dumps({"v1": {"commit": SHA, "is_tag": "no"}}),
-    ],
-    ids=["deep", "list", "path for a commit", "no commit", "null", "text for yes or no"],
-)
-def test_pins_that_are_none_are_damage(hub: FixtureHub, commit: str, tmp_path: Path, content: str) -> None:
-    assert pull().code == 0
-    (cached(tmp_path, commit).parents[1] / revision.PINS).write_text(content)
-    for arguments in ((), ("--offline",)):
-        expect(pull("@v1", *arguments), 4, "what was remembered of the repository's tags cannot be read")
+    ):
+        (warm.parents[1] / revision.PINS).write_text(content)
+        for options in ((), ("--offline",)):
+            expect(pull("@v1", *options), 4, "what was remembered of the repository's tags cannot be read")
 
 
 def test_a_pin_that_cannot_be_written_is_a_remark_where_the_commit_is_in_the_cache(
     hub: FixtureHub, commit: str, tmp_path: Path
 ) -> None:
-    assert pull(f"@{commit}").code == 0
     # Permissions do not stop every user: a folder in the lock's place stops all.
-    (cached(tmp_path, commit).parents[1] / revision.PINS_LOCK).mkdir()
-    expect(pull(), 0, f"that {NAME}@v1.0.0 is commit {commit} is not remembered")
-
-
-def test_a_pin_that_cannot_be_written_stops_a_first_pull(
-    hub: FixtureHub, commit: str, tmp_path: Path
-) -> None:
     (cached(tmp_path, commit).parents[1] / revision.PINS_LOCK).mkdir(parents=True)
     expect(pull(), 3, "cannot be written")
+    assert pull(f"@{commit}").code == 0
+    expect(pull(), 0, f"that {NAME}@v1.0.0 is commit {commit} is not remembered")
 
 
 def test_a_refusal_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,37 +16,31 @@ def push(study: object, *arguments: object) -> Result:
     return run("registers", "push", study, NAME, *arguments)
 
 
-def test_a_commit_of_somebody_else_in_between_is_not_overwritten(
-    small: Path, hub: FixtureHub, commit: str, rows: Path
-) -> None:
+@pytest.fixture(scope="module")
+def more(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of the small study with a table more, only to be read."""
+    return make_rows(tmp_path_factory.mktemp("more") / "study", schedules_too=True)
+
+
+def test_a_commit_of_somebody_else_in_between_is_not_overwritten(small: Path, hub: FixtureHub) -> None:
     fault = hub.fail("another_writer", "POST .*/commit/main")
-    hub.store.repositories.pop(NAME)
-    done = push(small)
-    assert (done.code, fault.met) == (1, 1)
-    assert "somebody else has committed in the meantime; nothing was changed" in done.err
+    expect(push(small), 1, "somebody else has committed in the meantime; nothing was changed")
+    assert fault.met == 1
     assert hub.store.repository(NAME).head.title == "another writer"
 
 
-def test_a_push_based_on_an_older_commit_is_refused(hub: FixtureHub, rows: Path, tmp_path: Path) -> None:
-    old = put(hub, rows)
-    new = put(hub, make_rows(tmp_path / "second", schedules_too=True))
-    done = push(rows, "--parent", old, "--replace")
-    assert done.code == 1
-    assert old in done.err
-    assert new in done.err
-    assert hub.store.repository(NAME).head.sha == new
-    assert hub.asked("POST") == []
-
-
-def test_files_are_added_on_top_of_the_commit_that_one_names(
-    hub: FixtureHub, rows: Path, tmp_path: Path
-) -> None:
-    old = put(hub, rows)
-    done = push(make_rows(tmp_path / "second", schedules_too=True), "--parent", old, "--json").json()
+def test_a_push_goes_on_top_of_the_commit_that_one_names(hub: FixtureHub, small: Path, more: Path) -> None:
+    old = put(hub, small)
+    done = push(more, "--parent", old, "--json").json()
     assert done["added"] == ["schedules/test.parquet"]
     assert done["changed"] == ["MANIFEST.json", "README.md"]
     assert hub.store.repository(NAME).head.parent == old
     assert len(hub.asked("PUT")) == 1
+    new = hub.store.repository(NAME).head.sha
+    hub.requests.clear()
+    expect(push(small, "--parent", old, "--replace"), 1, old, new)
+    assert hub.store.repository(NAME).head.sha == new
+    assert hub.asked("POST") == []
 
 
 def test_a_card_that_was_not_filled_in_is_not_published(hub: FixtureHub, rows: Path) -> None:
@@ -56,37 +50,31 @@ def test_a_card_that_was_not_filled_in_is_not_published(hub: FixtureHub, rows: P
     assert NAME not in hub.store.repositories
 
 
-def test_rows_are_not_changed_unless_that_is_said(hub: FixtureHub, rows: Path, tmp_path: Path) -> None:
-    old, changed = put(hub, rows), make_rows(tmp_path / "second", runs=2)
+def test_rows_are_not_changed_unless_that_is_said(hub: FixtureHub, small: Path, tmp_path: Path) -> None:
+    old, changed = put(hub, small), make_rows(tmp_path / "second", runs=2)
     expect(push(changed), 2, "registers are append-only", "runs/")
     assert hub.store.repository(NAME).head.sha == old
     assert push(changed, "--replace").code == 0
 
 
-def test_rows_are_not_removed_unless_that_is_said(hub: FixtureHub, rows: Path, tmp_path: Path) -> None:
-    put(hub, make_rows(tmp_path / "second", schedules_too=True))
-    expect(push(rows), 2, "schedules/test.parquet")
-    assert push(rows, "--replace").code == 0
+def test_rows_are_not_removed_unless_that_is_said(hub: FixtureHub, small: Path, more: Path) -> None:
+    put(hub, more)
+    expect(push(small), 2, "schedules/test.parquet")
+    assert push(small, "--replace").code == 0
     assert "schedules/test.parquet" not in hub.store.repository(NAME).head.files
     assert ".gitattributes" in hub.store.repository(NAME).head.files
 
 
-def test_a_repository_of_another_study_is_refused(hub: FixtureHub, small: Path) -> None:
-    commit = put(hub, PUBLISHED)
-    expect(push(small, "--replace"), 2, "holds another study")
-    assert hub.store.repository(NAME).head.sha == commit
-
-
-def test_a_repository_of_something_else_is_refused(small: Path, hub: FixtureHub) -> None:
-    hub.store.create(NAME)
-    head = hub.store.commit(NAME, {"data.csv": b"1,2"}).sha
-    expect(push(small, "--replace"), 2, "holds something that is no register")
-    assert hub.store.repository(NAME).head.sha == head
-
-
-def test_an_empty_repository_is_taken(small: Path, hub: FixtureHub) -> None:
+def test_an_empty_repository_is_taken_and_none_of_something_else(small: Path, hub: FixtureHub) -> None:
     hub.store.create(NAME)
     assert push(small).code == 0
+    manifest = (PUBLISHED / "MANIFEST.json").read_bytes()
+    another = hub.store.commit(NAME, {"MANIFEST.json": manifest}).sha
+    expect(push(small, "--replace"), 2, "holds another study")
+    assert hub.store.repository(NAME).head.sha == another
+    none = hub.store.commit(NAME, {"data.csv": b"1,2"}, deleted=("MANIFEST.json",)).sha
+    expect(push(small, "--replace"), 2, "holds something that is no register")
+    assert hub.store.repository(NAME).head.sha == none
 
 
 def test_a_damaged_study_is_not_pushed(hub: FixtureHub, rows: Path) -> None:
@@ -95,11 +83,10 @@ def test_a_damaged_study_is_not_pushed(hub: FixtureHub, rows: Path) -> None:
     assert hub.requests == []
 
 
-def test_a_tag_that_is_there_is_not_moved(hub: FixtureHub, rows: Path, tmp_path: Path) -> None:
-    old = put(hub, rows, tag="v1.0.0")
-    expect(push(make_rows(tmp_path / "second", schedules_too=True), "--tag", "v1.0.0"), 1, "the tag v1.0.0")
-    assert hub.store.repository(NAME).tags["v1.0.0"][0] == old
-    assert hub.store.repository(NAME).head.sha == old  # refused before anything was sent
+def test_a_tag_that_is_there_is_not_moved(hub: FixtureHub, commit: str, more: Path) -> None:
+    expect(push(more, "--tag", "v1.0.0"), 1, "the tag v1.0.0")
+    assert hub.store.repository(NAME).tags["v1.0.0"][0] == commit
+    assert hub.store.repository(NAME).head.sha == commit  # refused before anything was sent
 
 
 def test_a_tag_made_meanwhile_is_not_moved(
@@ -118,8 +105,15 @@ def test_a_tag_made_meanwhile_is_not_moved(
     assert hub.store.repository(NAME).tags["v2"][0] == initial
 
 
-@pytest.mark.parametrize("kind", ["hung_up", "server_error", "forbidden"])
-@pytest.mark.parametrize("where", ["PUT", "POST .*/commit/"])
+@pytest.mark.parametrize(
+    ("kind", "where"),
+    [
+        ("hung_up", "PUT"),
+        ("forbidden", "PUT"),
+        ("hung_up", "POST .*/commit/"),
+        ("server_error", "POST .*/commit/"),
+    ],
+)
 def test_an_interrupted_push_changes_nothing_and_goes_on(
     small: Path, hub: FixtureHub, kind: str, where: str
 ) -> None:
@@ -137,14 +131,13 @@ def test_an_interrupted_push_changes_nothing_and_goes_on(
     assert before
 
 
-def test_a_push_whose_answer_was_lost_is_found_done(hub: FixtureHub, rows: Path) -> None:
-    put(hub, rows)  # the commit was made; that it was, its sender never heard
-    done = push(rows, "--json").json()
-    assert done["outcome"] == "unchanged"
+def test_a_push_whose_answer_was_lost_is_found_done(hub: FixtureHub, small: Path, commit: str) -> None:
+    done = push(small, "--json").json()  # the commit was made; that it was, its sender never heard
+    assert (done["outcome"], done["commit"]) == ("unchanged", commit)
     assert hub.asked("POST .*/commit/") == []
 
 
-def test_a_hub_that_states_other_content_is_not_believed(hub: FixtureHub, rows: Path) -> None:
+def test_a_hub_that_states_other_content_is_not_believed(hub: FixtureHub, small: Path) -> None:
     commit, fail = hub.store.commit, []
 
     def altered(name: str, added: dict[str, bytes | str], *args: object, **kwargs: object) -> object:
@@ -154,22 +147,20 @@ def test_a_hub_that_states_other_content_is_not_believed(hub: FixtureHub, rows: 
         return commit(name, added, *args, **kwargs)
 
     hub.store.commit = altered
-    done = push(rows, "--tag", "v1.0.0")
+    problem = "what the Hub states of the commit is not what was pushed"
+    expect(push(small, "--tag", "v1.0.0"), 1, problem, "README.md")
     assert fail
-    assert done.code == 1
-    assert "what the Hub states of the commit is not what was pushed" in done.err
-    assert "README.md" in done.err
     assert hub.store.repository(NAME).tags == {}
 
 
-@pytest.mark.parametrize("token", ["", "hf_another"])
 def test_a_push_without_permission_is_said(
-    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, token: str
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with FixtureHub(token=TOKEN) as hub:
         meet(hub, tmp_path, monkeypatch)
-        monkeypatch.setenv("HF_TOKEN", token)
-        expect(push(small), 3, "HF_TOKEN")
+        for token in ("", "hf_another"):
+            monkeypatch.setenv("HF_TOKEN", token)
+            expect(push(small), 3, "HF_TOKEN")
         assert hub.store.repositories == {}
 
 
@@ -181,19 +172,31 @@ def test_no_hub_is_no_push(small: Path, hub: FixtureHub, monkeypatch: pytest.Mon
     expect(push(small), 3, "the Hub cannot be reached")
 
 
-@pytest.mark.parametrize(
-    "tag",
-    ["a b", "../x", "", "v1..2", "v1.lock", "v1.", "a" * 101, "main", "HEAD", "0" * 40, "ABCDE12345" * 4],
-)
-def test_a_tag_has_the_form_of_one(small: Path, hub: FixtureHub, tag: str) -> None:
-    assert push(small, "--tag", tag).code == 2
+def test_a_tag_has_the_form_of_one(small: Path, hub: FixtureHub) -> None:
+    odd = (
+        "a b",
+        "../x",
+        "",
+        "v1..2",
+        "v1.lock",
+        "v1.",
+        "a" * 101,
+        "main",
+        "HEAD",
+        "0" * 40,
+        "ABCDE12345" * 4,
+    )
+    for tag in odd:
+        assert push(small, "--tag", tag).code == 2
+    assert run("registers", "push", small, f"{NAME}@dev").code == 2  # a push goes to the branch main
     assert hub.requests == []
 
 
-@pytest.mark.parametrize("tag", ["v1.0.0", "1", "v1.lock.2", "2026-01-01", "0" * 39, "v1+a_b"])
-def test_a_tag_that_git_takes_is_taken(small: Path, hub: FixtureHub, tag: str) -> None:
-    assert push(small, "--tag", tag).code == 0
-    assert list(hub.store.repository(NAME).tags) == [tag]
+def test_a_tag_that_git_takes_is_taken(small: Path, hub: FixtureHub) -> None:
+    tags = ["v1.0.0", "1", "v1.lock.2", "2026-01-01", "0" * 39, "v1+a_b"]
+    for tag in tags:
+        assert push(small, "--tag", tag).code == 0
+    assert list(hub.store.repository(NAME).tags) == tags
 
 
 def test_a_tag_by_the_name_of_a_branch_is_refused(small: Path, hub: FixtureHub, commit: str) -> None:
@@ -202,17 +205,10 @@ def test_a_tag_by_the_name_of_a_branch_is_refused(small: Path, hub: FixtureHub, 
     assert hub.asked("POST .*/tag/") == []
 
 
-def test_a_public_repository_is_not_made_private_by_a_push(
-    hub: FixtureHub, rows: Path, tmp_path: Path
-) -> None:
-    old = put(hub, rows)
+def test_a_public_repository_is_not_made_private_by_a_push(hub: FixtureHub, commit: str, more: Path) -> None:
     for arguments in (("--private",), ("--private", "--dry-run")):
-        expect(push(make_rows(tmp_path / "second", schedules_too=True), *arguments), 2, "is public")
-    assert hub.store.repository(NAME).head.sha == old
+        expect(push(more, *arguments), 2, "is public")
+    assert hub.store.repository(NAME).head.sha == commit
     assert hub.asked("POST|PUT") == []
     hub.store.repository(NAME).private = True
-    assert push(tmp_path / "second", "--private").code == 0
-
-
-def test_a_push_goes_to_the_branch_main(hub: FixtureHub) -> None:
-    assert run("registers", "push", "published", f"{NAME}@dev").code == 2
+    assert push(more, "--private").code == 0

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,10 +19,21 @@ from toolkit.registers.opening import open_registers
 from toolkit.registers.study import Origin
 
 
+@pytest.fixture(scope="module")
+def offered() -> Iterator[FixtureHub]:
+    """Return a Hub with the published study, tagged v1.0.0, only to be read."""
+    with FixtureHub() as hub:
+        put(hub, PUBLISHED, tag="v1.0.0")
+        yield hub
+
+
 @pytest.fixture
-def commit(hub: FixtureHub) -> str:
-    """Return the commit of the published study on the Hub, tagged v1.0.0."""
-    return put(hub, PUBLISHED, tag="v1.0.0")
+def commit(
+    offered: FixtureHub, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> str:
+    """Return the commit of the published study on the Hub; all tests share a cache."""
+    meet(offered, tmp_path_factory.getbasetemp() / "offered", monkeypatch)
+    return offered.store.repository(NAME).head.sha
 
 
 def shown(folder: Path) -> dict[str, bytes]:
@@ -30,57 +42,37 @@ def shown(folder: Path) -> dict[str, bytes]:
 
 
 def test_what_is_pulled_by_branch_tag_and_sha_is_what_was_pushed(hub: FixtureHub, tmp_path: Path) -> None:
-    pushed = run("registers", "push", "published", NAME, "--tag", "v1.0.0", "--json").json()
-    for revision in ("", "@main", "@v1.0.0", f"@{pushed['commit']}"):
-        pulled = run("registers", "pull", f"{NAME}{revision}", "--json").json()
-        assert pulled["origin"]["commit"] == pushed["commit"]
-        assert pulled["folder"] == str(cached(tmp_path, pushed["commit"]))
-    assert shown(cached(tmp_path, pushed["commit"])) == shown(PUBLISHED)
-
-
-def test_a_push_says_what_it_did_and_how_to_cite_it(hub: FixtureHub) -> None:
+    hub.page = 3  # a tree of many pages is read to its end
     done = run("registers", "push", "published", NAME, "--tag", "v1.0.0")
-    head = hub.store.repository(NAME).head
-    assert done.code == 0
-    assert f"commit {head.sha}, tag v1.0.0; the Hub states {len(head.files) - 1} files as here" in done.out
-    assert f"cite it as {NAME}@{head.sha}" in done.out
+    repository = hub.store.repository(NAME)
+    commit, files = repository.head.sha, len(repository.head.files) - 1
+    assert f"commit {commit}, tag v1.0.0; the Hub states {files} files as here" in done.out
+    assert f"cite it as {NAME}@{commit}" in done.out
+    assert repository.tags["v1.0.0"][0] == commit
+    assert read_manifest(PUBLISHED).logical_sha256 in str(repository.tags["v1.0.0"][1])
+    for revision in ("", "@main", "@v1.0.0", f"@{commit}"):
+        pulled = run("registers", "pull", f"{NAME}{revision}", "--json").json()
+        assert pulled["origin"]["commit"] == commit
+        assert pulled["folder"] == str(cached(tmp_path, commit))
+    assert shown(cached(tmp_path, commit)) == shown(PUBLISHED)
 
 
-def test_the_tag_says_the_logical_hash_of_the_rows(hub: FixtureHub) -> None:
-    run("registers", "push", "published", NAME, "--tag", "v1.0.0")
-    sha, message = hub.store.repository(NAME).tags["v1.0.0"]
-    assert sha == hub.store.repository(NAME).head.sha
-    assert read_manifest(PUBLISHED).logical_sha256 in str(message)
-
-
-def test_a_push_of_the_same_study_makes_no_commit(hub: FixtureHub) -> None:
-    run("registers", "push", "published", NAME)
-    head = hub.store.repository(NAME).head.sha
-    again = run("registers", "push", "published", NAME, "--tag", "v1.0.0", "--json").json()
-    assert (again["outcome"], again["commit"]) == ("unchanged", head)
-    assert len(hub.asked("POST .*/commit/")) == 1
-    assert run("registers", "push", "published", NAME, "--tag", "v1.0.0").code == 0
-
-
-def test_a_dry_run_changes_nothing(hub: FixtureHub) -> None:
-    planned = run("registers", "push", "published", NAME, "--dry-run", "--json").json()
+def test_a_push_of_the_same_study_makes_no_commit(hub: FixtureHub, small: Path) -> None:
+    push = ("registers", "push", small, NAME)
+    planned = run(*push, "--dry-run", "--json").json()
     assert planned["outcome"] == "planned"
     assert "MANIFEST.json" in planned["added"]
     assert hub.store.repositories == {}
-
-
-def test_a_private_repository_is_asked_for(hub: FixtureHub) -> None:
-    run("registers", "push", "published", NAME, "--private")
+    run(*push, "--private")
     assert hub.store.repository(NAME).private
+    head = hub.store.repository(NAME).head.sha
+    again = run(*push, "--tag", "v1.0.0", "--json").json()
+    assert (again["outcome"], again["commit"]) == ("unchanged", head)
+    assert len(hub.asked("POST .*/commit/")) == 1
+    assert run(*push, "--tag", "v1.0.0").code == 0
 
 
-def test_a_tree_of_many_pages_is_read_to_its_end(hub: FixtureHub) -> None:
-    hub.page = 3
-    assert run("registers", "push", "published", NAME).code == 0
-    assert run("registers", "pull", NAME).code == 0
-
-
-def test_a_copy_is_a_plain_folder_that_stands_alone(hub: FixtureHub, commit: str, tmp_path: Path) -> None:
+def test_a_copy_is_a_plain_folder_that_stands_alone(commit: str, tmp_path: Path) -> None:
     copy = tmp_path / "copies" / "mine"
     pulled = run("registers", "pull", f"{NAME}@v1.0.0", "--into", copy, "--json").json()
     assert pulled["folder"] == str(copy)
@@ -89,7 +81,7 @@ def test_a_copy_is_a_plain_folder_that_stands_alone(hub: FixtureHub, commit: str
     assert run("registers", "pull", NAME, "--into", copy).code == 0  # over itself
 
 
-def test_a_folder_with_something_else_is_not_written(hub: FixtureHub, commit: str, tmp_path: Path) -> None:
+def test_a_folder_with_something_else_is_not_written(commit: str, tmp_path: Path) -> None:
     for name, content in {"thesis.tex": "mine", "MANIFEST.json": "{}"}.items():
         folder = tmp_path / f"with-{name}"
         folder.mkdir()
@@ -105,14 +97,14 @@ def test_a_copy_with_a_file_of_ones_own_is_not_replaced(hub: FixtureHub, commit:
     assert (tmp_path / "mine" / "remarks.txt").read_text() == "mine"
 
 
-def test_a_pulled_study_knows_where_it_came_from(hub: FixtureHub, commit: str) -> None:
+def test_a_pulled_study_knows_where_it_came_from(commit: str) -> None:
     study = toolkit.open_study(f"{NAME}@v1.0.0")
     assert study.origin == Origin(NAME, "v1.0.0", commit, f"{NAME}@v1.0.0")
     assert len(study.rows("runs")) == study.manifest.tables["runs"].rows
 
 
 @pytest.mark.slow
-def test_datasets_loads_and_streams_the_commit(hub: FixtureHub, commit: str, tmp_path: Path) -> None:
+def test_datasets_loads_and_streams_the_commit(offered: FixtureHub, commit: str, tmp_path: Path) -> None:
     script = (
         "import sys\n"
         "from datasets import load_dataset\n"
@@ -126,7 +118,7 @@ def test_datasets_loads_and_streams_the_commit(hub: FixtureHub, commit: str, tmp
         [sys.executable, "-W", "ignore", "-c", script, NAME, commit],
         capture_output=True,
         text=True,
-        env={**os.environ, **hub.environment(tmp_path)},
+        env={**os.environ, **offered.environment(tmp_path)},
         cwd=tmp_path,
         check=False,
     )
@@ -135,10 +127,10 @@ def test_datasets_loads_and_streams_the_commit(hub: FixtureHub, commit: str, tmp
 
 
 def test_a_study_on_the_hub_is_decided_as_the_one_here_is(
-    hub: FixtureHub, commit: str, tmp_path: Path
+    offered: FixtureHub, commit: str, tmp_path: Path
 ) -> None:
     command = [sys.executable, "-m", "toolkit", "decide", "H2a", "--study", f"{NAME}@v1.0.0", "--json"]
-    environment = {**os.environ, **hub.environment(tmp_path)}  # as a user does: in a process of its own
+    environment = {**os.environ, **offered.environment(tmp_path)}  # as a user does: in a process of its own
     done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=CHECKOUT, check=False)
     assert done.returncode == 0, done.stderr
     (decision,) = json.loads(done.stdout)
@@ -146,10 +138,6 @@ def test_a_study_on_the_hub_is_decided_as_the_one_here_is(
     assert decision.pop("origin") == {"repository": NAME, "revision": "v1.0.0", "commit": commit}
     assert here.pop("origin") is None
     assert decision == here
-
-
-def test_a_decision_names_every_file_it_rests_on(hub: FixtureHub, commit: str) -> None:
-    (decision,) = run("decide", "H2a", "--study", NAME, "--json").json()
     assert [register["config"] for register in decision["registers"]] == ["evaluations", "intervals", "runs"]
     for register in decision["registers"]:
         assert register["files"]
@@ -157,40 +145,29 @@ def test_a_decision_names_every_file_it_rests_on(hub: FixtureHub, commit: str) -
             assert hashlib.sha256((PUBLISHED / path).read_bytes()).hexdigest() == sha256
 
 
-def test_one_study_here_and_on_the_hub_are_two_tables(hub: FixtureHub, commit: str) -> None:
+def test_one_study_here_and_on_the_hub_are_two_tables(commit: str) -> None:
     out = run("decide", "H2a", "--study", "published", "--study", NAME).out
     assert out.count("Study published") == out.count("│ H2a ") == 2
     assert out.count(f"{NAME}@{commit}") == 1
 
 
-def test_what_was_verified_is_named(hub: FixtureHub, commit: str) -> None:
-    (verified,) = run("registers", "verify", "--study", NAME, "--json").json()
-    assert verified["origin"] == {"repository": NAME, "revision": "main", "commit": commit}
+def test_the_commit_is_shown_beside_what_was_decided(commit: str) -> None:
+    for command in ("decide", "explain"):
+        shown = f"{NAME}@{commit}, asked for as v1.0.0"
+        assert shown in run(command, "H2a", "--study", f"{NAME}@v1.0.0").out
+        assert NAME not in run(command, "H2a", "--study", "published").out
 
 
-@pytest.mark.parametrize("command", ["decide", "explain"])
-def test_the_commit_is_shown_beside_what_was_decided(hub: FixtureHub, commit: str, command: str) -> None:
-    assert f"{NAME}@{commit}, asked for as v1.0.0" in run(command, "H2a", "--study", f"{NAME}@v1.0.0").out
-    assert NAME not in run(command, "H2a", "--study", "published").out
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        ("sql", "SELECT count(*) AS n FROM runs", "--json"),
-        ("registers", "verify", "--json"),
-        ("registers", "list", "--json"),
-    ],
-    ids=lambda command: " ".join(command[:2]),
-)
-def test_commands_take_a_study_on_the_hub(hub: FixtureHub, commit: str, command: tuple[str, ...]) -> None:
-    done = run(*command, "--study", f"hf://datasets/{NAME}@{commit}")
-    assert done.code == 0, done.err
-    assert done.json()
+def test_commands_take_a_study_on_the_hub(commit: str) -> None:
+    study = ("--study", f"hf://datasets/{NAME}@{commit}", "--json")
+    assert run("sql", "SELECT count(*) AS n FROM runs", *study).json() == [{"n": 15}]
+    assert run("registers", "list", *study).json()
+    (verified,) = run("registers", "verify", *study).json()
+    assert verified["origin"] == {"repository": NAME, "revision": commit, "commit": commit}
 
 
 def test_a_folder_wins_over_a_repository_of_its_name(
-    hub: FixtureHub, commit: str, rows: Path, monkeypatch: pytest.MonkeyPatch
+    hub: FixtureHub, rows: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = rows.parent / f"{NAME}@v1.0.0"
     folder.parent.mkdir()
