@@ -82,10 +82,7 @@ def layout(surface_tokens: int) -> Layout:
     actions = {parameter: position for position, parameter in enumerate(start_parameters())}
     tokens = {tool: len(actions) + position * surface_tokens for position, tool in enumerate(TOOLS)}
     return Layout(
-        surface_tokens,
-        actions,
-        tokens if surface_tokens else {},
-        len(actions) + surface_tokens * len(TOOLS),
+        surface_tokens, actions, tokens if surface_tokens else {}, len(actions) + surface_tokens * len(TOOLS)
     )
 
 

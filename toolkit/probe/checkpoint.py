@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from toolkit.errors import DamagedError
 from toolkit.policies.loglinear import Policy
-from toolkit.probe.design import OUTCOME, TRANSITION, Design, Groups
+from toolkit.probe.design import OUTCOME, TRANSITION, Design, Listed
 from toolkit.probe.evidence import GramEvidence, Place, gather, gram_rows
 from toolkit.probe.identities import Identity, identities
 from toolkit.probe.moments import ESTIMATORS, MC, moments
@@ -21,8 +21,6 @@ from toolkit.probe.rollouts import coordinate_blocks, play_and_score
 from toolkit.probe.summary import estimates, probe_row, sides
 from toolkit.probe.uncertainty import Resampling, interval_rows
 from toolkit.registers.arrow import Row
-
-Listed = Mapping[str, Mapping[int, Groups]]
 
 
 class ScoredPolicy(NamedTuple):

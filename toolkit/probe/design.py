@@ -116,6 +116,8 @@ class Design:
 
 Groups = tuple[tuple[int, ...], ...]
 """Groups as positions in a task's pool."""
+Listed = Mapping[str, Mapping[int, Groups]]
+"""Design → task → groups."""
 
 DRAWN = (INDEPENDENT, STRATIFIED)
 
@@ -148,7 +150,7 @@ def index_rows(design: Design) -> list[Row]:
     ]
 
 
-def read_groups(rows: list[Row], rollouts: RolloutSet) -> dict[str, dict[int, Groups]]:
+def read_groups(rows: list[Row], rollouts: RolloutSet) -> Listed:
     """Return every design's groups, by task.
 
     Args:

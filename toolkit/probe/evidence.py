@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolkit.errors import DamagedError, IncompleteError, UsageError
-from toolkit.probe.design import DESIGNS, Groups, RolloutSet
+from toolkit.estimators.moments import GroupMoments
+from toolkit.probe.design import DESIGNS, Listed, RolloutSet
 from toolkit.probe.gram import blocks, gram
-from toolkit.probe.moments import ESTIMATORS, Moments, moments
+from toolkit.probe.moments import ESTIMATORS, moments
 from toolkit.probe.rollouts import Scored
 from toolkit.registers.arrow import Row
 
@@ -65,7 +66,7 @@ def gather(
     wanted: Sequence[str],
     *,
     flip_rate: float,
-    groups: Mapping[str, Mapping[int, Groups]] | None,
+    groups: Listed | None,
 ) -> dict[str, GramEvidence]:
     """Gather the evidence of a policy's rollouts.
 
@@ -123,7 +124,7 @@ def gather(
     return by_name
 
 
-def check_groups(groups: Mapping[str, Mapping[int, Groups]] | None, tasks: int, rollouts: int) -> None:
+def check_groups(groups: Listed | None, tasks: int, rollouts: int) -> None:
     """Refuse groups that draw on what was not played.
 
     Args:
@@ -152,7 +153,7 @@ def check_groups(groups: Mapping[str, Mapping[int, Groups]] | None, tasks: int, 
             )
 
 
-def mean_gradients(scores: NDArray[np.float32], designs: Mapping[str, Moments]) -> Array:
+def mean_gradients(scores: NDArray[np.float32], designs: Mapping[str, GroupMoments]) -> Array:
     """Return the tasks' mean gradients, design by design, in double precision.
 
     Args:

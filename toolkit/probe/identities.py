@@ -17,7 +17,7 @@ from toolkit.estimators import enumerated_outcome_moments
 from toolkit.estimators.moments import LARGEST_ENUMERATION
 from toolkit.probe.design import DESIGNS, INDEPENDENT, OUTCOME, PAIRED
 from toolkit.probe.evidence import GramEvidence
-from toolkit.probe.moments import MC, SW, Moments
+from toolkit.probe.moments import MC, SW, ByEstimator
 from toolkit.probe.summary import Estimate, sides
 
 TOLERANCE = 1e-9
@@ -38,10 +38,7 @@ class Identity(NamedTuple):
 
 
 def identities(
-    evidence: GramEvidence,
-    by_design: Mapping[str, Mapping[str, Moments]],
-    found: Mapping[str, Estimate],
-    flip_rate: float,
+    evidence: GramEvidence, by_design: ByEstimator, found: Mapping[str, Estimate], flip_rate: float
 ) -> tuple[Identity, ...]:
     """Return the identities of one checkpoint's evidence under one noise.
 
@@ -96,9 +93,7 @@ def _of_outcome(evidence: GramEvidence, found: Estimate, q: float) -> Iterator[I
         )
 
 
-def _of_masks(
-    evidence: GramEvidence, by_design: Mapping[str, Mapping[str, Moments]], q: float
-) -> Iterator[Identity]:
+def _of_masks(evidence: GramEvidence, by_design: ByEstimator, q: float) -> Iterator[Identity]:
     """Compare the closed form with every mask listed."""
     if evidence.rewards.shape[1] > LARGEST_ENUMERATION:
         return
@@ -114,7 +109,7 @@ def _of_masks(
             )
 
 
-def _of_means(evidence: GramEvidence, by_design: Mapping[str, Mapping[str, Moments]]) -> Iterator[Identity]:
+def _of_means(evidence: GramEvidence, by_design: ByEstimator) -> Iterator[Identity]:
     """Compare each task's squared mean gradient with what its own Gram matrix gives."""
     for estimator, designs in by_design.items():
         for at, design in enumerate(DESIGNS[evidence.noise]):

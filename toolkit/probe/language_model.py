@@ -9,22 +9,19 @@ Every figure follows from the evidence by `toolkit.probe.checkpoint.derive`, as 
 policy. All coordinates are scored: a language model has no actions apart from its tokens.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
-from typing import TypeAlias
 
 import numpy as np
 
-from toolkit.errors import DamagedError, IncompleteError, UsageError
-from toolkit.probe.design import ALL, OUTCOME, TRANSITION, Design, Groups, RolloutSet
+from toolkit.errors import DamagedError, UsageError
+from toolkit.probe.design import ALL, OUTCOME, TRANSITION, Design, Listed, RolloutSet
 from toolkit.probe.evidence import GramEvidence
 from toolkit.probe.gram import MISMATCHED
 from toolkit.probe.lora import Scorer
 from toolkit.probe.recorded import Recorded, check_number
-from toolkit.probe.spool import Spool, check_designs
-
-Listed: TypeAlias = Mapping[str, Mapping[int, Groups]]
+from toolkit.probe.spool import check_designs, missing_tasks, spooled
 
 
 def probe_language_model(
@@ -40,7 +37,7 @@ def probe_language_model(
 ) -> dict[str, GramEvidence]:
     """Score the rollouts of both sets and gather their evidence.
 
-    Beside the model, memory holds a batch of scores and what `Spool` says; the tasks may come one at a time.
+    Beside the model, memory holds a batch of scores and what `spooled` says; tasks may come one at a time.
 
     Args:
         scorer: scores of the checkpoint; it is finished afterwards.
@@ -48,7 +45,7 @@ def probe_language_model(
         outcome_tasks: the tasks of the outcome set, in order.
         transition_tasks: those of the transition set, their rollouts schedule by schedule.
         groups: design → task → groups of the transition set.
-        folder: where the scores lie meanwhile; nothing is left there. `Spool` says how much.
+        folder: where the scores lie meanwhile; nothing is left there. `spooled` says how much.
         batch: transcripts in a pass.
         names_sha256: digest of the coordinates of the checkpoints that this one is compared with.
 
@@ -76,11 +73,13 @@ def probe_language_model(
     given = {OUTCOME: outcome_tasks, TRANSITION: transition_tasks}
     for rollouts in design.sets:
         tasks = _checked(given[rollouts.noise], rollouts, design)
-        first = next(tasks)
+        first = next(tasks, None)
+        if first is None:
+            raise missing_tasks(rollouts.noise, rollouts.tasks, 0)
         coordinates = scorer.identify(first.transcripts[0])  # 1
         check_same_coordinates(expected, coordinates.names_sha256, f"{rollouts.noise} noise")
         expected = coordinates.names_sha256
-        with Spool(
+        with spooled(
             folder,
             rollouts.noise,
             tasks=rollouts.tasks,
@@ -119,22 +118,7 @@ def check_same_coordinates(expected: str | None, found: str, where: str) -> None
 
 
 def _checked(tasks: Iterable[Recorded], rollouts: RolloutSet, design: Design) -> Iterator[Recorded]:
-    """Yield the tasks of a set, each once it has proved to have the set's rollouts; one at least."""
-    number = 0
-    for number, task in enumerate(tasks, start=1):
-        if number > rollouts.tasks:
-            raise UsageError(
-                "there are more tasks than the probe's set has",
-                expected=f"{rollouts.tasks} tasks",
-                where=f"{rollouts.noise} noise",
-                remedy="give the tasks of the set, and freeze a larger one for more",
-            )
-        check_number(len(task.transcripts), rollouts, number - 1, design.group_size)
+    """Yield the tasks of a set, each once it has proved to have the set's rollouts."""
+    for number, task in enumerate(tasks):
+        check_number(len(task.transcripts), rollouts, number, design.group_size)
         yield task
-    if number < rollouts.tasks:
-        raise IncompleteError(
-            f"tasks are missing under {rollouts.noise} noise",
-            expected=f"{rollouts.tasks} tasks",
-            found=number,
-            remedy="sample every task of the probe's set",
-        )

@@ -8,31 +8,18 @@ Source:
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from toolkit.estimators import outcome_moments, regrouped_moments
-from toolkit.probe.design import INDEPENDENT, OUTCOME, PAIRED, Groups
+from toolkit.estimators.moments import GroupMoments
+from toolkit.probe.design import INDEPENDENT, OUTCOME, PAIRED, Listed
 
 MC, SW = "MC", "SW"
 ESTIMATORS = (MC, SW)
-
-
-@dataclass(frozen=True)
-class Moments:
-    """The moments of one estimator under one design.
-
-    Args:
-        second: E‖g_t‖², shape (T,), in score².
-        coefficients: c with E[g_t] = Σ_i c_ti S_ti, shape (T, N).
-        contrast: variance of a reward contrast within a group, shape (T,), in reward².
-    """
-
-    second: NDArray[np.float64]
-    coefficients: NDArray[np.float64]
-    contrast: NDArray[np.float64]
+ByEstimator = Mapping[str, Mapping[str, GroupMoments]]
+"""Estimator → design → moments."""
 
 
 def moments(
@@ -42,8 +29,8 @@ def moments(
     gram: NDArray[np.float64],
     *,
     flip_rate: float,
-    groups: Mapping[str, Mapping[int, Groups]] | None,
-) -> dict[str, dict[str, Moments]]:
+    groups: Listed | None,
+) -> ByEstimator:
     """Return estimator → design → moments.
 
     Args:
@@ -57,48 +44,18 @@ def moments(
     Raises:
         ValueError: what the estimators refuse.
     """
-    return {
-        estimator: (
-            _outcome(rewards, weights, gram, flip_rate, estimator)
-            if noise == OUTCOME
-            else _transition(rewards, weights, gram, groups or {}, estimator)
-        )
-        for estimator in ESTIMATORS
-    }
-
-
-def _outcome(
-    rewards: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    gram: NDArray[np.float64],
-    flip_rate: float,
-    estimator: str,
-) -> dict[str, Moments]:
-    weighted = weights if estimator == SW else None
-    both = outcome_moments(rewards, gram, flip_rate, weights=weighted, standardized=estimator == SW)
-    return {
-        name: Moments(of_design.second, of_design.coefficients, of_design.contrast)
-        for name, of_design in ((PAIRED, both.paired), (INDEPENDENT, both.independent))
-    }
-
-
-def _transition(
-    rewards: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    gram: NDArray[np.float64],
-    groups: Mapping[str, Mapping[int, Groups]],
-    estimator: str,
-) -> dict[str, Moments]:
-    return {
-        design: Moments(regrouped.second, regrouped.coefficients, regrouped.contrast)
-        for design, by_task in groups.items()
-        for regrouped in (
-            regrouped_moments(
-                rewards,
-                gram,
-                np.array([by_task[task] for task in range(len(rewards))]),
-                weights=weights if estimator == SW else None,
-                standardized=estimator == SW,
-            ),
-        )
-    }
+    by_estimator: dict[str, dict[str, GroupMoments]] = {}
+    for estimator in ESTIMATORS:
+        standardized = estimator == SW
+        weighted = weights if standardized else None
+        if noise == OUTCOME:
+            both = outcome_moments(rewards, gram, flip_rate, weights=weighted, standardized=standardized)
+            by_estimator[estimator] = {PAIRED: both.paired, INDEPENDENT: both.independent}
+            continue
+        by_estimator[estimator] = {}
+        for design, by_task in (groups or {}).items():
+            positions = np.array([by_task[task] for task in range(len(rewards))])
+            by_estimator[estimator][design] = regrouped_moments(
+                rewards, gram, positions, weights=weighted, standardized=standardized
+            )
+    return by_estimator

@@ -14,14 +14,13 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from toolkit.errors import DamagedError, IncompleteError, UsageError
-from toolkit.probe.design import DESIGNS, OUTCOME, Groups
+from toolkit.probe.design import DESIGNS, OUTCOME, Listed
 from toolkit.probe.evidence import GramEvidence, check_groups
 from toolkit.probe.gram import MISMATCHED, blocks, gram
 from toolkit.probe.moments import ESTIMATORS, moments
@@ -32,10 +31,20 @@ Single: TypeAlias = NDArray[np.float32]
 Kind: TypeAlias = tuple[str, tuple[int, ...]]
 
 
-class Spool:
-    """The scores of one checkpoint under one noise on their way to its evidence: a context manager.
+@contextmanager
+def spooled(
+    folder: Path,
+    noise: str,
+    *,
+    tasks: int,
+    rollouts: int,
+    coordinates: int,
+    flip_rate: float,
+    groups: Listed | None,
+) -> Iterator["Spool"]:
+    """Take the scores of one checkpoint under one noise on their way to its evidence.
 
-    Its files are removed at the end and on every error (`toolkit.probe.spool`). They take
+    The files are removed at the end and on every error (`toolkit.probe.spool`). They take
 
         4 · N · P + 8 · 2 · D · T · P bytes:
 
@@ -53,61 +62,53 @@ class Spool:
         flip_rate: q, for outcome noise.
         groups: design → task → groups, for transition noise.
 
-    Attributes:
-        size: bytes of its files.
+    Yields:
+        What takes the tasks one by one.
 
     Raises:
-        UsageError: a size below one, or groups for other designs than those of the noise; when entered, no
-            such folder, or too little space in it.
+        UsageError: a size below one, groups for other designs than those of the noise, no such folder, or too
+            little space in it.
         IncompleteError: groups draw on a task or a rollout that is not among these.
 
     Source:
         Paper app:probe, "Scores" and "Estimators": single-precision scores, double-precision Gram products
         and weighted-vector sums, no random projection.
     """
+    if min(tasks, rollouts, coordinates) < 1:
+        raise UsageError(
+            "there are no scores to spool",
+            expected="a task, a rollout and a coordinate at least",
+            found=f"{tasks} tasks, {rollouts} rollouts, {coordinates} coordinates",
+        )
+    check_designs(noise, groups, tasks, rollouts)
+    arrays = {
+        "scores": ("float32", (rollouts, coordinates)),
+        "mean-gradients": ("float64", (len(ESTIMATORS), len(DESIGNS[noise]), tasks, coordinates)),
+    }
+    with scratch(folder, arrays) as (scores, means):
+        yield Spool(noise, flip_rate, groups, scores, means)
+
+
+class Spool:
+    """Takes the tasks of `spooled`, one by one.
+
+    Args:
+        noise: `outcome` or `transition`.
+        flip_rate: q, for outcome noise.
+        groups: design → task → groups, for transition noise.
+        scores: a task's scores, shape (N, P).
+        means: mean gradients, shape (estimators, D, T, P).
+    """
 
     def __init__(
-        self,
-        folder: Path,
-        noise: str,
-        *,
-        tasks: int,
-        rollouts: int,
-        coordinates: int,
-        flip_rate: float,
-        groups: Mapping[str, Mapping[int, Groups]] | None,
+        self, noise: str, flip_rate: float, groups: Listed | None, scores: Single, means: Array
     ) -> None:
-        if min(tasks, rollouts, coordinates) < 1:
-            raise UsageError(
-                "there are no scores to spool",
-                expected="a task, a rollout and a coordinate at least",
-                found=f"{tasks} tasks, {rollouts} rollouts, {coordinates} coordinates",
-            )
-        check_designs(noise, groups, tasks, rollouts)
-        self._designs = DESIGNS[noise]
         self._noise, self._flip_rate, self._groups = noise, flip_rate, groups
-        self._shape, self._coordinates = (tasks, rollouts), coordinates
-        self._done = 0
-        self._rewards, self._weights = np.zeros(self._shape), np.zeros(self._shape)
-        self._tokens = np.zeros(self._shape, dtype=np.int64)
+        self._scores, self._means, self._done = scores, means, 0
+        (rollouts, self._coordinates), tasks = scores.shape, means.shape[2]
+        self._rewards, self._weights = np.zeros((2, tasks, rollouts))
+        self._tokens = np.zeros((tasks, rollouts), dtype=np.int64)
         self._gram = np.zeros((tasks, rollouts, rollouts))
-        arrays = {
-            "scores": ("float32", (rollouts, coordinates)),
-            "mean-gradients": ("float64", (len(ESTIMATORS), len(self._designs), tasks, coordinates)),
-        }
-        self.size = scratch_bytes(arrays)
-        self._scratch = scratch(folder, arrays)
-        self._files: tuple[Single, Array] | None = None
-
-    def __enter__(self) -> Self:
-        self._files = self._scratch.__enter__()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._files = None
-        self._scratch.__exit__(kind, error, trace)
 
     def add(
         self, rewards: Array, weights: Array, tokens: NDArray[np.int64], scores: Iterable[Single]
@@ -121,12 +122,11 @@ class Spool:
             scores: the N score vectors, each of shape (P,), float32; one is held at a time.
 
         Raises:
-            UsageError: a spool that is not open or has all its tasks; rewards, weights, tokens or scores in
-                another number than the rollouts; scores of another type.
+            UsageError: all tasks are there; rewards, weights, tokens or scores in another number than the
+                rollouts; scores of another type.
             DamagedError: a reward, a weight or a score that is none; a score of another length than P.
         """
-        written, _ = self._opened()
-        task, (tasks, rollouts) = self._done, self._shape
+        task, (tasks, rollouts) = self._done, self._rewards.shape
         if task == tasks:
             raise UsageError(
                 "there are more tasks than the probe's set has", expected=f"{tasks} tasks", where=self._noise
@@ -142,7 +142,7 @@ class Spool:
             if number > rollouts:
                 raise _uneven(rollouts, "more scores", where)
             self._check_score(score, f"{where}, rollout {number - 1}")
-            written[number - 1] = score
+            self._scores[number - 1] = score
         if number < rollouts:
             raise _uneven(rollouts, f"{number} scores", where)
         self._rewards[task], self._weights[task], self._tokens[task] = rewards, weights, tokens
@@ -157,42 +157,32 @@ class Spool:
         """Return the evidence of all tasks (step 3).
 
         Raises:
-            UsageError: the spool is not open.
             IncompleteError: a task is missing.
             DamagedError: a mean gradient is too large to be squared.
         """
-        _, means = self._opened()
-        tasks, _ = self._shape
+        tasks = len(self._rewards)
         if self._done < tasks:
-            raise IncompleteError(
-                f"tasks are missing under {self._noise} noise",
-                expected=f"{tasks} tasks",
-                found=self._done,
-                remedy="sample every task of the probe's set",
-            )
-        designs = len(self._designs)
-        products = {
-            estimator: gram(blocks(means[at].reshape(designs * tasks, -1)), count=self._coordinates).reshape(
-                designs, tasks, designs, tasks
-            )
-            for at, estimator in enumerate(ESTIMATORS)
-        }
+            raise missing_tasks(self._noise, tasks, self._done)
+        shape, products = self._means.shape[1:3] * 2, {}
+        for estimator, means in zip(ESTIMATORS, self._means, strict=True):
+            flat = means.reshape(-1, self._coordinates)
+            products[estimator] = gram(blocks(flat), count=self._coordinates).reshape(shape)
         return GramEvidence(self._noise, self._rewards, self._tokens, self._weights, self._gram, products)
 
     def _with_means(self, task: int) -> Iterator[Single]:
         """Yield the blocks of a task's scores, writing each block's part of the mean gradients after it."""
-        scores, means = self._opened()
         coefficients = self._coefficients(task)
         flat, start = coefficients.reshape(-1, coefficients.shape[-1]), 0
-        for block in blocks(scores):
+        for block in blocks(self._scores):
             yield block  # type: ignore[misc] # single precision, as its array
             end = start + block.shape[-1]
-            means[:, :, task, start:end] = (flat @ block.astype(float)).reshape(*coefficients.shape[:2], -1)
+            part = (flat @ block.astype(float)).reshape(*coefficients.shape[:2], -1)
+            self._means[:, :, task, start:end] = part
             start = end
 
     def _coefficients(self, task: int) -> Array:
         """Return c with E[g_t] = Σ_i c_i S_i, shape (estimators, D, N): no Gram matrix enters."""
-        rollouts = self._shape[1]
+        rollouts = self._rewards.shape[1]
         of_task = moments(
             self._noise,
             self._rewards[task][None],
@@ -202,7 +192,7 @@ class Spool:
             groups=None if not self._groups else {name: {0: g[task]} for name, g in self._groups.items()},
         )
         return np.array(
-            [[of_task[e][design].coefficients[0] for design in self._designs] for e in ESTIMATORS]
+            [[of_task[e][design].coefficients[0] for design in DESIGNS[self._noise]] for e in ESTIMATORS]
         )
 
     def _check_score(self, score: Single, where: str) -> None:
@@ -214,15 +204,18 @@ class Spool:
                 "scores are single precision", expected="float32", found=score.dtype, where=where
             )
 
-    def _opened(self) -> tuple[Single, Array]:
-        if self._files is None:
-            raise UsageError("the spool is not open", remedy="use it as a context manager: with Spool(…)")
-        return self._files
+
+def missing_tasks(noise: str, tasks: int, found: int) -> IncompleteError:
+    """Return the error that a set lacks tasks."""
+    return IncompleteError(
+        f"tasks are missing under {noise} noise",
+        expected=f"{tasks} tasks",
+        found=found,
+        remedy="sample every task of the probe's set",
+    )
 
 
-def check_designs(
-    noise: str, groups: Mapping[str, Mapping[int, Groups]] | None, tasks: int, rollouts: int
-) -> None:
+def check_designs(noise: str, groups: Listed | None, tasks: int, rollouts: int) -> None:
     """Refuse groups that are not those of a noise, its tasks and their rollouts.
 
     Args:
@@ -254,11 +247,6 @@ def _uneven(rollouts: int, found: str, where: str) -> UsageError:
     )
 
 
-def scratch_bytes(arrays: Mapping[str, Kind]) -> int:
-    """Return how many bytes the files of some arrays take."""
-    return sum(math.prod(shape) * np.dtype(kind).itemsize for kind, shape in arrays.values())
-
-
 @contextmanager
 def scratch(folder: Path, arrays: Mapping[str, Kind]) -> Iterator[tuple[Any, ...]]:
     """Map files as arrays of zeros, and remove them at the end and on every error.
@@ -280,7 +268,8 @@ def scratch(folder: Path, arrays: Mapping[str, Kind]) -> Iterator[tuple[Any, ...
         raise UsageError(
             "the folder for the scores does not exist", where=folder, remedy="make it, or name another"
         )
-    size, free = scratch_bytes(arrays), shutil.disk_usage(folder).free
+    size = sum(math.prod(shape) * np.dtype(kind).itemsize for kind, shape in arrays.values())
+    free = shutil.disk_usage(folder).free
     if free < size:
         raise _refused(folder, size, f"{free / 1e9:.1f} GB free")
     try:

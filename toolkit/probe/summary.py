@@ -4,7 +4,6 @@ Every figure follows from the evidence alone; nothing is played or scored here.
 """
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +13,7 @@ from toolkit.estimators import exact_conditions, pooled_trace
 from toolkit.estimators.taskwise import PooledTrace
 from toolkit.probe.design import DESIGNS, INDEPENDENT, OUTCOME, PAIRED, STRATIFIED
 from toolkit.probe.evidence import GramEvidence
-from toolkit.probe.moments import ESTIMATORS, MC, SW, Moments
+from toolkit.probe.moments import ESTIMATORS, MC, SW, ByEstimator
 from toolkit.registers.arrow import Row
 
 Array = NDArray[np.float64]
@@ -54,9 +53,7 @@ class Sides:
     right: Array
 
 
-def estimates(
-    evidence: GramEvidence, by_design: Mapping[str, Mapping[str, Moments]], reference_tokens: float
-) -> dict[str, Estimate]:
+def estimates(evidence: GramEvidence, by_design: ByEstimator, reference_tokens: float) -> dict[str, Estimate]:
     """Return estimator → what it gives.
 
     Args:

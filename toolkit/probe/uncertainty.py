@@ -83,11 +83,7 @@ def interval_rows(
 def resampled_rows(figures: Figures, tasks: int, how: Resampling) -> list[Row]:
     """Return a row a figure, resampled; one that some resample does not define has its value alone."""
     figures_of = task_uncertainties(
-        figures,
-        tasks,
-        level=how.level,
-        resamples=how.resamples,
-        rng_seed=how.rng_seed,
+        figures, tasks, level=how.level, resamples=how.resamples, rng_seed=how.rng_seed
     )
     return [
         {

@@ -236,11 +236,6 @@ class Model(NamedTuple):
     source: str
 
 
-def known_models() -> tuple[str, ...]:
-    """Return the names of the models whose sizes are listed here."""
-    return tuple(_known())
-
-
 def find_model(name: str, revision: str = "") -> Model:
     """Return a model by the name that a recipe gives it.
 

@@ -142,10 +142,7 @@ def _training(recipe: Recipe, model: Architecture) -> Sequence[Part]:
         _exact("their gradients", adapters * GRADIENT, f"× {GRADIENT} bytes"),
         _exact("AdamW's moments", adapters * MOMENTS, f"× {MOMENTS} bytes"),
         Part(
-            "activations",
-            kept,
-            kept + again,
-            f"{tokens:,} tokens: every layer's input, and one whole layer",
+            "activations", kept, kept + again, f"{tokens:,} tokens: every layer's input, and one whole layer"
         ),
         Part(
             "logits",

@@ -94,14 +94,12 @@ class Schedule:
         slots: runs that are at work at once; 0 where no run fits.
         hours: from the first launch to the last end; None where no run fits.
         gpu_hours: of all runs; None where no run fits.
-        kept_hours: GPU-hours where every GPU is kept to the end; None where no run fits.
     """
 
     gpus: int
     slots: int
     hours: Range | None
     gpu_hours: Range | None
-    kept_hours: Range | None
 
 
 def measured_rate(runs: Iterable[tuple[float, int]], source: str) -> Rate:
@@ -175,7 +173,7 @@ def schedule(runs: Sequence[RunCounts], rate: Rate, gpus: int) -> Schedule:
     """
     slots = min(gpus // rate.gpus, len(runs))
     if not slots:
-        return Schedule(gpus, 0, None, None, None)
+        return Schedule(gpus, 0, None, None)
     hours = [run_hours(run, rate) for run in runs]
     ends = [
         None if any(range_[i] is None for range_ in hours) else makespan([h[i] or 0.0 for h in hours], slots)
@@ -183,7 +181,7 @@ def schedule(runs: Sequence[RunCounts], rate: Rate, gpus: int) -> Schedule:
     ]
     longest = Range(ends[0], ends[1], ends[2] or 0.0)
     busy = rate.seconds.times(sum(run.episodes for run in runs) / HOUR)
-    return Schedule(gpus, slots, longest, busy, longest.times(gpus))
+    return Schedule(gpus, slots, longest, busy)
 
 
 def makespan(durations: Iterable[float], slots: int) -> float:

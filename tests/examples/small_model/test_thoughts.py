@@ -21,10 +21,7 @@ PROMPT = """Letter from Luca Andersen, Porto:
 (b) Pack order O-5 from any warehouse.
 Thank you."""
 NAMED = {"name": "Luca Andersen", "email": "luca@mail.example"}
-TWINS = [
-    {"customer_id": "C-1", **NAMED, "city": "Gdansk"},
-    {"customer_id": "C-2", **NAMED, "city": "Porto"},
-]
+TWINS = [{"customer_id": "C-1", **NAMED, "city": "Gdansk"}, {"customer_id": "C-2", **NAMED, "city": "Porto"}]
 ORDERS = [
     {"order_id": "O-7", "placed_on": "2026-02-21", "products": ["oak desk", "wool rug"]},
     {"order_id": "O-8", "placed_on": "2026-01-23", "products": ["cork tray", "steel vase", "oak desk"]},

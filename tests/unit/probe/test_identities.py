@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from toolkit.probe.checkpoint import reference_tokens
 from toolkit.probe.design import DESIGNS, OUTCOME, TRANSITION
 from toolkit.probe.evidence import GramEvidence
 from toolkit.probe.identities import TOLERANCE, Identity, check_identities, identities
-from toolkit.probe.moments import Moments, moments
+from toolkit.probe.moments import moments
 from toolkit.probe.summary import Estimate, estimates
 
 Change = Callable[["Parts"], None]
@@ -32,7 +33,7 @@ class Parts:
     def __init__(self, noise: str, evidence: GramEvidence | None = None) -> None:
         both = small.measured()
         self.evidence: GramEvidence = evidence or both[noise]
-        self.moments: dict[str, dict[str, Moments]] = moments(
+        self.moments: Any = moments(
             noise,
             self.evidence.rewards,
             self.evidence.weights,

@@ -51,12 +51,7 @@ def recomputed(noise: str, estimator: str, tasks: Sequence[int]) -> dict[str, fl
         every = small.groups().items()
         listed = {design: {at: groups[task] for at, task in enumerate(tasks)} for design, groups in every}
     by_design = moments(
-        noise,
-        evidence.rewards,
-        evidence.weights,
-        evidence.gram,
-        flip_rate=DESIGN.flip_rate,
-        groups=listed,
+        noise, evidence.rewards, evidence.weights, evidence.gram, flip_rate=DESIGN.flip_rate, groups=listed
     )
     found = estimates(evidence, by_design, reference_tokens(both, DESIGN))[estimator]
     row = probe_row(evidence, estimator, found, DESIGN.flip_rate)

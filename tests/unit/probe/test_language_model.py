@@ -17,9 +17,7 @@ from tests.unit.probe.tiny import draw, log_likelihood, tiny_model
 from tests.unit.stack import require_stack
 from toolkit.errors import DamagedError, IncompleteError, UsageError, VerificationError
 from toolkit.probe.adapter import Coordinates
-from toolkit.probe.checkpoint import (
-    derive,
-)
+from toolkit.probe.checkpoint import derive
 from toolkit.probe.design import ACTIONS, ALL, DESIGNS, OUTCOME, TRANSITION
 from toolkit.probe.evidence import GramEvidence, Place, gather
 from toolkit.probe.identities import check_identities

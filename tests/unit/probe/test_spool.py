@@ -19,17 +19,17 @@ from toolkit.probe import spool as spooling
 from toolkit.probe.design import ALL, OUTCOME, TRANSITION, RolloutSet
 from toolkit.probe.evidence import GramEvidence, gather
 from toolkit.probe.rollouts import Scored
-from toolkit.probe.spool import Spool
+from toolkit.probe.spool import spooled
 
 ONE = design()
 GROUPS = groups_of(ONE)
 NEAR = 1e-12
 
 
-def spool(folder: Path, rollouts: RolloutSet, coordinates: int, **changed: Any) -> Spool:
+def spool(folder: Path, rollouts: RolloutSet, coordinates: int, **changed: Any) -> Any:
     given = {"tasks": rollouts.tasks, "rollouts": rollouts.rollouts, "coordinates": coordinates}
     given["groups"] = GROUPS if rollouts.noise == TRANSITION else None
-    return Spool(folder, rollouts.noise, **given | {"flip_rate": FLIP_RATE} | changed)
+    return spooled(folder, rollouts.noise, **given | {"flip_rate": FLIP_RATE} | changed)
 
 
 def through_files(folder: Path, rollouts: RolloutSet, scored: Scored, **given: Any) -> GramEvidence:
@@ -107,9 +107,9 @@ def test_memory_grows_neither_with_coordinates_nor_with_tasks(tmp_path: Path) ->
 def test_the_files_are_as_large_as_the_documentation_says(tmp_path: Path, rollouts: RolloutSet) -> None:
     designs, coordinates = {OUTCOME: 2, TRANSITION: 3}[rollouts.noise], 1001
     expected = 4 * rollouts.rollouts * coordinates + 8 * 2 * designs * rollouts.tasks * coordinates
-    with spool(tmp_path, rollouts, coordinates) as opened:
+    with spool(tmp_path, rollouts, coordinates):
         (own,) = tmp_path.iterdir()
-        assert sum(file.stat().st_size for file in own.iterdir()) == opened.size == expected
+        assert sum(file.stat().st_size for file in own.iterdir()) == expected
         assert sum(file.stat().st_blocks * 512 for file in own.iterdir()) >= expected
 
 
@@ -172,31 +172,30 @@ def test_a_missing_task_is_named_and_one_too_many_is_refused(tmp_path: Path) -> 
             opened.add(*numbers, iter(draw(4, 50)))
 
 
-def test_a_spool_is_used_while_it_is_open(tmp_path: Path) -> None:
-    closed = spool(tmp_path, ONE.outcome, 50)
-    with closed:
+@pytest.mark.parametrize(
+    ("rollouts", "coordinates"),
+    [(ONE.outcome._replace(tasks=0), 5), (ONE.outcome._replace(per_schedule=0), 5), (ONE.outcome, 0)],
+)
+def test_nothing_to_spool_is_refused(tmp_path: Path, rollouts: RolloutSet, coordinates: int) -> None:
+    with pytest.raises(UsageError, match="no scores"), spool(tmp_path, rollouts, coordinates):
         pass
-    with pytest.raises(UsageError, match="not open"):
-        closed.evidence()
 
 
-@pytest.mark.parametrize("size", ["tasks", "rollouts", "coordinates"])
-def test_nothing_to_spool_is_refused(tmp_path: Path, size: str) -> None:
-    sizes = {"tasks": 2, "rollouts": 4, "coordinates": 5} | {size: 0}
-    with pytest.raises(UsageError, match="no scores"):
-        Spool(tmp_path, OUTCOME, **sizes, flip_rate=FLIP_RATE, groups=None)
-
-
-def test_groups_of_other_designs_tasks_or_schedules_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="not those of outcome noise"):
-        spool(tmp_path, ONE.outcome, 5, groups=GROUPS)
-    without = {name: listed for name, listed in GROUPS.items() if name != "stratified"}
-    with pytest.raises(UsageError, match="not those of transition noise"):
-        spool(tmp_path, ONE.transition, 5, groups=without)
-    with pytest.raises(IncompleteError, match="tasks that were played"):
-        spool(tmp_path, ONE.transition, 5, tasks=4)
-    with pytest.raises(IncompleteError, match="a schedule is missing"):
-        spool(tmp_path, ONE.transition._replace(per_schedule=3), 5)
+@pytest.mark.parametrize(
+    ("rollouts", "changed", "problem"),
+    [
+        (ONE.outcome, {"groups": GROUPS}, "not those of outcome noise"),
+        (ONE.transition, {"groups": {"paired": GROUPS["paired"]}}, "not those of transition noise"),
+        (ONE.transition, {"tasks": 4}, "tasks that were played"),
+        (ONE.transition._replace(per_schedule=3), {}, "a schedule is missing"),
+    ],
+)
+def test_groups_of_other_designs_tasks_or_schedules_are_refused(
+    tmp_path: Path, rollouts: RolloutSet, changed: dict[str, Any], problem: str
+) -> None:
+    refused = pytest.raises((UsageError, IncompleteError), match=problem)
+    with refused, spool(tmp_path, rollouts, 5, **changed):
+        pass
 
 
 def test_a_folder_that_does_not_take_the_scores_is_refused(
@@ -205,10 +204,7 @@ def test_a_folder_that_does_not_take_the_scores_is_refused(
     with pytest.raises(UsageError, match="does not exist"), spool(tmp_path / "none", ONE.outcome, 50):
         pass
     monkeypatch.setattr(spooling.shutil, "disk_usage", lambda _: SimpleNamespace(free=1e9))
-    with (
-        pytest.raises(UsageError, match="does not take") as caught,
-        spool(tmp_path, ONE.outcome, 10_000_000),
-    ):
+    with pytest.raises(UsageError, match="does not take") as caught, spool(tmp_path, ONE.outcome, 10_000_000):
         pass
     assert caught.value.expected == "a folder to write to, with 2.1 GB of space"
     assert caught.value.found == "1.0 GB free"

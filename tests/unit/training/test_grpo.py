@@ -53,38 +53,22 @@ def trained(specification: Specification, steps: int) -> Weights:
 
 
 @given(st.lists(st.integers(0, 1), min_size=2, max_size=12))
-def test_scaled_advantages_are_the_estimators(rewards: list[int]) -> None:
-    found = advantages_of(tuple(rewards), scaled=True)
-    assert found == pytest.approx(standardized(rewards).tolist(), abs=1e-12)
+def test_advantages_are_the_estimators(rewards: list[int]) -> None:
+    for scaled, estimator in ((True, standardized), (False, mean_centred)):
+        advantages = advantages_of(tuple(rewards), scaled=scaled)
+        assert advantages == pytest.approx(estimator(rewards).tolist(), abs=1e-12)
 
 
-@given(st.lists(st.integers(0, 1), min_size=2, max_size=12))
-def test_unscaled_advantages_are_mean_centred(rewards: list[int]) -> None:
-    found = advantages_of(tuple(rewards), scaled=False)
-    assert found == pytest.approx(mean_centred(rewards).tolist(), abs=1e-12)
+@pytest.mark.parametrize(("name", "number"), [("paired", 1), ("independent", 8)])
+def test_groups_share_a_schedule_where_they_are_paired(name: str, number: int) -> None:
+    assert {len(set(g.schedule_seeds)) for g in groups_at(arm(name), 1)} == {number}
 
 
-def test_a_constant_group_has_no_advantage() -> None:
-    assert advantages_of((1,) * 8, scaled=True) == (0.0,) * 8
-
-
-def test_paired_groups_share_one_schedule_seed() -> None:
-    assert {len(set(g.schedule_seeds)) for g in groups_at(SMALL, 1)} == {1}
-
-
-def test_independent_groups_share_none() -> None:
-    assert {len(set(g.schedule_seeds)) for g in groups_at(arm("independent"), 1)} == {8}
-
-
-@pytest.mark.parametrize("name", ["independent", "clean"])
-def test_arms_of_one_seed_meet_the_same_tasks_in_the_same_order(name: str) -> None:
-    mine, theirs = ([g.task for s in range(1, 9) for g in groups_at(a, s)] for a in (SMALL, arm(name)))
-    assert mine == theirs
-
-
-def test_another_seed_meets_other_tasks() -> None:
-    other = replace(SMALL, seed=1)
-    assert [g.task for g in groups_at(SMALL, 1)] != [g.task for g in groups_at(other, 1)]
+def test_arms_of_one_seed_meet_the_same_tasks_in_the_same_order_and_other_seeds_others() -> None:
+    specifications = (SMALL, arm("independent"), arm("clean"), replace(SMALL, seed=1))
+    mine, *theirs, other = ([g.task for s in range(1, 9) for g in groups_at(a, s)] for a in specifications)
+    assert theirs == [mine] * 2
+    assert other != mine
 
 
 def test_every_task_is_met_once_before_any_is_met_again() -> None:
@@ -101,13 +85,8 @@ def test_groups_of_one_step_have_schedules_of_their_own() -> None:
 @pytest.mark.parametrize(("name", "shared"), [("blocking", 8), ("blocking_paired", 1)])
 def test_blocking_plays_each_task_clean_and_noisy(name: str, shared: int) -> None:
     groups = groups_at(arm(name), 1)
-    found = [(g.position, g.task == groups[g.position - g.position % 2].task, g.regime) for g in groups]
-    assert found == [
-        (0, True, "clean"),
-        (1, True, "flips_q010"),
-        (2, True, "clean"),
-        (3, True, "flips_q010"),
-    ]
+    assert [(g.position, g.regime) for g in groups] == list(enumerate(("clean", "flips_q010") * 2))
+    assert [g.task for g in groups[::2]] == [g.task for g in groups[1::2]]
     assert {len(set(g.schedule_seeds)) for g in groups if g.regime != "clean"} == {shared}
 
 
@@ -167,20 +146,18 @@ def test_a_checkpoint_comes_back_bit_for_bit() -> None:
     assert read_checkpoint(row, "r", layout(2).size) == weights
 
 
-def test_a_checkpoint_of_another_run_is_refused() -> None:
+@pytest.mark.parametrize(
+    ("run_id", "surface_tokens", "number", "problem"),
+    [
+        ("s", 2, 0.0, "another run"),
+        ("r", 16, 0.0, "another policy"),
+        ("r", 2, 1e-300, "not those that were written"),
+    ],
+)
+def test_another_checkpoint_or_a_changed_one_is_refused(
+    run_id: str, surface_tokens: int, number: float, problem: str
+) -> None:
     row = checkpoint_row("r", start(untrained(2)))
-    with pytest.raises(DamagedError, match="another run"):
-        read_checkpoint(row, "s", layout(2).size)
-
-
-def test_a_checkpoint_of_another_policy_is_refused() -> None:
-    row = checkpoint_row("r", start(untrained(2)))
-    with pytest.raises(DamagedError, match="another policy"):
-        read_checkpoint(row, "r", layout(16).size)
-
-
-def test_a_checkpoint_whose_numbers_were_changed_is_refused() -> None:
-    row = checkpoint_row("r", start(untrained(2)))
-    row["second_moment"][3] = 1e-300
-    with pytest.raises(DamagedError, match="not those that were written"):
-        read_checkpoint(row, "r", layout(2).size)
+    row["second_moment"][3] = number
+    with pytest.raises(DamagedError, match=problem):
+        read_checkpoint(row, run_id, layout(surface_tokens).size)

@@ -105,7 +105,6 @@ def test_runs_are_whole_so_more_gpus_than_runs_help_no_more() -> None:
     assert many.hours == Range(1.0, 2.0, 3.0)
     assert many.slots == 2
     assert one.gpu_hours == many.gpu_hours == Range(2.0, 4.0, 6.0)
-    assert many.kept_hours == Range(64.0, 128.0, 192.0)
 
 
 def test_the_longest_jobs_go_first() -> None:

@@ -76,14 +76,7 @@ _CHAT = "chat/completions"
 _LISTS_NONE = ("HTTP 404", "HTTP 405", "HTTP 5")
 SEED_BITS = 31
 """A seed that every server takes: some keep 32 bits of it, and some of those mean "none" by the largest."""
-MARKS = (
-    "<tool_call>",
-    "<function=",
-    "[TOOL_CALLS]",
-    "<|python_tag|>",
-    "<|tool_call",
-    "functools[",
-)
+MARKS = ("<tool_call>", "<function=", "[TOOL_CALLS]", "<|python_tag|>", "<|tool_call", "functools[")
 """How models begin a call: text that holds one is a call that the server did not read."""
 
 

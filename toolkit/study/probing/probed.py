@@ -19,7 +19,7 @@ from toolkit import errors, seeds
 from toolkit.files import read_bytes, sealed, unsealed
 from toolkit.policies.loglinear import Policy, layout
 from toolkit.probe import checkpoint, identities, rollouts
-from toolkit.probe.design import ALL, Design, index_rows, read_groups
+from toolkit.probe.design import ALL, Design, Listed, index_rows, read_groups
 from toolkit.probe.evidence import GramEvidence, Place
 from toolkit.registers.arrow import Row, parquet_bytes, to_arrow
 from toolkit.registers.schema import SCHEMA_VERSION, TABLES
@@ -66,7 +66,7 @@ class Trajectory:
     """
 
     job: ProbeJob
-    groups: checkpoint.Listed = field(init=False)
+    groups: Listed = field(init=False)
     _gram: list[Row] = field(default_factory=list)
     _rows: dict[str, list[Row]] = field(default_factory=lambda: {name: [] for name in TABULATED})
     _worst: float = 0.0

@@ -25,8 +25,5 @@ def test_an_agent_held_as_a_conversation_plays_its_own_episodes(agent: str, regi
 
 
 def test_an_agent_that_is_done_says_nothing() -> None:
-    messages = [
-        {"role": "user", "content": "go"},
-        {"role": "tool", "content": '{"finished": true}'},
-    ]
+    messages = [{"role": "user", "content": "go"}, {"role": "tool", "content": '{"finished": true}'}]
     assert next_turn(lambda _, call: call("finish", {}) and None, messages).calls == ()

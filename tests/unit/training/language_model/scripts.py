@@ -66,7 +66,6 @@ MIXED: tuple[Agent, ...] = (
     *(wordy, silent, stubborn, AGENTS["careless"]),
 )
 """One script a slot."""
-WORKING: tuple[Agent, ...] = (reference,) * 8
 
 
 class Part(NamedTuple):

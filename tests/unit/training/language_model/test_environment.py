@@ -53,13 +53,12 @@ def test_transformers_reads_its_tools_as_everybody_else_is_shown_them() -> None:
         assert found["parameters"].get("required", []) == expected["parameters"].get("required", [])
 
 
-def test_a_tool_is_called_by_its_method(environment: BackOffice) -> None:
+def test_a_tool_is_called_by_its_method_and_a_number_that_comes_as_text_is_read(
+    environment: BackOffice,
+) -> None:
     assert json.loads(environment.wait(seconds=2)) == {"waited": 2}  # type: ignore[attr-defined]
-    assert charged(environment) == 1
-
-
-def test_a_number_that_comes_as_text_is_read_as_a_number(environment: BackOffice) -> None:
     assert json.loads(environment._call("wait", {"seconds": "3"})) == {"waited": 3}
+    assert charged(environment) == 2
 
 
 def test_a_postal_code_that_comes_as_a_number_is_read_as_text() -> None:
@@ -131,8 +130,5 @@ def test_an_environment_that_is_reset_starts_anew(environment: BackOffice) -> No
     environment.reset(task=3, regime="clean", schedule_seed=12, group_index=4, rollout_slot=5)
     assert json.loads(environment._call("wait", {"seconds": 1})) == {"waited": 1}
     assert environment.place == (4, 5)
-
-
-def test_before_it_is_reset_it_has_nothing_to_grade() -> None:
     with pytest.raises(RuntimeError, match="reset"):
         BackOffice().get_reward()

@@ -49,10 +49,6 @@ def test_a_second_process_goes_on_where_the_first_one_ends() -> None:
     assert placed(batch()[:6], 4, 0) + placed(batch()[6:], 4, 6) == whole
 
 
-def test_the_groups_of_a_step_are_accepted() -> None:
-    check_groups(placed(batch(2), 4), 4, 2)
-
-
 @pytest.mark.parametrize(
     ("change", "where"),
     [
@@ -66,18 +62,6 @@ def test_a_batch_that_is_put_together_in_another_way_is_refused(change: Any, whe
     with pytest.raises(DamagedError, match="not the groups of its step") as raised:
         check_groups(change(batch()), 4, 1)
     assert raised.value.where == where
-
-
-def test_a_rollout_says_what_its_desk_had() -> None:
-    row = placed(batch(), 4)[6]
-    found = rollout(row)
-    assert (found.position, found.slot, found.schedule_seed) == (1, 2, row["schedule_seed"])
-    assert (found.true_success, found.observed_reward, found.advantage, found.tokens) == (
-        False,
-        False,
-        0.5,
-        7,
-    )
 
 
 @pytest.mark.parametrize("changed", [{"schedule_seed": 1}, {"rollout_slot": 3}, {"group_index": 0}])

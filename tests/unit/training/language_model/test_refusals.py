@@ -2,10 +2,10 @@
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -31,65 +31,31 @@ def opened(folder: Path, *settings: str) -> Any:
     return opened(str(folder), folder.parent / "run", specified(str(folder), settings), [])
 
 
-def rewrite(path: Path, change: Callable[[str], str]) -> None:
-    text = path.read_text()
-    changed = change(text)
-    assert changed != text
-    path.write_text(changed)
-
-
-def test_a_template_that_leaves_out_calls_is_refused(folder: Path) -> None:
-    rewrite(folder / "chat_template.jinja", lambda text: text.replace("message.tool_calls", "[]"))
-    with pytest.raises(UsageError, match="cannot be used for tool calling") as raised:
-        opened(folder)
-    assert "leaves out tool calls" in str(raised.value.found)
-    assert raised.value.remedy
-
-
-def test_a_template_that_leaves_out_answers_is_refused(folder: Path) -> None:
-    rewrite(folder / "chat_template.jinja", lambda text: text.replace("'tool'", "'nobody'"))
-    with pytest.raises(UsageError, match="cannot be used for tool calling"):
-        opened(folder)
-
-
-def test_a_template_that_refuses_tools_is_refused(folder: Path) -> None:
-    raising = "{{ raise_exception('tools are not supported') }}"
-    rewrite(
-        folder / "chat_template.jinja",
-        lambda text: text.replace("'tool' %}", "'tool' %}" + raising),
-    )
-    with pytest.raises(UsageError, match="cannot be used for tool calling") as raised:
-        opened(folder)
-    assert "tools are not supported" in str(raised.value.found)
-
-
-def test_a_template_that_rewrites_what_was_said_is_refused(folder: Path) -> None:
-    """A turn that is written otherwise once an answer follows: what was sampled is not what is trained on."""
-    rewrite(
-        folder / "chat_template.jinja",
-        lambda text: text.replace(
-            "{{ '<assistant>' + (", "{{ ('' if loop.last else '-') + '<assistant>' + ("
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("message.tool_calls", "[]", "leaves out tool calls"),
+        ("'tool'", "'nobody'", ""),
+        ("'tool' %}", "'tool' %}{{ raise_exception('tools are not supported') }}", "tools are not supported"),
+        # Once an answer follows: what was sampled is not what is trained on.
+        (
+            "{{ '<assistant>' + (",
+            "{{ ('' if loop.last else '-') + '<assistant>' + (",
+            "writes a turn in another way",
         ),
-    )
+    ],
+    ids=["no calls", "no answers", "no tools", "turns rewritten"],
+)
+def test_a_template_that_no_tools_can_be_called_with_is_refused(
+    folder: Path, old: str, new: str, reason: str
+) -> None:
+    path = folder / "chat_template.jinja"
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
     with pytest.raises(UsageError, match="cannot be used for tool calling") as raised:
         opened(folder)
-    assert "writes a turn in another way" in str(raised.value.found)
-
-
-def test_a_model_whose_answers_nobody_can_read_is_refused(folder: Path) -> None:
-    path = folder / "tokenizer_config.json"
-    config = json.loads(path.read_text())
-    del config["response_template"]
-    path.write_text(json.dumps(config))
-    with pytest.raises(UsageError, match="answers cannot be read"):
-        opened(folder)
-
-
-def test_a_folder_without_weights_is_told_of(folder: Path) -> None:
-    (folder / "model.safetensors").unlink()
-    with pytest.raises(IncompleteError, match="cannot be loaded") as raised:
-        opened(folder)
-    assert raised.value.where == str(folder)
+    assert reason in str(raised.value.found)
+    assert raised.value.remedy
 
 
 def test_a_recipe_s_context_that_a_prompt_fills_is_refused(folder: Path) -> None:
@@ -107,7 +73,10 @@ def test_a_model_s_context_that_a_prompt_fills_is_refused(folder: Path) -> None:
     assert raised.value.found == "50 tokens"
 
 
-def test_a_rollout_has_no_more_tokens_than_the_recipe_s_context(model: str, tmp_path: Path) -> None:
+def test_a_rollout_has_no_more_tokens_than_the_recipe_s_context(
+    model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nor has an evaluation; and nothing is printed on stdout, where what a command was asked for stands."""
     from tests.unit.training.language_model.trained import trained
 
     run = trained(
@@ -116,39 +85,23 @@ def test_a_rollout_has_no_more_tokens_than_the_recipe_s_context(model: str, tmp_
     (step,) = run.steps
     lengths = [len(step.prompt(at)) + len(step.completion(at)[0]) for at in range(16)]
     assert max(lengths) <= 200
+    assert run.session.engine()._context == 200
+    assert capsys.readouterr().out == ""
 
 
-def test_evaluations_have_the_recipe_s_context_too(folder: Path) -> None:
-    settings = ("sampling.context=200", "sampling.max_completion_tokens=150")
-    assert opened(folder, *settings).engine()._context == 200
-
-
-def test_too_little_memory_for_the_model_is_told_of(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_little_memory_is_told_of(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
     from transformers import Qwen3_5ForCausalLM
 
-    def load(*_: Any, **__: Any) -> Any:
-        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 9.00 GiB.")
-
-    monkeypatch.setattr(Qwen3_5ForCausalLM, "from_pretrained", load)
+    full = Mock(side_effect=torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 9.00 GiB."))
+    session = opened(folder)
+    monkeypatch.setattr(session.trainer.model.get_base_model(), "forward", full)
+    with pytest.raises(IncompleteError, match="not enough memory for the conversations"):
+        session.train(None)
+    monkeypatch.setattr(Qwen3_5ForCausalLM, "from_pretrained", full)
     with pytest.raises(IncompleteError, match="not enough memory to train") as raised:
         opened(folder)
     assert raised.value.remedy
-
-
-def test_too_little_memory_for_the_rollouts_is_told_of(
-    model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import torch
-
-    session = opened(Path(shutil.copytree(model, tmp_path / "model")))
-
-    def forward(*_: Any, **__: Any) -> Any:
-        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 9.00 GiB.")
-
-    monkeypatch.setattr(session.trainer.model.get_base_model(), "forward", forward)
-    with pytest.raises(IncompleteError, match="not enough memory for the conversations"):
-        session.train(None)
 
 
 def test_an_engine_that_dies_between_two_turns_is_told_of_and_what_was_recorded_stays(
@@ -174,16 +127,7 @@ def test_an_engine_that_dies_between_two_turns_is_told_of_and_what_was_recorded_
     (run,) = kept
     assert [group["step"] for group in run.groups] == [1, 1]
     assert run.saved == [1]
-
-
-def test_training_prints_nothing_on_stdout(
-    model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """There stands what a command was asked for."""
-    from tests.unit.training.language_model.trained import trained
-
-    trained(model, tmp_path, ["step.steps=1"])
-    assert capsys.readouterr().out == ""
+    assert engine.synced == 2, "the engine gets the weights of every step"
 
 
 @pytest.mark.parametrize("arguments", [[1, 2], "3", 3, True])
@@ -209,11 +153,11 @@ def test_a_message_without_calls_is_left_as_it_is(message: Any) -> None:
     assert reader(lambda: message)() == message
 
 
-def test_evaluations_read_answers_as_training_does(model: str, tmp_path: Path) -> None:
+def test_evaluations_read_answers_as_training_does(folder: Path) -> None:
     """Whatever the parser makes of a turn: TRL's loop and the chat make the same calls of it."""
     from trl.chat_template_utils import parse_response
 
-    trainer = opened(Path(shutil.copytree(model, tmp_path / "model"))).trainer
+    trainer = opened(folder).trainer
     tokenizer = trainer._tokenizer
     for said in ("<call>finish<end>", "<call>wait<arg>seconds<is> 3<end>", "well<end>", "<call>wait<arg>x"):
         tokens = tokenizer.encode(said, add_special_tokens=False)
