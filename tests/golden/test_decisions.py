@@ -13,29 +13,18 @@ from toolkit.decisions.decision import Decision
 
 SOURCE = CHECKOUT / "registers" / "published" / "source"
 
-EXPECTED = {
-    "H1a": ("pass", "not_estimated"),
-    "H1b": ("pass", "not_estimated"),
-    "H2a": ("miss", "includes_zero"),
-    "H2b": ("miss", "includes_zero"),
-    "H3": ("pass", "includes_zero"),
-    "H4": ("not_run", "not_estimated"),
-    "H5": ("pass", "includes_zero"),
-    "H6": ("not_run", "not_estimated"),
-    "gate2": ("estimator and boundary framing", "not_estimated"),
-    "P1": ("met", "not_estimated"),
-    "P2": ("partially_met", "includes_zero"),
-    "P3": ("not_run", "not_estimated"),
-    "P4": ("met", "includes_zero"),
-    "P5": ("not_run", "not_estimated"),
-    "P6": ("met", "includes_zero"),
-    "P7": ("not_run", "not_estimated"),
-    "P8": ("not_run", "not_estimated"),
-    "P9": ("partially_met", "includes_zero"),
-    "P10": ("not_run", "not_estimated"),
-    "P12": ("superseded", "not_estimated"),
-    "P13": ("met", "not_estimated"),
-}
+REACHED = (
+    ("H1a H1b", "pass", "not_estimated"),
+    ("H3 H5", "pass", "includes_zero"),
+    ("H2a H2b", "miss", "includes_zero"),
+    ("H4 H6 P3 P5 P7 P8 P10", "not_run", "not_estimated"),
+    ("gate2", "estimator and boundary framing", "not_estimated"),
+    ("P1 P13", "met", "not_estimated"),
+    ("P4 P6", "met", "includes_zero"),
+    ("P2 P9", "partially_met", "includes_zero"),
+    ("P12", "superseded", "not_estimated"),
+)
+EXPECTED = {rule: (verdict, evidence) for rules, verdict, evidence in REACHED for rule in rules.split()}
 
 
 @pytest.fixture(scope="module")
@@ -43,10 +32,15 @@ def decisions(case: Case) -> dict[str, Decision]:
     return {decision.rule: decision for decision in case.engine.decide_all()}
 
 
+def source(name: str) -> list[dict[str, str]]:
+    """Return the rows of a CSV file that the authors' figures were transcribed to."""
+    with (SOURCE / f"{name}.csv").open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
 def original() -> dict[tuple[str, str], str]:
     """Return the authors' decision registers: (hypothesis/figure/seed) → printed value."""
-    with (SOURCE / "decisions.csv").open(encoding="utf-8", newline="") as stream:
-        return {(r["hypothesis"], f"{r['figure']}/{r['seed']}"): r["value"] for r in csv.DictReader(stream)}
+    return {(r["hypothesis"], f"{r['figure']}/{r['seed']}"): r["value"] for r in source("decisions")}
 
 
 def test_every_registered_rule_has_the_expected_verdict(decisions: dict[str, Decision]) -> None:
@@ -57,33 +51,19 @@ def test_h2a_has_the_exact_mean_and_its_seeds(decisions: dict[str, Decision]) ->
     document = decisions["H2a"].as_dict()
     assert document["criteria"][0]["value"] == "71/1920"
     assert document["criteria"][0]["decimal"] == 0.03698
-    assert document["estimate"] == {
-        "endpoint": "c2_auc",
-        "mean": 0.03698,
-        "by_seed": {"0": 0.05391, "1": -0.00156, "2": 0.05859},
-    }
+    by_seed = {"0": 0.05391, "1": -0.00156, "2": 0.05859}
+    assert document["estimate"] == {"endpoint": "c2_auc", "mean": 0.03698, "by_seed": by_seed}
     assert [c["holds"] for c in document["criteria"]] == [True, False, True]
-    assert {k: document["interval"][k] for k in ("level", "low", "high", "source")} == {
-        "level": 0.95,
-        "low": -0.0039,
-        "high": 0.0779,
-        "source": "published",
-    }
+    interval = {"level": 0.95, "low": -0.0039, "high": 0.0779, "source": "published"}
+    assert interval.items() <= document["interval"].items()
 
 
-def test_h2b_misses_under_both_readings(decisions: dict[str, Decision]) -> None:
+def test_h2b_h3_and_h5_rest_on_what_was_published(decisions: dict[str, Decision]) -> None:
     assert decisions["H2b"].readings == {"implemented": "miss", "literal": "miss"}
     assert decisions["H2b"].readings_agree
-
-
-def test_h3_has_the_exact_mean(decisions: dict[str, Decision]) -> None:
     assert decisions["H3"].as_dict()["criteria"][0]["value"] == "31/576"
-
-
-def test_h5_rests_on_the_published_interval(decisions: dict[str, Decision]) -> None:
-    document = decisions["H5"].as_dict()
-    assert document["interval"]["source"] == "published"
-    assert document["criteria"][0]["basis"] == ["interval as published"]
+    h5 = decisions["H5"].as_dict()
+    assert (h5["interval"]["source"], h5["criteria"][0]["basis"]) == ("published", ["interval as published"])
 
 
 def test_p12_keeps_its_original_failure(decisions: dict[str, Decision]) -> None:
@@ -117,23 +97,16 @@ def test_the_frozen_h1b_could_not_have_been_evaluated(case: Case) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rule", "figure", "digits"),
-    [
-        ("H2a", "auc_difference", 4),
-        ("H2b", "auc_difference", 4),
-        ("H3", "difference", 4),
-        ("H5", "difference", 4),
-    ],
+    ("rule", "figure"),
+    [("H2a", "auc_difference"), ("H2b", "auc_difference"), ("H3", "difference"), ("H5", "difference")],
 )
 def test_estimates_are_those_of_the_original_decision_registers(
-    decisions: dict[str, Decision], rule: str, figure: str, digits: int
+    decisions: dict[str, Decision], rule: str, figure: str
 ) -> None:
-    printed = original()
     estimate = decisions[rule].estimate
     assert estimate is not None
-    values = {**dict(estimate.members.items), "mean": estimate.mean}
-    for member, value in values.items():
-        cell = f"{float(printed[rule, f'{figure}/{member}']):.{digits}f}"
+    for member, value in {**dict(estimate.members.items), "mean": estimate.mean}.items():
+        cell = f"{float(original()[rule, f'{figure}/{member}']):.4f}"
         assert printed_as(value, cell), (rule, member, cell, value)
 
 
@@ -153,30 +126,23 @@ def test_areas_and_ratios_are_those_of_the_original_registers(case: Case) -> Non
         if r["phase"] == "periodic"
     }
     steps = (0, 20, 40, 60, 80, 100)
-    with (SOURCE / "runs.csv").open(encoding="utf-8", newline="") as stream:
-        for run in csv.DictReader(stream):
-            noisy = "flips_q010" if run["condition"] == "C4" else "faults_p025"
-            for column, regime in (
-                ("auc_clean", "clean"),
-                ("auc_noisy", noisy),
-                ("auc_challenge", "challenge"),
-            ):
-                value = auc([success[run["run_id"], regime, step] for step in steps], steps)
-                assert float(value) == pytest.approx(float(run[column]), rel=0, abs=1e-12)
+    for run in source("runs"):
+        noisy = "flips_q010" if run["condition"] == "C4" else "faults_p025"
+        regimes = {"auc_clean": "clean", "auc_noisy": noisy, "auc_challenge": "challenge"}
+        for column, regime in regimes.items():
+            value = auc([success[run["run_id"], regime, step] for step in steps], steps)
+            assert float(value) == pytest.approx(float(run[column]), rel=0, abs=1e-12)
     rows = {(r["trajectory"], r["step"], r["noise"], r["estimator"]): r for r in case.study.rows("probe")}
-    with (SOURCE / "probe.csv").open(encoding="utf-8", newline="") as stream:
-        ratios = [r for r in csv.DictReader(stream) if r["figure"] == "ratio_paired_over_independent"]
+    ratios = [r for r in source("probe") if r["figure"] == "ratio_paired_over_independent"]
     assert len(ratios) == 32
     for ratio in ratios:
         row = rows[ratio["trajectory"], int(ratio["step"]), ratio["noise"], ratio["estimator"]]
-        assert row["trace_paired"] / row["trace_independent"] == pytest.approx(
-            float(ratio["value"]), rel=1e-12
-        )
+        measured = row["trace_paired"] / row["trace_independent"]
+        assert measured == pytest.approx(float(ratio["value"]), rel=1e-12)
 
 
 def test_the_probes_own_verdicts_are_reached_again(decisions: dict[str, Decision]) -> None:
-    with (SOURCE / "probe.csv").open(encoding="utf-8", newline="") as stream:
-        verdicts = [r["value"] for r in csv.DictReader(stream) if r["figure"] == "verdict_passes"]
+    verdicts = [r["value"] for r in source("probe") if r["figure"] == "verdict_passes"]
     assert [value.lower() for value in verdicts] == ["true", "true"]
     assert decisions["H1b"].verdict == "pass"
 
@@ -186,30 +152,19 @@ def test_decide_prints_the_promised_document(toolkit: Callable[..., Result]) -> 
     documents = {d["rule"]: d for d in result.json()}
     assert result.code == 0
     assert {name: d["verdict"] for name, d in documents.items()} == {k: v for k, (v, _) in EXPECTED.items()}
-    promised = {
-        "rule",
-        "kind",
-        "study",
-        "verdict",
-        "evidence",
-        "criteria",
-        "estimate",
-        "interval",
-        "registration",
-        "registers",
-    }
+    promised = {"rule", "kind", "study", "verdict", "evidence", "criteria", "estimate", "interval"}
+    promised |= {"registration", "registers"}
     assert all(promised <= set(document) for document in documents.values())
     assert {c["config"] for c in documents["H2a"]["registers"]} == {"evaluations", "intervals", "runs"}
 
 
 def test_steps_to_threshold_are_those_of_the_original_registers(decisions: dict[str, Decision]) -> None:
     """Only C2's threshold means anything; the registered form interpolates linearly."""
-    with (SOURCE / "runs.csv").open(encoding="utf-8", newline="") as stream:
-        printed = {
-            (r["arm"], r["seed"]): float(r["steps_to_threshold"])
-            for r in csv.DictReader(stream)
-            if r["condition"] == "C2"
-        }
+    printed = {
+        (r["arm"], r["seed"]): float(r["steps_to_threshold"])
+        for r in source("runs")
+        if r["condition"] == "C2"
+    }
     assert len(printed) == 6
     for estimate, arm in zip(decisions["H2a"].secondary, ("paired", "independent"), strict=True):
         assert estimate.members is not None

@@ -17,13 +17,7 @@ from toolkit.registers.study import Study
 TABLES = json.loads((Path(__file__).parent / "paper_tables.json").read_text(encoding="utf-8"))
 STEPS = (0, 20, 40, 60, 80, 100)
 FINAL_REGIMES = ("clean", "faults_p010", "faults_p025", "held_out_types", "challenge")
-NAMES = {
-    "P": "paired",
-    "I": "independent",
-    "paired": "paired",
-    "independent": "independent",
-    "clean": "clean",
-}
+NAMES = {"P": "paired", "I": "independent"}
 
 
 def printed_as(value: Fraction | float, cell: str) -> bool:
@@ -37,11 +31,8 @@ class Figures:
     """The published figures, read with SQL."""
 
     def __init__(self, study: Study) -> None:
-        self.success = {}
-        for run, phase, regime, step, successes, episodes in ask(
-            study, "SELECT run_id, phase, regime, step, successes, episodes FROM evaluations"
-        ).rows:
-            self.success[run, phase, regime, step] = Fraction(successes, episodes)
+        counts = "SELECT run_id, phase, regime, step, successes, episodes FROM evaluations"
+        self.success = {tuple(key): Fraction(won, of) for *key, won, of in ask(study, counts).rows}
         runs = ask(study, "SELECT condition, arm, seed, run_id, role, accelerator FROM runs").rows
         self.run = {(c, a, s): r for c, a, s, r, role, _ in runs if role != "replication"}
         self.replication = next(r for *_, r, role, _ in runs if role == "replication")
@@ -100,10 +91,7 @@ def test_secondary_endpoints_of_c2(figures: Figures) -> None:
     rows = []
     for seed in range(3):
         pair = [figures.run["C2", arm, seed] for arm in ("paired", "independent")]
-        levels = [
-            mean([figures.success[run, "periodic", "challenge", step] for step in (40, 60, 80)])
-            for run in pair
-        ]
+        levels = [mean(figures.curve(run, "challenge")[2:5]) for run in pair]
         challenge = [figures.final(run, "challenge") for run in pair]
         held_out = [figures.final(run, "held_out_types") for run in pair]
         rows.append([levels[0] - levels[1], *challenge, *held_out, held_out[0] - held_out[1]])
@@ -118,14 +106,16 @@ def test_final_success(figures: Figures, row: list[str]) -> None:
     condition, arm, which = row[0].split()
     seeds = range(2 if condition == "C0" else 3) if which == "mean" else [int(which)]
     for regime, cell in zip(FINAL_REGIMES, row[1:], strict=True):
-        value = mean([figures.final(figures.run[condition, NAMES[arm], seed], regime) for seed in seeds])
+        value = mean(
+            [figures.final(figures.run[condition, NAMES.get(arm, arm), seed], regime) for seed in seeds]
+        )
         assert printed_as(100 * value, cell), (row[0], regime, cell, float(value))
 
 
 @pytest.mark.parametrize("row", TABLES["curves"], ids=lambda row: row[0])
 def test_learning_curves(figures: Figures, row: list[str]) -> None:
     condition, arm, seed = row[0].split()
-    run = figures.run[condition, NAMES[arm], int(seed)]
+    run = figures.run[condition, NAMES.get(arm, arm), int(seed)]
     regime = "faults_p025" if condition == "C2" else "clean"
     assert figures.accelerator[run] == row[1]
     for cell, value in zip(row[2:8], figures.curve(run, regime), strict=True):
@@ -146,17 +136,13 @@ def test_cross_stack_replication(figures: Figures) -> None:
 @pytest.mark.parametrize("row", TABLES["groups"], ids=lambda row: row[0])
 def test_training_groups_and_luck_shares(published: Study, figures: Figures, row: list[str]) -> None:
     condition, arm, seed = row[0].split()
-    run = figures.run[condition, NAMES[arm], int(seed)]
+    run = figures.run[condition, NAMES.get(arm, arm), int(seed)]
+    counts = "SELECT groups, all_correct, spurious, zero_variance, mean_max_abs_advantage FROM groups_summary"
     ((groups, correct, spurious, constant, advantage),) = ask(
-        published,
-        "SELECT groups, all_correct, spurious, zero_variance, mean_max_abs_advantage "
-        f"FROM groups_summary WHERE run_id = '{run}'",
+        published, f"{counts} WHERE run_id = '{run}'"
     ).rows
-    luck = ask(
-        published,
-        "SELECT luck_share FROM luck_share_summary "
-        f"WHERE run_id = '{run}' AND step IN (0, 100) ORDER BY step",
-    ).rows
+    shares = f"SELECT luck_share FROM luck_share_summary WHERE run_id = '{run}' AND step IN (0, 100)"
+    luck = ask(published, f"{shares} ORDER BY step").rows
     assert str(correct) == row[1]
     # The paper's table defines the spurious rate for C4 only.
     assert (condition == "C4") == (row[2] != "--")
@@ -213,20 +199,10 @@ def test_probe_tables(published: Study, table: str, query: str) -> None:
 
 
 def test_every_table_of_the_paper_is_checked() -> None:
+    learning = {"c2": 28, "c4": 31, "c2_secondary": 28, "finals": 114, "curves": 126, "groups": 90}
+    probes = {"probe": 64, "probe_outcome": 72, "probe_transition": 64, "probe_fractions": 48}
     numeric = {name: sum(cell != "--" for row in rows for cell in row) for name, rows in TABLES.items()}
-    assert numeric == {
-        "c2": 28,
-        "c4": 31,
-        "c2_secondary": 28,
-        "finals": 114,
-        "curves": 126,
-        "groups": 90,
-        "cross_stack": 18,
-        "probe": 64,
-        "probe_outcome": 72,
-        "probe_transition": 64,
-        "probe_fractions": 48,
-    }
+    assert numeric == {**learning, "cross_stack": 18, **probes}
 
 
 @pytest.mark.parametrize(
@@ -242,11 +218,9 @@ def test_intervals_of_the_outcome_table(
     published: Study, endpoint: str, level: str, low: str, high: str, scale: int
 ) -> None:
     """Table tab:outcomes and the abstract; the registers hold the four printed decimals."""
-    ((found_low, found_high),) = ask(
-        published, f"SELECT low, high FROM intervals WHERE endpoint = '{endpoint}' AND level = {level}"
-    ).rows
-    assert printed_as(scale * Fraction(found_low), low)
-    assert printed_as(scale * Fraction(found_high), high)
+    query = f"SELECT low, high FROM intervals WHERE endpoint = '{endpoint}' AND level = {level}"
+    (ends,) = ask(published, query).rows
+    assert all(printed_as(scale * Fraction(end), cell) for end, cell in zip(ends, (low, high), strict=True))
 
 
 def test_mechanism_figures_of_the_outcome_table(published: Study) -> None:
