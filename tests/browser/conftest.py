@@ -2,39 +2,29 @@
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
-from tests.browser.site import Served, Watch, served
+from tests.browser.site import OpenPage, Served, Watch, served
 from tests.conftest import CHECKOUT
 
 DEBIAN = "/usr/bin/chromium"
 ARTEFACTS = "TOOLKIT_ARTEFACTS"
 
 
-def missing(what: str) -> None:
-    """Fail where everything has to be there, and skip elsewhere."""
-    if os.environ.get("CI"):
-        pytest.fail(what)
-    pytest.skip(what)
-
-
 # As long as tests of this folder run: the loop that the browser is spoken with would be in the way of others.
 @pytest.fixture(scope="package")
 def chromium() -> Iterator[Browser]:
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        missing("the tests in the browser need Playwright: pip install playwright axe-playwright-python")
-    place = shutil.which("chromium") or DEBIAN
-    if not Path(place).exists():
-        missing("the tests in the browser need Chromium: apt-get install chromium")
+    path = shutil.which("chromium") or DEBIAN
+    if not Path(path).exists():
+        absent = pytest.fail if os.environ.get("CI") else pytest.skip
+        absent("the tests in the browser need Chromium: apt-get install chromium")
     with sync_playwright() as playwright:
         # Its sandbox needs rights that containers do not give; it opens this project's pages alone.
-        browser = playwright.chromium.launch(executable_path=place, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield browser
         browser.close()
 
@@ -49,16 +39,14 @@ def site() -> Iterator[Served]:
 @pytest.fixture(scope="package")
 def artefacts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of pictures, which people look at."""
-    named = os.environ.get(ARTEFACTS)
-    folder = Path(named) if named else tmp_path_factory.mktemp("pictures")
+    folder = Path(os.environ.get(ARTEFACTS) or tmp_path_factory.mktemp("pictures"))
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 
 @pytest.fixture
-def open_page(chromium: Browser) -> Iterator[Callable[..., Page]]:
-    """Return what opens a page in a context of its own: width, height, and whatever a context takes."""
-    contexts = []
+def open_page(chromium: Browser) -> Iterator[OpenPage]:
+    contexts: list[BrowserContext] = []
 
     def opened(width: int = 1280, height: int = 900, **options: object) -> Page:
         context = chromium.new_context(viewport={"width": width, "height": height}, **options)

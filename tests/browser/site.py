@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from urllib.parse import quote
 
@@ -15,6 +16,7 @@ from playwright.sync_api import ConsoleMessage, Page, Request, Response
 from toolkit.website.server import SiteServer
 
 BASE = "/below/some/path/"
+SMALL = 120_000  # bytes of a page that is soon looked through
 # A violation is an event, and not in every browser a message.
 WATCH = """
 document.addEventListener("securitypolicyviolation", (e) =>
@@ -26,6 +28,8 @@ document.addEventListener("DOMContentLoaded", () => {
 """
 # Whether scripts have drawn a page's first chart again.
 DRAWN = "() => !document.querySelector('figure.chart svg').wasBuilt"
+OpenPage = Callable[..., Page]
+"""Opens a page: width, height, and whatever a browser's context takes."""
 KIND = re.compile(rb'<body data-kind="([\w-]+)"')
 
 
@@ -50,14 +54,18 @@ class Served:
     def url(self, name: str) -> str:
         return self.address + quote(name)
 
-    def kinds(self) -> dict[str, str]:
-        """Return the largest page of each kind: the hardest to show well."""
-        largest: dict[str, str] = {}
-        for name in sorted(self.names, key=lambda name: (self.folder / name).stat().st_size):
+    @cache  # noqa: B019 - a site lives as long as its tests
+    def kinds(self, *, quick: bool = False) -> dict[str, str]:
+        """Return the largest page of each kind, the hardest to show well; or the smallest ones."""
+        kinds: dict[str, str] = {}
+        sizes = {name: (self.folder / name).stat().st_size for name in self.names}
+        for name in sorted(sizes, key=sizes.__getitem__, reverse=quick):
+            if quick and sizes[name] > SMALL:
+                continue
             match = KIND.search((self.folder / name).read_bytes())
             assert match, name
-            largest[match[1].decode()] = name
-        return dict(sorted(largest.items()))
+            kinds[match[1].decode()] = name
+        return dict(sorted(kinds.items()))
 
 
 @contextmanager

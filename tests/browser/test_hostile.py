@@ -1,12 +1,12 @@
 """Text that others wrote is shown as text: nothing of it runs, and nothing of it breaks a page."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser
 
 from tests.browser.hostile import ATTACKS, CANARY, hostile_home
-from tests.browser.site import Served, Watch, served
+from tests.browser.site import OpenPage, Served, Watch, served
 from tests.conftest import run, snapshot
 from toolkit.places import HOME_VARIABLE
 from toolkit.website.links import check_links
@@ -71,7 +71,7 @@ def test_no_file_lies_outside_the_site(attacked: Served) -> None:
 
 
 @pytest.mark.slow
-def test_scripts_draw_on_hostile_pages_as_well(open_page: Callable[..., Page], attacked: Served) -> None:
+def test_scripts_draw_on_hostile_pages_as_well(open_page: OpenPage, attacked: Served) -> None:
     page = open_page()
     watch = Watch(attacked.address).on(page)
     for name in attacked.kinds().values():

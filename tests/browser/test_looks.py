@@ -1,13 +1,11 @@
 """How pages look: pictures for people, and what a machine can say of them."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page
 
-from tests.browser.site import Served
+from tests.browser.site import OpenPage, Served
 
 PHONE, DESKTOP = (390, 844), (1280, 900)
 LOOKS: dict[str, tuple[tuple[int, int], dict[str, Any]]] = {
@@ -22,10 +20,10 @@ WIDTHS = "() => [document.documentElement.scrollWidth, window.innerWidth]"
 
 
 @pytest.mark.parametrize(
-    "look", ["phone", "print", *(pytest.param(look, marks=pytest.mark.slow) for look in ("desktop", "dark"))]
+    "look", ["phone", *(pytest.param(look, marks=pytest.mark.slow) for look in ("print", "desktop", "dark"))]
 )
 def test_pages_keep_to_the_width_of_their_screen(
-    open_page: Callable[..., Page], site: Served, artefacts: Path, look: str
+    open_page: OpenPage, site: Served, artefacts: Path, look: str
 ) -> None:
     """And pictures of them are kept, for people to look at."""
     (width, height), options = LOOKS[look]
@@ -35,9 +33,9 @@ def test_pages_keep_to_the_width_of_their_screen(
     wide = {}
     for kind, name in site.kinds().items():
         page.goto(site.url(name))
-        found, there = page.evaluate(WIDTHS)
-        if found > there:
-            wide[name] = (found, there)
+        taken, there = page.evaluate(WIDTHS)
+        if taken > there:
+            wide[name] = (taken, there)
         tall = min(page.evaluate("document.documentElement.scrollHeight"), TALLEST)
         box = {"x": 0, "y": 0, "width": width, "height": max(tall, height)}
         page.screenshot(path=artefacts / f"{kind}-{look}.png", full_page=True, clip=box)

@@ -1,21 +1,12 @@
 """Every page loads: no error, nothing against its policy, nothing from elsewhere."""
 
-from __future__ import annotations
-
 import gzip
-from typing import TYPE_CHECKING
 
 import pytest
+from playwright.sync_api import Response
 
-from tests.browser.site import DRAWN, Served, Watch
+from tests.browser.site import DRAWN, OpenPage, Served, Watch
 from toolkit.website.checking import HOME_WITH_SCRIPTS, HOME_WITHOUT_SCRIPTS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from playwright.sync_api import Page, Response
-
-    OpenPage = Callable[..., Page]
 
 
 @pytest.mark.parametrize("pages", ["one of each kind", pytest.param("all", marks=pytest.mark.slow)])
@@ -30,15 +21,15 @@ def test_a_page_loads_without_a_word_of_complaint_and_asks_nobody_else(
     assert watch.wrong == []
 
 
-@pytest.mark.parametrize("third", range(3))
+@pytest.mark.parametrize("quick", [True, pytest.param(False, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("opened", [pytest.param("served", marks=pytest.mark.slow), "from a folder"])
 def test_charts_are_drawn_again_by_scripts_without_a_complaint(
-    open_page: OpenPage, site: Served, opened: str, third: int
+    open_page: OpenPage, site: Served, opened: str, quick: bool
 ) -> None:
     root = site.address if opened == "served" else site.folder.as_uri()
     page = open_page()
     watch = Watch(root).on(page)
-    for name in list(site.kinds().values())[third::3]:
+    for name in list(site.kinds(quick=quick).values())[:: 2 if quick else 1]:
         page.goto(f"{root.removesuffix('/')}/{name}")
         figures = page.locator("figure.chart:has(.specification)")
         if figures.count() and figures.first.is_visible():

@@ -1,63 +1,53 @@
 """Stepping through recorded episodes, and finding a run's episodes by the address."""
 
-from collections.abc import Callable
-
 import pytest
 from playwright.sync_api import Page
 
-from tests.browser.site import Served
+from tests.browser.site import OpenPage, Served
 
 RUN = "embedded/runs/c2-paired-s1.html"
 FILTERED = "#phase=periodic&regime=faults_p025"
 
 
 @pytest.fixture
-def player(open_page: Callable[..., Page], site: Served) -> Page:
+def player(open_page: OpenPage, site: Served) -> Page:
     page = open_page()
     page.goto(f"{site.address}world.html")
     return page
 
 
-def said(page: Page) -> str:
+def status(page: Page) -> str:
     return page.locator("#player > [role=status]").inner_text()
 
 
 def test_buttons_and_arrows_step_through_an_episode(player: Page) -> None:
-    assert said(player).startswith("Call 1 of ")
+    assert status(player).startswith("Call 1 of ")
     player.get_by_role("button", name="Next").click()
     player.keyboard.press("ArrowRight")
-    assert said(player).startswith("Call 3 of ")
+    assert status(player).startswith("Call 3 of ")
     player.get_by_role("button", name="Previous").click()
-    assert said(player).startswith("Call 2 of ")
+    assert status(player).startswith("Call 2 of ")
 
 
 def test_both_agents_are_seen_to_meet_the_same_draw(player: Page) -> None:
-    assert "meet the same draw" in said(player)
+    assert "meet the same draw" in status(player)
     assert player.locator(".pair:not([hidden]) .call.same").count() == 2
 
 
 def test_another_episode_starts_at_its_first_call(player: Page) -> None:
     player.get_by_role("button", name="All").click()
     player.locator("#player select").select_option("3")
-    assert said(player).startswith("Call 1 of ")
+    assert status(player).startswith("Call 1 of ")
     assert player.locator("details.pair:not([hidden])").count() == 1
 
 
-def test_a_runs_episodes_are_those_that_the_address_asks_for(
-    open_page: Callable[..., Page], site: Served
+def test_a_runs_episodes_are_those_that_the_address_asks_for_and_filters_stay_in_it(
+    open_page: OpenPage, site: Served
 ) -> None:
     page = open_page()
     page.goto(f"{site.address}{RUN}{FILTERED}")
     page.wait_for_selector("#episodes tbody tr")
     assert page.locator("#episodes [role=status]").inner_text().startswith("768 episodes of ")
-
-
-def test_filters_of_a_runs_episodes_are_kept_in_the_address(
-    open_page: Callable[..., Page], site: Served
-) -> None:
-    page = open_page()
-    page.goto(f"{site.address}{RUN}{FILTERED}")
-    page.wait_for_selector("#episodes tbody tr")
     page.locator("#episodes select[name=outcome]").select_option("failed")
     assert page.url.endswith(f"{FILTERED}&outcome=failed")
     assert page.locator("#episodes [role=status]").inner_text().endswith("; 0 succeeded.")
