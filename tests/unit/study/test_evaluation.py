@@ -1,7 +1,6 @@
 """An evaluation in a folder: kept block by block, gone on with, refused where it is another's; registers."""
 
 import json
-import pickle
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,11 @@ from toolkit.estimators import luck_share_interval
 from toolkit.policies.language_model.opening import Opening, identify
 from toolkit.registers.arrow import Row
 from toolkit.registers.query import ask
+from toolkit.registers.row_tables import FAULTS
 from toolkit.registers.study import Study, open_study, verify_study
 from toolkit.study.evaluating.evaluated import figures, luck_shares, study_name, write_registers
 from toolkit.study.evaluating.folder import EvaluatedBlocks, EvaluationFolder, identity
-from toolkit.study.evaluating.jobs import Asked, jobs, perform
+from toolkit.study.evaluating.jobs import Asked, jobs
 from toolkit.study.executors.executor import Executor
 
 OPENING = Opening("scripted", "reference")
@@ -48,14 +48,10 @@ def study(played: EvaluatedBlocks, tmp_path_factory: pytest.TempPathFactory) -> 
     return open_study(place)
 
 
-def test_sets_are_the_registered_ones() -> None:
-    asked = Asked(("faults_p025", "challenge"))
-    assert asked.evaluation("faults_p025") == ("final", "test", "faults_p025", 200, 4)
-    assert asked.evaluation("challenge") == ("final", "test", "challenge", 200, 1)
-
-
 def test_the_luck_share_is_measured_where_schedules_differ() -> None:
     asked = Asked(("clean", "faults_p010", "challenge", "flips_q005", "held_out_types"))
+    assert asked.evaluation("faults_p010") == ("final", "test", "faults_p010", 200, 4)
+    assert asked.evaluation("challenge") == ("final", "test", "challenge", 200, 1)
     assert asked.diagnosed == ("faults_p010", "flips_q005", "held_out_types")
     assert replace(asked, luck_share=False).diagnosed == ()
 
@@ -65,11 +61,6 @@ def test_jobs_cover_every_episode_once() -> None:
     assert len({job.name for job in listed}) == len(listed)
     assert sum(job.episodes for job in listed if job.table == "episodes") == 18 + 18 + 9
     assert sum(job.episodes for job in listed if job.table == "luck_share") == 9 * 64
-
-
-def test_a_job_is_all_that_another_process_needs() -> None:
-    job = jobs(OPENING, ASKED)[1]
-    assert perform(pickle.loads(pickle.dumps(job))) == perform(job)  # noqa: S301 - our own
 
 
 def test_the_order_in_which_jobs_are_done_leaves_no_trace(tmp_path: Path, played: EvaluatedBlocks) -> None:
@@ -123,23 +114,17 @@ def test_a_damaged_block_is_kept_aside_and_played_again(tmp_path: Path) -> None:
     assert said == [f"{name} was cut short or changed; kept as {name}.damaged-1, and played again"]
 
 
-def test_a_block_of_another_place_is_refused(tmp_path: Path) -> None:
-    play(tmp_path, QUICK)
-    first, second = (tmp_path / "blocks" / job.name for job in jobs(OPENING, QUICK)[:2])
-    first.write_bytes(second.read_bytes())
-    with pytest.raises(DamagedError, match="belongs to another evaluation"):
-        play(tmp_path, QUICK)
-
-
-def test_a_block_of_another_model_is_refused(tmp_path: Path) -> None:
-    play(tmp_path / "mine", QUICK)
+def test_a_block_of_another_place_or_model_is_refused(tmp_path: Path) -> None:
+    mine, theirs = tmp_path / "mine", tmp_path / "theirs"
+    play(mine, QUICK)
     other = Opening("scripted", "careless")
-    with folder(tmp_path / "theirs", other).held():
-        folder(tmp_path / "theirs", other).play(other, QUICK)
-    name = jobs(OPENING, QUICK)[0].name
-    (tmp_path / "mine/blocks" / name).write_bytes((tmp_path / "theirs/blocks" / name).read_bytes())
-    with pytest.raises(DamagedError, match="belongs to another evaluation"):
-        play(tmp_path / "mine", QUICK)
+    with folder(theirs, other).held():
+        folder(theirs, other).play(other, QUICK)
+    first, second = (job.name for job in jobs(OPENING, QUICK)[:2])
+    for foreign in (mine / "blocks" / second, theirs / "blocks" / first):
+        (mine / "blocks" / first).write_bytes(foreign.read_bytes())
+        with pytest.raises(DamagedError, match="belongs to another evaluation"):
+            play(mine, QUICK)
 
 
 def test_a_folder_of_another_model_is_refused_and_left_alone(tmp_path: Path) -> None:
@@ -148,13 +133,11 @@ def test_a_folder_of_another_model_is_refused_and_left_alone(tmp_path: Path) -> 
     with pytest.raises(UsageError, match="another policy") as raised:
         folder(tmp_path, Opening("scripted", "careless")).held().__enter__()
     assert (raised.value.expected, raised.value.found) == ('model "reference"', 'model "careless"')
-    assert snapshot(tmp_path) == before
-
-
-def test_another_seed_is_another_evaluation(tmp_path: Path) -> None:
-    play(tmp_path, QUICK)
     with pytest.raises(UsageError, match="another policy"):
         play(tmp_path, replace(QUICK, seed=1))
+    with folder(tmp_path).held(), pytest.raises(UsageError, match="another command is at work"):
+        play(tmp_path)
+    assert snapshot(tmp_path) == before
 
 
 @pytest.mark.parametrize(("name", "value"), [("schema", "1.0.0"), ("toolkit", "0.0.1")])
@@ -175,13 +158,6 @@ def test_a_folder_that_does_not_say_whose_it_is_is_refused(tmp_path: Path, text:
         play(tmp_path, QUICK)
 
 
-def test_blocks_without_an_identity_are_refused(tmp_path: Path) -> None:
-    play(tmp_path, QUICK)
-    (tmp_path / "evaluation.json").unlink()
-    with pytest.raises(IncompleteError, match="nothing says of which evaluation"):
-        play(tmp_path, QUICK)
-
-
 def test_somebody_elses_folder_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("")
     with pytest.raises(IncompleteError, match="nothing says of which evaluation"):
@@ -189,33 +165,13 @@ def test_somebody_elses_folder_is_left_alone(tmp_path: Path) -> None:
     assert list(snapshot(tmp_path)) == ["thesis.tex"]
 
 
-def test_one_command_at_a_time_works_in_a_folder(tmp_path: Path) -> None:
-    with folder(tmp_path).held(), pytest.raises(UsageError, match="another command is at work"):
-        play(tmp_path, QUICK)
-
-
-def test_a_place_that_is_no_folder_is_told(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(IncompleteError, match="cannot be made"):
-        play(tmp_path / "file", QUICK)
-
-
 def test_the_registers_are_a_study_that_verifies(study: Study, played: EvaluatedBlocks) -> None:
     rows = verify_study(study)
     assert (rows["runs"], rows["evaluations"]) == (3, 3)
     assert (rows["episodes"], rows["luck_share"]) == (45, 72)
     assert study.manifest.words == {"arm": ("evaluated",)}
-
-
-def test_the_registers_say_that_nothing_was_registered(study: Study) -> None:
     assert study.manifest.registration.name == "unregistered"
-
-
-def test_the_luck_share_names_the_policy_that_was_diagnosed(study: Study) -> None:
     assert {row["policy"] for row in study.rows("luck_share_summary")} == {"reference"}
-
-
-def test_the_registers_answer_questions(study: Study, played: EvaluatedBlocks) -> None:
     (counted,) = ask(study, "SELECT sum(true_success::INT) FROM episodes WHERE regime = 'faults_p025'").rows
     expected = [row["true_success"] for row in played.rows["episodes"] if row["regime"] == "faults_p025"]
     assert counted == (sum(expected),)
@@ -234,16 +190,7 @@ def test_registers_of_more_sets_replace_those_of_fewer(tmp_path: Path) -> None:
     assert [row["run_id"] for row in open_study(place.registers).rows("runs")] == ["clean"]
 
 
-def test_somebody_elses_folder_is_not_replaced(tmp_path: Path, played: EvaluatedBlocks) -> None:
-    (tmp_path / "registers").mkdir()
-    (tmp_path / "registers" / "mine.txt").write_text("mine")
-    with pytest.raises(IncompleteError, match="something else"):
-        write_registers(tmp_path / "registers", "reference", folder(tmp_path).identity, played.rows)
-    assert (tmp_path / "registers" / "mine.txt").read_text() == "mine"
-
-
 def row(task: int, *, success: bool, calls: int = 3, transient: int = 0) -> Row:
-    faults = ("rate_limit", "outage", "stale_read", "truncation", "timeout_after_commit", "field_dropout")
     return {
         "regime": "faults_p025",
         "pool": "test",
@@ -252,61 +199,43 @@ def row(task: int, *, success: bool, calls: int = 3, transient: int = 0) -> Row:
         "observed_reward": success,
         "calls": calls,
         "ended": "finished",
+        **dict.fromkeys(FAULTS, 0),
         "transient": transient,
-        **dict.fromkeys(faults, 0),
     }
 
 
 def test_figures_are_means_over_episodes() -> None:
-    listed = [row(0, success=True), row(0, success=False, calls=5), row(1, success=True, transient=2)]
-    (found,) = figures({"episodes": [*listed, row(1, success=True)]})
-    assert [found[name]["estimate"] for name in ("success", "observed", "calls", "exposed")] == [
-        0.75,
-        0.75,
-        3.5,
-        0.25,
-    ]
-    assert (found["tasks"], found["episodes"], found["ended"]) == (2, 4, {"finished": 4})
+    rows = [row(0, success=True), row(0, success=False, calls=5), row(1, success=True, transient=2)]
+    (figure,) = figures({"episodes": [*rows, row(1, success=True)]})
+    estimates = {name: figure[name]["estimate"] for name in ("success", "observed", "calls", "exposed")}
+    assert estimates == {"success": 0.75, "observed": 0.75, "calls": 3.5, "exposed": 0.25}
+    assert (figure["tasks"], figure["episodes"], figure["ended"]) == (2, 4, {"finished": 4})
 
 
 def test_intervals_resample_tasks_not_episodes() -> None:
     """Of two tasks, one always solved and one never, a resample has 0, 1 or 2 of the first."""
-    listed = [row(task, success=task == 0) for task in range(2) for _ in range(50)]
-    (found,) = figures({"episodes": listed})
-    assert (found["success"]["low"], found["success"]["high"]) == (0.0, 1.0)
-
-
-def test_one_task_has_no_interval() -> None:
-    (found,) = figures({"episodes": [row(0, success=True)]})
-    assert found["success"] == {"estimate": 1.0, "low": None, "high": None, "level": 0.95}
+    rows = [row(task, success=task == 0) for task in range(2) for _ in range(50)]
+    (figure,) = figures({"episodes": rows})
+    assert (figure["success"]["low"], figure["success"]["high"]) == (0.0, 1.0)
+    (figure,) = figures({"episodes": rows[:1]})
+    assert figure["success"] == {"estimate": 1.0, "low": None, "high": None, "level": 0.95}
 
 
 def test_the_luck_share_has_the_registered_interval(played: EvaluatedBlocks) -> None:
-    tables = [
-        [r["true_successes"] for r in played.rows["luck_share"] if r["task"] == task] for task in range(9)
-    ]
+    rows = played.rows["luck_share"]
+    tables = [[r["true_successes"] for r in rows if r["task"] == task] for task in range(9)]
     expected = luck_share_interval(tables, 10_000, 0, 0.95)
-    found = next(f for f in luck_shares(played.rows) if f["target"] == "true_success")
+    share = next(share for share in luck_shares(played.rows) if share["target"] == "true_success")
     assert expected is not None
-    assert (found["luck_share"], found["low"], found["high"]) == (
-        expected.estimate,
-        expected.low,
-        expected.high,
-    )
+    assert share["luck_share"] == expected.estimate
+    assert (share["low"], share["high"]) == (expected.low, expected.high)
 
 
 def test_a_reward_that_never_varies_has_no_luck_share() -> None:
+    place = {"regime": "flips_q010", "pool": "diagnostic", "step": 0, "task": 0}
     rows = [
-        {
-            "regime": "flips_q010",
-            "pool": "diagnostic",
-            "step": 0,
-            "task": 0,
-            "schedule": schedule,
-            "true_successes": [True] * 8,
-            "observed_rewards": [schedule > 0] * 8,
-        }
-        for schedule in range(8)
+        {**place, "schedule": n, "true_successes": [True] * 8, "observed_rewards": [n > 0] * 8}
+        for n in range(8)
     ]
     never, always = luck_shares({"luck_share": rows})
     assert (never["luck_share"], never["low"], never["tasks_defined"]) == (None, None, 0)
@@ -315,12 +244,7 @@ def test_a_reward_that_never_varies_has_no_luck_share() -> None:
 
 @pytest.mark.parametrize(
     ("model", "name"),
-    [
-        ("Qwen/Qwen3.5-2B", "Qwen3-5-2B"),
-        ("/models/mine/", "mine"),
-        ("…", "model"),
-        ("x" * 99, "x" * 64),
-    ],
+    [("Qwen/Qwen3.5-2B", "Qwen3-5-2B"), ("/models/mine/", "mine"), ("…", "model"), ("x" * 99, "x" * 64)],
 )
 def test_a_study_has_a_name_that_a_study_can_have(model: str, name: str) -> None:
     assert study_name(model) == name

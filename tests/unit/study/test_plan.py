@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import CHECKOUT
 from toolkit.errors import DamagedError, UsageError
 from toolkit.places import Home
 from toolkit.prereg.registration import Registration, load_registration
-from toolkit.registers.study import open_study
+from toolkit.registers.study import Study
 from toolkit.study.plan.measured import Measurements, read_measurements
 from toolkit.study.plan.training_plan import count_run, runs_of
 from toolkit.study.play.matrix import EVERYTHING, Selection, check_agreement
@@ -48,10 +47,11 @@ def test_counted_episodes_are_those_that_every_published_run_played(
         )
 
 
-def test_counted_episodes_are_those_of_every_embedded_run(registration: Registration) -> None:
-    runs = open_study(CHECKOUT / "registers" / "embedded").rows("runs")
+def test_counted_episodes_are_those_of_every_embedded_run(
+    registration: Registration, embedded: Study
+) -> None:
     counted = {run.run_id: count_run(run).episodes for run in runs_of(registration, EVERYTHING)}
-    assert counted == {run["run_id"]: run["episodes"] for run in runs}
+    assert counted == {run["run_id"]: run["episodes"] for run in embedded.rows("runs")}
 
 
 def test_a_run_leaves_a_checkpoint_every_twenty_steps(registration: Registration) -> None:

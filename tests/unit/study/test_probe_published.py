@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from findings import findings
-from tests.examples.test_findings import Changed
+from tests.unit.study.changed import Changed
 from toolkit.estimators import debiased_between_share
 from toolkit.registers.study import Study
 from toolkit.study.probing.published import published_figures

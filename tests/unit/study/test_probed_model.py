@@ -27,7 +27,7 @@ from tests.unit.study.small_model import (  # noqa: E402
     save_base,
     specification,
 )
-from toolkit.errors import DamagedError, IncompleteError, UsageError  # noqa: E402
+from toolkit.errors import DamagedError, UsageError  # noqa: E402
 from toolkit.policies.language_model.conversation import opening  # noqa: E402
 from toolkit.policies.language_model.loading import load_chat  # noqa: E402
 from toolkit.probe import spoken  # noqa: E402
@@ -111,44 +111,23 @@ def gram_of(probed: MeasuredProbe, trajectory: str, step: int, noise: str) -> li
     return [row for row in listed if (row["step"], row["noise"]) == (step, noise)]
 
 
-def test_the_untrained_policy_is_probed_with_the_adapter_of_the_first_run(
-    jobs: tuple[ProbeJob, ...], rows: dict[str, list[Row]]
-) -> None:
-    assert [(job.trajectory, [row["step"] for row in job.checkpoints]) for job in jobs] == [
-        ("base", [0]),
-        *((run, [10, 20]) for run in RUNS),
-    ]
-    assert jobs[0].checkpoints[0] == rows[RUNS[0]][0]
-
-
-def test_a_probe_at_some_steps_has_no_others(base: Path, rows: dict[str, list[Row]]) -> None:
-    found = probe_jobs(DESIGN, [specification(base, run) for run in RUNS], rows, (20,))
-    assert [[row["step"] for row in job.checkpoints] for job in found] == [[0], [20], [20]]
-
-
 def test_its_gram_matrices_are_those_of_scores_from_a_loop_of_backward_passes(
     base: Path, probed: MeasuredProbe
 ) -> None:
+    """Of the first task of each set."""
     run = RUNS[1]
     model = adapted(base, specification(base, run), 12)  # as the row of step 10 was made
     sampling = sampling_seed(DESIGN.root, run, 0)
     for rollouts in DESIGN.sets:
-        tasks = list(record_tasks(speaker(model, base), rollouts, sampling, 10))
-        stored = gram_of(probed, run, 10, rollouts.noise)
-        assert len(stored) == rollouts.tasks
-        for row, task in zip(stored, tasks, strict=True):
-            scores = loop_scores(model, task.transcripts).astype(np.float64)
-            expected = (scores @ scores.T)[np.triu_indices(len(scores))]
-            assert np.abs(np.array(row["gram"]) - expected).max() < SINGLE * expected.max()
-            assert row["rewards"] == [bool(sum(one.tokens) % 2) for one in task.transcripts]
-            assert row["tokens"] == [sum(one.chosen) for one in task.transcripts]
-            assert set(row["weights"]) == {1.0}
-
-
-def test_what_it_measures_is_not_trivial(probed: MeasuredProbe) -> None:
-    figures = [row for row in probed.rows["probe"] if row["noise"] == "outcome"]
-    assert any(row["trace_paired"] > 0 for row in figures)
-    assert probed.largest_residual < 1e-9
+        task = next(iter(record_tasks(speaker(model, base), rollouts, sampling, 10)))
+        row, *others = gram_of(probed, run, 10, rollouts.noise)
+        assert len(others) == rollouts.tasks - 1
+        scores = loop_scores(model, task.transcripts).astype(np.float64)
+        expected = (scores @ scores.T)[np.triu_indices(len(scores))]
+        assert np.abs(np.array(row["gram"]) - expected).max() < SINGLE * expected.max()
+        assert row["rewards"] == [bool(sum(transcript.tokens) % 2) for transcript in task.transcripts]
+        assert row["tokens"] == [sum(transcript.chosen) for transcript in task.transcripts]
+        assert set(row["weights"]) == {1.0}
 
 
 def test_a_rollout_is_sampled_from_the_seed_of_its_place(base: Path) -> None:
@@ -240,46 +219,39 @@ def test_a_stop_leaves_what_was_finished(jobs: tuple[ProbeJob, ...], folder: Pat
     assert snapshot(tmp_path) == snapshot(folder)
 
 
-def test_its_tables_obey_the_schema(jobs: tuple[ProbeJob, ...], probed: MeasuredProbe) -> None:
+def test_its_tables_obey_the_schema_and_name_the_adapters_that_were_scored(
+    jobs: tuple[ProbeJob, ...], rows: dict[str, list[Row]], probed: MeasuredProbe
+) -> None:
     assembly = probed.added_to(Assembly({}, {}, {}, {}))
     assert set(assembly.tables) == set(TABLES_OF_PROBE)
-    for name, listed in probed.rows.items():
-        check_table(TABLES[name], to_arrow(TABLES[name], listed))
-    assert assembly.rows["probe_checkpoints"] == 2 * len(jobs) - 1
-
-
-def test_a_checkpoint_names_the_adapter_that_was_scored(
-    rows: dict[str, list[Row]], probed: MeasuredProbe
-) -> None:
+    for name, part in probed.rows.items():
+        check_table(TABLES[name], to_arrow(TABLES[name], part))
+    assert any(row["trace_paired"] > 0 for row in probed.rows["probe"] if row["noise"] == "outcome")
+    assert probed.largest_residual < 1e-9
     stored = {(row["trajectory"], row["step"]): row for row in probed.rows["probe_checkpoints"]}
-    for run in RUNS:
-        for row in rows[run][1:]:
-            assert stored[run, row["step"]]["adapter_sha256"] == row["sha256"]
-            assert stored[run, row["step"]]["coordinates"] == row["coordinates"]
+    # The untrained policy is probed with the adapter of the first run.
+    scored = {("base", 0): rows[RUNS[0]][0]}
+    scored |= {(run, row["step"]): row for run in RUNS for row in rows[run][1:]}
+    assert stored.keys() == scored.keys()
+    for place, row in scored.items():
+        assert stored[place]["adapter_sha256"] == row["sha256"]
+        assert stored[place]["coordinates"] == row["coordinates"]
     assert len({row["coordinate_names_sha256"] for row in stored.values()}) == 1
     assert len({row["adapter_fingerprint"] for row in stored.values()}) == len(stored)
 
 
-@pytest.mark.parametrize("change", ["adapter", "recipe", "commit"])
 def test_what_was_probed_of_another_adapter_recipe_or_model_is_not_kept(
-    change: str, jobs: tuple[ProbeJob, ...], folder: Path, base: Path
+    jobs: tuple[ProbeJob, ...], folder: Path, base: Path
 ) -> None:
     job = jobs[1]
     assert read_probed(folder, job) is not None
-    if change == "adapter":
-        other = ({**job.checkpoints[0], "sha256": "0" * 64}, *job.checkpoints[1:])
-        assert read_probed(folder, replace(job, checkpoints=other)) is None
-        return
-    changed = (
-        specification(base, job.run.run_id, "sampling.max_turns=3")
-        if change == "recipe"
-        else replace(job.run, model_commit="0" * 64)
-    )
-    assert read_probed(folder, replace(job, run=changed)) is None
-
-
-def refused(job: ProbeJob, row: Row, folder: Path) -> None:
-    probe_all(folder, [replace(job, checkpoints=(row,))])
+    first, *others = job.checkpoints
+    for changed in (
+        replace(job, checkpoints=({**first, "sha256": "0" * 64}, *others)),
+        replace(job, run=specification(base, job.run.run_id, "sampling.max_turns=3")),
+        replace(job, run=replace(job.run, model_commit="0" * 64)),  # type: ignore[call-arg]
+    ):
+        assert read_probed(folder, changed) is None
 
 
 def test_an_adapter_of_other_bytes_than_its_row_s_is_refused(
@@ -288,28 +260,10 @@ def test_an_adapter_of_other_bytes_than_its_row_s_is_refused(
     row = jobs[1].checkpoints[0]
     raw = bytearray(base64.b64decode(row["adapter"]))
     raw[-1] ^= 1
+    job = replace(jobs[1], checkpoints=({**row, "adapter": base64.b64encode(raw).decode()},))
     with pytest.raises(DamagedError, match="not the one that was written"):
-        refused(jobs[1], {**row, "adapter": base64.b64encode(raw).decode()}, tmp_path)
+        probe_all(tmp_path, [job])
     assert not list(tmp_path.glob("*.json"))
-
-
-def test_an_adapter_of_another_run_is_refused(jobs: tuple[ProbeJob, ...], tmp_path: Path) -> None:
-    with pytest.raises(DamagedError, match="belongs to another run"):
-        refused(jobs[1], jobs[2].checkpoints[0], tmp_path)
-
-
-def test_an_adapter_of_another_recipe_is_refused(
-    jobs: tuple[ProbeJob, ...], base: Path, tmp_path: Path
-) -> None:
-    other = specification(base, RUNS[0], "lora.rank=4", "lora.alpha=8")
-    row = adapter_row(adapted(base, other, 3), RUNS[0], 10, tmp_path / "adapter")
-    with pytest.raises(DamagedError, match="not one of this model and recipe"):
-        refused(jobs[1], row, tmp_path / "probe")
-
-
-def test_an_adapter_that_is_kept_elsewhere_is_asked_for(jobs: tuple[ProbeJob, ...], tmp_path: Path) -> None:
-    with pytest.raises(IncompleteError, match="too large for its row"):
-        refused(jobs[1], {**jobs[1].checkpoints[0], "adapter": None}, tmp_path)
 
 
 def test_another_base_model_is_refused(jobs: tuple[ProbeJob, ...], tmp_path: Path) -> None:
@@ -320,28 +274,26 @@ def test_another_base_model_is_refused(jobs: tuple[ProbeJob, ...], tmp_path: Pat
     assert error.value.found == f"{tmp_path / 'other'} at {other.model_commit}"
 
 
-def test_checkpoints_in_different_coordinates_are_refused(
+def test_an_adapter_of_another_recipe_is_refused_and_so_are_other_coordinates(
     jobs: tuple[ProbeJob, ...], base: Path, tmp_path: Path
 ) -> None:
     other = specification(base, RUNS[0], "lora.rank=4", "lora.alpha=8")
     row = adapter_row(adapted(base, other, 3), RUNS[0], 10, tmp_path / "adapter")
-    mixed = [jobs[0], replace(jobs[1], run=other, checkpoints=(row,))]
+    foreign = replace(jobs[1], checkpoints=(row,))
+    with pytest.raises(DamagedError, match="not one of this model and recipe"):
+        probe_all(tmp_path / "probe", [foreign])
     with pytest.raises(DamagedError, match="mismatched coordinate sets"):
-        probe_all(tmp_path / "probe", mixed)
+        probe_all(tmp_path / "probe", [jobs[0], replace(foreign, run=other)])
 
 
-def test_the_arms_of_a_seed_that_began_from_different_adapters_are_refused(
+def test_only_the_arms_of_one_seed_have_to_begin_from_one_adapter(
     base: Path, rows: dict[str, list[Row]]
 ) -> None:
+    first, second = (specification(base, run) for run in RUNS)
     changed = {**rows, RUNS[1]: [{**rows[RUNS[1]][0], "sha256": "0" * 64}, *rows[RUNS[1]][1:]]}
     with pytest.raises(DamagedError, match="began from another policy"):
-        probe_jobs(DESIGN, [specification(base, run) for run in RUNS], changed)
-
-
-def test_runs_of_another_seed_begin_from_another_adapter(base: Path, rows: dict[str, list[Row]]) -> None:
-    run = replace(specification(base, RUNS[1]), seed=1)
-    changed = {**rows, RUNS[1]: [{**rows[RUNS[1]][0], "sha256": "0" * 64}, *rows[RUNS[1]][1:]]}
-    assert len(probe_jobs(DESIGN, [specification(base, RUNS[0]), run], changed)) == 3
+        probe_jobs(DESIGN, [first, second], changed)
+    assert len(probe_jobs(DESIGN, [first, replace(second, seed=1)], changed)) == 3
 
 
 @pytest.mark.slow

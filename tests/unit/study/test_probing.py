@@ -1,6 +1,5 @@
 """Trajectories probed side by side, stopped, killed, damaged, and probed again."""
 
-import json
 import os
 import signal
 import subprocess
@@ -8,11 +7,13 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.conftest import CHECKOUT, snapshot
 from tests.unit.probe.small import DESIGN
+from tests.unit.study import fake_play
 from toolkit.errors import DamagedError, IncompleteError, UsageError, VerificationError
 from toolkit.policies.loglinear import untrained
 from toolkit.registers.arrow import Row, to_arrow
@@ -32,21 +33,8 @@ RUNS = ("x-paired-s0", "x-paired-s1")
 
 
 def specification(run_id: str) -> Specification:
-    return Specification(
-        study="small",
-        root="small",
-        run_id=run_id,
-        condition="X",
-        arm="paired",
-        seed=0,
-        tier=1,
-        role="primary",
-        regime="faults_p025",
-        at_noise="faults_p025",
-        scale_rewards="group",
-        steps=STEPS[-1],
-        pools={name: summarize(name).sha256 for name in ("diagnostic", "validation")},
-    )
+    pools = {name: summarize(name).sha256 for name in ("diagnostic", "validation")}
+    return fake_play.specification(run_id, steps=40, checkpoint_every=20, pools=pools)
 
 
 def checkpoints(run_id: str) -> list[Row]:
@@ -60,9 +48,18 @@ def checkpoints(run_id: str) -> list[Row]:
     ]
 
 
+def jobs_of(rows: dict[str, list[Row]], steps: tuple[int, ...] = ()) -> tuple[ProbeJob, ...]:
+    return probe_jobs(DESIGN, [specification(run) for run in RUNS], rows, steps)
+
+
 @pytest.fixture(scope="module")
-def jobs() -> tuple[ProbeJob, ...]:
-    return probe_jobs(DESIGN, [specification(run) for run in RUNS], {run: checkpoints(run) for run in RUNS})
+def rows() -> dict[str, list[Row]]:
+    return {run: checkpoints(run) for run in RUNS}
+
+
+@pytest.fixture(scope="module")
+def jobs(rows: dict[str, list[Row]]) -> tuple[ProbeJob, ...]:
+    return jobs_of(rows)
 
 
 @pytest.fixture(scope="module")
@@ -73,43 +70,31 @@ def folder(jobs: tuple[ProbeJob, ...], tmp_path_factory: pytest.TempPathFactory)
     return place
 
 
-def test_the_untrained_policy_is_probed_once(jobs: tuple[ProbeJob, ...]) -> None:
+def test_the_untrained_policy_is_probed_once_and_each_run_at_the_steps_that_are_asked_for(
+    jobs: tuple[ProbeJob, ...], rows: dict[str, list[Row]]
+) -> None:
     assert [(job.trajectory, [row["step"] for row in job.checkpoints]) for job in jobs] == [
         ("base", [0]),
         *((run, [20, 40]) for run in RUNS),
     ]
-
-
-def test_processes_change_no_byte(jobs: tuple[ProbeJob, ...], folder: Path, tmp_path: Path) -> None:
-    probe_all(tmp_path, jobs, Executor(places=2))
-    assert snapshot(tmp_path) == snapshot(folder)
+    assert [[row["step"] for row in job.checkpoints] for job in jobs_of(rows, (40,))] == [[0], [40], [40]]
 
 
 def test_what_was_probed_is_kept(jobs: tuple[ProbeJob, ...], folder: Path) -> None:
     told: list[int] = []
-    found = probe_all(folder, jobs, Executor(places=1, watch=lambda done, *_: told.append(done)))
-    assert found.kept == tuple(job.trajectory for job in jobs)
+    again = probe_all(folder, jobs, Executor(places=1, watch=lambda done, *_: told.append(done)))
+    assert again.kept == tuple(job.trajectory for job in jobs)
     assert told == [1 + 2 + 2]
 
 
-def test_a_stop_leaves_what_was_finished(jobs: tuple[ProbeJob, ...], folder: Path, tmp_path: Path) -> None:
-    def stop(done: int, *_: object) -> None:
-        if done:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        probe_all(tmp_path, jobs, Executor(places=1, watch=stop))
-    assert len(list(tmp_path.glob("*.json"))) == 1
-    assert len(probe_all(tmp_path, jobs).kept) == 1
-    assert snapshot(tmp_path) == snapshot(folder)
+def probe_in(folder: str) -> None:
+    probe_all(Path(folder), jobs_of({run: checkpoints(run) for run in RUNS}), Executor(places=2))
 
 
-def test_a_kill_leaves_what_was_finished(jobs: tuple[ProbeJob, ...], folder: Path, tmp_path: Path) -> None:
-    script = (
-        "import sys; from pathlib import Path; from tests.unit.study import test_probing as t;"
-        "t.probe_all(Path(sys.argv[1]), t.probe_jobs(t.DESIGN, [t.specification(r) for r in t.RUNS],"
-        " {r: t.checkpoints(r) for r in t.RUNS}))"
-    )
+def test_two_processes_that_are_killed_leave_what_was_finished_and_no_other_byte(
+    jobs: tuple[ProbeJob, ...], folder: Path, tmp_path: Path
+) -> None:
+    script = "import sys; from tests.unit.study.test_probing import probe_in; probe_in(sys.argv[1])"
     process = subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], cwd=CHECKOUT)
     while not list(tmp_path.glob("*.json")):
         assert process.poll() is None
@@ -152,51 +137,48 @@ def test_another_design_measures_again(jobs: tuple[ProbeJob, ...], folder: Path,
 
 
 def test_its_tables_obey_the_schema(jobs: tuple[ProbeJob, ...], folder: Path) -> None:
-    found = probe_all(folder, jobs)
-    assembly = found.added_to(Assembly({}, {}, {}, {}))
+    probe = probe_all(folder, jobs)
+    assembly = probe.added_to(Assembly({}, {}, {}, {}))
     assert set(assembly.tables) == set(TABLES_OF_PROBE)
-    for name, rows in found.rows.items():
+    for name, rows in probe.rows.items():
         check_table(TABLES[name], to_arrow(TABLES[name], rows))
     places = len(jobs) * 2 - 1
     assert assembly.rows["probe_checkpoints"] == places * 2
     assert assembly.rows["probe_gram"] == places * 2 * (DESIGN.outcome.tasks + DESIGN.transition.tasks)
-    assert found.largest_residual < 1e-12
+    assert probe.largest_residual < 1e-12
 
 
-def test_a_run_without_a_checkpoint_is_incomplete() -> None:
-    rows = checkpoints(RUNS[0])[:-1]
+def test_a_run_without_a_checkpoint_is_incomplete(rows: dict[str, list[Row]]) -> None:
     with pytest.raises(IncompleteError, match="registered checkpoints") as error:
-        probe_jobs(DESIGN, [specification(RUNS[0])], {RUNS[0]: rows})
+        jobs_of(rows | {RUNS[0]: rows[RUNS[0]][:-1]})
     assert error.value.found == "0, 20"
 
 
-def test_runs_that_began_from_different_policies_are_refused() -> None:
-    rows = {run: checkpoints(run) for run in RUNS}
-    rows[RUNS[1]][0] = {**rows[RUNS[1]][0], "sha256": "0" * 64}
+def test_runs_that_began_from_different_policies_are_refused(rows: dict[str, list[Row]]) -> None:
+    first, *others = rows[RUNS[1]]
     with pytest.raises(DamagedError, match="began from another policy"):
-        probe_jobs(DESIGN, [specification(run) for run in RUNS], rows)
+        jobs_of(rows | {RUNS[1]: [{**first, "sha256": "0" * 64}, *others]})
 
 
-def test_tasks_that_the_runs_did_not_meet_are_refused(jobs: tuple[ProbeJob, ...], tmp_path: Path) -> None:
-    job = replace(jobs[0], pools=(("diagnostic", "0" * 64),))
-    with pytest.raises(VerificationError):
-        probe_all(tmp_path, [job])
+ZEROS = (0.0,) * len(untrained(16))
+DIVERGED = checkpoint_row("x", Weights(0, (float("nan"), *untrained(16)[1:]), ZEROS, ZEROS))
 
 
-def test_a_changed_checkpoint_is_refused(jobs: tuple[ProbeJob, ...], tmp_path: Path) -> None:
-    row = jobs[0].checkpoints[0]
-    changed = {**row, "parameters": [row["parameters"][0] + 1e-12, *row["parameters"][1:]]}
-    with pytest.raises(DamagedError, match="not those that were written"):
-        probe_all(tmp_path, [replace(jobs[0], checkpoints=(changed,))])
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"pools": (("diagnostic", "0" * 64),)}, "pool diagnostic is not the one"),
+        ({"checkpoints": ({**DIVERGED, "parameters": list(untrained(16))},)}, "not those that were written"),
+        ({"checkpoints": (DIVERGED,)}, r"could not be played[^$]*nan"),
+    ],
+    ids=["tasks that the runs did not meet", "a changed checkpoint", "parameters that diverged"],
+)
+def test_what_was_not_played_like_this_is_refused(
+    jobs: tuple[ProbeJob, ...], tmp_path: Path, change: dict[str, Any], said: str
+) -> None:
+    with pytest.raises((DamagedError, VerificationError), match=said):
+        probe_all(tmp_path, [replace(jobs[0], **change)])
     assert not list(tmp_path.glob("*.json"))
-
-
-def test_a_policy_whose_parameters_diverged_is_refused(jobs: tuple[ProbeJob, ...], tmp_path: Path) -> None:
-    start = untrained(16)
-    diverged = Weights(0, (float("nan"), *start[1:]), (0.0,) * len(start), (0.0,) * len(start))
-    with pytest.raises(DamagedError, match="could not be played") as error:
-        probe_all(tmp_path, [replace(jobs[0], checkpoints=(checkpoint_row("x", diverged),))])
-    assert "nan" in str(error.value.found)
 
 
 def test_one_command_at_a_time_works_in_a_folder(jobs: tuple[ProbeJob, ...], tmp_path: Path) -> None:
@@ -205,9 +187,3 @@ def test_one_command_at_a_time_works_in_a_folder(jobs: tuple[ProbeJob, ...], tmp
             probe_all(tmp_path, jobs)
 
     probe_all(tmp_path, jobs[:1], Executor(places=1, watch=second))
-
-
-def test_a_trajectory_s_file_says_what_it_was_made_from(jobs: tuple[ProbeJob, ...], folder: Path) -> None:
-    document = json.loads((folder / "base.json").read_bytes().split(b"\n", 1)[1])
-    assert document["design_sha256"] == DESIGN.sha256()
-    assert document["checkpoints"] == [[0, jobs[0].checkpoints[0]["sha256"]]]

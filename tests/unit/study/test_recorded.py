@@ -1,69 +1,50 @@
 """Recorded episodes to step through: chosen by the rule, and as recorded."""
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from tests.conftest import CHECKOUT
 from toolkit.errors import VerificationError
 from toolkit.registers.row_tables import FAULTS
-from toolkit.registers.study import Study, open_study
-from toolkit.study.check import recorded
-from toolkit.study.check.recorded import ReplayedEpisode, choose_pairs
+from toolkit.registers.study import Study
+from toolkit.study.check.recorded import ReplayedEpisode, choose_pairs, playable
 from toolkit.study.check.replay import Replayer
 from toolkit.study.play.rows import rows_of_run
 
-
-@pytest.fixture(scope="module")
-def embedded() -> Study:
-    return open_study(CHECKOUT / "registers" / "embedded")
+Pairs = list[tuple[ReplayedEpisode, ReplayedEpisode]]
 
 
 @pytest.fixture(scope="module")
-def played(embedded: Study) -> Sequence[ReplayedEpisode]:
-    return choose_pairs(embedded)
-
-
-def pairs(played: Sequence[ReplayedEpisode]) -> list[tuple[ReplayedEpisode, ReplayedEpisode]]:
+def pairs(embedded: Study) -> Pairs:
+    played = choose_pairs(embedded)
     return list(zip(played[::2], played[1::2], strict=True))
 
 
-def test_both_designs_meet_one_task_under_one_schedule(played: Sequence[ReplayedEpisode]) -> None:
-    for paired, independent in pairs(played):
-        assert (paired.run["arm"], independent.run["arm"]) == ("paired", "independent")
-        assert (paired.run["condition"], paired.run["seed"]) == (
-            independent.run["condition"],
-            independent.run["seed"],
-        )
-        assert paired.episode.schedule.seed == independent.episode.schedule.seed
-        assert paired.episode.task == independent.episode.task
+def test_both_designs_meet_one_task_under_one_schedule_and_every_call_is_kept(pairs: Pairs) -> None:
+    for pair in pairs:
+        assert [each.run["arm"] for each in pair] == ["paired", "independent"]
+        assert len({(each.run["condition"], each.run["seed"]) for each in pair}) == 1
+        assert len({(each.episode.schedule.seed, each.episode.task.task_id) for each in pair}) == 1
+        for each in pair:
+            assert each.episode.trace is not None
+            assert sum(call.charged for call in each.episode.trace) == each.row["calls"]
 
 
-def test_every_sort_of_outcome_is_there_twice(played: Sequence[ReplayedEpisode]) -> None:
-    sorts = Counter((p.episode.true_success, i.episode.true_success) for p, i in pairs(played))
+def test_every_sort_of_outcome_is_there_twice(pairs: Pairs) -> None:
+    sorts = Counter((paired.episode.true_success, other.episode.true_success) for paired, other in pairs)
     assert sorts == {(True, True): 2, (True, False): 2, (False, True): 2, (False, False): 2}
 
 
-def test_no_other_schedule_of_that_sort_had_more_faults(
-    embedded: Study, played: Sequence[ReplayedEpisode]
-) -> None:
-    (first, second), *_ = pairs(played)
-    rows: list[dict[tuple[int, int], dict[str, Any]]] = []
-    for one in (first, second):
-        listed = rows_of_run(embedded, "episodes", one.run["run_id"])
+def test_no_other_schedule_of_that_sort_had_more_faults(embedded: Study, pairs: Pairs) -> None:
+    tables: list[dict[tuple[int, int], dict[str, Any]]] = []
+    for each in pairs[0]:
+        rows = rows_of_run(embedded, "episodes", each.run["run_id"])
         same = ("phase", "regime", "step")
-        rows.append({(r["task"], r["schedule"]): r for r in listed if all(r[n] == one.row[n] for n in same)})
-    both = [place for place in rows[0] if rows[0][place]["true_success"] and rows[1][place]["true_success"]]
-    most = max(sum(table[place][fault] for table in rows for fault in FAULTS) for place in both)
-    assert sum(len(one.episode.exposures) for one in (first, second)) == most
-
-
-def test_every_call_is_kept(played: Sequence[ReplayedEpisode]) -> None:
-    for one in played:
-        assert one.episode.trace is not None
-        assert sum(call.charged for call in one.episode.trace) == one.row["calls"]
+        tables.append({(r["task"], r["schedule"]): r for r in rows if all(r[n] == each.row[n] for n in same)})
+    both = [place for place in tables[0] if all(table[place]["true_success"] for table in tables)]
+    most = max(sum(table[place][fault] for table in tables for fault in FAULTS) for place in both)
+    assert sum(len(each.episode.exposures) for each in pairs[0]) == most
 
 
 def test_an_episode_that_comes_out_otherwise_stops(embedded: Study, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,16 +60,11 @@ def test_an_episode_that_comes_out_otherwise_stops(embedded: Study, monkeypatch:
         choose_pairs(embedded)
 
 
-def test_a_study_without_rows_has_none() -> None:
-    assert choose_pairs(open_study(CHECKOUT / "registers" / "published")) == ()
-
-
-def test_runs_of_other_code_are_left_alone(embedded: Study) -> None:
+def test_runs_of_other_code_and_studies_without_rows_are_left_alone(
+    embedded: Study, published: Study
+) -> None:
+    assert choose_pairs(published) == ()
     run = next(row for row in embedded.rows("runs") if row["arm"] == "paired")
-    assert recorded.playable(run) is not None
-    assert (
-        recorded.playable({**run, "specification": run["specification"].replace('"code":"1"', '"code":"0"')})
-        is None
-    )
-    assert recorded.playable({**run, "specification": "{"}) is None
-    assert recorded.playable({**run, "specification": None}) is None
+    assert playable(run) is not None
+    for other in (run["specification"].replace('"code":"1"', '"code":"0"'), "{", None):
+        assert playable({**run, "specification": other}) is None

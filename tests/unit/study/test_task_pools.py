@@ -1,17 +1,16 @@
 """The task pools as a dataset: splits, and that a changed task is found."""
 
-import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.conftest import CHECKOUT
 from tests.described import configs
+from tests.unit.study.changed import Changed
 from toolkit.errors import DamagedError, VerificationError
 from toolkit.registers.columns import POOLS as SPLITS
 from toolkit.registers.study import Study, open_study
-from toolkit.study.new.task_pools import task_row, verify
+from toolkit.study.new.task_pools import TABLE, task_row, verify
 from toolkit.tasks.pools import POOLS, load_task
 
 
@@ -31,42 +30,21 @@ def test_datasets_loads_every_split(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
     loaded = load_dataset(str(CHECKOUT / "registers/task-pools"), cache_dir=str(tmp_path))
     assert {name: part.num_rows for name, part in loaded.items()} == {p.name: p.size for p in POOLS.values()}
-    row = loaded["validation"][0]
-    assert row == task_row(load_task("validation:0"))
-    assert os.environ["HF_HUB_OFFLINE"] == "1"
+    assert loaded["validation"][0] == task_row(load_task("validation:0"))
 
 
-class Changed:
-    """A study whose rows were changed after they were read."""
-
-    def __init__(self, study: Study, rows: list[dict[str, Any]]) -> None:
-        self.folder = study.folder
-        self._rows = rows
-
-    def rows(self, _: str) -> list[dict[str, Any]]:
-        return self._rows
-
-
-def quiet(_: str) -> None:
-    pass
-
-
-@pytest.mark.parametrize("column", ["prompt", "plan", "expected", "world", "budget", "sha256", "forms"])
-def test_a_changed_field_is_found(study: Study, column: str) -> None:
-    rows = study.rows("task_pools")
-    rows[1234] = {**rows[1234], column: "changed"}
-    with pytest.raises(VerificationError, match=f"{column} of task"):
-        verify(Changed(study, rows), quiet)  # type: ignore[arg-type]
-
-
-def test_a_missing_task_is_found(study: Study) -> None:
-    rows = study.rows("task_pools")
-    with pytest.raises(DamagedError, match="is missing"):
-        verify(Changed(study, rows[:-1]), quiet)  # type: ignore[arg-type]
-
-
-def test_a_task_too_many_is_found(study: Study) -> None:
-    rows = study.rows("task_pools")
-    extra = {**rows[-1], "index": 300}
-    with pytest.raises(DamagedError, match="that no pool has"):
-        verify(Changed(study, [*rows, extra]), quiet)  # type: ignore[arg-type]
+def test_a_task_that_was_changed_or_is_missing_or_too_many_is_found(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("toolkit.study.new.task_pools.POOLS", ("diagnostic",))  # the smallest
+    rows = [row for row in study.rows(TABLE) if row["pool"] == "diagnostic"]
+    assert list(verify(Changed(study, {TABLE: rows}), print)) == ["diagnostic"]  # type: ignore[arg-type]
+    columns = ("prompt", "plan", "expected", "world", "budget", "sha256", "forms")
+    defects = [
+        *(([*rows[:9], {**rows[9], name: "changed"}, *rows[10:]], f"{name} of task") for name in columns),
+        (rows[:-1], "is missing"),
+        ([*rows, {**rows[-1], "index": 300}], "that no pool has"),
+    ]
+    for defect, said in defects:
+        with pytest.raises((DamagedError, VerificationError), match=said):
+            verify(Changed(study, {TABLE: defect}), print)  # type: ignore[arg-type]
