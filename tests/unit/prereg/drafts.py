@@ -4,7 +4,7 @@ import hashlib
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -28,8 +28,8 @@ from toolkit.prereg.verification import Verification, verify_registration
 
 NAME = "small"
 H = rule("H", "mean(gap) >= 0.03")
-AFTERWARDS = ("FROZEN.sha256", "LATER.chain", "record.toml", "trust.toml", "evidence")
 PATIENCE = 20.0
+TODAY = str(datetime.now(UTC).date())
 
 
 def write_draft(parent: Path, name: str = NAME, *, rules: str = RULES + H) -> Path:
@@ -95,43 +95,38 @@ def told(verification: Verification, step: int) -> str:
     return "; ".join(check.detail for check in verification.checks if check.step == step)
 
 
-def today() -> str:
-    return str(datetime.now(UTC).date())
-
-
 def amendment(label: str = "A1", *, body: str = "", **facts: object) -> bytes:
     """Return an amendment file that raises the bar of H."""
     head = {
         "id": label,
-        "dated": today(),
+        "dated": TODAY,
         "title": "A higher bar",
         "seen": "Nothing.",
         "reason": "The bar was low.",
         "changes": ["The bar is 0.05."],
         "replaces": ["H"],
     } | facts
-    lines = ["[amendment]", *(f"{key} = {_toml(value)}" for key, value in head.items()), ""]
-    return ("\n".join(lines) + (body or rule("H", "mean(gap) >= 0.05"))).encode()
+    return _toml("amendment", head) + (body or rule("H", "mean(gap) >= 0.05")).encode()
 
 
 def deviation(label: str = "D1", **facts: object) -> bytes:
     """Return a deviation file."""
     entry = {
         "id": label,
-        "dated": today(),
+        "dated": TODAY,
         "kind": "deviation",
         "title": "A power cut",
         "text": "Seed 0 was started again.",
         "seen": "Nothing.",
         "concerns": ["H"],
     } | facts
-    lines = ["[deviation]", *(f"{key} = {_toml(value)}" for key, value in entry.items()), ""]
-    return "\n".join(lines).encode()
+    return _toml("deviation", entry)
 
 
-def _toml(value: object) -> str:
-    """Return a value as TOML; JSON's strings, numbers and lists are TOML's."""
-    return json.dumps(value)
+def _toml(table: str, fields: Mapping[str, object]) -> bytes:
+    """Return a table as TOML; JSON's strings, numbers and lists are TOML's."""
+    lines = [f"{key} = {json.dumps(value)}\n" for key, value in fields.items()]
+    return "".join((f"[{table}]\n", *lines)).encode()
 
 
 def add_to(
@@ -174,7 +169,8 @@ def write_roots(path: Path, *servers: Authority | OpensslAuthority) -> Path:
 
 def is_untouched(folder: Path) -> bool:
     """Whether a draft has nothing of a freeze."""
-    return not any((folder / name).exists() for name in AFTERWARDS)
+    after = ("FROZEN.sha256", "LATER.chain", "record.toml", "trust.toml", "evidence")
+    return not any((folder / name).exists() for name in after)
 
 
 # Works in processes of its own, each of which ends as soon as it has renamed so many files within the

@@ -98,8 +98,3 @@ def test_a_name_that_a_chain_cannot_have_is_refused(names) -> None:
 def test_a_chain_without_its_last_line_end_is_refused() -> None:
     with pytest.raises(DamagedError):
         parse_chain(chain().rstrip(), FROZEN, "here")
-
-
-def test_an_end_cut_off_shows_only_in_what_was_timestamped_later() -> None:
-    """A chain by itself cannot tell that its last lines are gone: what names them can."""
-    assert len(parse_chain(b"".join(lines()[:2]), FROZEN, "here")) == 2

@@ -1,6 +1,9 @@
-"""Edges that mutants of the verifier showed to be untested: each claim here fails on a changed condition."""
+"""Edges of the verifier, and ways to be fooled: each was found by trying, or by changing a condition."""
 
 import hashlib
+import re
+import shutil
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -8,21 +11,23 @@ import pytest
 from tests.forge import der
 from tests.forge.case import by, embedding, judged, recipe
 from tests.forge.keys import Scheme
-from tests.forge.pki import Crl, Revoked, house, stamper
-from tests.forge.token import DOCUMENT, MESSAGE_DIGEST, NOW, attribute
-from tests.registrations import rehash
-from toolkit.errors import DamagedError, IncompleteError
+from tests.forge.pki import UNKNOWN, Crl, Revoked, house, stamper
+from tests.forge.token import DOCUMENT, MESSAGE_DIGEST, NOW, accuracy, attribute
+from tests.registrations import chained, rehash
+from tests.unit.decisions.study import RULES
+from tests.unit.prereg.drafts import H, add_to, amendment, freeze_with, problems, verify, write_draft
+from toolkit.errors import DamagedError
 from toolkit.prereg.checks import agreement, independence
+from toolkit.prereg.chronology import StudyRuns
 from toolkit.prereg.evidence import Judged, Subject, judge
 from toolkit.prereg.pending import begin, pending_document
-from toolkit.prereg.record import Authority, FreezeRecord, read_record, write_record
 from toolkit.prereg.registration import load_registration
-from toolkit.prereg.token.certificate import first_line
 from toolkit.prereg.token.der import MAX_ELEMENTS, check_der
 from toolkit.prereg.token.verdict import Refused, TokenVerdict
-from toolkit.prereg.trust import Trusted, parse_trust
+from toolkit.prereg.trust import Trusted
 
 AFTER = datetime(2024, 6, 1, tzinfo=UTC)
+VERIFIED = TokenVerdict("verified", None, None, "")
 
 
 # ---------------------------------------------------------------------------------------------------- tokens
@@ -54,71 +59,81 @@ def test_too_many_elements_are_refused_before_they_are_counted_one_by_one() -> N
         check_der(der.tlv(0x30, b"\x05\x00" * (MAX_ELEMENTS + 2)))
 
 
-def test_an_unknown_attribute_may_have_several_values() -> None:
-    several = attribute("1.3.6.1.4.1.99999.7", der.integer(1), der.integer(2))
-    assert judged(recipe(extra_attributes=(several,))).verdict == "verified"
-
-
-def test_a_message_digest_of_another_type_is_refused() -> None:
-    found = judged(recipe(values=((MESSAGE_DIGEST, (der.tlv(0x0C, b"x" * 32),)),)))
-    assert found.failed_check == "signed_attributes"
-    assert found.message == "signed attribute message_digest is missing"
-
-
-def test_without_document_and_hash_it_is_incomplete() -> None:
-    found = judged(recipe(), document=None)
-    assert (found.verdict, found.failed_check) == ("incomplete", "imprint")
-
-
-def test_content_that_is_no_octet_string_is_refused() -> None:
+def _text_for_octets() -> TokenVerdict:
     raw = recipe().make()
     kind = der.oid("1.2.840.113549.1.9.16.1.4")
     at = raw.index(kind) + len(kind)
     inner = at + len(der.header(raw[at:]))
     assert (raw[at], raw[inner]) == (0xA0, 0x04)
-    found = judged(raw[:inner] + b"\x0c" + raw[inner + 1 :])
-    assert (found.failed_check, found.message) == ("structure", "its content is no OCTET STRING")
+    return judged(raw[:inner] + b"\x0c" + raw[inner + 1 :])
 
 
-def test_a_reply_with_a_third_part_is_refused() -> None:
-    found = judged(der.with_more(recipe().make(), der.NULL))
-    assert found.failed_check == "status"
-    assert found.message == "the reply has more parts than a status and a token"
+def _with_list(**knobs: object) -> TokenVerdict:
+    return judged(recipe(), crls=(Crl(house().intermediate, AFTER, **knobs).der,))
 
 
-def test_a_certificate_taken_off_the_list_again_is_good() -> None:
-    crl = Crl(house().intermediate, AFTER, (Revoked(house().signer.number, AFTER, "remove from list"),))
-    found = judged(recipe(), crls=(crl.der,))
-    assert found.verdict == "verified"
-    assert any("taken off" in note for note in found.notes)
+def _insisting(**knobs: object) -> TokenVerdict:
+    return judged(by(stamper("Forge Insisting", house().intermediate, "pss-sha256"), **knobs))
 
 
-def test_ed25519_does_not_excuse_a_weak_digest() -> None:
-    found = judged(by(stamper("Forge Ed", house().intermediate, "ed25519"), digest="sha1"))
-    assert (found.verdict, found.failed_check) == ("not_verified", "signature")
+EDGES: dict[str, tuple[Callable[[], TokenVerdict], str | None, str]] = {
+    "an unknown attribute of several values": (
+        lambda: judged(
+            recipe(extra_attributes=(attribute("1.3.6.1.4.1.99999.7", der.integer(1), der.integer(2)),))
+        ),
+        None,
+        "",
+    ),
+    "a message digest of another type": (
+        lambda: judged(recipe(values=((MESSAGE_DIGEST, (der.tlv(0x0C, b"x" * 32),)),))),
+        "signed_attributes",
+        "signed attribute message_digest is missing",
+    ),
+    "neither document nor hash": (lambda: judged(recipe(), document=None), "imprint", ""),
+    "a SHA-512 where only a SHA-256 is known": (
+        lambda: judged(recipe(imprint_digest="sha512"), document=None, digest=("sha256", bytes(32))),
+        "imprint",
+        "",
+    ),
+    "content that is no octet string": (_text_for_octets, "structure", "its content is no OCTET STRING"),
+    "a reply with a third part": (
+        lambda: judged(der.with_more(recipe().make(), der.NULL)),
+        "status",
+        "the reply has more parts than a status and a token",
+    ),
+    "an absurd accuracy": (lambda: judged(recipe(accuracy=accuracy(9 * 10**12))), "structure", ""),
+    "a more absurd accuracy": (lambda: judged(recipe(accuracy=accuracy(10**14))), "structure", ""),
+    "a certificate taken off the list again": (
+        lambda: _with_list(revoked=(Revoked(house().signer.number, AFTER, "remove from list"),)),
+        None,
+        "taken off",
+    ),
+    "a list with an extension twice": (lambda: _with_list(extensions=(UNKNOWN, UNKNOWN)), "revocation", ""),
+    "Ed25519 beside a weak digest": (
+        lambda: judged(by(stamper("Forge Ed", house().intermediate, "ed25519"), digest="sha1")),
+        "signature",
+        "",
+    ),
+    "a key that insists on SHA-256": (_insisting, None, ""),
+    "a key that insists on SHA-256 under SHA-512": (
+        lambda: _insisting(scheme=Scheme("pss", "sha512"), digest="sha512"),
+        "signature",
+        "the signature's parameters are not those that its key insists on",
+    ),
+}
 
 
-def test_a_key_that_insists_on_sha256_signs_nothing_under_sha512() -> None:
-    insisting = stamper("Forge Insisting", house().intermediate, "pss-sha256")
-    assert judged(by(insisting)).verdict == "verified"
-    found = judged(by(insisting, scheme=Scheme("pss", "sha512"), digest="sha512"))
-    assert found.message == "the signature's parameters are not those that its key insists on"
-
-
-def test_a_parsers_complaint_is_one_line() -> None:
-    assert first_line(ValueError()) == "ValueError"
-    assert first_line(ValueError("a\nb")) == "a b"
+@pytest.mark.parametrize("edge", EDGES)
+def test_an_edge_gets_its_verdict(edge) -> None:
+    make, failed, words = EDGES[edge]
+    verdict = make()
+    assert verdict.failed_check == failed, verdict.message
+    assert words in " ".join((verdict.message, *verdict.notes))
+    wanted = "verified" if failed is None else "incomplete" if failed == "imprint" else "not_verified"
+    assert verdict.verdict == wanted
 
 
 # --------------------------------------------------------------------------------------------- registrations
-
-
-def test_one_token_does_not_stand_for_two_authorities() -> None:
-    moment = datetime(2026, 9, 8, tzinfo=UTC)
-    both = tuple(Authority(n, "https://x.example", moment, "evidence/a.tsr") for n in "AB")
-    record = FreezeRecord("public", "d", "0" * 64, "FROZEN.sha256", moment, "", "s", both)
-    with pytest.raises(ValueError, match="named twice"):
-        read_record(write_record(record))
 
 
 def test_what_waits_for_another_document_is_removed(tmp_path) -> None:
@@ -152,20 +167,12 @@ def test_a_record_that_does_not_fit_is_damaged(restated, before, after, told) ->
         load_registration(restated)
 
 
-def test_a_freeze_without_its_chain_says_how_to_go_on(restated) -> None:
-    (restated / "LATER.chain").unlink()
-    with pytest.raises(IncompleteError, match="cut short"):
-        load_registration(restated)
-
-
 def test_independence_wants_every_token_verified() -> None:
-    def one(label: str, verdict: str) -> Judged:
-        root = label * 64
-        authority = Trusted(label, label, f"Operator {label}", "https://x.example", (root,))
-        stated = TokenVerdict(verdict, None, None, "", root_sha256=root, key_sha256=(label,))
-        return Judged(authority, "t", stated)
-
-    tokens = [one("a", "verified"), one("b", "verified"), one("c", "not_verified")]
+    tokens = []
+    for label, verdict in (("a", "verified"), ("b", "verified"), ("c", "not_verified")):
+        authority = Trusted(label, label, f"Operator {label}", "https://x.example", (label * 64,))
+        stated = TokenVerdict(verdict, None, None, "", root_sha256=label * 64, key_sha256=(label,))
+        tokens.append(Judged(authority, "t", stated))
     trust = [each.authority for each in tokens]
     assert independence(tokens, trust).outcome == "missing"
     assert independence(tokens[:2], trust).outcome == "passed"
@@ -182,16 +189,53 @@ def test_times_may_be_a_day_apart_and_no_more() -> None:
 
 def test_lists_of_other_authorities_are_no_news_in_a_registration(tmp_path) -> None:
     (tmp_path / "evidence").mkdir()
-    token = embedding(house().signer, house().intermediate, house().root)
-    (tmp_path / "evidence/a.tsr").write_bytes(token.make())
+    made = embedding(house().signer, house().intermediate, house().root).make()
+    (tmp_path / "evidence/a.tsr").write_bytes(made)
     (tmp_path / "evidence/b.crl").write_bytes(Crl(house("B").intermediate, AFTER).der)
     authority = Trusted("A", "a", "A", "https://a.example", (hashlib.sha256(house().root.der).hexdigest(),))
-    found = judge(Subject(tmp_path, DOCUMENT), authority, "evidence/a.tsr", "", NOW)
-    assert found.is_verified
-    assert not any("issued none of the chain" in note for note in found.verdict.notes)
+    token = judge(Subject(tmp_path, DOCUMENT), authority, "evidence/a.tsr", "", NOW)
+    assert token.is_verified
+    assert not any("issued none of the chain" in note for note in token.verdict.notes)
 
 
-def test_a_name_with_a_backslash_is_refused() -> None:
-    text = '[[authorities]]\nname = \'a\\b\'\noperator = "o"\naddress = "https://x.example"\n'
-    with pytest.raises(DamagedError):
-        parse_trust(f'{text}roots = ["{"0" * 64}"]\n', "here")
+def test_a_freeze_made_here_cannot_be_called_a_restatement(frozen, pair) -> None:
+    """Its amendments would need no token: one made after the runs would pass under any date."""
+    shutil.copy(frozen / "FROZEN.sha256", frozen / "evidence" / "list")
+    record = frozen / "record.toml"
+    record.write_text(record.read_text().replace('place = "FROZEN.sha256"', 'place = "evidence/list"'))
+    (frozen / "amendments").mkdir()
+    (frozen / "amendments" / "A1.toml").write_bytes(amendment())
+    rehash(frozen, [*chained(frozen), "amendments/A1.toml"])
+    assert (3, "failed") in problems(verify(frozen, *pair))
+
+
+def test_a_freeze_that_excepts_every_run_does_not_precede_the_runs(tmp_path, pair) -> None:
+    exception = '\n[[exceptions]]\nrun = "r"\nreason = "It was a pilot."\n'
+    folder = write_draft(tmp_path, rules=RULES + H + exception)
+    freeze_with(folder, *pair)
+    run = {"run_id": "r", "role": "primary", "launched_at": datetime.now(UTC) - timedelta(days=99)}
+    study = StudyRuns("s", [run], ("primary",))
+    result = verify(folder, *pair, studies=[study])
+    assert result.chronology[0].verdict == "run_before_freeze"
+    assert (7, "failed") in problems(result)
+
+
+def test_a_proven_amendment_is_dated_by_its_tokens(frozen, pair) -> None:
+    """A day that an amendment names, far from its tokens', is what a reader would be shown."""
+    add_to(frozen, amendment(), *pair)
+    assert verify(frozen, *pair).verdict == "verified"
+    path = frozen / "amendments" / "A1.toml"
+    path.write_text(re.sub(r'dated = ".*"', 'dated = "2020-01-01"', path.read_text()))
+    rehash(frozen)
+    chain = (frozen / "LATER.chain").read_bytes()
+    for one in pair:
+        reply = one.obtain(hashlib.sha256(chain).digest(), lambda _: VERIFIED, lambda _: None)
+        place = frozen / "evidence" / f"A1.{one.trusted.slug}"
+        place.with_name(place.name + ".tsr").write_bytes(reply.response)
+        place.with_name(place.name + ".tsq").write_bytes(reply.request)
+    assert problems(verify(frozen, *pair)) == [(8, "failed")]
+
+
+def test_junk_beside_good_certificates_spoils_no_token(frozen, pair) -> None:
+    (frozen / "evidence" / "junk.pem").write_bytes(b"0\x03\x02\x01\x01")
+    assert verify(frozen, *pair).verdict == "verified"

@@ -4,7 +4,6 @@ import hashlib
 import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -22,9 +21,9 @@ from toolkit.prereg.trust import write_trust
 
 def test_a_frozen_registration_is_verified(draft, pair) -> None:
     frozen = freeze_with(draft, *pair)
-    found = verify(draft, *pair)
-    assert (found.verdict, found.standing, problems(found)) == ("verified", "public", [])
-    assert found.document_sha256 == frozen.sha256 == load_registration(draft).sha256
+    result = verify(draft, *pair)
+    assert (result.verdict, result.standing, problems(result)) == ("verified", "public", [])
+    assert result.document_sha256 == frozen.sha256 == load_registration(draft).sha256
     assert frozen.files == ("protocol.md", "rules.toml", "trust.toml")
     assert not is_draft(draft)
 
@@ -33,14 +32,14 @@ def test_openssl_is_an_authority_like_any_other(draft, pair) -> None:
     with OpensslAuthority() as server:
         openssl = source(server, "OpenSSL")
         freeze_with(draft, pair[0], openssl)
-    found = verify(draft, pair[0], openssl)
-    assert found.verdict == "verified", problems(found)
+    result = verify(draft, pair[0], openssl)
+    assert result.verdict == "verified", problems(result)
 
 
 def test_roots_that_nobody_knows_are_not_enough(frozen, pair) -> None:
-    found = verify(frozen)
-    assert (found.verdict, problems(found)) == ("not_verified", [(5, "failed")])
-    assert "Authority A, Authority B" in drafts.told(found, 5)
+    result = verify(frozen)
+    assert (result.verdict, problems(result)) == ("not_verified", [(5, "failed")])
+    assert "Authority A, Authority B" in drafts.told(result, 5)
     assert problems(verify(frozen, pair[1])) == [(5, "failed")]
 
 
@@ -91,19 +90,17 @@ def test_what_was_frozen_meanwhile_is_not_frozen_again(draft, pair) -> None:
 
 def test_a_recorded_time_that_no_token_states_is_found(frozen, pair) -> None:
     record = frozen / "record.toml"
-    record.write_text(
-        re.sub(r"recorded_time = \S+", "recorded_time = 2020-01-01T00:00:00Z", record.read_text())
-    )
+    record.write_text(re.sub(r"(recorded_time =) \S+", r"\1 2020-01-01T00:00:00Z", record.read_text()))
     rehash(frozen)
     assert verify(frozen, *pair).verdict == "not_verified"
 
 
 def test_many_freezes_at_once(tmp_path, pair) -> None:
-    folders = [drafts.write_draft(tmp_path, f"study-{number}") for number in range(20)]
+    folders = [drafts.write_draft(tmp_path, f"study-{number}") for number in range(8)]
     patient = [replace(one, timeout_s=60) for one in pair]
-    with ThreadPoolExecutor(20) as pool:
+    with ThreadPoolExecutor(8) as pool:
         made = list(pool.map(lambda folder: freeze_with(folder, *patient), folders))
-    assert len({one.sha256 for one in made}) == 20
+    assert len({one.sha256 for one in made}) == 8
     assert {verify(folder, *pair).verdict for folder in folders} == {"verified"}
 
 
@@ -161,7 +158,7 @@ NOT_READY = {
     "another name": (
         _written("rules.toml", RULES.replace('"small"', '"large"', 1)),
         UsageError,
-        "folder of its name",
+        "of its name",
     ),
 }
 
@@ -172,11 +169,6 @@ def test_a_draft_that_is_not_ready_is_refused(draft, defect) -> None:
     change(draft)
     with pytest.raises(error, match=message):
         opened(draft)
-
-
-def test_what_is_frozen_is_not_frozen_again(frozen) -> None:
-    with pytest.raises(UsageError, match="frozen already"):
-        opened(frozen)
 
 
 def _not_independent(folder, *sources) -> str:
@@ -214,19 +206,6 @@ def test_two_authorities_of_one_short_name_are_refused(draft, servers) -> None:
     with pytest.raises((UsageError, DamagedError)):
         freeze_with(draft, source(servers[0], "Time stamps"), source(servers[1], "time-stamps"))
     assert is_untouched(draft)
-
-
-@pytest.mark.parametrize(("hours", "is_frozen"), [(23.9, True), (25, False)])
-def test_times_more_than_a_day_apart_are_refused(draft, pair, hours, is_frozen) -> None:
-    with Authority("B", at=datetime.now(UTC) - timedelta(hours=hours)) as late:
-        sources = (pair[0], source(late, "Late"))
-        if is_frozen:
-            assert freeze_with(draft, *sources).standing == "public"
-        else:
-            with pytest.raises(VerificationError, match="times agree") as caught:
-                freeze_with(draft, *sources)
-            assert "times disagree by 1.0 days" in (caught.value.found or "")
-            assert is_untouched(draft)
 
 
 def test_a_registration_that_lost_its_chain_is_not_frozen_anew(frozen, pair) -> None:

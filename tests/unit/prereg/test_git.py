@@ -40,12 +40,6 @@ def freeze_it(folder) -> str:
     return load_registration(folder).record.freeze_commit
 
 
-def cut_short(folder) -> None:
-    (folder / "LATER.chain").unlink()
-    (folder / "record.toml").unlink()
-    begin(folder, (folder / "FROZEN.sha256").read_bytes())
-
-
 def refused(folder) -> str:
     with pytest.raises(UsageError, match="not committed") as caught:
         opened(folder)
@@ -105,27 +99,24 @@ def test_a_repository_that_git_cannot_read_is_not_called_clean(committed) -> Non
         opened(committed)
 
 
-def test_a_freeze_cut_short_keeps_its_commit(committed) -> None:
+def test_a_freeze_cut_short_keeps_its_commit_and_lets_no_changed_file_in(committed) -> None:
     frozen_at = freeze_it(committed)
-    cut_short(committed)
+    (committed / "LATER.chain").unlink()
+    (committed / "record.toml").unlink()
+    begin(committed, (committed / "FROZEN.sha256").read_bytes())
+    protocol = committed / "protocol.md"
+    protocol.rename(committed / "kept")
+    protocol.write_bytes(b"Changed.\n")
+    assert "protocol.md" in refused(committed)
+    (committed / "kept").rename(protocol)
     assert freeze_it(committed) == frozen_at
 
 
-def test_a_freeze_cut_short_does_not_let_a_changed_file_in(committed) -> None:
-    freeze_it(committed)
-    cut_short(committed)
-    (committed / "protocol.md").write_bytes(b"Changed.\n")
-    assert "protocol.md" in refused(committed)
-
-
-def test_what_a_killed_freeze_left_beside_its_files_is_no_change(committed) -> None:
+def test_what_a_freeze_left_beside_its_files_is_no_change(committed) -> None:
+    """A killed one leaves files half written and its lock, a failed one what waits."""
     (committed / "evidence").mkdir()
-    for name in (".FROZEN.sha256.123.part", ".lock", "evidence/.freeze.demonstration-a.tsr.123.part"):
-        (committed / name).write_bytes(b"")
-    assert freeze_it(committed) == git(committed, "rev-parse", "HEAD")
-
-
-def test_what_a_failed_freeze_keeps_waiting_is_no_change(committed) -> None:
     (committed / ".pending" / "evidence").mkdir(parents=True)
-    (committed / ".pending" / "document").write_bytes(b"")
+    left = (".FROZEN.sha256.123.part", ".lock", "evidence/.freeze.demonstration-a.tsr.123.part")
+    for name in (*left, ".pending/document"):
+        (committed / name).write_bytes(b"")
     assert freeze_it(committed) == git(committed, "rev-parse", "HEAD")

@@ -35,6 +35,7 @@ def test_a_readers_own_file_is_added(tmp_path) -> None:
 
 
 GOOD = write_trust((TWO,), "Good.")
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
@@ -48,6 +49,7 @@ GOOD = write_trust((TWO,), "Good.")
         GOOD.replace('"Two"', '""'),
         GOOD.replace('"Two"', '"\\u0007"'),
         GOOD.replace('"Two"', '"---"'),
+        GOOD.replace('"Two"', "'a\\b'"),
         GOOD.replace("roots = [", "roots = []\n# ["),
         GOOD + GOOD,
         "x = " + "[" * 100_000,
@@ -63,17 +65,24 @@ def test_two_authorities_of_one_file_name_are_refused() -> None:
         parse_trust(GOOD + "".join(GOOD.partition("[[")[1:]), "here")
 
 
+def record(*authorities: Authority) -> FreezeRecord:
+    return FreezeRecord("public", "x", "f" * 64, "FROZEN.sha256", NOON, "", "here", authorities)
+
+
 def test_a_record_reads_as_it_was_written() -> None:
-    moment = datetime(2026, 11, 20, 12, tzinfo=UTC)
-    authority = Authority('"quoted" \\ é', "https://one.example", moment, "evidence/a.tsr", "evidence/a.tsq")
-    record = FreezeRecord("public", "x", "f" * 64, "FROZEN.sha256", moment, "", "here", (authority,))
-    assert read_record(write_record(record)) == record
+    written = record(
+        Authority('"quoted" \\ é', "https://one.example", NOON, "evidence/a.tsr", "evidence/a.tsq")
+    )
+    assert read_record(write_record(written)) == written
 
 
 @pytest.mark.parametrize("place", ["../a.tsr", "/a.tsr", "a.tsr", "evidence/../a.tsr", "evidence/"])
 def test_evidence_lies_in_its_folder(place) -> None:
-    moment = datetime(2026, 11, 20, 12, tzinfo=UTC)
-    authority = Authority("a", "https://one.example", moment, place)
-    record = FreezeRecord("public", "x", "f" * 64, "FROZEN.sha256", moment, "", "here", (authority,))
     with pytest.raises(ValueError, match="is no file under evidence/"):
-        read_record(write_record(record))
+        read_record(write_record(record(Authority("a", "https://one.example", NOON, place))))
+
+
+def test_one_token_does_not_stand_for_two_authorities() -> None:
+    both = (Authority(name, "https://x.example", NOON, "evidence/a.tsr") for name in "AB")
+    with pytest.raises(ValueError, match="named twice"):
+        read_record(write_record(record(*both)))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.registrations import rehash
-from tests.unit.prereg.drafts import told
+from tests.unit.prereg.drafts import problems, told
 from toolkit.prereg.authority import make_request
 from toolkit.prereg.checks import Reader
 from toolkit.prereg.chronology import Chronology, Freeze, StudyRuns, chronology, seconds_to_settle
@@ -41,11 +41,16 @@ def outcomes(result: Verification) -> list[tuple[int, str]]:
     return [(check.step, check.outcome) for check in result.checks]
 
 
-def test_thirteen_runs_follow_the_freeze_and_the_pilot_is_disclosed(registration, published) -> None:
-    order = order_of(registration, *published.rows("runs"))
-    assert order.verdict == "runs_after_freeze"
-    assert len(order.runs_after) == 13
+def test_thirteen_runs_follow_the_freeze_and_the_pilot_is_disclosed(published, home) -> None:
+    result = verified(
+        home.registration_folder("paired-rollouts"), StudyRuns("published", published.rows("runs"), ROLES)
+    )
+    (order,) = result.chronology
+    assert (order.verdict, len(order.runs_after)) == ("runs_after_freeze", 13)
     assert order.disclosed_exceptions == ("gate1-c2-paired-s0",)
+    assert dict(outcomes(result))[7] == "passed"
+    for words in ("13 deciding runs", "recorded, not proven", "disclosed exceptions: gate1-c2-paired-s0"):
+        assert words in told(result, 7)
 
 
 @pytest.mark.parametrize(
@@ -65,6 +70,11 @@ def test_a_run_before_the_freeze_needs_to_be_disclosed(registration, seconds, ru
     assert order_of(registration, run).verdict == verdict
 
 
+def test_a_replication_is_not_part_of_the_order(registration) -> None:
+    order = order_of(registration, {"run_id": "late", "role": "replication", "launched_at": None})
+    assert (order.verdict, order.unknown) == ("incomplete", ())
+
+
 def test_a_disclosed_run_may_come_before_others_that_come_after(registration) -> None:
     early, late = (
         {"run_id": name, "role": "primary", "launched_at": FREEZE.by + timedelta(seconds=seconds)}
@@ -74,28 +84,21 @@ def test_a_disclosed_run_may_come_before_others_that_come_after(registration) ->
     assert (order.verdict, order.disclosed_exceptions) == ("runs_after_freeze", ("gate1-c2-paired-s0",))
 
 
-def test_a_replication_is_not_part_of_the_order(registration) -> None:
-    order = order_of(registration, {"run_id": "late", "role": "replication", "launched_at": None})
-    assert (order.verdict, order.unknown) == ("incomplete", ())
-
-
-def test_the_order_is_told_with_its_exceptions(published, home) -> None:
-    study = StudyRuns("published", published.rows("runs"), ROLES)
-    result = verified(home.registration_folder("paired-rollouts"), study)
-    assert dict(outcomes(result))[7] == "passed"
-    for words in ("13 deciding runs", "recorded, not proven", "disclosed exceptions: gate1-c2-paired-s0"):
-        assert words in told(result, 7)
-
-
 @pytest.mark.parametrize(
     ("seconds", "outcome", "verdict"),
-    [(0, "failed", "not_verified"), (60, "failed", "not_verified"), (61, "passed", "incomplete")],
+    [
+        (0, "failed", "not_verified"),
+        (60, "failed", "not_verified"),
+        (61, "passed", "incomplete"),
+        (None, "missing", "incomplete"),
+    ],
 )
 def test_where_no_accuracy_is_stated_a_minute_is_granted(home, seconds, outcome, verdict) -> None:
-    run = {"run_id": "any", "role": "primary", "launched_at": FREEZE.by + timedelta(seconds=seconds)}
+    launched = None if seconds is None else FREEZE.by + timedelta(seconds=seconds)
+    run = {"run_id": "whichever", "role": "primary", "launched_at": launched}
     result = verified(home.registration_folder("paired-rollouts"), StudyRuns("s", [run], ROLES))
     assert (dict(outcomes(result))[7], result.verdict) == (outcome, verdict)
-    assert seconds == 61 or "any" in told(result, 7)
+    assert seconds == 61 or "whichever" in told(result, 7)
 
 
 def test_without_document_and_tokens_the_verdict_is_incomplete(home) -> None:
@@ -109,20 +112,29 @@ def test_without_document_and_tokens_the_verdict_is_incomplete(home) -> None:
     assert result.promise == "Nothing is proven yet: something is missing."
 
 
-def test_a_changed_file_fails_the_first_step(restated) -> None:
-    path = restated / "rules.toml"
-    path.write_text(path.read_text().replace("0.03", "0.02"))
-    result = verified(path.parent)
-    assert result.verdict == "not_verified"
-    assert outcomes(result) == [(1, "failed")]
+FIRST_STEP = {
+    "a changed file": (
+        lambda f: (f / "rules.toml").write_text((f / "rules.toml").read_text().replace("0.03", "0.02")),
+        ("not_verified", "failed", "was changed after its hash was recorded"),
+    ),
+    "a missing file": (
+        lambda f: (f / "protocol.md").unlink(),
+        ("incomplete", "missing", "protocol.md cannot be read"),
+    ),
+    "a draft": (
+        lambda f: [(f / name).unlink() for name in ("FROZEN.sha256", "LATER.chain")],
+        ("incomplete", "missing", "toolkit freeze paired-rollouts"),
+    ),
+}
 
 
-def test_a_draft_is_incomplete_and_says_how_it_is_frozen(restated) -> None:
-    for name in ("FROZEN.sha256", "LATER.chain"):
-        (restated / name).unlink()
+@pytest.mark.parametrize("change", FIRST_STEP)
+def test_files_that_are_not_as_recorded_end_it_at_the_first_step(restated, change) -> None:
+    damage, (verdict, outcome, words) = FIRST_STEP[change]
+    damage(restated)
     result = verified(restated)
-    assert (result.verdict, outcomes(result)) == ("incomplete", [(1, "missing")])
-    assert "toolkit freeze paired-rollouts" in result.checks[0].detail
+    assert (result.verdict, outcomes(result)) == (verdict, [(1, outcome)])
+    assert words in result.checks[0].detail
 
 
 def test_another_document_fails_the_second_step(restated) -> None:
@@ -139,9 +151,8 @@ def test_what_is_no_token_fails(restated) -> None:
     for name in ("freetsa.tsr", "digicert.tsr"):
         (restated / "evidence" / name).write_bytes(b"not a token")
     result = verified(restated)
-    tokens = [(check.outcome, check.detail) for check in result.checks if check.step == 4]
     # DigiCert's root is in this system's list; FreeTSA's would have come with its token.
-    assert all(outcome in {"failed", "missing"} for outcome, _ in tokens)
+    assert {outcome for step, outcome in outcomes(result) if step == 4} <= {"failed", "missing"}
     assert result.verdict != "verified"
 
 
@@ -153,19 +164,17 @@ def evidence(restated):
     record = (restated / "record.toml").read_text()
     before = load_registration(restated).record.document_sha256
     record = record.replace(before, hashlib.sha256(document).hexdigest())
-    (restated / "record.toml").write_text(
-        re.sub(r"2026-09-08T12:34:\d\dZ", f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}", record)
-    )
+    now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    (restated / "record.toml").write_text(re.sub(r"2026-09-08T12:34:\d\dZ", now, record))
     (restated / "trust.toml").write_text(write_trust([a.trusted for a in authorities], "For a test."))
     rehash(restated)
     (restated / "evidence").mkdir()
     (restated / "evidence" / "document").write_bytes(document)
     for authority in authorities:
+        place = restated / "evidence" / authority.trusted.slug
         token = authority.answer(make_request(hashlib.sha256(document).digest()))
-        (restated / "evidence" / f"{authority.trusted.slug}.tsr").write_bytes(token)
-        (restated / "evidence" / f"{authority.trusted.slug}.pem").write_bytes(
-            write_certificates([authority.root])
-        )
+        place.with_suffix(".tsr").write_bytes(token)
+        place.with_suffix(".pem").write_bytes(write_certificates([authority.root]))
     known = tuple(authority.trusted for authority in authorities)
     accepted = frozenset([load_registration(restated).entries[-1].link])
     return restated, Reader(known, datetime.now(UTC) + timedelta(seconds=1), restatements=accepted)
@@ -178,67 +187,56 @@ def test_with_its_evidence_in_place_the_document_is_verified(evidence) -> None:
     assert {step for step, outcome in outcomes(result) if outcome == "passed"} == {1, 2, 4, 5, 6}
     assert {step for step, outcome in outcomes(result) if outcome == "unproven"} == {3, 7, 8}
     assert "Nor that the rules here, which restate those bytes, say the same" in result.promise
-
-
-def test_a_restatement_that_nobody_stands_for_is_incomplete(evidence) -> None:
-    """Two old tokens over any document at all would make rules of today look registered."""
-    folder, reader = evidence
-    result = verify_registration(folder, Reader(reader.known, reader.at))
-    assert (result.verdict, dict(outcomes(result))[3]) == ("incomplete", "missing")
-    link = load_registration(folder).entries[-1].link
-    assert f"--restatement {link}" in result.checks[2].detail
+    alone = verify_registration(folder, Reader(reader.known, reader.at))
+    assert f"--restatement {load_registration(folder).entries[-1].link}" in told(alone, 3)
 
 
 def test_the_shipped_restatement_is_the_one_that_is_stood_for(registration) -> None:
     assert registration.entries[-1].link in known_restatements()
 
 
-def test_a_reader_who_knows_none_of_the_roots_is_not_convinced(evidence) -> None:
-    folder, reader = evidence
-    result = verify_registration(folder, Reader((), reader.at))
-    assert (result.verdict, dict(outcomes(result))[5]) == ("not_verified", "failed")
-    assert "--trust FILE" in told(result, 5)
-
-
-def test_tokens_are_judged_by_the_recorded_hash_where_the_document_is_missing(evidence) -> None:
-    folder, reader = evidence
-    (folder / "evidence" / "document").unlink()
-    result = verify_registration(folder, reader)
-    assert result.verdict == "incomplete"
-    assert outcomes(result)[1] == (2, "missing")
-    assert [outcome for step, outcome in outcomes(result) if step == 4] == ["passed", "passed"]
-    assert result.existed_by is None
-
-
-def test_a_token_of_another_document_fails(evidence) -> None:
-    folder, reader = evidence
-    (folder / "evidence" / "freetsa.tsr").write_bytes(
-        DemonstrationAuthority("FreeTSA").answer(make_request(hashlib.sha256(b"another").digest()))
-    )
-    result = verify_registration(folder, reader)
-    assert result.verdict == "not_verified"
-    assert "check 5, imprint: token is for another document" in result.checks[3].detail
-
-
-def test_a_missing_root_is_named_with_where_it_is_to_be_had(evidence) -> None:
-    folder, reader = evidence
+def _no_root(folder, reader):
     (folder / "evidence" / "freetsa.pem").unlink()
-    result = verify_registration(folder, reader)
-    assert result.verdict == "incomplete"
-    assert "put the one with SHA-256" in result.checks[3].detail
+    return reader
 
 
-def test_a_run_without_a_launch_time_is_named(home) -> None:
-    run = {"run_id": "whichever", "role": "primary", "launched_at": None}
-    result = verified(home.registration_folder("paired-rollouts"), StudyRuns("s", [run], ROLES))
-    assert "no launch time, or one in the future: whichever" in told(result, 7)
+def _no_document(folder, reader):
+    (folder / "evidence" / "document").unlink()
+    return reader
 
 
-def test_a_frozen_registration_that_lacks_a_file_is_incomplete(restated) -> None:
-    (restated / "protocol.md").unlink()
-    result = verified(restated)
-    assert (result.verdict, result.checks[0].outcome) == ("incomplete", "missing")
-    assert "protocol.md cannot be read" in result.checks[0].detail
+def _another_token(folder, reader):
+    token = DemonstrationAuthority("FreeTSA").answer(make_request(hashlib.sha256(b"another").digest()))
+    (folder / "evidence" / "freetsa.tsr").write_bytes(token)
+    return reader
+
+
+LACKING = {
+    # Two old tokens over any document at all would make rules of today look registered.
+    "nobody stands for the restatement": (
+        lambda _, reader: Reader(reader.known, reader.at),
+        ("incomplete", [(3, "missing")], "--restatement "),
+    ),
+    # The tokens are judged by the recorded hash.
+    "the document is missing": (_no_document, ("incomplete", [(2, "missing")], "Get it from")),
+    "a token of another document": (
+        _another_token,
+        ("not_verified", [(4, "failed"), (5, "missing"), (6, "missing")], "check 5, imprint: token is for"),
+    ),
+    "a root is missing": (
+        _no_root,
+        ("incomplete", [(4, "missing"), (5, "missing"), (6, "missing")], "put the one with SHA-256"),
+    ),
+}
+
+
+@pytest.mark.parametrize("lack", LACKING)
+def test_what_evidence_lacks_shows_at_its_step(evidence, lack) -> None:
+    folder, reader = evidence
+    change, (verdict, wrong, words) = LACKING[lack]
+    result = verify_registration(folder, change(folder, reader))
+    assert (result.verdict, problems(result), result.existed_by) == (verdict, wrong, None)
+    assert words in told(result, wrong[0][0])
 
 
 @pytest.mark.parametrize(("age", "left"), [(0.5, 9.5), (9, 1.0), (10, 0.0), (3600, 0.0), (-60, 0.0)])
