@@ -49,6 +49,26 @@ class Home:
         return Path("site") if self.is_shipped else self.root / "site"
 
     @property
+    def runs(self) -> Path:
+        """The folder in which runs are played, unless another is named."""
+        return (Path.cwd() if self.is_shipped else self.root) / "runs"
+
+    def check_own(self, option: str) -> None:
+        """Check that the registers here may be written.
+
+        Args:
+            option: names a folder to write instead.
+
+        Raises:
+            UsageError: they came with the package.
+        """
+        if self.is_shipped:
+            raise UsageError(
+                "the registers that came with the package are not written",
+                remedy=f"give a folder to write: {option} FOLDER",
+            )
+
+    @property
     def has_studies(self) -> bool:
         """Whether there is any study."""
         return bool(_names(self.registers))

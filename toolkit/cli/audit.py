@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from toolkit import api
-from toolkit.cli.output import STUDY, json_option, print_json, steps
+from toolkit.cli.output import STUDY, json_option, steps, tell
 from toolkit.errors import UsageError
 from toolkit.places import find_home
 
@@ -16,17 +16,12 @@ MOST = 1_000_000
 @click.command()
 @click.option("--study", metavar=STUDY, help="Study to audit; the one that ships its rows if left out.")
 @click.option(
-    "--sample",
-    type=click.IntRange(1, MOST),
-    default=DEFAULT_SAMPLE,
-    show_default=True,
-    help="How many rows to play again.",
+    "--sample", type=click.IntRange(1, MOST), default=DEFAULT_SAMPLE, help="How many rows to play again."
 )
 @click.option(
     "--seed",
     type=click.IntRange(0, 2**63),
     default=0,
-    show_default=True,
     help="Seed of the draw of the rows: another one draws others.",
 )
 @json_option
@@ -57,22 +52,21 @@ def audit(*, study: str | None, sample: int, seed: int, as_json: bool) -> None:
             lambda played, run: progress(f"{played} of {sample} rows, now {run}"),
             probe=api.registered_probe(opened, registered),
         )
-    if as_json:
-        print_json(
-            {
-                "study": opened.name,
-                "verdict": "verified",
-                "rows": done.rows,
-                "sample": sum(done.sampled.values()),
-                "seed": seed,
-                "tables": done.sampled,
-                "runs": list(done.runs),
-            }
-        )
-        return
-    drawn = ", ".join(f"{n} of {table}" for table, n in done.sampled.items())
     count = sum(done.sampled.values())
-    click.echo(f"{opened.name}: {count} of {done.rows} rows played again, all as registered ({drawn})")
+    drawn = ", ".join(f"{n} of {table}" for table, n in done.sampled.items())
+    tell(
+        {
+            "study": opened.name,
+            "verdict": "verified",
+            "rows": done.rows,
+            "sample": count,
+            "seed": seed,
+            "tables": done.sampled,
+            "runs": list(done.runs),
+        },
+        f"{opened.name}: {count} of {done.rows} rows played again, all as registered ({drawn})",
+        as_json=as_json,
+    )
 
 
 def _with_rows() -> str:

@@ -2,71 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
-from toolkit.cli.output import FILE, say_line, visible
+from toolkit.cli.output import FILE, say_line, with_options
 from toolkit.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from toolkit.prereg.evidence import Judged
     from toolkit.prereg.timestamping import Source
     from toolkit.prereg.trust import Trusted
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 DEFAULT = ("FreeTSA", "DigiCert")
 DEMONSTRATED = ("Demonstration A", "Demonstration B")
 
 
-def trust_option(command: F) -> F:
-    """Add `--trust` to a command."""
-    return click.option(
-        "--trust",
-        "trust_files",
+trust_option = click.option(
+    "--trust",
+    "trust_files",
+    type=FILE,
+    multiple=True,
+    metavar="FILE",
+    help="Trust file with further authorities that you know; the public ones shipped are known anyway.",
+)
+asking_options = with_options(
+    click.option(
+        "--authority",
+        "addresses",
+        multiple=True,
+        metavar="URL",
+        help="Authority to ask, at least two; else those of trust.toml, or FreeTSA and DigiCert.",
+    ),
+    trust_option,
+    click.option(
+        "--root",
+        "roots",
         type=FILE,
         multiple=True,
-        metavar="FILE",
-        help="Trust file with further authorities that you know; the public ones shipped are known anyway.",
-    )(command)
-
-
-def asking_options(command: F) -> F:
-    """Add the options of commands that ask authorities."""
-    options = (
-        click.option(
-            "--authority",
-            "addresses",
-            multiple=True,
-            metavar="URL",
-            help="Authority to ask, at least two; else those of trust.toml, or FreeTSA and DigiCert.",
-        ),
-        trust_option,
-        click.option(
-            "--root",
-            "roots",
-            type=FILE,
-            multiple=True,
-            metavar="PEM",
-            help="File with a pinned root certificate, where neither the token nor this system has it.",
-        ),
-        click.option(
-            "--timeout",
-            "timeout_s",
-            type=click.FloatRange(0.1, 600),
-            default=30.0,
-            show_default=True,
-            help="Longest time for one exchange with an authority, in seconds.",
-        ),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
+        metavar="PEM",
+        help="File with a pinned root certificate, where neither the token nor this system has it.",
+    ),
+    click.option(
+        "--timeout",
+        "timeout_s",
+        type=click.FloatRange(0.1, 600),
+        default=30.0,
+        help="Longest time for one exchange with an authority, in seconds.",
+    ),
+)
 
 
 def demonstrated() -> tuple[Source, ...]:
@@ -130,8 +117,3 @@ def print_tokens(tokens: Sequence[Judged]) -> None:
         verdict = judged.verdict
         line = f"  {judged.authority.name}: {verdict.gen_time:%Y-%m-%dT%H:%M:%SZ}, serial {verdict.serial}"
         say_line(line)
-
-
-def say(message: str) -> None:
-    """Tell what happens, on stderr."""
-    click.echo(visible(message), err=True)

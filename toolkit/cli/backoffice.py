@@ -48,14 +48,11 @@ def schema(*, form: str | None, as_json: bool) -> None:
 
 @backoffice.command()
 @click.option("--task", "task_id", required=True, metavar="POOL:INDEX", help="Task, such as validation:0.")
-@click.option(
-    "--regime", type=click.Choice(list(REGIMES)), default="clean", show_default=True, help="The noise."
-)
+@click.option("--regime", type=click.Choice(list(REGIMES)), default="clean", help="The noise.")
 @click.option(
     "--schedule",
     type=click.IntRange(0, LIMIT - 1),
     default=0,
-    show_default=True,
     help="Number of the task's evaluation schedule.",
 )
 @click.option(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolkit.cli.output import json_option, print_json, visible
+from toolkit.cli.output import json_option, print_json, remark
 from toolkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -99,9 +99,9 @@ def _hint(tool: str, resource: str) -> None:
 
     if tool not in TOOLS:
         meant = "".join(f"; {name} is one" for name in get_close_matches(tool, TOOLS, 1))
-        click.echo(f"note: {visible(tool)} is no tool of the back office{meant}", err=True)
+        remark(f"note: {tool} is no tool of the back office{meant}")
     elif resource != resource.upper():
-        click.echo(f"note: in episodes identifiers are in upper case: {visible(resource.upper())}", err=True)
+        remark(f"note: in episodes identifiers are in upper case: {resource.upper()}")
 
 
 def _fates(tool: str, resource: str | None, repeat: int, drawn: Draw) -> list[tuple[str, str]]:

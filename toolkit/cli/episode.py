@@ -32,8 +32,8 @@ def episode() -> None:
 
 
 @episode.command()
-@click.option("--task", "task_id", default="validation:0", show_default=True, help="Task, as pool:index.")
-@click.option("--regime", default="clean", show_default=True, help="Noise setting.")
+@click.option("--task", "task_id", default="validation:0", help="Task, as pool:index.")
+@click.option("--regime", default="clean", help="Noise setting.")
 @click.option(
     "--schedule",
     type=click.IntRange(0, SCHEDULES - 1),
@@ -97,7 +97,7 @@ def play(
 @click.option("--study", metavar=STUDY, help="Study whose row is played, with --run and its place.")
 @click.option("--run", "run_id", help="Run of the row.")
 @click.option("--step", type=click.IntRange(0), help="Step of the evaluation, or of the training group.")
-@click.option("--phase", type=click.Choice(["periodic", "final"]), default="periodic", show_default=True)
+@click.option("--phase", type=click.Choice(["periodic", "final"]), default="periodic")
 @click.option("--regime", help="Regime of the evaluation.")
 @click.option("--task", type=click.IntRange(0), help="Evaluation: position of the task in its pool.")
 @click.option("--schedule", type=click.IntRange(0), help="Evaluation: index of the schedule.")

@@ -44,38 +44,25 @@ MOST = 2**31 - 1
 @click.option("--endpoint", "url", metavar="URL", help="OpenAI-compatible server: http://localhost:8000/v1.")
 @click.option("--api-key-env", "key_variable", metavar="NAME", help="Environment variable with its API key.")
 @click.option("--revision", help="Branch, tag or commit of a model on the Hub.")
-@click.option(
-    "--adapter",
-    type=FOLDER,
-    help="Folder of an adapter (PEFT) to put on the model.",
-)
+@click.option("--adapter", type=FOLDER, help="Folder of an adapter (PEFT) to put on the model.")
 @click.option(
     "--sets",
     default=REGISTERED,
-    show_default=True,
     metavar="REGIMES",
     help=f"Noise of the sets, with commas between; {EVERY} for every regime.",
 )
-@click.option(
-    "--pool", type=click.Choice(["test", "validation"]), default="test", show_default=True, help="Tasks."
-)
-@click.option(
-    "--tasks", type=click.IntRange(1, 300), default=200, show_default=True, help="How many, from the first."
-)
-@click.option(
-    "--schedules", type=click.IntRange(1, 1000), default=4, show_default=True, help="Schedules a task."
-)
+@click.option("--pool", type=click.Choice(["test", "validation"]), default="test", help="Tasks.")
+@click.option("--tasks", type=click.IntRange(1, 300), default=200, help="How many, from the first.")
+@click.option("--schedules", type=click.IntRange(1, 1000), default=4, help="Schedules a task.")
 @click.option(
     "--luck-share/--no-luck-share",
     default=True,
-    show_default=True,
     help="Measure the luck share, too: 8 × 8 episodes a task, of the 16 diagnostic tasks at most.",
 )
 @click.option(
     "--temperature",
     type=click.FloatRange(0, 10),
     default=1.0,
-    show_default=True,
     help="Of the sampling; the registered one by default.",
 )
 @click.option(
@@ -97,22 +84,13 @@ MOST = 2**31 - 1
     metavar="NAME=JSON",
     help="Field of every question to a server, such as top_k=-1; null takes one out; may be repeated.",
 )
-@click.option(
-    "--seed", type=click.IntRange(0, MOST), default=0, show_default=True, help="Number of the sampling."
-)
-@click.option(
-    "--concurrency",
-    type=click.IntRange(1, 256),
-    default=16,
-    show_default=True,
-    help="Questions to a server at once.",
-)
+@click.option("--seed", type=click.IntRange(0, MOST), default=0, help="Number of the sampling.")
+@click.option("--concurrency", type=click.IntRange(1, 256), default=16, help="Questions to a server at once.")
 @click.option(
     "--timeout",
     "timeout_s",
     type=click.FloatRange(1, 86_400),
     default=600,
-    show_default=True,
     metavar="SECONDS",
     help="Longest wait for a silent server.",
 )

@@ -1,12 +1,13 @@
-"""Options of commands whose work other processes can do: how many, and by whom."""
+"""Options of commands that play runs: which runs, where, and who does the work."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
+from toolkit.cli.output import FOLDER, F, with_options
 from toolkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -14,26 +15,13 @@ if TYPE_CHECKING:
 
 MOST_PROCESSES = 4096
 
-F = TypeVar("F", bound=Callable[..., Any])
 
-
-def executor_options(command: F) -> F:
-    """Add `--executor`, `--processes` and `--address` to a command that uses all processors."""
-    return _with_options(command, "as many as there are processors if left out")
-
-
-def placed_options(command: F) -> F:
-    """Add the same to a command that works alone unless it is asked not to: each process opens a model."""
-    return _with_options(command, "one if left out; with Ray, as many as there are processors")
-
-
-def _with_options(command: F, left_out: str) -> F:
-    options = (
+def _options(left_out: str) -> Callable[[F], F]:
+    return with_options(
         click.option(
             "--executor",
             type=click.Choice(["local", "ray"]),
             default="local",
-            show_default=True,
             help="Who does the work: processes of this machine, or Ray; what they leave is the same.",
         ),
         click.option(
@@ -47,9 +35,27 @@ def _with_options(command: F, left_out: str) -> F:
             help="The Ray cluster to work on, or `auto`; Ray is started on this machine if left out.",
         ),
     )
-    for option in reversed(options):
-        command = option(command)
-    return command
+
+
+executor_options = _options("as many as there are processors if left out")
+"""Of a command that uses all processors."""
+
+placed_options = _options("one if left out; with Ray, as many as there are processors")
+"""Of a command that works alone unless it is asked not to: each process opens a model."""
+
+selection_options = with_options(
+    click.option("--tier", "tiers", type=int, multiple=True, help="Only runs of this tier; may be repeated."),
+    click.option("--rule", "rules", multiple=True, help="Only runs that serve this rule; may be repeated."),
+    click.option(
+        "--run", "runs", multiple=True, metavar="GLOB", help="Only runs of this name; may be repeated."
+    ),
+)
+
+
+def folder_option(done: str) -> Callable[[F], F]:
+    """Return the option that says where runs are played, or trained."""
+    about = f"Where runs are {done} and kept; `runs/STUDY` of the project if left out."
+    return click.option("--folder", type=FOLDER, help=about)
 
 
 def chosen(executor: str, processes: int | None, address: str | None) -> Executor:

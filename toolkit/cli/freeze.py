@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolkit.cli import output
-from toolkit.cli.authorities import asking_options, demonstrated, online, print_tokens, say
+from toolkit.cli.authorities import asking_options, demonstrated, online, print_tokens
 from toolkit.cli.verify_prereg import token_document
 from toolkit.errors import UsageError
 from toolkit.files import read_text
@@ -87,7 +87,7 @@ def freeze(
         named = parse_trust(own.decode(errors="replace"), TRUST) if own is not None else ()
         sources = online(addresses, named, known, roots, timeout_s)
     frozen = freeze_draft(
-        folder, draft, sources, known, standing=DEMONSTRATION if demonstration else PUBLIC, say=say
+        folder, draft, sources, known, standing=DEMONSTRATION if demonstration else PUBLIC, say=output.remark
     )
     if as_json:
         output.print_json(
@@ -143,13 +143,13 @@ def _check_rules(rules: str) -> None:
 
 
 def _print_dry_run(name: str, files: Sequence[str], commit: str, *, as_json: bool) -> None:
-    if as_json:
-        output.print_json({"registration": name, "files": files, "commit": commit or None, "ready": True})
-        return
-    click.echo(f"{name} can be frozen: {', '.join(files)}")
-    click.echo("every rule can pass and can miss over the declared ranges; nothing was written")
-    if not commit:
-        click.echo("the folder is under no version control: no commit will be recorded")
+    output.tell(
+        {"registration": name, "files": files, "commit": commit or None, "ready": True},
+        f"{name} can be frozen: {', '.join(files)}",
+        "every rule can pass and can miss over the declared ranges; nothing was written",
+        *([] if commit else ["the folder is under no version control: no commit will be recorded"]),
+        as_json=as_json,
+    )
 
 
 @click.command()
@@ -190,13 +190,7 @@ def deviate(*, template: bool, **options: Any) -> None:
 
 
 def _add(
-    kind: str,
-    *,
-    is_template: bool,
-    registration: str | None,
-    file: Path | None,
-    as_json: bool,
-    **asking: Any,
+    kind: str, *, is_template: bool, registration: str | None, file: Path | None, as_json: bool, **asking: Any
 ) -> None:
     from datetime import UTC, datetime
 
@@ -223,7 +217,7 @@ def _add(
         _sources(loaded, known, **asking),
         known,
         check=lambda fresh: check_entry(fresh, entry),
-        say=say,
+        say=output.remark,
     )
     if as_json:
         output.print_json(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolkit.cli.output import FILE, json_option, print_json, say_line, steps, styled
+from toolkit.cli.output import FILE, check_option, json_option, print_json, say_line, steps, styled
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.places import Home, find_home
 
@@ -21,11 +21,9 @@ MOST_NAMES = 5
 @click.argument("study")
 @click.argument("table", type=FILE)
 @click.option(
-    "--mapping",
-    type=FILE,
-    help="File that says how to read the table; mappings/STUDY.toml if left out.",
+    "--mapping", type=FILE, help="File that says how to read the table; mappings/STUDY.toml if left out."
 )
-@click.option("--check", is_flag=True, help="Write nothing; compare with what is there, byte by byte.")
+@check_option
 @json_option
 def import_registers(*, study: str, table: Path, mapping: Path | None, check: bool, as_json: bool) -> None:
     """Make the registers of STUDY from TABLE, its own table of episodes: CSV, JSON lines or Parquet.

@@ -73,7 +73,7 @@ class Commands(click.Group):
 
 @click.group(
     cls=Commands,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True},
     epilog=EXIT_CODES,
 )
 @click.version_option(toolkit.__version__, prog_name="toolkit")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolkit.cli.output import json_option, print_json
+from toolkit.cli.output import FILE, FOLDER, json_option, print_json
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.places import find_home
 
@@ -21,18 +21,15 @@ NAME = "letters, digits, hyphens and underscores, a letter or digit first, at mo
 @click.argument("name")
 @click.option(
     "--table",
-    type=click.Path(path_type=Path),
+    type=FILE,
     help="Table of episodes, of a pilot for instance: arms, seeds, steps and columns are read off it.",
 )
 @click.option(
-    "--into",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder of the project; the one you are in, or a new one here, if left out.",
+    "--into", type=FOLDER, help="Folder of the project; the one you are in, or a new one here, if left out."
 )
 @click.option(
     "--repository",
     default="OWNER/NAME",
-    show_default=True,
     help="Where the registers will be published on the Hub; stands in the card.",
 )
 @json_option

@@ -59,20 +59,37 @@ MARKS = {
 }
 
 
-def json_option(command: F) -> F:
-    """Add `--json` to a command."""
-    return click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")(command)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
+study_option = click.option(
+    "--study",
+    "studies",
+    multiple=True,
+    metavar=STUDY,
+    help="Study to read, here or on the Hub; every shipped one if left out.",
+)
+check_option = click.option(
+    "--check", is_flag=True, help="Write nothing; compare with what is there, byte by byte."
+)
 
 
-def study_option(command: F) -> F:
-    """Add `--study` to a command that reads studies."""
-    return click.option(
-        "--study",
-        "studies",
-        multiple=True,
-        metavar=STUDY,
-        help="Study to read, here or on the Hub; every shipped one if left out.",
-    )(command)
+def with_options(*options: Callable[[F], F]) -> Callable[[F], F]:
+    """Return what adds options to a command, in this order."""
+
+    def add(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+def tell(document: object, *lines: str, as_json: bool) -> None:
+    """Print what a command has to say: as one JSON document, or as lines for people."""
+    if as_json:
+        print_json(document)
+    else:
+        for line in lines:
+            say_line(line)
 
 
 def print_json(document: object) -> None:

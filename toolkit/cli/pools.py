@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from toolkit import api
-from toolkit.cli.output import FILE, STUDY, console, json_option, print_json, steps, table
+from toolkit.cli.output import FILE, STUDY, check_option, console, json_option, print_json, steps, table, tell
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.places import find_home
 
@@ -32,8 +32,8 @@ def list_pools(*, as_json: bool) -> None:
     from toolkit.study.new.task_pools import summarize
     from toolkit.tasks.pools import POOLS
 
+    summaries = []
     with steps("pools") as progress:
-        summaries = []
         for name in POOLS:
             progress(f"generating {name}")
             summaries.append(summarize(name))
@@ -90,7 +90,7 @@ def show(*, task: str, as_json: bool) -> None:
 
 @pools.command()
 @click.option("--out", type=FILE, help="Folder to write; the project's own if left out.")
-@click.option("--check", is_flag=True, help="Write nothing; compare with what is there, byte by byte.")
+@check_option
 @json_option
 def build(*, out: Path | None, check: bool, as_json: bool) -> None:
     """Build the dataset repository of the task pools; the same generator gives the same bytes.
@@ -104,11 +104,8 @@ def build(*, out: Path | None, check: bool, as_json: bool) -> None:
     from toolkit.study.new import task_pools
 
     home = find_home()
-    if home.is_shipped and out is None and not check:
-        raise UsageError(
-            "the registers that came with the package are not written",
-            remedy="give a folder to write: --out FOLDER",
-        )
+    if out is None and not check:
+        home.check_own("--out")
     folder = out or home.registers / NAME
     card = read_text(home.cards / f"{NAME}.md")
     with steps("pools") as progress:
@@ -116,14 +113,16 @@ def build(*, out: Path | None, check: bool, as_json: bool) -> None:
         manifest = action(folder, card, api.published_reference(home), progress)
     done = "identical" if check else "written"
     rows = manifest.tables[task_pools.TABLE].rows
-    if as_json:
-        print_json({"folder": str(folder), "tasks": rows, "files": len(manifest.files), "outcome": done})
-    else:
-        click.echo(f"{NAME}: {rows} tasks, {len(manifest.files)} files {done} in {folder}")
+    files = len(manifest.files)
+    tell(
+        {"folder": str(folder), "tasks": rows, "files": files, "outcome": done},
+        f"{NAME}: {rows} tasks, {files} files {done} in {folder}",
+        as_json=as_json,
+    )
 
 
 @pools.command()
-@click.option("--study", default=NAME, show_default=True, metavar=STUDY, help="Where the pools are.")
+@click.option("--study", default=NAME, metavar=STUDY, help="Where the pools are.")
 @json_option
 def verify(*, study: str, as_json: bool) -> None:
     """Verify registered pools: each task generated anew from its seed, every field compared.
@@ -145,8 +144,8 @@ def verify(*, study: str, as_json: bool) -> None:
         raise UsageError(f"{opened.name!r} has no task pools", where=opened.folder)
     with steps("pools") as progress:
         digests = task_pools.verify(opened, progress)
-    if as_json:
-        print_json({"verdict": "verified", "study": opened.name, "pools": digests})
-        return
-    for name, sha256 in digests.items():
-        click.echo(f"{name:16} verified   {sha256}")
+    tell(
+        {"verdict": "verified", "study": opened.name, "pools": digests},
+        *(f"{name:16} verified   {sha256}" for name, sha256 in digests.items()),
+        as_json=as_json,
+    )

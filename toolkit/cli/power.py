@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolkit import api
-from toolkit.cli.output import STUDY, console, json_option, print_json, steps
+from toolkit.cli.output import STUDY, console, json_option, print_json, steps, table
 from toolkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -56,7 +56,6 @@ class Finite(click.FloatRange):
     "--task-sd",
     type=Finite(0, 0.5),
     default=0.25,
-    show_default=True,
     help="Standard deviation of a task's success rate: assumed, since summary figures do not give it.",
 )
 @click.option("--tasks", type=click.IntRange(2, 5000), help="Tasks of each set; the registered if left out.")
@@ -64,11 +63,10 @@ class Finite(click.FloatRange):
     "--simulations",
     type=click.IntRange(10, MOST_SIMULATIONS),
     default=1000,
-    show_default=True,
     help="Simulated studies for each effect and number of seeds.",
 )
-@click.option("--target", type=Finite(0.01, 0.99), default=0.8, show_default=True, help="Power.")
-@click.option("--rng-seed", type=click.IntRange(0, 2**32), default=1, show_default=True, help="Seed.")
+@click.option("--target", type=Finite(0.01, 0.99), default=0.8, help="Power.")
+@click.option("--rng-seed", type=click.IntRange(0, 2**32), default=1, help="Seed.")
 @json_option
 def power(
     *,
@@ -129,31 +127,22 @@ def _effects(rule: Rule) -> tuple[float, ...]:
 
 
 def _show(rule: Rule, study: str, components: Components, found: list[Power], target: float) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
     from toolkit.study.power.report import LABEL, harder, needed, share, spread_range
 
     title = f"{rule.id}   {rule.title}   fitted to {study}; {LABEL}"
-    table = Table(title=Text(title), title_justify="left", title_style="bold")
-    for heading in ("effect", "seeds", "passes", "±", "interval covers", "excludes zero", "wrong sign"):
-        table.add_column(heading, justify="right")
+    headings = ("effect", "seeds", "passes", "±", "interval covers", "excludes zero", "wrong sign")
+    shown = table(headings, title, numbers=True)
     for p in found:
-        table.add_row(
+        shown.add_row(
             f"{p.design.effect:+.3f}",
             str(p.design.seeds),
             f"{p.pass_probability:.3f}",
             f"{p.monte_carlo_error:.3f}",
-            *map(
-                _rate,
-                (
-                    share(p.covered, p.design.simulations),
-                    share(p.excluded_zero, p.design.simulations),
-                    share(p.wrong_sign, p.excluded_zero),
-                ),
-            ),
+            _rate(share(p.covered, p.design.simulations)),
+            _rate(share(p.excluded_zero, p.design.simulations)),
+            _rate(share(p.wrong_sign, p.excluded_zero)),
         )
-    console().print(table)
+    console().print(shown)
     low, high = spread_range(components.observed)
     click.echo(
         f"with {len(components.observed)} seeds the spread of their differences is known from {low:.3f} to "

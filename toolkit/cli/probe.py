@@ -88,14 +88,10 @@ def run_probe(
         raise UsageError(
             "--check measures in a folder of its own and writes nothing", remedy="leave the folders out"
         )
-    if home.is_shipped and into is None and not check:
-        raise UsageError(
-            "the registers that came with the package are not written",
-            remedy="give a folder to write: --into FOLDER",
-        )
+    if into is None and not check:
+        home.check_own("--into")
     study, registration, probe = _opened(api.open_study(name))
-    root = Path.cwd() if home.is_shipped else home.root
-    kept_in = None if check else (folder or root / "runs" / study.name / "probe").absolute()
+    kept_in = None if check else (folder or home.runs / study.name / "probe").absolute()
     with output.counted("probing") as told:
         probed = measure_study(study, probe, workers.telling(*told), folder=kept_in)
     document: dict[str, Any] = {
@@ -120,10 +116,10 @@ def run_probe(
 
 
 @probe.command("report")
+@click.option("--study", "name", metavar=output.STUDY, default="embedded", help="Study to report on.")
 @click.option(
-    "--study", "name", metavar=output.STUDY, default="embedded", show_default=True, help="Study to report on."
+    "--trajectory", default="*", show_default=False, metavar="GLOB", help="Only trajectories of this name."
 )
-@click.option("--trajectory", default="*", metavar="GLOB", help="Only trajectories of this name.")
 @click.option(
     "--scored",
     type=click.Choice(["all", "actions"]),

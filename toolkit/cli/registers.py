@@ -125,32 +125,29 @@ def verify(*, studies: tuple[str, ...], as_json: bool) -> None:
 
     opened = map(api.open_study, studies or find_home().studies())
     verified = [(study, verify_study(study)) for study in opened]
-    if as_json:
-        output.print_json(
-            [
-                {
-                    "study": study.name,
-                    "verdict": "verified",
-                    "origin": study.origin.as_dict() if study.origin else None,
-                    "files": len(study.manifest.files),
-                    "rows": rows,
-                    "logical_sha256": study.manifest.logical_sha256,
-                }
-                for study, rows in verified
-            ]
-        )
-        return
+    documents, lines = [], []
     for study, rows in verified:
-        files = len(study.manifest.files)
-        click.echo(f"{study.name}: verified, {files} files, {sum(rows.values())} rows")
-        click.echo(f"  logical SHA-256 {study.manifest.logical_sha256}")
+        files, digest = len(study.manifest.files), study.manifest.logical_sha256
+        documents.append(
+            {
+                "study": study.name,
+                "verdict": "verified",
+                "origin": study.origin.as_dict() if study.origin else None,
+                "files": files,
+                "rows": rows,
+                "logical_sha256": digest,
+            }
+        )
+        lines.append(f"{study.name}: verified, {files} files, {sum(rows.values())} rows")
+        lines.append(f"  logical SHA-256 {digest}")
+    output.tell(documents, *lines, as_json=as_json)
 
 
 @registers.command()
 @click.argument("study", type=click.Choice(["published"]))
 @click.option("--source", type=output.FILE, help="Folder of the transcribed CSV files.")
 @click.option("--out", type=output.FILE, help="Folder to write; the study's own if left out.")
-@click.option("--check", is_flag=True, help="Write nothing; compare with what is there, byte by byte.")
+@output.check_option
 @output.json_option
 def build(*, study: str, source: Path | None, out: Path | None, check: bool, as_json: bool) -> None:
     """Build STUDY from its sources; the same sources give the same bytes.
@@ -164,23 +161,20 @@ def build(*, study: str, source: Path | None, out: Path | None, check: bool, as_
     from toolkit.registers.published.build import build_published, check_published
 
     home = find_home()
-    if home.is_shipped and out is None and not check:
-        raise UsageError(
-            "the registers that came with the package are not written",
-            remedy="give a folder to write: --out FOLDER",
-        )
+    if out is None and not check:
+        home.check_own("--out")
     folder = out or home.registers / study
     source = source or home.registers / study / "source"
     card = read_text(home.cards / f"{study}.md")
     ref = api.published_reference(home)
     manifest = (check_published if check else build_published)(source, folder, card, ref)
     done = "identical" if check else "written"
-    if as_json:
-        output.print_json(
-            {"study": study, "folder": str(folder), "files": len(manifest.files), "outcome": done}
-        )
-    else:
-        click.echo(f"{study}: {len(manifest.files)} files {done} in {folder}")
+    files = len(manifest.files)
+    output.tell(
+        {"study": study, "folder": str(folder), "files": files, "outcome": done},
+        f"{study}: {files} files {done} in {folder}",
+        as_json=as_json,
+    )
 
 
 def _table(table: Any) -> dict[str, Any]:
@@ -211,7 +205,11 @@ LONGEST = 40
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
 @click.option(
-    "--examples", type=click.IntRange(0, 1000), default=3, help="Rows of each sort to show of a table."
+    "--examples",
+    type=click.IntRange(0, 1000),
+    default=3,
+    show_default=False,
+    help="Rows of each sort to show of a table.",
 )
 @click.option("--fail-on-difference", is_flag=True, help="End with 1 where anything differs.")
 @output.json_option
@@ -230,15 +228,8 @@ def diff(*, first: str, second: str, examples: int, fail_on_difference: bool, as
 
     with output.steps("comparing"):
         difference = diff_studies(api.open_study(first), api.open_study(second), examples)
-    if as_json:
-        output.print_json(
-            output.cell(
-                {"first": first, "second": second, "differs": not difference.is_empty, **asdict(difference)}
-            )
-        )
-    else:
-        for line in _lines(difference):
-            output.say_line(line)
+    document = {"first": first, "second": second, "differs": not difference.is_empty, **asdict(difference)}
+    output.tell(output.cell(document), *_lines(difference), as_json=as_json)
     if fail_on_difference and not difference.is_empty:
         sys.exit(1)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from toolkit.cli.output import json_option, print_json, say_line, steps
+from toolkit.cli.output import FILE, json_option, print_json, say_line, steps, tell
 from toolkit.places import find_home
 
 OWN_VERSION = "(own)"
@@ -20,7 +20,7 @@ def site() -> None:
 
 
 @site.command()
-@click.option("--out", type=click.Path(path_type=Path), help="Folder to write; site/ if left out.")
+@click.option("--out", type=FILE, help="Folder to write; site/ if left out.")
 @click.option(
     "--freeze",
     metavar="[NAME]",
@@ -29,9 +29,7 @@ def site() -> None:
     help="Keep the pages, also, below a folder that no later build changes: NAME, such as a tag of the "
     "registers, or v and the toolkit's version.",
 )
-@click.option(
-    "--zip", "zipped", type=click.Path(path_type=Path), help="File to write the whole site to, as a zip."
-)
+@click.option("--zip", "zipped", type=FILE, help="File to write the whole site to, as a zip.")
 @json_option
 def build(*, out: Path | None, freeze: str | None, zipped: Path | None, as_json: bool) -> None:
     """Build the site; the same registers give the same bytes.
@@ -50,33 +48,25 @@ def build(*, out: Path | None, freeze: str | None, zipped: Path | None, as_json:
     import toolkit
     from toolkit.cli.site_material import material
     from toolkit.files import check_target
-    from toolkit.website.build import (
-        check_outside,
-        check_place,
-        freeze_site,
-        site_content,
-        write_site,
-        write_zip,
-    )
-    from toolkit.website.frozen import check_name, read_versions
+    from toolkit.website import build, frozen
 
     home = find_home()
     folder = out or home.site
-    check_place(folder)
+    build.check_place(folder)
     frozen_as = f"v{toolkit.__version__}" if freeze == OWN_VERSION else freeze
     if frozen_as is not None:
-        check_name(frozen_as, ())
+        frozen.check_name(frozen_as, ())
     if zipped is not None:
-        check_outside(zipped, folder)
+        build.check_outside(zipped, folder)
         check_target(zipped)
     with steps("site") as progress:
         everything = material(home, folder)
         version = None
         if frozen_as is not None:
-            version = freeze_site(folder, frozen_as, everything, progress)
-            everything = replace(everything, versions=read_versions(folder))
-        built = write_site(folder, site_content(everything, progress))
-        digest = None if zipped is None else write_zip(zipped, folder, built.files, everything.versions)
+            version = build.freeze_site(folder, frozen_as, everything, progress)
+            everything = replace(everything, versions=frozen.read_versions(folder))
+        built = build.write_site(folder, build.site_content(everything, progress))
+        digest = None if zipped is None else build.write_zip(zipped, folder, built.files, everything.versions)
     document: dict[str, Any] = {
         "folder": str(built.folder),
         "pages": len(built.files),
@@ -84,18 +74,16 @@ def build(*, out: Path | None, freeze: str | None, zipped: Path | None, as_json:
         "frozen": None if version is None else {"version": version.name, "sha256": version.sha256},
         "zip": None if digest is None else {"file": str(zipped), "sha256": digest},
     }
-    if as_json:
-        print_json(document)
-        return
-    click.echo(f"{len(built.files)} files, {len(built.changed)} changed: {built.folder / 'index.html'}")
+    lines = [f"{len(built.files)} files, {len(built.changed)} changed: {built.folder / 'index.html'}"]
     if version is not None:
-        click.echo(f"frozen as {version.name}: {len(version.files)} files, list {version.sha256}")
+        lines.append(f"frozen as {version.name}: {len(version.files)} files, list {version.sha256}")
     if digest is not None:
-        click.echo(f"{zipped}: {digest}")
+        lines.append(f"{zipped}: {digest}")
+    tell(document, *lines, as_json=as_json)
 
 
 @site.command()
-@click.option("--folder", type=click.Path(path_type=Path), help="Folder to check; site/ if left out.")
+@click.option("--folder", type=FILE, help="Folder to check; site/ if left out.")
 @json_option
 @click.pass_context
 def check(context: click.Context, *, folder: Path | None, as_json: bool) -> None:
@@ -144,11 +132,9 @@ def check(context: click.Context, *, folder: Path | None, as_json: bool) -> None
 
 
 @site.command()
-@click.option(
-    "--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="0: any free one."
-)
-@click.option("--folder", type=click.Path(path_type=Path), help="Folder to serve; site/ if left out.")
-@click.option("--base", default="/", show_default=True, help="Path below which the site lies.")
+@click.option("--port", default=8000, type=click.IntRange(0, 65535), help="0: any free one.")
+@click.option("--folder", type=FILE, help="Folder to serve; site/ if left out.")
+@click.option("--base", default="/", help="Path below which the site lies.")
 @click.option("--open", "is_opened", is_flag=True, help="Open the front page in a browser.")
 @json_option
 def serve(*, port: int, folder: Path | None, base: str, is_opened: bool, as_json: bool) -> None:
@@ -166,10 +152,8 @@ def serve(*, port: int, folder: Path | None, base: str, is_opened: bool, as_json
 
     site_folder = folder or find_home().site
     server = SiteServer(site_folder, port, base)
-    if as_json:
-        print_json({"address": server.address, "folder": str(site_folder)})
-    else:
-        click.echo(f"{server.address} (Ctrl-C ends it)")
+    document = {"address": server.address, "folder": str(site_folder)}
+    tell(document, f"{server.address} (Ctrl-C ends it)", as_json=as_json)
     sys.stdout.flush()  # whoever started this may wait for the address
     if is_opened:
         import webbrowser

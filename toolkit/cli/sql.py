@@ -76,10 +76,8 @@ def sql(
     with asking(opened) as ask:
         if parquet is not None:
             rows = ask.write_parquet(query, parquet)
-            if as_json:
-                output.print_json({"file": str(parquet), "rows": rows})
-            else:
-                click.echo(f"{rows} rows written to {parquet}")
+            document = {"file": str(parquet), "rows": rows}
+            output.tell(document, f"{rows} rows written to {parquet}", as_json=as_json)
         elif as_json:
             output.print_json(documents(ask(query)))
         elif as_csv:

@@ -10,8 +10,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolkit import api
-from toolkit.cli.executing import chosen, executor_options
-from toolkit.cli.output import console, counted, json_option, print_json, say_line, steps
+from toolkit.cli.executing import chosen, executor_options, folder_option, selection_options
+from toolkit.cli.output import (
+    FOLDER,
+    console,
+    counted,
+    json_option,
+    print_json,
+    remark,
+    say_line,
+    steps,
+    table,
+    tell,
+)
 from toolkit.errors import UsageError
 from toolkit.places import find_home
 
@@ -26,12 +37,6 @@ if TYPE_CHECKING:
     from toolkit.study.probing.run import MeasuredProbe
     from toolkit.training.specification import Specification
 
-folder_option = click.option(
-    "--folder",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Where runs are played and kept; `runs/STUDY` of the project if left out.",
-)
-
 
 @click.group()
 def study() -> None:
@@ -40,14 +45,12 @@ def study() -> None:
 
 @study.command("run")
 @click.argument("name", metavar="STUDY")
-@click.option("--tier", "tiers", type=int, multiple=True, help="Only runs of this tier; may be repeated.")
-@click.option("--rule", "rules", multiple=True, help="Only runs that serve this rule; may be repeated.")
-@click.option("--run", "runs", multiple=True, metavar="GLOB", help="Only runs of this name; may be repeated.")
+@selection_options
 @executor_options
-@folder_option
+@folder_option("played")
 @click.option(
     "--into",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     metavar="REGISTERS",
     help="Write registers of the chosen runs to REGISTERS/STUDY; those of all go to the project's own.",
 )
@@ -128,7 +131,7 @@ def run_study(
 
 @study.command()
 @click.argument("name", metavar="STUDY")
-@folder_option
+@folder_option("played")
 @json_option
 def status(*, name: str, folder: Path | None, as_json: bool) -> None:
     """Show how far each run of STUDY has come; nothing is changed or examined.
@@ -159,16 +162,13 @@ def status(*, name: str, folder: Path | None, as_json: bool) -> None:
             }
         )
         return
-    from rich.table import Table
-
-    table = Table()
-    for heading in ("run", "tier", "state", "segments", "attempts", "what is lacking"):
-        table.add_column(heading, no_wrap=heading == "run")
+    shown = table(("run", "tier", "state", "segments", "attempts", "what is lacking"))
+    shown.columns[0].no_wrap = True
     for run in statuses:
         segments = f"{run.segments} of {run.of}"
         lacking = "; ".join(run.shortcomings)
-        table.add_row(run.run_id, str(run.tier), run.state, segments, str(run.attempts), lacking)
-    console().print(table)
+        shown.add_row(run.run_id, str(run.tier), run.state, segments, str(run.attempts), lacking)
+    console().print(shown)
     say_line(
         f"{registration.name}: {complete} of {len(statuses)} runs complete in {workplace.folder}"
         + (f", a command is at work on {len(at_work)}" if at_work else "")
@@ -206,7 +206,7 @@ def _wait_for_freeze(registration: Registration) -> None:
 
     left = seconds_to_settle(registration, datetime.now(UTC))
     if left:
-        click.echo(f"the freeze is only just over: waiting {left:.0f} s before the first launch", err=True)
+        remark(f"the freeze is only just over: waiting {left:.0f} s before the first launch")
         time.sleep(left)
 
 
@@ -217,18 +217,14 @@ def _check_asked(
         raise UsageError(
             "--check plays in a folder of its own and writes nothing", remedy="leave the folder out"
         )
-    if not check and home.is_shipped and selection.is_everything and into is None:
-        raise UsageError(
-            "the registers that came with the package are not written",
-            remedy="give a folder to write: --into FOLDER",
-        )
+    if not check and selection.is_everything and into is None:
+        home.check_own("--into")
 
 
 def _workplace(home: Home, name: str, folder: Path | None) -> Workplace:
     from toolkit.study.play.workplace import Workplace
 
-    root = Path.cwd() if home.is_shipped else home.root
-    return Workplace((folder or root / "runs" / name).absolute())
+    return Workplace((folder or home.runs / name).absolute())
 
 
 def _play(workplace: Workplace, specifications: tuple[Specification, ...], executor: Executor) -> PlayedRuns:
@@ -238,7 +234,7 @@ def _play(workplace: Workplace, specifications: tuple[Specification, ...], execu
         with counted("playing") as told:
             return play_runs(workplace, specifications, executor.telling(*told))
     except KeyboardInterrupt:
-        click.echo("every finished segment is kept; the same command goes on from there", err=True)
+        remark("every finished segment is kept; the same command goes on from there")
         raise
 
 
@@ -291,22 +287,23 @@ def _report_check(
     name: str, specifications: tuple[Specification, ...], tables: tuple[str, ...], *, as_json: bool
 ) -> None:
     names = [run.run_id for run in specifications]
-    if as_json:
-        print_json({"verdict": "verified", "study": name, "runs": names, "tables": list(tables)})
-    else:
-        runs = "1 run played again is" if len(names) == 1 else f"{len(names)} runs played again are"
-        say_line(f"{name}: {runs} what is registered ({', '.join(tables)})")
+    runs = "1 run played again is" if len(names) == 1 else f"{len(names)} runs played again are"
+    tell(
+        {"verdict": "verified", "study": name, "runs": names, "tables": list(tables)},
+        f"{name}: {runs} what is registered ({', '.join(tables)})",
+        as_json=as_json,
+    )
 
 
 def _report(document: dict[str, Any], *, as_json: bool) -> None:
-    if as_json:
-        print_json(document)
-        return
     completed, kept = len(document["completed"]), len(document["kept"])
     before = f", {kept} complete before and kept" if kept else ""
-    say_line(f"{document['study']}: {completed} runs played{before}, in {document['folder']}")
     registers = document["registers"]
-    if registers:
-        say_line(f"registers written to {registers['folder']}, logical hash {registers['logical_sha256']}")
-    else:
-        say_line("registers are written with all runs, or with --into FOLDER for the chosen ones")
+    tell(
+        document,
+        f"{document['study']}: {completed} runs played{before}, in {document['folder']}",
+        f"registers written to {registers['folder']}, logical hash {registers['logical_sha256']}"
+        if registers
+        else "registers are written with all runs, or with --into FOLDER for the chosen ones",
+        as_json=as_json,
+    )

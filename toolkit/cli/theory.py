@@ -39,11 +39,7 @@ FLIP_RATE = click.option(
     "--flip-rate", type=Rational(), required=True, help="Probability that a success is flipped."
 )
 GROUP_SIZE = click.option(
-    "--group-size",
-    type=click.IntRange(2, LARGEST_GROUP),
-    default=8,
-    show_default=True,
-    help="Rollouts in a group.",
+    "--group-size", type=click.IntRange(2, LARGEST_GROUP), default=8, help="Rollouts in a group."
 )
 
 
@@ -54,13 +50,7 @@ def theory() -> None:
 
 @theory.command()
 @FLIP_RATE
-@click.option(
-    "--group-size",
-    type=click.IntRange(1, LARGEST_GROUP),
-    default=8,
-    show_default=True,
-    help="Rollouts in a group.",
-)
+@click.option("--group-size", type=click.IntRange(1, LARGEST_GROUP), default=8, help="Rollouts in a group.")
 @json_option
 def spurious(*, flip_rate: Fraction, group_size: int, as_json: bool) -> None:
     """How often flips alone make an all-correct group's rewards vary.
@@ -77,9 +67,7 @@ def spurious(*, flip_rate: Fraction, group_size: int, as_json: bool) -> None:
 
 
 @theory.command()
-@click.option(
-    "--logit", type=float, default=0.0, show_default=True, help="Policy parameter θ; success is σ(θ)."
-)
+@click.option("--logit", type=float, default=0.0, help="Policy parameter θ; success is σ(θ).")
 @FLIP_RATE
 @GROUP_SIZE
 @json_option

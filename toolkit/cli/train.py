@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from toolkit import api
-from toolkit.cli.output import json_option, print_json, remark, say_line, steps
+from toolkit.cli.executing import folder_option, selection_options
+from toolkit.cli.output import json_option, print_json, remark, steps, tell
 from toolkit.cli.power import Finite
 from toolkit.cli.training_plan import show_plan
 from toolkit.errors import UsageError
 from toolkit.places import find_home
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from toolkit.places import Home
     from toolkit.prereg.registration import Registration
     from toolkit.study.play.matrix import Selection
@@ -40,22 +42,14 @@ ABOVE_ZERO = Finite(0, 1e12, min_open=True)
 @click.option(
     "--study", metavar="REGISTRATION", help="Whose runs; for a plan, that of cards/costs.toml if left out."
 )
-@click.option("--tier", "tiers", type=int, multiple=True, help="Only runs of this tier; may be repeated.")
-@click.option("--rule", "rules", multiple=True, help="Only runs that serve this rule; may be repeated.")
-@click.option("--run", "runs", multiple=True, metavar="GLOB", help="Only runs of this name; may be repeated.")
+@selection_options
 @click.option("--dry-run", is_flag=True, help="Print the plan, and do nothing.")
-@click.option(
-    "--gpus", type=click.IntRange(1, MOST_GPUS), default=1, show_default=True, help="GPUs there are."
-)
+@click.option("--gpus", type=click.IntRange(1, MOST_GPUS), default=1, help="GPUs there are.")
 @click.option("--memory", type=ABOVE_ZERO, metavar="GB", help="Of one GPU; that of cards/costs.toml, or 80.")
 @click.option("--seconds-per-step", type=ABOVE_ZERO, help="What a training step takes, as you measured it.")
 @click.option("--tokens-per-second", type=ABOVE_ZERO, help="What one run's engine generates, likewise.")
 @click.option("--cpu", is_flag=True, help="Train without a GPU; the recipe's engine has to be transformers.")
-@click.option(
-    "--folder",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Where runs are trained and kept; `runs/STUDY` of the project if left out.",
-)
+@folder_option("trained")
 @json_option
 def train(
     *,
@@ -162,8 +156,7 @@ def _train(
 
     planned = {run.run_id for run in planned_runs(registration, selection)}
     check_stack(recipe, cpu=cpu, say=remark)
-    root = Path.cwd() if home.is_shipped else home.root
-    into = (folder or root / "runs" / registration.name).absolute()
+    into = (folder or home.runs / registration.name).absolute()
     with steps("pools") as progress:
         pools = api.pool_digests(home, progress)
     runs = specify_registered(registration, pools, selection)
@@ -171,7 +164,5 @@ def _train(
         TrainJob(with_recipe(run, recipe), recipe.model, into, cpu) for run in runs if run.run_id in planned
     ]
     trained = train_runs(jobs, HERE.telling(HERE.watch, remark))
-    if as_json:
-        print_json({"folder": str(into), "completed": list(trained.completed), "kept": list(trained.kept)})
-        return
-    say_line(f"{len(jobs)} runs complete in {into}")
+    document = {"folder": str(into), "completed": list(trained.completed), "kept": list(trained.kept)}
+    tell(document, f"{len(jobs)} runs complete in {into}", as_json=as_json)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -125,9 +126,7 @@ def as_document(result: Verification) -> dict[str, Any]:
             "disclosed_exceptions": [run for c in result.chronology for run in c.disclosed_exceptions],
             "undisclosed": [run for c in result.chronology for run in c.undisclosed],
         },
-        "checks": [
-            {"step": c.step, "name": c.name, "outcome": c.outcome, "detail": c.detail} for c in result.checks
-        ],
+        "checks": [asdict(check) for check in result.checks],
         "promise": result.promise,
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -128,24 +129,9 @@ def checked(path: Path, blocks: tuple[bytes, ...], read: Callable[[bytes], objec
 
 def as_document(verdict: TokenVerdict) -> dict[str, Any]:
     """Return a verdict as the JSON document that `--json` prints."""
-    return {
-        "verdict": verdict.verdict,
-        "failed_check": verdict.failed_check,
-        "failed_step": verdict.failed_step,
-        "message": verdict.message,
-        "gen_time": verdict.gen_time,
-        "accuracy_seconds": verdict.accuracy_seconds,
-        "serial": verdict.serial,
-        "policy": verdict.policy,
-        "imprint_algorithm": verdict.imprint_algorithm,
-        "imprint": verdict.imprint,
-        "signer": verdict.signer,
-        "signature_algorithm": verdict.signature_algorithm,
-        "root": verdict.root,
-        "root_sha256": verdict.root_sha256,
-        "revocation": verdict.revocation,
-        "notes": list(verdict.notes),
-    }
+    document = {"verdict": verdict.verdict, "failed_check": verdict.failed_check, **asdict(verdict)}
+    del document["key_sha256"]
+    return document
 
 
 def _print(path: Path, verdict: TokenVerdict) -> None:
