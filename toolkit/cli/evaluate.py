@@ -293,11 +293,7 @@ def _seal(folder: EvaluationFolder, model: str, played: EvaluatedBlocks) -> dict
 
     study = study_name(model)
     manifest = write_registers(folder.registers, study, folder.identity, played.rows)
-    return {
-        "study": study,
-        "folder": str(folder.registers),
-        "logical_sha256": manifest.logical_sha256,
-    }
+    return {"study": study, "folder": str(folder.registers), "logical_sha256": manifest.logical_sha256}
 
 
 def print_evaluation(document: dict[str, Any], *, as_json: bool) -> None:

@@ -73,10 +73,7 @@ def test_a_missing_package_is_named_with_its_remedy(
 @pytest.mark.skipif(find_spec("mcp") is None, reason="the package mcp is not installed")
 @pytest.mark.parametrize("stdin", [None, io.StringIO("")], ids=["closed", "empty"])
 def test_serving_nobody_ends_by_itself(
-    toolkit: Toolkit,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    stdin: io.StringIO | None,
+    toolkit: Toolkit, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, stdin: io.StringIO | None
 ) -> None:
     monkeypatch.setattr(sys, "stdin", stdin)
     result = toolkit(*SERVE, "--regime", "challenge", "--record", tmp_path / "episode.json")

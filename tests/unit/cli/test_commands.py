@@ -47,10 +47,7 @@ def test_every_command_prints_one_json_document(
             "decide --all",
             ("and boundary framing", "READINGS DISAGREE", "missed originally", "Intervals are as published"),
         ),
-        (
-            "explain H2a",
-            ("mean(c2_auc) >= 0.03", "71/1920", "does not hold", "SELECT", "rules.toml", "D6"),
-        ),
+        ("explain H2a", ("mean(c2_auc) >= 0.03", "71/1920", "does not hold", "SELECT", "rules.toml", "D6")),
     ],
 )
 def test_people_are_shown_what_must_not_be_missed(

@@ -43,13 +43,7 @@ def shell(folder: Path, command: str) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if name != HOME_VARIABLE}
     environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
     return subprocess.run(  # noqa: S602 - a README's commands are a shell's
-        command,
-        shell=True,
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
+        command, shell=True, cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
 
 

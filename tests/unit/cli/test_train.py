@@ -166,9 +166,7 @@ def test_vllm_on_a_processor_is_refused() -> None:
         check(load_recipe("qwen3.5-2b"), cpu=True)
 
 
-def test_other_versions_than_the_recipe_s_are_remarked(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_other_versions_than_the_recipe_s_are_remarked(monkeypatch: pytest.MonkeyPatch) -> None:
     here = dict(load_recipe("qwen3.5-2b").packages) | {"trl": "1.16.0", "torch": "2.13.0+cu130"}
     monkeypatch.setattr(training_jobs, "_version", here.get)
     monkeypatch.setattr(training_jobs, "has_gpu", lambda: True)

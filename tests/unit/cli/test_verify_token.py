@@ -62,11 +62,7 @@ def test_what_a_refused_token_says_is_a_claim(toolkit: Toolkit, here: Path) -> N
         ((*GOOD, "--policy", "abc"), 2, "a policy is an object identifier"),
         ((*GOOD, "--at", "yesterday"), 2, "a time is written as in"),
         (("good.tsr", "--document", "document"), 2, "--root"),
-        (
-            ("good.tsr", "--document", "document", "--root", "good.tsr"),
-            4,
-            "is not what it has to be",
-        ),
+        (("good.tsr", "--document", "document", "--root", "good.tsr"), 4, "is not what it has to be"),
         (("good.tsr", "--document", "document", "--root", "document"), 4, "document holds no certificate"),
         ((*GOOD, "--request", "good.tsr"), 4, "is not what it has to be"),
         ((*GOOD, "--crl", "root.pem"), 4, "root.pem holds no"),
