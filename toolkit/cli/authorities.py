@@ -13,9 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from toolkit.prereg.evidence import Judged
-    from toolkit.prereg.timestamping import Source
-    from toolkit.prereg.trust import Trusted
+    from toolkit.prereg import evidence, timestamping, trust
 
 DEFAULT = ("FreeTSA", "DigiCert")
 DEMONSTRATED = ("Demonstration A", "Demonstration B")
@@ -56,7 +54,7 @@ asking_options = with_options(
 )
 
 
-def demonstrated() -> tuple[Source, ...]:
+def demonstrated() -> tuple[timestamping.Source, ...]:
     """Return two authorities made for the occasion."""
     from toolkit.prereg.demonstration import DemonstrationAuthority
 
@@ -65,11 +63,11 @@ def demonstrated() -> tuple[Source, ...]:
 
 def online(
     addresses: Sequence[str],
-    named: Sequence[Trusted],
-    known: Sequence[Trusted],
+    named: Sequence[trust.Trusted],
+    known: Sequence[trust.Trusted],
     roots: Sequence[Path],
     timeout_s: float,
-) -> tuple[Source, ...]:
+) -> tuple[timestamping.Source, ...]:
     """Return the authorities to ask over HTTP.
 
     Args:
@@ -100,7 +98,7 @@ def online(
     )
 
 
-def _known(address: str, known: Sequence[Trusted]) -> Trusted:
+def _known(address: str, known: Sequence[trust.Trusted]) -> trust.Trusted:
     for authority in known:
         if address.rstrip("/") == authority.address.rstrip("/"):
             return authority
@@ -111,7 +109,7 @@ def _known(address: str, known: Sequence[Trusted]) -> Trusted:
     )
 
 
-def print_tokens(tokens: Sequence[Judged]) -> None:
+def print_tokens(tokens: Sequence[evidence.Judged]) -> None:
     """Print one line a token."""
     for judged in tokens:
         verdict = judged.verdict

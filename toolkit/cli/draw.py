@@ -107,20 +107,19 @@ def _hint(tool: str, resource: str) -> None:
 def _fates(tool: str, resource: str | None, repeat: int, drawn: Draw) -> list[tuple[str, str]]:
     """Return what the draw means under each regime."""
     from toolkit.backoffice.tools import TOOLS
-    from toolkit.noise.faults import ABOUT
-    from toolkit.noise.regimes import REGIMES
+    from toolkit.noise import faults, regimes
 
     if resource is None:
         return [
             (regime.name, "a success is graded a failure" if drawn.gate < regime.flip_rate else "no flip")
-            for regime in REGIMES.values()
+            for regime in regimes.REGIMES.values()
             if regime.flip_rate
         ]
     if tool not in TOOLS:
         return [("every regime", f"{tool} is no tool of the back office: nothing happens")]
     fates = []
-    for regime in REGIMES.values():
+    for regime in regimes.REGIMES.values():
         if not regime.is_quiet:
             fault = regime.fault(TOOLS[tool].kind, repeat, drawn)
-            fates.append((regime.name, f"{fault}: {ABOUT[fault]}" if fault else "no fault"))
+            fates.append((regime.name, f"{fault}: {faults.ABOUT[fault]}" if fault else "no fault"))
     return fates

@@ -68,8 +68,7 @@ def play(
       toolkit episode play --task test:7 --regime faults_p025 --agent careless --json
       toolkit episode play --task train:12 --regime challenge --by-hand
     """
-    from toolkit.episodes.agents import AGENTS
-    from toolkit.episodes.document import episode_document
+    from toolkit.episodes import agents, document
     from toolkit.episodes.episode import play as play_episode
     from toolkit.noise.regimes import REGIMES
     from toolkit.seeds import evaluation_seed
@@ -84,10 +83,10 @@ def play(
         raise UsageError("--by-hand and --agent exclude each other")
     if seed is None:
         seed = evaluation_seed(task.task_id, schedule or 0)
-    player = by_hand(task, sys.stdin) if own_hand else AGENTS[agent or "reference"]
+    player = by_hand(task, sys.stdin) if own_hand else agents.AGENTS[agent or "reference"]
     played = play_episode(task, REGIMES[regime], seed, player, traced=True)
     if as_json:
-        print_json(episode_document(played))
+        print_json(document.episode_document(played))
     else:
         print_episode(played, full=full)
 

@@ -145,8 +145,7 @@ def evaluate(
       toolkit evaluate --model Qwen3.5-2B --endpoint http://host:8000/v1 --executor ray --address auto
     """
     from toolkit.policies.language_model.opening import Opening
-    from toolkit.study.evaluating.evaluated import figures, luck_shares
-    from toolkit.study.evaluating.jobs import Asked
+    from toolkit.study.evaluating import evaluated, jobs
 
     opening = Opening(
         _engine(engine, model, url),
@@ -164,7 +163,7 @@ def evaluate(
     )
     _check_fitting(opening)
     workers = chosen(executor, processes or (1 if executor == "local" else None), address)
-    asked = Asked(_regimes(sets), pool, tasks, schedules, luck_share, seed)
+    asked = jobs.Asked(_regimes(sets), pool, tasks, schedules, luck_share, seed)
     server = _check_reachable(opening)
     with _folder(opening, asked, out) as folder:
         played = _play(folder, opening, asked, workers, is_kept=out is not None)
@@ -178,8 +177,8 @@ def evaluate(
             "folder": None if out is None else str(out),
             "registers": registers,
             "blocks": {"kept": played.kept, "played": played.played},
-            "sets": figures(played.rows),
-            "luck_share": luck_shares(played.rows),
+            "sets": evaluated.figures(played.rows),
+            "luck_share": evaluated.luck_shares(played.rows),
         },
         as_json=as_json,
     )

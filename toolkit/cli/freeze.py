@@ -17,10 +17,8 @@ from toolkit.places import find_home
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolkit.prereg.record import Amendment, Deviation
+    from toolkit.prereg import record, timestamping, trust
     from toolkit.prereg.registration import Registration
-    from toolkit.prereg.timestamping import Source
-    from toolkit.prereg.trust import Trusted
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -62,11 +60,9 @@ def freeze(
       toolkit freeze my-study --authority https://freetsa.org/tsr --authority http://time.certum.pl
       toolkit freeze my-study --demonstration
     """
+    from toolkit.prereg import git, record, trust
     from toolkit.prereg.freeze import freeze as freeze_draft
     from toolkit.prereg.freeze import open_draft, refuse_waiting
-    from toolkit.prereg.git import ignored
-    from toolkit.prereg.record import DEMONSTRATION, PUBLIC
-    from toolkit.prereg.trust import TRUST, known_authorities, parse_trust
 
     if template:
         _print_template("rules", as_json=as_json, name=registration)
@@ -78,16 +74,21 @@ def freeze(
     if dry_run:
         _print_dry_run(draft.name, sorted(draft.contents), draft.commit, as_json=as_json)
         return
-    known = known_authorities(*trust_files)
+    known = trust.known_authorities(*trust_files)
     if demonstration:
         refuse_waiting(folder)
         sources = demonstrated()
     else:
-        own = draft.contents.get(TRUST)
-        named = parse_trust(own.decode(errors="replace"), TRUST) if own is not None else ()
+        own = draft.contents.get(trust.TRUST)
+        named = trust.parse_trust(own.decode(errors="replace"), trust.TRUST) if own is not None else ()
         sources = online(addresses, named, known, roots, timeout_s)
     frozen = freeze_draft(
-        folder, draft, sources, known, standing=DEMONSTRATION if demonstration else PUBLIC, say=output.remark
+        folder,
+        draft,
+        sources,
+        known,
+        standing=record.DEMONSTRATION if demonstration else record.PUBLIC,
+        say=output.remark,
     )
     if as_json:
         output.print_json(
@@ -110,7 +111,7 @@ def freeze(
     trusting = "".join(f" --trust {path}" for path in trust_files)
     output.say_line("  commit the folder, and publish the digest")
     output.say_line(f"  toolkit verify-prereg {frozen.registration}{trusting}")
-    for name in ignored(folder):
+    for name in git.ignored(folder):
         output.say_line(f"  NOT COMMITTED with the folder, because git ignores it: {name}")
 
 
@@ -126,18 +127,17 @@ def _print_template(kind: str, *, as_json: bool, **values: str) -> None:
 
 
 def _check_rules(rules: str) -> None:
-    from toolkit.decisions.rulebook import load_rulebook
-    from toolkit.decisions.vacuity import check_not_vacuous
+    from toolkit.decisions import rulebook, vacuity
     from toolkit.prereg.record import UNFILLED
     from toolkit.study.play.matrix import specify
 
-    book = load_rulebook(rules)
+    book = rulebook.load_rulebook(rules)
     if not book.rules:
         raise UsageError("there is no rule: nothing would be decided", where="rules.toml")
     unfilled = [line.strip() for line in rules.splitlines() if f'"{UNFILLED}' in line]
     if unfilled:
         raise UsageError("the template was not filled in", found=unfilled[0], where="rules.toml")
-    check_not_vacuous(book)
+    vacuity.check_not_vacuous(book)
     if any(cell.regime for cell in book.plan.cells):
         specify(book.plan, ("", ""), {})  # what is fixed twice agrees
 
@@ -194,9 +194,8 @@ def _add(
 ) -> None:
     from datetime import UTC, datetime
 
-    from toolkit.prereg.addition import add, read_addition
+    from toolkit.prereg import addition, trust
     from toolkit.prereg.registration import load_registration
-    from toolkit.prereg.trust import known_authorities
 
     if is_template:
         _print_template(kind, as_json=as_json, today=str(datetime.now(UTC).date()))
@@ -206,11 +205,11 @@ def _add(
             f"a registration and the file of the {kind} are needed", remedy="--template prints one"
         )
     loaded = load_registration(find_home().registration_folder(registration))
-    entry, content = read_addition(loaded, file)
+    entry, content = addition.read_addition(loaded, file)
     if type(entry).__name__.lower() != kind:
         raise UsageError(f"{file.name} is no {kind}", found=type(entry).__name__.lower(), where=file)
-    known = known_authorities(*asking["trust_files"])
-    added = add(
+    known = trust.known_authorities(*asking["trust_files"])
+    added = addition.add(
         loaded,
         entry,
         content,
@@ -243,13 +242,13 @@ def _add(
 
 def _sources(
     registration: Registration,
-    known: Sequence[Trusted],
+    known: Sequence[trust.Trusted],
     *,
     addresses: tuple[str, ...],
     roots: tuple[Path, ...],
     timeout_s: float,
     trust_files: tuple[Path, ...],  # noqa: ARG001 - read by the caller
-) -> tuple[Source, ...]:
+) -> tuple[timestamping.Source, ...]:
     from toolkit.prereg.record import DEMONSTRATION, EVIDENCE
 
     if registration.record.is_restated:
@@ -260,19 +259,18 @@ def _sources(
     return online(addresses, registration.trust_in(), known, (*roots, *sorted(evidence)), timeout_s)
 
 
-def check_entry(registration: Registration, entry: Amendment | Deviation) -> None:
+def check_entry(registration: Registration, entry: record.Amendment | record.Deviation) -> None:
     """Check an amendment's rules with those before it, and that the rules a deviation names are there."""
-    from toolkit.decisions.rulebook import load_rulebook
-    from toolkit.decisions.vacuity import check_not_vacuous
+    from toolkit.decisions import rulebook, vacuity
     from toolkit.prereg.record import Amendment
 
     texts = [amendment.rules for amendment in registration.amendments]
     if not isinstance(entry, Amendment):
-        book = load_rulebook(registration.rules, texts)
+        book = rulebook.load_rulebook(registration.rules, texts)
         for name in entry.concerns:
             book.rule(name)
         return
-    book = load_rulebook(registration.rules, [*texts, entry.rules])
+    book = rulebook.load_rulebook(registration.rules, [*texts, entry.rules])
     changed = {*entry.replaces, *entry.restates, *entry.adds}
     resting = {rule.id for rule in book.rules.values() if changed & book.names_of(rule)}
-    check_not_vacuous(book, changed | resting)
+    vacuity.check_not_vacuous(book, changed | resting)

@@ -97,19 +97,18 @@ def pull(*, reference: str, into: Path | None, offline: bool, accept_moved: bool
       toolkit registers pull some-group/their-study --into their-study
       toolkit registers pull some-group/their-study@v1.0.0 --offline
     """
-    from toolkit.registers.hub.copying import check_into, copy_into
+    from toolkit.registers.hub import copying, revision
     from toolkit.registers.hub.pull import pull as pull_study
-    from toolkit.registers.hub.revision import parse_reference
     from toolkit.registers.study import verify_study
 
-    asked = parse_reference(reference)
+    asked = revision.parse_reference(reference)
     study = pull_study(asked, offline=offline, accept_moved=accept_moved, say=remark)
     with steps("verifying rows"):
         verify_study(study)
     if into is not None:
-        check_into(into, study)
+        copying.check_into(into, study)
         with steps("copy") as progress:
-            study = copy_into(into, study, progress)
+            study = copying.copy_into(into, study, progress)
     if study.origin is None:
         raise TypeError(study)
     if as_json:

@@ -95,9 +95,8 @@ def power(
       toolkit power H2a --effect 0.03 --seeds 3 --simulations 200 --json
       toolkit power H5 --effect 0 --seeds 3 --simulations 100
     """
+    from toolkit.study.power import report, simulation
     from toolkit.study.power.power import fit, simulate
-    from toolkit.study.power.report import power_document
-    from toolkit.study.power.simulation import Design
 
     study = study or api.usual_study()
     (case,) = api.load_cases((study,))
@@ -111,10 +110,10 @@ def power(
         for effect in tuple(dict.fromkeys(effects)) or _effects(registered):
             for number in chosen:
                 progress(f"effect {effect:+.3f}, {number} seeds")
-                design = Design(effect, spread, task_sd, number, tasks, simulations, rng_seed)
+                design = simulation.Design(effect, spread, task_sd, number, tasks, simulations, rng_seed)
                 simulated.append(simulate(case.book, rule, components, design))
     if as_json:
-        print_json(power_document(registered, study, components, simulated, target))
+        print_json(report.power_document(registered, study, components, simulated, target))
     else:
         _show(registered, study, components, simulated, target)
 

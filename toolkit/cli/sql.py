@@ -92,10 +92,9 @@ def _opened(name: str | None, *, remote: bool) -> Study | RemoteStudy:
         return api.open_study(name or api.usual_study())
     if name is None:
         raise UsageError("say which study on the Hub to ask", expected="--study owner/name@revision")
-    from toolkit.registers.hub.in_place import open_remote
-    from toolkit.registers.hub.revision import parse_reference
+    from toolkit.registers.hub import in_place, revision
 
-    study = open_remote(parse_reference(name), say=output.remark)
+    study = in_place.open_remote(revision.parse_reference(name), say=output.remark)
     output.remark(
         f"{study.place}: the Hub states the SHA-256 of the manifest for every file; "
         "what a query reads of them was not hashed"

@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from toolkit import api
 from toolkit.cli.executing import folder_option, selection_options
-from toolkit.cli.output import json_option, print_json, remark, steps, tell
+from toolkit.cli.output import console, headline, json_option, print_json, remark, say_line, steps, tell
 from toolkit.cli.power import Finite
-from toolkit.cli.training_plan import show_plan
 from toolkit.errors import UsageError
 from toolkit.places import find_home
+from toolkit.study.plan import training_plan
+from toolkit.training.plan import run_hours
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from toolkit.places import Home
     from toolkit.prereg.registration import Registration
     from toolkit.study.play.matrix import Selection
+    from toolkit.training.plan import Range
     from toolkit.training.recipe import Recipe
 
 GIGA = 10**9
 USUAL_MEMORY_GB = 80
 MOST_GPUS = 100_000
+WIDEST = 17
 ABOVE_ZERO = Finite(0, 1e12, min_open=True)
 
 
@@ -86,7 +91,6 @@ def train(
       toolkit train --study my-study --run 'c2-*-s0' --folder shared
     """
     from toolkit.study.plan.measured import Basis, read_measurements
-    from toolkit.study.plan.training_plan import fixed_recipe, plan_training, planned_runs
     from toolkit.study.play.matrix import Selection
     from toolkit.training.recipe import load_recipe, setting_sources
 
@@ -102,7 +106,7 @@ def train(
         recipe = load_recipe(name, model=model, changes=changes)
         sources = setting_sources(name, recipe, model=model, changes=changes) if dry_run else {}
     else:
-        recipe = fixed_recipe(registration, selection)
+        recipe = training_plan.fixed_recipe(registration, selection)
         sources = dict.fromkeys(recipe.settings(), f"the registration {registration.name}")
     if not dry_run:
         _train(recipe, registration, selection, home, folder, cpu=cpu, as_json=as_json)
@@ -112,9 +116,9 @@ def train(
         has_runs = measured.study in home.studies()
         basis = measured.basis(api.open_study(measured.study, home) if has_runs else None)
     accelerator = measured.accelerator if measured else USUAL_MEMORY_GB * GIGA
-    plan = plan_training(
+    plan = training_plan.plan_training(
         recipe,
-        planned_runs(registration, selection),
+        training_plan.planned_runs(registration, selection),
         accelerator=round(memory * GIGA) if memory else accelerator,
         gpus=gpus,
         basis=basis,
@@ -123,7 +127,7 @@ def train(
     if as_json:
         print_json(plan.document(sources))
     else:
-        show_plan(plan, sources)
+        _show_plan(plan, sources)
 
 
 def _registration(name: str | None, home: Home) -> Registration:
@@ -150,19 +154,146 @@ def _train(
 ) -> None:
     """Train the selected runs, one after the other; each goes on from where it was."""
     from toolkit.study.executors.executor import HERE
-    from toolkit.study.plan.training_plan import planned_runs
-    from toolkit.study.play.matrix import specify_registered
-    from toolkit.study.play.training_jobs import TrainJob, check_stack, train_runs, with_recipe
+    from toolkit.study.play import matrix, training_jobs
 
-    planned = {run.run_id for run in planned_runs(registration, selection)}
-    check_stack(recipe, cpu=cpu, say=remark)
+    planned = {run.run_id for run in training_plan.planned_runs(registration, selection)}
+    training_jobs.check_stack(recipe, cpu=cpu, say=remark)
     into = (folder or home.runs / registration.name).absolute()
     with steps("pools") as progress:
         pools = api.pool_digests(home, progress)
-    runs = specify_registered(registration, pools, selection)
+    runs = matrix.specify_registered(registration, pools, selection)
     jobs = [
-        TrainJob(with_recipe(run, recipe), recipe.model, into, cpu) for run in runs if run.run_id in planned
+        training_jobs.TrainJob(training_jobs.with_recipe(run, recipe), recipe.model, into, cpu)
+        for run in runs
+        if run.run_id in planned
     ]
-    trained = train_runs(jobs, HERE.telling(HERE.watch, remark))
+    trained = training_jobs.train_runs(jobs, HERE.telling(HERE.watch, remark))
     document = {"folder": str(into), "completed": list(trained.completed), "kept": list(trained.kept)}
     tell(document, f"{len(jobs)} runs complete in {into}", as_json=as_json)
+
+
+def _range(hours: Range | None, digits: int = 1) -> str:
+    """Return a range as people read it."""
+    if hours is None:
+        return training_plan.NOT_EVALUABLE
+    if hours.low is None:
+        return f"at most {hours.high:,.{digits}f}"
+    ends = f"{hours.low:,.{digits}f} to {hours.high:,.{digits}f}"
+    return ends if hours.mean is None else f"{hours.mean:,.{digits}f} ({ends})"
+
+
+def _show_plan(plan: training_plan.TrainingPlan, sources: Mapping[str, str]) -> None:
+    """Print a plan for people."""
+    recipe = plan.recipe
+    about = f"   {recipe.model}, planned on the runs of {plan.study}; nothing is trained"
+    console().print(headline(recipe.name, about))
+    say_line(f"recipe {recipe.sha256()}")
+    _show_settings(plan, sources)
+    _show_runs(plan)
+    _show_memory(plan)
+    _show_time(plan)
+    for lack in plan.lacks:
+        subject, _, reason = lack.partition(": ")
+        say_line(f"{subject}: {training_plan.NOT_EVALUABLE}: {reason}")
+
+
+def _show_settings(plan: training_plan.TrainingPlan, sources: Mapping[str, str]) -> None:
+    table = _table("setting", "value", "where from")
+    for name, value in plan.recipe.settings().items():
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        table.add_row(name, text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…", sources[name])
+    console().print(table)
+
+
+def _show_runs(plan: training_plan.TrainingPlan) -> None:
+    table = _table("tier", "condition", "arm", "seeds", "-rollouts", "-evaluated", "-hours a run")
+    # A line for the runs of an arm that differ in their seeds alone; of the first seed more is diagnosed.
+    for (tier, condition, arm), group in groupby(plan.runs, lambda run: (run.tier, run.condition, run.arm)):
+        runs = list(group)
+        evaluated = sorted({run.evaluated for run in runs})
+        hours = None if plan.rate is None else run_hours(max(runs, key=lambda r: r.episodes), plan.rate)
+        table.add_row(
+            *(str(tier), condition, arm, _seeds([run.seed for run in runs])),
+            _one(run.rollouts for run in runs),
+            " to ".join(f"{number:,}" for number in (evaluated[0], *evaluated[1:][-1:])),
+            _range(hours),
+        )
+    console().print(table)
+    total = plan.total
+    checkpoints = ", ".join(map(str, plan.runs[0].checkpoints))
+    say_line(
+        f"{_number(total['runs'], 'run')}, each with checkpoints at {checkpoints}: "
+        f"{total['groups']:,} groups, {total['rollouts']:,} rollouts,"
+    )
+    say_line(
+        f"{total['evaluated']:,} episodes of evaluation ({total['periodic']:,} periodic, {total['final']:,} "
+        f"final, {total['diagnostic']:,} diagnostic)"
+    )
+    bounds = plan.bounds
+    operations = bounds["operations"]
+    say_line(
+        f"at most {bounds['tokens_trained']:.3g} tokens of training and {bounds['tokens_evaluated']:.3g} of "
+        "evaluation" + (f": {operations:.3g} operations" if operations else "")
+    )
+
+
+def _show_memory(plan: training_plan.TrainingPlan) -> None:
+    memory = plan.memory
+    if memory is None:
+        return
+    table = _table("one GPU", "-GB", "how")
+    for part in memory.parts:
+        table.add_row(part.name, _gigabytes(part.low, part.high), part.how)
+    table.add_row("together", _gigabytes(memory.low, memory.high), f"of {memory.accelerator / GIGA:g} GB")
+    console().print(table)
+    say_line(f"memory: {memory.verdict.replace('_', ' ')}, as an estimate; {training_plan.NOT_COUNTED}")
+    if plan.gpus_a_run and plan.gpus_a_run > 1:
+        say_line(f"a run needs {plan.gpus_a_run} such GPUs, everything divided evenly among them")
+
+
+def _show_time(plan: training_plan.TrainingPlan) -> None:
+    schedule = plan.schedule
+    if plan.rate is None or schedule is None:
+        return
+    say_line(f"time from {plan.rate.source}")
+    if schedule.hours is None:
+        needs = f"can hold no run, which needs {plan.rate.gpus}: {training_plan.NOT_EVALUABLE}"
+        say_line(f"{_number(schedule.gpus, 'GPU')} {needs}")
+        return
+    say_line(
+        f"{_number(len(plan.runs), 'run')} on {_number(schedule.gpus, 'GPU')}, {schedule.slots} at once, "
+        f"each whole: {_range(schedule.hours)} hours"
+    )
+    say_line(f"GPU-hours: {_range(schedule.gpu_hours)}")
+
+
+def _table(*headings: str) -> Any:
+    """Return a table; a heading that begins with a minus stands over numbers."""
+    from rich.table import Table
+
+    table = Table()
+    for heading in headings:
+        right = heading.startswith("-")
+        table.add_column(heading.removeprefix("-"), justify="right" if right else "left")
+    return table
+
+
+def _number(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _seeds(seeds: list[int]) -> str:
+    """Return seeds as text; many that follow each other by their ends."""
+    if len(seeds) > 3 and seeds == list(range(seeds[0], seeds[-1] + 1)):  # noqa: PLR2004 - more than fit
+        return f"{seeds[0]} to {seeds[-1]}"
+    return ", ".join(map(str, seeds))
+
+
+def _one(numbers: Iterable[int]) -> str:
+    return " or ".join(f"{number:,}" for number in sorted(set(numbers)))
+
+
+def _gigabytes(low: int, high: int) -> str:
+    if low == high:
+        return f"{low / GIGA:.1f}"
+    return f"{low / GIGA:.1f} to {high / GIGA:.1f}"

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from toolkit.prereg.evidence import Judged
-    from toolkit.prereg.verification import Verification
+    from toolkit.prereg import evidence, verification
     from toolkit.registers.study import Study
 
 
@@ -104,7 +103,7 @@ def _wanted(registrations: Sequence[str], named: Sequence[str]) -> list[tuple[Pa
     return [(folder, api.studies_here(home)) for folder in folders]
 
 
-def as_document(result: Verification) -> dict[str, Any]:
+def as_document(result: verification.Verification) -> dict[str, Any]:
     """Return a verification as the JSON document that `--json` prints."""
     order = ("run_before_freeze", "incomplete", "runs_after_freeze")
     verdicts = [c.verdict for c in result.chronology] or ["incomplete"]
@@ -131,7 +130,7 @@ def as_document(result: Verification) -> dict[str, Any]:
     }
 
 
-def token_document(judged: Judged) -> dict[str, Any]:
+def token_document(judged: evidence.Judged) -> dict[str, Any]:
     """Return what is known of an authority's token as a JSON document."""
     from toolkit.cli.verify_token import as_document as of_token
 
@@ -143,7 +142,7 @@ def token_document(judged: Judged) -> dict[str, Any]:
     }
 
 
-def print_verification(result: Verification) -> None:
+def print_verification(result: verification.Verification) -> None:
     """Print a verification, step by step; plain lines, because tables take longer to load than it takes."""
     marks = output.standing_mark(result.standing)
     if result.is_restated and result.verdict == "verified":
