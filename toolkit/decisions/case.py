@@ -62,8 +62,6 @@ def open_case(study: Study, registration: Registration, *, recompute: bool = Fal
     Raises:
         DamagedError, RuleError: as `open_book`.
     """
-    from toolkit.decisions.engine import Engine
-
     book = open_book(study, registration)
     amendments = {amendment.id: amendment.sha256 for amendment in registration.amendments}
     engine = Engine(book, (registration.name, registration.sha256), study, amendments, recompute=recompute)

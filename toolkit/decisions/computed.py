@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import lcm
 
 from toolkit.decisions.endpoints import Endpoint, IntervalSpec, Rate
-from toolkit.decisions.interval import Interval, unavailable
+from toolkit.decisions.interval import Interval, computed_interval, unavailable
 from toolkit.decisions.lookup import Registers
 from toolkit.decisions.measure import counted_at
 from toolkit.decisions.plan import Plan
@@ -71,12 +71,8 @@ class Resampler:
         if isinstance(counts, Missing):
             return counts
         numerators, denominator = _differences(endpoint, named, counts)  # 4
-        resampled = self._resampled(spec, numerators, denominator)  # 5
-        errors = (Fraction(resampled.low_error or 0), Fraction(resampled.high_error or 0))
-        ends = (Fraction(resampled.low), Fraction(resampled.high))
-        return Interval(
-            spec.id, spec.endpoint, spec.level, *ends, "computed", spec.made, errors, spec.resamples
-        )
+        drawn = self._resampled(spec, numerators, denominator)  # 5
+        return computed_interval(spec, drawn.low, drawn.high, drawn.low_error or 0, drawn.high_error or 0)
 
     def _counts(self, endpoint: Endpoint, runs: Sequence[str]) -> Counts | Missing:
         counts = episode_counts(endpoint, runs, self._registers)
@@ -108,10 +104,8 @@ class Resampler:
                 where=row_key,
                 remedy="restore the files, or rebuild the registers",
             )
-        registered = range(endpoint.schedules)
-        whole = all(
-            (t.episodes, t.last_schedule) == (len(registered), registered[-1]) for t in tasks.values()
-        )
+        registered = (endpoint.schedules, endpoint.schedules - 1)
+        whole = all((t.episodes, t.last_schedule) == registered for t in tasks.values())
         if len(tasks) != endpoint.tasks or not whole:
             return f"{EPISODES} of {row_key} are not {endpoint.tasks} tasks × {endpoint.schedules} schedules"
         return ""

@@ -158,23 +158,14 @@ class Decision:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the decision as it is printed with `--json`."""
-        document: dict[str, Any] = {
-            "rule": self.rule,
-            "kind": self.kind,
-            "title": self.title,
-            "study": self.study,
-            "verdict": self.verdict,
-            "evidence": self.evidence,
-            "criteria": [criterion.as_dict() for criterion in self.criteria],
-            "estimate": self.estimate.as_dict() if self.estimate else None,
-            "interval": self.interval.as_dict() if isinstance(self.interval, Interval) else None,
-        }
+        names = ("rule", "kind", "title", "study", "verdict", "evidence")
+        document: dict[str, Any] = {name: getattr(self, name) for name in names}
+        document["criteria"] = [criterion.as_dict() for criterion in self.criteria]
+        document["estimate"] = self.estimate.as_dict() if self.estimate else None
+        document["interval"] = self.interval.as_dict() if isinstance(self.interval, Interval) else None
         if self.readings:
-            document |= {
-                "readings": self.readings,
-                "binding_reading": self.binding,
-                "readings_agree": self.readings_agree,
-            }
+            document |= {"readings": self.readings, "binding_reading": self.binding}
+            document["readings_agree"] = self.readings_agree
         if self.original_verdict:
             document |= {"original_verdict": self.original_verdict, "superseded": self.superseded}
         if self.missing:

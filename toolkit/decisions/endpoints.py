@@ -238,7 +238,7 @@ def _expect(section: Section, register: str) -> dict[str, int]:
     content = section.table("expect")
     inner = Section(content, f"{section.where}.expect")
     expect = {name: inner.whole(name) or 0 for name in content}
-    _check_number_columns(register, tuple(expect), section.where)
+    _check_columns(register, tuple(expect), section.where, numbers=True)
     return expect
 
 
@@ -250,7 +250,7 @@ def _outcome(content: dict[str, object], register: str, where: str) -> Rate | Fi
     else:
         outcome = Figure(section.text("figure"), section.text("over", "") or None)
     section.done()
-    _check_number_columns(register, outcome.columns, where)
+    _check_columns(register, outcome.columns, where, numbers=True)
     return outcome
 
 
@@ -266,10 +266,6 @@ def _check_conditions(register: str, conditions: dict[str, str], where: str, ter
             )
 
 
-def _check_number_columns(register: str, columns: tuple[str, ...], where: str) -> None:
-    _check_columns(register, columns, where, numbers=True)
-
-
 def _check_columns(register: str, columns: tuple[str, ...], where: str, *, numbers: bool) -> None:
     for name in columns:
         column = TABLES[register].column(name)
@@ -280,10 +276,9 @@ def _check_columns(register: str, columns: tuple[str, ...], where: str, *, numbe
                 where=where,
             )
         if column.type.is_number != numbers:
-            wanted = "a column of numbers" if numbers else "a column of text"
             raise RuleError(
                 f"column {name!r} of {register!r} is of the wrong type",
-                expected=wanted,
+                expected=f"a column of {'numbers' if numbers else 'text'}",
                 found=column.type.value,
                 where=where,
             )
@@ -300,15 +295,13 @@ def _check_fit(endpoint: Endpoint, where: str, terms: Terms) -> None:
     """Check that the parts of an endpoint fit each other and the columns of its register."""
     columns = TABLES[endpoint.register].column_names
     by_run = endpoint.by in ("seed", "run", "pooled")
+    runs = bool(endpoint.condition and endpoint.arms and endpoint.seeds)
     checkpoints = endpoint.by == "checkpoint"
     several = len(endpoint.steps) > 1
     lists = (endpoint.arms, endpoint.seeds, endpoint.steps, endpoint.checkpoints)
     timed = endpoint.over_steps == "steps_to_threshold"
     problems = (
-        (
-            by_run != bool(endpoint.condition and endpoint.arms and endpoint.seeds),
-            "names runs exactly if it reads them",
-        ),
+        (by_run != runs, "names runs exactly if it reads them"),
         (by_run and "run_id" not in columns, "reads a register without runs"),
         (checkpoints != bool(endpoint.checkpoints), "names checkpoints exactly if it reads them"),
         (checkpoints and "trajectory" not in columns, "reads a register without checkpoints"),

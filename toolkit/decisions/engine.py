@@ -78,7 +78,6 @@ class Engine:
         reached = verdict_of(rule, criteria, rule.binding)  # 3
         named = self._book.names_of(rule)  # 4
         endpoints = self._endpoints(named | {rule.estimate})
-        reads_interval = bool(rule.interval or named & set(self._book.intervals))
         change = self._book.changes.get(rule.id)
         decision = Decision(
             rule=rule.id,
@@ -100,10 +99,7 @@ class Engine:
             registration=self._registration,
             amendment=self._reference(change.amendment, change.relation) if change else None,
             rests_on=self._rests_on(named),
-            registers=self._read(
-                (*endpoints, *rule.secondary),
-                intervals=reads_interval,
-            ),
+            registers=self._read((*endpoints, *rule.secondary), named | {rule.interval}),
             endpoints=endpoints,
             secondary=tuple(self._estimate(name) for name in rule.secondary),
             close_calls=close_calls(rule, measured, interval),
@@ -172,11 +168,11 @@ class Engine:
         below = {spec.endpoint for spec in self._book.intervals.values() if spec.id in named}
         return tuple(name for name in self._book.endpoints if name in named | below)
 
-    def _read(self, names: Sequence[str], *, intervals: bool) -> tuple[RegisterRef, ...]:
-        """Return the tables that some endpoints are read from, and those of intervals."""
+    def _read(self, names: Sequence[str], named: set[str]) -> tuple[RegisterRef, ...]:
+        """Return the tables that some endpoints are read from, and those of intervals if one is named."""
         endpoints = [self._book.endpoints[name] for name in names]
         tables = {endpoint.register for endpoint in endpoints}
         tables |= {"runs" for endpoint in endpoints if endpoint.arms}
-        tables |= {"intervals", EPISODES} if intervals else set()
+        tables |= {"intervals", EPISODES} if named & set(self._book.intervals) else set()
         read = self._registers
         return tuple(RegisterRef(t, read.sha256(t), read.files(t)) for t in sorted(tables) if read.has(t))

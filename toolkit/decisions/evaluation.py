@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
+import operator as operators
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import pairwise
-from typing import cast
+from typing import Any, cast
 
+from toolkit.decisions import values as v
 from toolkit.decisions.expressions import Binary, Call, Expression, Name, Number, names_in
-from toolkit.decisions.values import (
-    Missing,
-    Scalar,
-    Series,
-    Truth,
-    Value,
-    kleene_all,
-    kleene_any,
-    kleene_majority,
-    kleene_not,
-    together,
-)
+from toolkit.decisions.values import Missing, Scalar, Series, Truth, Value
 from toolkit.errors import RuleError
 
 Resolve = Callable[[str, str], Value]
@@ -28,18 +19,18 @@ Resolve = Callable[[str, str], Value]
 # Far beyond any endpoint, and still a double.
 LARGEST = 10**100
 
-_COMPARE: dict[str, Callable[[Fraction, Fraction], bool]] = {
-    ">=": lambda a, b: a >= b,
-    "<=": lambda a, b: a <= b,
-    ">": lambda a, b: a > b,
-    "<": lambda a, b: a < b,
-    "=": lambda a, b: a == b,
+COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+    ">=": operators.ge,
+    "<=": operators.le,
+    ">": operators.gt,
+    "<": operators.lt,
+    "=": operators.eq,
 }
-_CALCULATE: dict[str, Callable[[Fraction, Fraction], Fraction]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "/": lambda a, b: a / b,
+CALCULATE: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operators.add,
+    "-": operators.sub,
+    "*": operators.mul,
+    "/": operators.truediv,
 }
 _REDUCE: dict[str, Callable[[Sequence[Fraction]], Fraction]] = {
     "mean": lambda values: sum(values, Fraction(0)) / len(values),
@@ -81,7 +72,7 @@ def subject(expression: Expression) -> Expression | None:
             return subject(inside)
         case Call("within" | "between", (inside, *_)) | Call("decreasing", (inside,)):
             return inside
-        case Binary(operator, left, _) if operator in _COMPARE:
+        case Binary(operator, left, _) if operator in COMPARE:
             return left
         case _:
             return None
@@ -92,7 +83,7 @@ def compared_with(expression: Expression) -> Expression | None:
     match expression:
         case Call("each" | "majority" | "not", (inside,)):
             return compared_with(inside)
-        case Binary(operator, _, right) if operator in _COMPARE:
+        case Binary(operator, _, right) if operator in COMPARE:
             return right if any(names_in(right)) else None
         case _:
             return None
@@ -135,17 +126,15 @@ def _rest(values: list[Value]) -> Value:
 
 def _bounded(inside: Callable[[Fraction, Fraction, Fraction], bool]) -> Callable[[list[Value]], Value]:
     def apply(values: list[Value]) -> Value:
-        value, second, third = values
-        absent = [bound for bound in (second, third) if isinstance(bound, Missing)]
-        if absent:
-            unknown = together(absent)
-            return (
-                Series(value.unit, tuple((k, unknown) for k, _ in value.items))
-                if isinstance(value, Series)
-                else unknown
-            )
-        a, b = cast("Fraction", second), cast("Fraction", third)
-        return _each_number(lambda x: inside(x, a, b), value)
+        value, *rest = values
+        bounds = v.whole(cast("list[Scalar]", rest))
+        if not isinstance(bounds, Missing):
+            return _each_number(lambda x: inside(x, *bounds), value)
+        return (
+            Series(value.unit, tuple((k, bounds) for k, _ in value.items))
+            if isinstance(value, Series)
+            else bounds
+        )
 
     return apply
 
@@ -153,7 +142,7 @@ def _bounded(inside: Callable[[Fraction, Fraction, Fraction], bool]) -> Callable
 def _decreasing(values: list[Value]) -> Value:
     members = cast("Series[Fraction]", values[0]).values
     falls = [cast("Truth", _pair("<", after, before)) for before, after in pairwise(members)]
-    return kleene_all(falls) if falls else _empty("decreasing")
+    return v.kleene_all(falls) if falls else _empty("decreasing")
 
 
 def _each_number(function: Callable[[Fraction], Fraction | bool], value: Value) -> Value:
@@ -163,11 +152,11 @@ def _each_number(function: Callable[[Fraction], Fraction | bool], value: Value) 
 
 
 _APPLY: dict[str, Callable[[list[Value]], Value]] = {
-    "all": lambda values: kleene_all(cast("list[Truth]", values)),
-    "any": lambda values: kleene_any(cast("list[Truth]", values)),
-    "not": lambda values: kleene_not(cast("Truth", values[0])),
-    "each": _quantify("each", kleene_all),
-    "majority": _quantify("majority", kleene_majority),
+    "all": lambda values: v.kleene_all(cast("list[Truth]", values)),
+    "any": lambda values: v.kleene_any(cast("list[Truth]", values)),
+    "not": lambda values: v.kleene_not(cast("Truth", values[0])),
+    "each": _quantify("each", v.kleene_all),
+    "majority": _quantify("majority", v.kleene_majority),
     "count": _count,
     "within": _bounded(lambda x, centre, margin: abs(x - centre) <= margin),
     "between": _bounded(lambda x, low, high: low <= x <= high),
@@ -185,22 +174,19 @@ def _binary(operator: str, left: Value, right: Value) -> Value:
         items = tuple((key, _pair(operator, a, b)) for (key, a), (_, b) in pairs)
         return cast("Value", Series(left.unit, items))
     if isinstance(left, Series):
-        return cast("Value", Series(left.unit, tuple((k, _pair(operator, v, right)) for k, v in left.items)))
+        return cast("Value", Series(left.unit, tuple((k, _pair(operator, a, right)) for k, a in left.items)))
     if isinstance(right, Series):
-        return cast("Value", Series(right.unit, tuple((k, _pair(operator, left, v)) for k, v in right.items)))
+        return cast("Value", Series(right.unit, tuple((k, _pair(operator, left, b)) for k, b in right.items)))
     return _pair(operator, left, right)
 
 
 def _pair(operator: str, left: object, right: object) -> Fraction | bool | Missing:
-    absent = [value for value in (left, right) if isinstance(value, Missing)]
-    if absent:
-        return together(absent)
-    a, b = cast("Fraction", left), cast("Fraction", right)
-    if operator in _COMPARE:
-        return _COMPARE[operator](a, b)
-    if operator == "/" and b == 0:
+    numbers = v.whole(cast("tuple[Scalar, Scalar]", (left, right)))
+    if isinstance(numbers, Missing) or operator in COMPARE:
+        return numbers if isinstance(numbers, Missing) else bool(COMPARE[operator](*numbers))
+    if operator == "/" and numbers[1] == 0:
         return Missing(not_run=False, reasons=("a quotient over zero",))
-    value = _CALCULATE[operator](a, b)
+    value = Fraction(CALCULATE[operator](*numbers))
     return value if abs(value) < LARGEST else Missing(not_run=False, reasons=("a number beyond all bounds",))
 
 

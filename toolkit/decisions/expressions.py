@@ -59,6 +59,7 @@ COMPARISONS = (">=", "<=", ">", "<", "=")
 ARITHMETIC = ("+", "-", "*", "/")
 
 _NUMBER, _NUMBERS, _TRUTH, _TRUTHS = Kind.NUMBER, Kind.NUMBERS, Kind.TRUTH, Kind.TRUTHS
+_THREE = (_NUMBER,) * 3
 
 
 @dataclass(frozen=True)
@@ -88,15 +89,8 @@ OPERATORS: dict[str, Operator] = {
     "each": Operator((_TRUTHS,), _TRUTH, "it holds for every member of the series"),
     "majority": Operator((_TRUTHS,), _TRUTH, "it holds for more than half of the series"),
     "count": Operator((_TRUTHS,), _NUMBER, "for how many members of the series it holds"),
-    "within": Operator(
-        (_NUMBER, _NUMBER, _NUMBER),
-        _TRUTH,
-        "within(x, centre, margin): |x - centre| <= margin",
-        elementwise=True,
-    ),
-    "between": Operator(
-        (_NUMBER, _NUMBER, _NUMBER), _TRUTH, "between(x, low, high): low <= x <= high", elementwise=True
-    ),
+    "within": Operator(_THREE, _TRUTH, "within(x, centre, margin): |x - centre| <= margin", elementwise=True),
+    "between": Operator(_THREE, _TRUTH, "between(x, low, high): low <= x <= high", elementwise=True),
     "decreasing": Operator((_NUMBERS,), _TRUTH, "every member of the series is below the one before it"),
     "mean": Operator((_NUMBERS,), _NUMBER, "arithmetic mean of the series"),
     "min": Operator((_NUMBERS,), _NUMBER, "smallest member of the series"),

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import operator as operators
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from toolkit.decisions.evaluation import LARGEST
-from toolkit.decisions.expressions import COMPARISONS, Binary, Call, Expression, Name, Number
+from toolkit.decisions.evaluation import CALCULATE, COMPARE, LARGEST
+from toolkit.decisions.expressions import Binary, Call, Expression, Name, Number
 from toolkit.decisions.measure import members
 from toolkit.decisions.rulebook import RuleBook
 from toolkit.decisions.values import Series
@@ -20,18 +19,6 @@ from toolkit.errors import IncompleteError, RuleError
 LIMIT = 10_000
 # Digits of a value that the solver has only as the root of a polynomial.
 DIGITS = 20
-
-_BINARY: dict[str, Callable[[Any, Any], Any]] = {
-    ">=": operators.ge,
-    "<=": operators.le,
-    ">": operators.gt,
-    "<": operators.lt,
-    "=": operators.eq,
-    "+": operators.add,
-    "-": operators.sub,
-    "*": operators.mul,
-    "/": operators.truediv,
-}
 
 
 @dataclass(frozen=True)
@@ -200,8 +187,8 @@ class Formulas:
         return tuple((k, self._pair(operator, a, b)) for (k, a), (_, b) in zip(left, right, strict=True))
 
     def _pair(self, operator: str, left: _Number, right: _Number) -> _Number | _Truth:
-        term = _BINARY[operator](left.term, right.term)
-        if operator in COMPARISONS:
+        term = (COMPARE | CALCULATE)[operator](left.term, right.term)
+        if operator in COMPARE:
             return self._decided(term, left, right)
         bounds = [term < LARGEST, term > -LARGEST, right.term != 0 if operator == "/" else self._yes]
         return _Number(term, self._z3.And(left.defined, right.defined, *bounds))

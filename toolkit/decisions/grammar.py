@@ -78,8 +78,6 @@ class _Parser:
         self._where = where
 
     def test(self, depth: int) -> expressions.Expression:
-        if depth > MAX_DEPTH:
-            raise RuleError("a test is nested too deeply", expected=f"depth {MAX_DEPTH}", where=self._where)
         left = self._sum(depth)
         operator = self._symbol(expressions.COMPARISONS)
         if operator is None:

@@ -72,6 +72,21 @@ class Interval:
         return document
 
 
+def computed_interval(
+    spec: IntervalSpec,
+    low: float,
+    high: float,
+    low_error: float,
+    high_error: float,
+    *,
+    is_stored: bool = False,
+) -> Interval:
+    """Return a registered interval by its ends and their Monte Carlo errors."""
+    ends, errors = (Fraction(low), Fraction(high)), (Fraction(low_error), Fraction(high_error))
+    names = (spec.id, spec.endpoint, spec.level)
+    return Interval(*names, *ends, "computed", spec.made, errors, spec.resamples, is_stored)
+
+
 def registered_interval(spec: IntervalSpec, mean: Scalar, registers: Registers) -> Interval | Missing:
     """Return a registered interval of a study, or what is missing for it.
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
-from toolkit.decisions.endpoints import Endpoint, Rate
+from toolkit.decisions.endpoints import Endpoint
 from toolkit.decisions.lookup import Registers, Row, rows_with
 from toolkit.decisions.plan import Plan, described, place_of
-from toolkit.decisions.values import Missing, Scalar, Series, exact, together
+from toolkit.decisions.values import Missing, Scalar, Series, exact, whole
 from toolkit.errors import DamagedError, RuleError
 from toolkit.estimators import auc, steps_to_threshold
 from toolkit.registers.schema import TABLES
@@ -152,11 +152,10 @@ def members(endpoint: Endpoint) -> list[str]:
 
 
 def _contrast(endpoint: Endpoint, levels: Mapping[tuple[str, int], Scalar], seed: int) -> Scalar:
-    values = [levels[arm, seed] for arm in endpoint.arms]
-    absent = [value for value in values if isinstance(value, Missing)]
-    if absent:
-        return together(absent)
-    first, *second = [value for value in values if not isinstance(value, Missing)]
+    values = whole(levels[arm, seed] for arm in endpoint.arms)
+    if isinstance(values, Missing):
+        return values
+    first, *second = values
     return first - second[0] if second else first
 
 
@@ -185,16 +184,15 @@ def _over_steps(endpoint: Endpoint, run: str, by_step: tuple[Fraction, ...]) -> 
 
 def _pooled(endpoint: Endpoint, table: Sequence[Row], runs: Runs) -> Scalar:
     """Return the rate of the counts of all seeds together."""
-    pairs = []
-    for run in runs.values():
-        key = {"run_id": run, **_single_step(endpoint)}
-        row = run if isinstance(run, Missing) else _row(endpoint, table, key)
-        pairs.append(row if isinstance(row, Missing) else _counts(endpoint, row))
-    absent = [pair for pair in pairs if isinstance(pair, Missing)]
-    if absent:
-        return together(absent)
-    counts, totals = zip(*(pair for pair in pairs if not isinstance(pair, Missing)), strict=True)
-    return _quotient(sum(counts, Fraction(0)), sum(totals, Fraction(0)), endpoint)
+    place = _single_step(endpoint)
+    rows = [
+        r if isinstance(r, Missing) else _row(endpoint, table, {"run_id": r, **place}) for r in runs.values()
+    ]
+    pairs = whole(row if isinstance(row, Missing) else _cells(endpoint, row) for row in rows)
+    if isinstance(pairs, Missing):
+        return pairs
+    counts, totals = (sum(column, Fraction(0)) for column in zip(*pairs, strict=True))
+    return _quotient(counts, totals, endpoint)
 
 
 def _number(endpoint: Endpoint, table: Sequence[Row], place: Mapping[str, object]) -> Scalar:
@@ -202,14 +200,11 @@ def _number(endpoint: Endpoint, table: Sequence[Row], place: Mapping[str, object
     row = _row(endpoint, table, place)
     if isinstance(row, Missing):
         return row
-    if isinstance(endpoint.outcome, Rate):
-        pair = _counts(endpoint, row)
-        return pair if isinstance(pair, Missing) else _quotient(*pair, endpoint)
-    figure = _cell(endpoint, row, endpoint.outcome.figure)
-    if endpoint.outcome.over is None or isinstance(figure, Missing):
-        return figure
-    over = _cell(endpoint, row, endpoint.outcome.over)
-    return over if isinstance(over, Missing) else _quotient(figure, over, endpoint)
+    cells = _cells(endpoint, row)
+    if isinstance(cells, Missing):
+        return cells
+    first, *second = cells
+    return _quotient(first, second[0], endpoint) if second else first
 
 
 def _row(endpoint: Endpoint, table: Sequence[Row], place: Mapping[str, object]) -> Row | Missing:
@@ -273,13 +268,8 @@ def _single_step(endpoint: Endpoint) -> dict[str, int]:
     return {"step": endpoint.steps[0]} if endpoint.steps else {}
 
 
-def _counts(endpoint: Endpoint, row: Row) -> tuple[Fraction, Fraction] | Missing:
-    cells = [_cell(endpoint, row, column) for column in endpoint.outcome.columns]
-    absent = [cell for cell in cells if isinstance(cell, Missing)]
-    if absent:
-        return together(absent)
-    count, of = (cell for cell in cells if not isinstance(cell, Missing))
-    return count, of
+def _cells(endpoint: Endpoint, row: Row) -> tuple[Fraction, ...] | Missing:
+    return whole(_cell(endpoint, row, column) for column in endpoint.outcome.columns)
 
 
 def _cell(endpoint: Endpoint, row: Row, column: str) -> Scalar:

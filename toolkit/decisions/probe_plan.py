@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from toolkit.decisions.plan import Plan
@@ -82,15 +82,21 @@ def read_probe(content: object, plan: Plan, where: str = "probe") -> ProbePlan:
     _check_listed("tiers", tiers, sorted({cell.tier for cell in plan.cells}), where)
     scored = section.texts("scored")
     _check_listed("scored", scored, SCORED, where)
-    _check_models(scored, plan, where)
+    if plan.recipe and scored != SCORED[:1]:  # of a language model, no coordinates are the actions' alone
+        raise RuleError(
+            "a language model has no coordinates of actions alone",
+            expected=f"scored = {SCORED[0]}",
+            found=", ".join(scored),
+            where=where,
+        )
     group_size = _size(section, "group_size")
     probe = ProbePlan(
         tiers=tiers,
         scored=scored,
         group_size=group_size,
         flip_rate=_inside(section, "flip_rate"),
-        outcome=_outcome(section.table("outcome"), f"{where}.outcome"),
-        transition=_transition(section.table("transition"), f"{where}.transition", group_size),
+        outcome=_set(section.table("outcome"), f"{where}.outcome"),
+        transition=_set(section.table("transition"), f"{where}.transition", group_size),
         level=_inside(section, "level"),
         resamples=_whole(section, "resamples", 1),
         rng_seed=_whole(section, "rng_seed", 0),
@@ -100,28 +106,17 @@ def read_probe(content: object, plan: Plan, where: str = "probe") -> ProbePlan:
     return probe
 
 
-def _outcome(content: object, where: str) -> ProbeSet:
+def _set(content: object, where: str, group_size: int | None = None) -> ProbeSet:
+    """Read the episodes of a kind of noise; those under tool faults are put into groups of a size."""
     section = Section(content, where)
-    played = ProbeSet(
-        section.choice("pool", POOLS),
-        section.choice("regime", REGIMES),
-        _whole(section, "tasks", _FEWEST_TASKS),
-        rollouts=_size(section, "rollouts") if section.has("rollouts") else None,
-    )
-    section.done()
-    return played
-
-
-def _transition(content: object, where: str, group_size: int) -> ProbeSet:
-    section = Section(content, where)
-    played = ProbeSet(
-        section.choice("pool", POOLS),
-        section.choice("regime", REGIMES),
-        _whole(section, "tasks", _FEWEST_TASKS),
+    pool, regime = section.choice("pool", POOLS), section.choice("regime", REGIMES)
+    played = ProbeSet(pool, regime, _whole(section, "tasks", _FEWEST_TASKS))
+    if group_size is None:
+        played = replace(played, rollouts=_size(section, "rollouts") if section.has("rollouts") else None)
+    else:
         # A stratified group has its rollouts under as many schedules: one under each.
-        schedules=_whole(section, "schedules", group_size),
-        groups=_whole(section, "groups", 1),
-    )
+        schedules, groups = _whole(section, "schedules", group_size), _whole(section, "groups", 1)
+        played = replace(played, schedules=schedules, groups=groups)
     section.done()
     return played
 
@@ -159,17 +154,6 @@ def _size(section: Section, key: str) -> int:
     return size
 
 
-def _check_models(scored: tuple[str, ...], plan: Plan, where: str) -> None:
-    """Check that of language models all coordinates are scored: no others are the actions' alone."""
-    if plan.recipe and scored != SCORED[:1]:
-        raise RuleError(
-            "a language model has no coordinates of actions alone",
-            expected=f"scored = {SCORED[0]}",
-            found=", ".join(scored),
-            where=where,
-        )
-
-
 def _whole(section: Section, key: str, low: int) -> int:
     value = section.whole(key)
     if value is None or value < low:
@@ -185,12 +169,12 @@ def _inside(section: Section, key: str) -> Fraction:
 
 
 def _check_listed(
-    key: str, found: tuple[object, ...], allowed: tuple[object, ...] | list[int], where: str
+    key: str, names: tuple[object, ...], allowed: tuple[object, ...] | list[int], where: str
 ) -> None:
-    if not found or len(set(found)) != len(found) or not set(found) <= set(allowed):
+    if not names or len(set(names)) != len(names) or not set(names) <= set(allowed):
         raise RuleError(
             f"{key!r} names something twice, something unknown, or nothing",
             expected=", ".join(map(str, allowed)),
-            found=", ".join(map(str, found)) or "nothing",
+            found=", ".join(map(str, names)) or "nothing",
             where=where,
         )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from toolkit.decisions.endpoints import Endpoint, IntervalSpec, read_endpoint, read_interval, read_set
 from toolkit.decisions.expressions import Kind, check_test, names_in
@@ -18,6 +18,7 @@ from toolkit.decisions.units import check_units
 from toolkit.errors import RuleError, UsageError
 
 LANGUAGE = 1
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -91,13 +92,13 @@ def load_rulebook(rules: str, amendments: Sequence[str] = ()) -> RuleBook:
     training, recipe = section.table("training"), section.table("recipe")
     plan = read_plan(section.texts("deciding_roles"), training, cells, terms, recipe)
     method = section.table("interval_method") | section.table("interval_conventions")
-    sets = {key: read_set(key, content, terms) for key, content in section.table("sets").items()}
+    sets = _read(section, "sets", read_set, terms)
     book = RuleBook(
         name=name,
         plan=plan,
-        endpoints={k: read_endpoint(k, c, sets, terms) for k, c in section.table("endpoints").items()},
-        intervals={k: read_interval(k, c, method) for k, c in section.table("intervals").items()},
-        rules={k: read_rule(k, c) for k, c in section.table("rules").items()},
+        endpoints=_read(section, "endpoints", read_endpoint, sets, terms),
+        intervals=_read(section, "intervals", read_interval, method),
+        rules=_read(section, "rules", read_rule),
         changes={},
         probe=read_probe(section.table("probe"), plan) if section.has("probe") else None,
         terms=terms,
@@ -107,22 +108,18 @@ def load_rulebook(rules: str, amendments: Sequence[str] = ()) -> RuleBook:
         change = Section(_toml(text, "amendment"), "amendment")
         head = change.table("amendment")
         change.where = f"amendment {head.get('id')}"
-        _declare(
-            book.endpoints,
-            {k: read_endpoint(k, c, sets, terms) for k, c in change.table("endpoints").items()},
-            change,
-        )
-        _declare(
-            book.intervals,
-            {k: read_interval(k, c, method) for k, c in change.table("intervals").items()},
-            change,
-        )
+        _declare(book.endpoints, _read(change, "endpoints", read_endpoint, sets, terms), change)
+        _declare(book.intervals, _read(change, "intervals", read_interval, method), change)
         book = _with_probe(book, change)
-        new = {k: read_rule(k, c) for k, c in change.table("rules").items()}
+        new = _read(change, "rules", read_rule)
         change.done()
         change_rules(book.rules, book.changes, head, new, change.where)
     _check(book)
     return book
+
+
+def _read(section: Section, key: str, read: Callable[..., T], *more: object) -> dict[str, T]:
+    return {name: read(name, content, *more) for name, content in section.table(key).items()}
 
 
 def _declare(declared: dict[str, Any], new: dict[str, Any], change: Section) -> None:

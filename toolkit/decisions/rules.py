@@ -14,6 +14,8 @@ from toolkit.errors import RuleError
 
 KINDS = ("hypothesis", "prediction", "gate")
 RELATIONS = ("replaces", "restates", "adds")
+# What a rule that is restated keeps.
+_SAID = ("kind", "text", "confidence", "joint", "numbers")
 
 
 @dataclass(frozen=True)
@@ -67,13 +69,7 @@ class Rule:
 
     def says_the_same(self, other: Rule) -> bool:
         """Whether another rule has the same text and compares with the same numbers."""
-        return (self.kind, self.text, self.confidence, self.joint, self.numbers) == (
-            other.kind,
-            other.text,
-            other.confidence,
-            other.joint,
-            other.numbers,
-        )
+        return all(getattr(self, name) == getattr(other, name) for name in _SAID)
 
     def read_as(self, reading: str) -> list[Criterion]:
         """Return the criteria that belong to a reading."""
@@ -116,16 +112,14 @@ def read_rule(name: str, content: object) -> Rule:
     """
     section = Section(content, f"rules.{identifier(name, 'rules')}")
     kind = section.choice("kind", KINDS)
-    separate = (
-        kind == "prediction" and section.choice("parts", ("separate", "joint"), "separate") == "separate"
-    )
+    parts = section.choice("parts", ("separate", "joint"), "separate") if kind == "prediction" else "joint"
     rule = Rule(
         id=name,
         kind=kind,
         title=section.text("title"),
         text=section.text("text"),
         criteria=tuple(_criterion(name, entry) for entry in section.tables("criteria")),
-        joint=not separate,
+        joint=parts == "joint",
         estimate=section.text("estimate", ""),
         interval=section.text("interval", ""),
         threshold=section.exact("threshold", ""),
@@ -159,6 +153,7 @@ def _criterion(rule: str, content: object) -> Criterion:
 
 def _check_fit(rule: Rule) -> None:
     ids = [criterion.id for criterion in rule.criteria]
+    outcomes, odd = bool(rule.open and rule.shut), rule.threshold not in (None, *rule.numbers)
     used = {criterion.reading for criterion in rule.criteria if criterion.reading}
     problems = (
         (not ids, "has no criteria"),
@@ -166,15 +161,9 @@ def _check_fit(rule: Rule) -> None:
         (used != set(rule.readings), "uses other readings than it declares"),
         (bool(rule.readings) != bool(rule.binding), "does not say which reading binds"),
         (bool(rule.binding) and rule.binding not in rule.readings, "is bound to an undeclared reading"),
-        (
-            (rule.kind == "gate") != bool(rule.open and rule.shut),
-            "names two outcomes exactly if it is a gate",
-        ),
+        ((rule.kind == "gate") != outcomes, "names two outcomes exactly if it is a gate"),
         (bool(rule.superseded) and rule.kind != "prediction", "can only be superseded if it is a prediction"),
-        (
-            rule.threshold is not None and rule.threshold not in rule.numbers,
-            "has a threshold that no test has",
-        ),
+        (odd, "has a threshold that no test has"),
         (bool(rule.interval) and not rule.estimate, "has an interval without an estimate"),
     )
     for wrong, problem in problems:

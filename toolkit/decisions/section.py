@@ -11,7 +11,7 @@ from toolkit.errors import RuleError
 
 _REQUIRED: Any = object()
 _DECIMAL = re.compile(r"-?\d{1,15}(\.\d{1,15})?", re.ASCII)
-_IDENTIFIER = re.compile(r"[A-Za-z]\w{0,59}", re.ASCII)
+IDENTIFIER = re.compile(r"[A-Za-z]\w{0,59}", re.ASCII)
 
 
 class Section:
@@ -133,7 +133,7 @@ def identifier(text: str, where: str) -> str:
     Raises:
         RuleError: it has another character than letters, digits and underscores, or starts with a digit.
     """
-    if not _IDENTIFIER.fullmatch(text):
+    if not IDENTIFIER.fullmatch(text):
         raise RuleError(
             "a name has a character that it cannot have",
             expected="letters, digits and underscores, a letter first, at most 60",

@@ -10,7 +10,7 @@ from typing import Any
 
 from toolkit.decisions.decision import Decision
 from toolkit.decisions.endpoints import IntervalSpec
-from toolkit.decisions.interval import Interval
+from toolkit.decisions.interval import Interval, computed_interval
 from toolkit.decisions.lookup import Registers, Row
 from toolkit.decisions.values import Missing
 from toolkit.errors import DamagedError
@@ -90,8 +90,7 @@ class StoredDecisions:
                 raise _contradiction(row, name, reached)
 
     def _add(self, row: Row, spec: IntervalSpec) -> None:
-        low, high, low_error, high_error = (row[name] for name in ("low", "high", "low_error", "high_error"))
-        numbers = (row["level"], low, high, low_error, high_error)
+        numbers = tuple(row[name] for name in ("level", "low", "high", "low_error", "high_error"))
         if None in numbers or row["level"] != float(spec.level):
             raise DamagedError(
                 f"the stored interval {spec.id} of {row['rule']} is not the registered one",
@@ -99,18 +98,7 @@ class StoredDecisions:
                 found=", ".join(map(str, numbers)),
                 where=DECISIONS.name,
             )
-        interval = Interval(
-            spec.id,
-            spec.endpoint,
-            spec.level,
-            Fraction(low),
-            Fraction(high),
-            "computed",
-            spec.made,
-            (Fraction(low_error), Fraction(high_error)),
-            spec.resamples,
-            is_stored=True,
-        )
+        interval = computed_interval(spec, *numbers[1:], is_stored=True)
         known = self._intervals.setdefault(spec.id, interval)
         if known != interval:
             raise _contradiction(row, "low", float(known.low))
@@ -122,10 +110,7 @@ def _row(decision: Decision, inputs: str) -> dict[str, Any]:
     interval = decision.interval if isinstance(decision.interval, Interval) else None
     errors = interval.errors if interval else None
     return {
-        "rule": decision.rule,
-        "kind": decision.kind,
-        "verdict": decision.verdict,
-        "evidence": decision.evidence,
+        **{name: getattr(decision, name) for name in ("rule", "kind", "verdict", "evidence")},
         "estimate": mean,
         "interval": interval.id if interval else None,
         "level": float(interval.level) if interval else None,

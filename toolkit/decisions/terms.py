@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolkit.decisions.section import Section
+from toolkit.decisions.section import IDENTIFIER, Section
 from toolkit.errors import RuleError
 from toolkit.registers.columns import WORDS, Table
 from toolkit.registers.schema import TABLES
 
 SCALED = "group"
 RESERVED = ("pool", "all")  # a pool names a split, and to loaders that name means all of them
-
-# The words of a pool name splits, and those of an arm stand in tables of columns: plain names everywhere.
-_WORD = re.compile(r"[A-Za-z]\w{0,59}", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -58,7 +54,8 @@ def read_terms(content: dict[str, Any], cells: list[Any]) -> Terms:
     words = {name: section.texts(name) for name in WORDS if section.has(name)}
     section.done()
     for name, chosen in words.items():
-        wrong = [word for word in chosen if not _WORD.fullmatch(word) or (name, word) == RESERVED]
+        # The words of a pool name splits, and those of an arm stand in tables of columns.
+        wrong = [word for word in chosen if not IDENTIFIER.fullmatch(word) or (name, word) == RESERVED]
         if wrong or not chosen or len(set(chosen)) != len(chosen):
             raise RuleError(
                 f"the words of {name!r} are not a list of words, each once",

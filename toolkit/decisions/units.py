@@ -188,8 +188,8 @@ class _Test:
                 return self._call(operator, () if operator == "passes" else arguments)
 
     def _binary(self, operator: str, left: Unit | None, right: Unit | None) -> Unit | None:
-        if operator in ("*", "/"):
-            return _combined(operator, left, right)
+        if operator in ("*", "/") and (left or right) is not None:
+            return (left or Unit()).times(right or Unit(), 1 if operator == "*" else -1)
         same = self._same(operator, (left, right))
         return None if operator in expressions.COMPARISONS else same
 
@@ -197,11 +197,8 @@ class _Test:
         same = self._same(operator, [self.unit(argument) for argument in arguments])
         if operator == "count":
             return _named("members")
-        return (
-            None
-            if expressions.OPERATORS[operator].gives in (expressions.Kind.TRUTH, expressions.Kind.TRUTHS)
-            else same
-        )
+        gives = expressions.OPERATORS[operator].gives
+        return None if gives in (expressions.Kind.TRUTH, expressions.Kind.TRUTHS) else same
 
     def _same(self, operator: str, units: Iterable[Unit | None]) -> Unit | None:
         first, *others = dict.fromkeys(unit for unit in units if unit is not None) or (None,)
@@ -214,12 +211,6 @@ class _Test:
                 remedy="compare like with like; a quotient of equal units is a ratio",
             )
         return first
-
-
-def _combined(operator: str, left: Unit | None, right: Unit | None) -> Unit | None:
-    if left is None and right is None:
-        return None
-    return (left or Unit()).times(right or Unit(), 1 if operator == "*" else -1)
 
 
 def _named(name: str) -> Unit:

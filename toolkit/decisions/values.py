@@ -31,6 +31,7 @@ class Missing:
 
 T = TypeVar("T", bound="Fraction | bool")
 U = TypeVar("U", bound="Fraction | bool")
+V = TypeVar("V")
 
 Scalar = Fraction | Missing
 Truth = bool | Missing
@@ -61,13 +62,17 @@ class Series(Generic[T]):
 
     def present(self) -> tuple[T, ...] | Missing:
         """Return all values, or what is missing of them."""
-        absent = [value for value in self.values if isinstance(value, Missing)]
-        if absent:
-            return together(absent)
-        return tuple(value for value in self.values if not isinstance(value, Missing))
+        return whole(self.values)
 
 
 Value = Scalar | Truth | Series[Fraction] | Series[bool]
+
+
+def whole(values: Iterable[V | Missing]) -> tuple[V, ...] | Missing:
+    """Return values that are all there, or what is missing of them."""
+    given = tuple(values)
+    absent = [value for value in given if isinstance(value, Missing)]
+    return together(absent) if absent else tuple(v for v in given if not isinstance(v, Missing))
 
 
 def together(missing: Iterable[Missing]) -> Missing:
