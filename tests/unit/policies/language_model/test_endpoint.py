@@ -1,6 +1,7 @@
 """A model behind an OpenAI-compatible server: what goes over the wire, and what comes of its answers."""
 
 import json
+import threading
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +14,7 @@ from toolkit.episodes.episode import Episode, play
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.noise.regimes import REGIMES
 from toolkit.policies.language_model.conversation import Conversation, Play, converse, opening
-from toolkit.policies.language_model.endpoint import Endpoint
+from toolkit.policies.language_model.endpoint import Endpoint, side_by_side
 from toolkit.policies.language_model.exchange import Server
 from toolkit.seeds import evaluation_seed
 from toolkit.tasks.pools import load_task
@@ -52,31 +53,51 @@ def test_the_reference_agent_over_the_wire_plays_its_own_episodes() -> None:
     ]
 
 
-def test_a_question_names_model_tools_and_sampling() -> None:
+def test_a_question_has_what_a_user_adds_and_lacks_what_is_taken_out() -> None:
+    added = {"request_options": {"top_k": -1, "seed": None}, "chat_options": {"enable_thinking": False}}
     with FakeServer(lambda _: said()).running() as server:
-        endpoint(server, temperature=0.5, max_tokens=77).turns([conversation()])
-    asked = {name: value for name, value in server.asked[0].items() if name not in {"messages", "seed"}}
-    assert asked == {
+        endpoint(server, temperature=0.5, max_tokens=77, **added).turns([conversation()])
+    assert {name: value for name, value in server.asked[0].items() if name != "messages"} == {
         "model": MODEL,
         "tools": TOOLS,
         "tool_choice": "auto",
         "temperature": 0.5,
         "top_p": 1.0,
         "max_tokens": 77,
+        "top_k": -1,
+        "chat_template_kwargs": {"enable_thinking": False},
     }
 
 
-def test_variables_of_the_chat_template_are_sent_where_there_are_any() -> None:
-    with FakeServer(lambda _: said()).running() as server:
-        endpoint(server, chat_options={"enable_thinking": False}).turns([conversation()])
-    assert server.asked[0]["chat_template_kwargs"] == {"enable_thinking": False}
+@pytest.mark.parametrize(
+    ("name", "arguments", "refused", "sent"),
+    [
+        ("get_order", "{not json", "invalid_arguments", {"arguments": "{not json"}),
+        ("get_order", '{"order_id": NaN}', "invalid_arguments", {"arguments": '{"order_id": NaN}'}),
+        ("get_order", '{"order_id": 1e999}', "invalid_arguments", {"arguments": '{"order_id": 1e999}'}),
+        ("get_order", "[" * 5000, "invalid_arguments", {"arguments": "[" * 5000}),
+        (None, "{}", "unknown_tool", {}),
+        ("no_such_tool", "{}", "unknown_tool", {}),
+        (7, "{}", "unknown_tool", {}),
+    ],
+    ids=range(7),
+)
+def test_a_call_that_cannot_be_made_is_charged_and_goes_back_as_an_object(
+    name: Any, arguments: str, refused: str, sent: dict[str, Any]
+) -> None:
+    turns = iter([said((name, arguments)), said()])
+    episodes, server = played(lambda _: next(turns))
+    assert episodes[0].calls == 1
+    call, answer = server.asked[1]["messages"][-2:]
+    assert refused in answer["content"]
+    assert json.loads(call["tool_calls"][0]["function"]["arguments"]) == sent
 
 
-def test_a_user_may_add_fields_to_a_question_and_take_some_out() -> None:
-    with FakeServer(lambda _: said()).running() as server:
-        endpoint(server, request_options={"top_k": -1, "seed": None}).turns([conversation()])
-    assert server.asked[0]["top_k"] == -1
-    assert "seed" not in server.asked[0]
+@pytest.mark.parametrize(
+    ("arguments", "read"), [("", {}), (None, {}), ({}, {}), ({"seconds": 2}, {"seconds": 2})]
+)
+def test_arguments_may_be_left_out_or_arrive_decoded(arguments: Any, read: dict[str, Any]) -> None:
+    assert turn(lambda _: said(("wait", arguments))).calls == (("wait", read),)
 
 
 def test_arguments_go_back_as_text_and_answers_by_the_call_that_they_answer() -> None:
@@ -93,52 +114,7 @@ def test_every_turn_has_a_seed_of_its_own_that_all_servers_take() -> None:
     seeds = [question["seed"] for question in server.asked]
     assert len(set(seeds)) == len(seeds) == 12
     assert all(0 <= seed < 2**31 for seed in seeds)
-
-
-def test_the_same_conversation_has_the_same_seeds() -> None:
-    first, again = (played(lambda _: said())[1].asked[0]["seed"] for _ in range(2))
-    assert first == again
-
-
-@pytest.mark.parametrize(
-    "arguments", ["{not json", '{"order_id": NaN}', "[" * 5000, '{"order_id": 1e999}'], ids=range(4)
-)
-def test_arguments_that_cannot_be_read_are_a_charged_call(arguments: str) -> None:
-    turns = iter([said(("get_order", arguments)), said()])
-    episodes, server = played(lambda _: next(turns))
-    assert episodes[0].calls == 1
-    assert "invalid_arguments" in server.asked[1]["messages"][-1]["content"]
-
-
-def test_what_json_has_no_word_for_goes_back_as_text() -> None:
-    turns = iter([said(("get_order", '{"order_id": NaN}')), said()])
-    _, server = played(lambda _: next(turns))
-    sent = server.asked[1]["messages"][-2]["tool_calls"][0]["function"]["arguments"]
-    assert json.loads(sent) == {"arguments": '{"order_id": NaN}'}
-
-
-def test_what_was_no_object_goes_back_as_one() -> None:
-    turns = iter([said(("get_order", "{not json")), said()])
-    _, server = played(lambda _: next(turns))
-    sent = server.asked[1]["messages"][-2]["tool_calls"][0]["function"]["arguments"]
-    assert json.loads(sent) == {"arguments": "{not json"}
-
-
-@pytest.mark.parametrize("name", [None, "no_such_tool", 7])
-def test_an_unknown_tool_is_a_charged_call(name: Any) -> None:
-    turns = iter([said((name, "{}")), said()])
-    episodes, server = played(lambda _: next(turns))
-    assert episodes[0].calls == 1
-    assert "unknown_tool" in server.asked[1]["messages"][-1]["content"]
-
-
-@pytest.mark.parametrize("arguments", ["", None, {}])
-def test_a_call_without_arguments_has_none(arguments: Any) -> None:
-    assert turn(lambda _: said(("finish", arguments))).calls == (("finish", {}),)
-
-
-def test_arguments_that_arrive_decoded_are_taken() -> None:
-    assert turn(lambda _: said(("wait", {"seconds": 2}))).calls == (("wait", {"seconds": 2}),)
+    assert played(lambda _: said())[1].asked[0]["seed"] in seeds
 
 
 def test_text_alone_ends_the_episode() -> None:
@@ -221,20 +197,6 @@ def test_no_more_questions_at_once_than_asked_for() -> None:
     assert server.most_at_once == 3
 
 
-def test_answers_are_told_apart_whatever_order_they_come_in() -> None:
-    def say(question: Mapping[str, Any]) -> Reply:
-        number = int(question["messages"][1]["content"])
-        time.sleep(0.02 * (3 - number))
-        return said(text=str(number))
-
-    talks = [
-        Conversation([{"role": "system", "content": ""}, {"role": "user", "content": str(n)}], n)
-        for n in range(4)
-    ]
-    with FakeServer(say).running() as server:
-        assert [t.text for t in endpoint(server).turns(talks)] == ["0", "1", "2", "3"]
-
-
 def test_a_server_that_lists_other_models_is_told_of_at_once() -> None:
     listing = FakeServer(by_reference, Reply({"data": [{"id": "other"}]}))
     with listing.running() as server, pytest.raises(UsageError, match="no model 'made-up'") as raised:
@@ -246,3 +208,46 @@ def test_a_server_that_lists_other_models_is_told_of_at_once() -> None:
 def test_a_server_that_lists_no_models_is_taken_at_its_word(models: Reply) -> None:
     with FakeServer(by_reference, models).running() as server:
         assert endpoint(server).check() is None
+
+
+# --------------------------------------------------------------------------------------- side by side
+
+
+def test_answers_come_in_the_order_of_the_items() -> None:
+    def later_first(item: int) -> int:
+        time.sleep(0.01 * (3 - item))
+        return item * 10
+
+    assert side_by_side(later_first, range(4), 4) == [0, 10, 20, 30]
+
+
+def test_after_a_failure_nothing_more_is_begun() -> None:
+    begun: list[int] = []
+    told = threading.Event()
+
+    def fail(item: int) -> None:
+        begun.append(item)
+        if item > 0:
+            told.wait(10)  # taken before the failure was told: it may be the last
+        raise ValueError(item)
+
+    with pytest.raises(ValueError, match="0"):
+        side_by_side(fail, range(50), 1)
+    told.set()
+    time.sleep(0.1)
+    assert len(begun) <= 2
+
+
+def test_a_failure_waits_for_nobody() -> None:
+    free = threading.Event()
+
+    def fail_or_wait(item: int) -> None:
+        if item == 0:
+            raise ValueError(item)
+        free.wait(10)
+
+    start = time.monotonic()
+    with pytest.raises(ValueError, match="0"):
+        side_by_side(fail_or_wait, range(3), 3)
+    assert time.monotonic() - start < 5
+    free.set()

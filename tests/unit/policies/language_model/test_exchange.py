@@ -46,11 +46,15 @@ def test_what_may_pass_is_asked_again(passing: Reply | None) -> None:
     assert ask(passing, passing, Reply({"a": 1})) == {"a": 1}
 
 
-def test_asking_again_ends() -> None:
-    error = refused(Reply({"error": "overloaded"}, 503), attempts=3)
+def test_asking_again_ends_after_growing_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr(exchange, "PAUSE_S", 1.0)
+    monkeypatch.setattr(time, "sleep", pauses.append)
+    error = refused(Reply({"error": "overloaded"}, 503), attempts=4)
     assert isinstance(error, IncompleteError)
-    assert ask.times == 3  # type: ignore[attr-defined]
-    assert error.found == "HTTP 503: overloaded (asked 3 times)"
+    assert error.found == "HTTP 503: overloaded (asked 4 times)"
+    assert ask.times == 4  # type: ignore[attr-defined]
+    assert pauses == [1.0, 2.0, 4.0]
 
 
 def test_a_server_that_says_when_is_asked_then(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,14 +62,6 @@ def test_a_server_that_says_when_is_asked_then(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(time, "sleep", pauses.append)
     ask(Reply({}, 429, {"Retry-After": "7"}), Reply({}, 429, {"Retry-After": "86400"}), Reply({}))
     assert pauses == [7.0, exchange.LONGEST_PAUSE_S]
-
-
-def test_pauses_grow(monkeypatch: pytest.MonkeyPatch) -> None:
-    pauses: list[float] = []
-    monkeypatch.setattr(exchange, "PAUSE_S", 1.0)
-    monkeypatch.setattr(time, "sleep", pauses.append)
-    refused(Reply({}, 500), attempts=4)
-    assert pauses == [1.0, 2.0, 4.0]
 
 
 @pytest.mark.parametrize(

@@ -4,16 +4,18 @@ import json
 import shutil
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.conftest import Result
+from tests.conftest import Toolkit
 from tests.unit.stack import require_stack
 
 require_stack()
 
+import transformers  # noqa: E402
 from small_model.untrained import make_model, make_tokenizer  # noqa: E402
 from transformers.utils import logging  # noqa: E402
 
@@ -46,44 +48,26 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_model_of_a_folder_is_evaluated(toolkit: Callable[..., Result], model: Path) -> None:
-    result = toolkit("evaluate", "--model", model, *QUICK)
-    assert result.code == 0, result.err
-    (row,) = result.json()["sets"]
-    assert (row["episodes"], row["success"]["estimate"]) == (2, 0.0)
-
-
-def test_the_same_model_plays_the_same_episodes(
-    toolkit: Callable[..., Result], model: Path, tmp_path: Path
+def test_a_model_of_a_folder_is_evaluated_and_plays_the_same_episodes_again(
+    toolkit: Toolkit, model: Path, tmp_path: Path
 ) -> None:
-    first, second = (
-        toolkit("evaluate", "--model", model, *QUICK, "--out", tmp_path / str(n)).json() for n in range(2)
-    )
+    results = [toolkit("evaluate", "--model", model, *QUICK, "--out", tmp_path / out) for out in "ab"]
+    assert results[0].code == 0, results[0].err
+    first, second = (result.json() for result in results)
+    (row,) = first["sets"]
+    assert (row["episodes"], row["success"]["estimate"]) == (2, 0.0)
     assert first["registers"]["logical_sha256"] == second["registers"]["logical_sha256"]
 
 
 def test_a_folder_is_told_apart_by_its_weights(model: Path, tmp_path: Path) -> None:
-    other = tmp_path / "other"
-    shutil.copytree(model, other)
-    weights = other / "model.safetensors"
+    """It may be moved; other libraries sample other tokens."""
+    identity, moved = identify(Opening("transformers", str(model))), tmp_path / model.name
+    assert identity["libraries"]["transformers"] == transformers.__version__
+    shutil.copytree(model, moved)
+    assert identify(Opening("transformers", str(moved))) == identity
+    weights = moved / "model.safetensors"
     weights.write_bytes(weights.read_bytes() + b"\0")
-    opened, changed = (identify(Opening("transformers", str(folder))) for folder in (model, other))
-    assert opened["weights"] != changed["weights"]
-    assert opened == identify(Opening("transformers", str(model)))
-
-
-def test_a_folder_that_was_moved_is_the_same_model(model: Path, tmp_path: Path) -> None:
-    shutil.copytree(model, tmp_path / model.name)
-    assert identify(Opening("transformers", str(tmp_path / model.name))) == identify(
-        Opening("transformers", str(model))
-    )
-
-
-def test_an_identity_names_the_libraries(model: Path) -> None:
-    import transformers
-
-    libraries = identify(Opening("transformers", str(model)))["libraries"]
-    assert libraries["transformers"] == transformers.__version__
+    assert identify(Opening("transformers", str(moved)))["weights"] != identity["weights"]
 
 
 def test_a_folder_has_no_revision(model: Path) -> None:
@@ -107,12 +91,6 @@ def test_a_bar_is_drawn_on_a_terminal_alone(
     assert logging.is_progress_bar_enabled()
 
 
-def test_a_model_without_a_chat_template_is_refused(model: Path, tmp_path: Path) -> None:
-    folder = without(model, tmp_path, "chat_template.jinja")
-    with pytest.raises(UsageError, match="chat template cannot be used"):
-        load_chat(str(folder))
-
-
 def test_a_model_whose_calls_nobody_can_read_is_refused(model: Path, tmp_path: Path) -> None:
     folder = without(model, tmp_path)
     path = folder / "tokenizer_config.json"
@@ -123,22 +101,21 @@ def test_a_model_whose_calls_nobody_can_read_is_refused(model: Path, tmp_path: P
         load_chat(str(folder))
 
 
-def test_a_folder_without_weights_is_told_of(model: Path, tmp_path: Path) -> None:
-    folder = without(model, tmp_path, "model.safetensors")
-    with pytest.raises(IncompleteError, match="cannot be loaded") as raised:
-        load_model(str(folder))
+@pytest.mark.parametrize(
+    ("names", "load", "error", "problem"),
+    [
+        (["chat_template.jinja"], load_chat, UsageError, "chat template cannot be used"),
+        (["tokenizer.json", "tokenizer_config.json"], load_chat, IncompleteError, "cannot be loaded"),
+        (["model.safetensors"], load_model, IncompleteError, "cannot be loaded"),
+        ([], partial(load_model, adapter=str(Path(__file__).parent)), IncompleteError, "cannot be loaded"),
+    ],
+)
+def test_a_folder_that_lacks_a_part_is_told_of_in_a_line(
+    model: Path, tmp_path: Path, names: list[str], load: Callable[[str], Any], error: type, problem: str
+) -> None:
+    with pytest.raises(error, match=problem) as raised:
+        load(str(without(model, tmp_path, *names)))
     assert "\n" not in (raised.value.found or "")
-
-
-def test_a_folder_without_a_tokenizer_is_told_of(model: Path, tmp_path: Path) -> None:
-    folder = without(model, tmp_path, "tokenizer.json", "tokenizer_config.json")
-    with pytest.raises(IncompleteError, match="cannot be loaded"):
-        load_chat(str(folder))
-
-
-def test_a_folder_that_holds_no_adapter_is_told_of(model: Path, tmp_path: Path) -> None:
-    with pytest.raises(IncompleteError, match="cannot be loaded"):
-        load_model(str(model), adapter=str(tmp_path))
 
 
 def test_an_adapter_is_put_on_the_model(model: Path, tmp_path: Path) -> None:

@@ -2,9 +2,10 @@
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, islice
+from itertools import accumulate
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -88,25 +89,15 @@ def sampled(logits: Any, temperature: float, numbers: Iterator[float]) -> int:
     return bisect_right(weights, next(numbers) * weights[-1])
 
 
-@pytest.mark.parametrize("temperature", [1.0, 0.7, 0.0])
+@pytest.mark.parametrize("temperature", [1.0, 0.0])
 def test_conversations_side_by_side_are_those_that_are_held_alone(model: Any, temperature: float) -> None:
-    together, _ = held(model, range(5), temperature=temperature)
+    together, partners = held(model, range(5), temperature=temperature)
     for at, spoken in enumerate(together):
         assert (spoken.tokens, spoken.chosen) == alone(model, at, temperature)
-
-
-def test_conversations_have_turns_and_answers_of_several_lengths(model: Any) -> None:
-    together, partners = held(model, range(5))
-    assert len({len(spoken.tokens) for spoken in together}) == 5
-    assert len({len(turn) for partner in partners for turn, *_ in partner.heard}) > 4
-    assert any(False in spoken.chosen for spoken in together)
-
-
-def test_what_leaves_the_batch_changes_nothing(model: Any) -> None:
-    (longest,), _ = held(model, [3])
-    for others in ([0, 3], [3, 0, 1, 2], [4, 0, 2, 3]):
-        together, _ = held(model, others)
-        assert together[others.index(3)].tokens == longest.tokens
+    if temperature:
+        assert len({len(spoken.tokens) for spoken in together}) == 5
+        assert len({len(turn) for partner in partners for turn, *_ in partner.heard}) > 4
+        assert any(False in spoken.chosen for spoken in together)
 
 
 def test_a_partner_hears_each_turn_and_what_stood_before_it(model: Any) -> None:
@@ -118,20 +109,7 @@ def test_a_partner_hears_each_turn_and_what_stood_before_it(model: Any) -> None:
             assert cut == (turn[-1] != END)
 
 
-def test_only_sampled_tokens_draw_numbers(model: Any) -> None:
-    drawn = [0] * 5
-
-    def counted(at: int) -> Iterator[float]:
-        for number in units(at):
-            drawn[at] += 1
-            yield number
-
-    partners = [Parrot(turns) for turns in TURNS]
-    spoken = speak(model, OPENINGS, partners, [counted(at) for at in range(5)], end=END, max_tokens=90)
-    assert drawn == [sum(one.chosen) for one in spoken]
-
-
-@pytest.mark.parametrize("most", [1, 7, 12])
+@pytest.mark.parametrize("most", [1, 7])
 def test_a_conversation_has_no_more_tokens_than_it_may(model: Any, most: int) -> None:
     together, _ = held(model, range(5), max_tokens=most)
     for at, spoken in enumerate(together):
@@ -190,17 +168,8 @@ def test_an_opening_that_fills_the_context_is_refused(model: Any) -> None:
 
 
 def test_too_little_memory_is_told_of(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def forward(*_: Any, **__: Any) -> Any:
-        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 9.00 GiB")
-
-    monkeypatch.setattr(model, "forward", forward)
+    full = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 9.00 GiB")
+    monkeypatch.setattr(model, "forward", Mock(side_effect=full))
     with pytest.raises(IncompleteError, match="not enough memory for the conversations") as raised:
         held(model, range(5))
     assert raised.value.remedy
-
-
-def test_a_stream_of_numbers_is_the_seed_s_own(model: Any) -> None:
-    (one,), _ = held(model, [2])
-    other = speak(model, [OPENINGS[2]], [Parrot(TURNS[2])], [units(99)], end=END, max_tokens=90)[0]
-    assert one.tokens != other.tokens
-    assert list(islice(units(2), 2)) != list(islice(units(99), 2))
