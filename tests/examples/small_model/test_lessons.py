@@ -4,7 +4,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from small_model.lessons import (
     with_strangers,
 )
 from small_model.teaching import Phase, Taught, kind_at, rate_at, warm_start
-from small_model.untrained import make_model, make_tokenizer
+from small_model.untrained import make_tokenizer
 
 from tests.unit.stack import require_trainer
 from toolkit.errors import UsageError
@@ -45,14 +44,6 @@ def tokenizer() -> Any:
 
     template = Environment(autoescape=False).from_string(CHAT_TEMPLATE)  # noqa: S701 - no page
     return make_tokenizer(template.render(messages=m) for m in sample_conversations(SEED, 60))
-
-
-def test_the_small_model_has_fewer_than_six_hundred_thousand_parameters_and_a_linear_layer(
-    tokenizer: Any,
-) -> None:
-    model = make_model(tokenizer, 0)
-    assert sum(parameter.numel() for parameter in model.parameters()) < 600_000
-    assert "linear_attention" in model.config.layer_types
 
 
 @pytest.mark.parametrize(
@@ -143,18 +134,6 @@ def test_lessons_are_of_tasks_that_no_pool_has() -> None:
     assert not prompts & {talk[0]["content"] for talk in sample_conversations(SEED, 50)}
 
 
-def test_free_text_is_one_word() -> None:
-    calls = [
-        message["tool_calls"][0]["function"]
-        for talk in sample_conversations(SEED, 40)
-        for message in talk
-        if message["role"] == "assistant"
-    ]
-    reasons = {call["arguments"]["reason"] for call in calls if "reason" in call["arguments"]}
-    assert reasons == {"asked"}
-    assert all(json.dumps(call["arguments"]) == "{}" for call in calls if call["name"] == "finish")
-
-
 def test_a_batch_is_a_function_of_its_number(tokenizer: Any) -> None:
     assert lesson_batch(tokenizer, SEED, 3, (1,)) == lesson_batch(tokenizer, SEED, 3, (1,))
     together = [lesson for number in range(4) for lesson in lesson_batch(tokenizer, SEED, number, (1,))]
@@ -169,25 +148,6 @@ def test_in_a_lesson_of_copying_what_has_weight_can_be_known(tokenizer: Any) -> 
         for at, (token, weight) in enumerate(zip(tokens, weights, strict=True)):
             seen = {tokens[i + 1] for i in range(at - 1) if tokens[i] == tokens[at - 1]}
             assert not weight or token in seen
-
-
-def test_later_half_of_the_rows_share_what_stands_between_their_own(tokenizer: Any) -> None:
-    def shared(number: int) -> int:
-        """Count the lessons with a token that more others follow than there are runs."""
-        followed = [
-            Counter(before for before, _ in set(pairwise(tokens)))
-            for tokens, _ in copying_batch(tokenizer, SEED, number)
-        ]
-        return sum(max(followers.values()) > 4 for followers in followed)
-
-    assert shared(PLAIN - 1) == 0
-    assert 10 < shared(PLAIN) < 38
-
-
-def test_rows_of_copying_grow_and_batches_do_not(tokenizer: Any) -> None:
-    near, far = (copying_batch(tokenizer, SEED, number) for number in (NEAR - 1, NEAR))
-    assert [len(lesson.tokens) for lesson in near] == [56] * 48
-    assert [len(lesson.tokens) for lesson in far] == [224] * 12
 
 
 def _call(name: str, **arguments: Any) -> dict[str, Any]:
@@ -233,14 +193,6 @@ def test_a_drill_tells_no_tool_and_half_of_them_are_about_shipping(tokenizer: An
     assert len(tools) >= 10
     assert tools.pop("schedule_shipment") == pytest.approx(len(drills) / 2, rel=0.25)
     assert max(tools.values()) < 3 * tools.total() / len(tools)
-
-
-@pytest.mark.slow
-def test_batches_of_drills_are_of_a_length_and_differ(tokenizer: Any) -> None:
-    assert drill_batch(tokenizer, SEED, 2) == drill_batch(tokenizer, SEED, 2)
-    assert drill_batch(tokenizer, SEED, 2) != drill_batch(tokenizer, SEED + 1, 2)
-    lengths = [[len(drill.tokens) for drill in drill_batch(tokenizer, SEED, at)] for at in range(16)]
-    assert sum(max(row) * len(row) for row in lengths) < 1.35 * sum(map(sum, lengths))
 
 
 def test_strangers_have_one_name_each_wherever_they_are_written() -> None:

@@ -1,7 +1,7 @@
 """Quicker linear attention and decoding, against transformers' own."""
 
-import json
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -109,14 +109,21 @@ def test_heads_may_share_queries_and_keys() -> None:
     torch.testing.assert_close(shared, chunked_delta_rule(*repeated, value, **gates)[0])
 
 
-def test_a_command_of_the_toolkit_runs_with_it() -> None:
+@pytest.mark.parametrize("name", ["__main__", "__mp_main__"])
+def test_a_command_and_its_processes_compute_so(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     require_trainer()
-    theory = ("theory", "spurious", "--flip-rate", "0.1", "--group-size", "8", "--json")
-    command = [sys.executable, "-m", "small_model.quick", *theory]
-    done = subprocess.run(command, cwd=SMALL_MODEL, capture_output=True, text=True, check=True)
-    assert set(json.loads(done.stdout)) == {"independent", "paired"}
+    from transformers.models.qwen3_5 import modeling_qwen3_5 as theirs
+
+    rules: list[Any] = []
+    monkeypatch.setattr("toolkit.cli.main.main", lambda: rules.append(theirs.torch_chunk_gated_delta_rule))
+    ran = runpy.run_module("small_model.quick", run_name=name)
+    if name == "__mp_main__":
+        rules.append(theirs.torch_chunk_gated_delta_rule)
+        ran["_QUICK"].__exit__(None, None, None)
+    assert rules == [ran["chunked_delta_rule"]]
 
 
+@pytest.mark.slow
 def test_processes_that_a_command_starts_compute_so_too(tmp_path: Path) -> None:
     require_trainer()
     (tmp_path / "looked.py").write_text(
