@@ -14,6 +14,7 @@ from toolkit.registers.study import Study
 
 WHERE = {"phase": "periodic", "pool": "validation", "regime": "clean"}
 RUN = SMALL_RUNS[0]
+RUNS = [run.id for run in SMALL_RUNS]
 
 
 def counted(study: Study, *runs: str, steps: tuple[int, ...] = (0, 20)) -> Counts:
@@ -29,20 +30,21 @@ def changed(column: str, row: int, value: object) -> pa.Table:
     return rows.set_column(rows.column_names.index(column), field, pa.array(values, field.type))
 
 
-def test_successes_are_counted_as_a_loop_counts_them(tmp_path: Path) -> None:
-    study = write_rows_study(tmp_path)
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    return write_rows_study(tmp_path_factory.mktemp("plain"))
+
+
+def test_successes_are_counted_as_a_loop_counts_them(plain: Study) -> None:
     expected: dict[tuple[str, int], dict[int, int]] = {}
     for run in SMALL_RUNS:
         for row in episodes_of(run, [VALIDATION]).to_pylist():
             tasks = expected.setdefault((run.id, row["step"]), {})
             tasks[row["task"]] = tasks.get(row["task"], 0) + row["true_success"]
-    found = counted(study, *(run.id for run in SMALL_RUNS))
-    assert {place: {t: c.successes for t, c in tasks.items()} for place, tasks in found.items()} == expected
-
-
-def test_every_task_has_its_episodes_and_schedules(tmp_path: Path) -> None:
-    found = counted(write_rows_study(tmp_path))
-    assert {(c.episodes, c.last_schedule) for tasks in found.values() for c in tasks.values()} == {(2, 1)}
+    counts = counted(plain, *RUNS)
+    assert {at: {t: c.successes for t, c in tasks.items()} for at, tasks in counts.items()} == expected
+    assert {(c.episodes, c.last_schedule) for tasks in counts.values() for c in tasks.values()} == {(2, 1)}
+    assert counted(plain, "nobody") == {}
 
 
 def test_other_steps_regimes_and_runs_are_not_counted(tmp_path: Path) -> None:
@@ -52,28 +54,18 @@ def test_other_steps_regimes_and_runs_are_not_counted(tmp_path: Path) -> None:
     assert len(counted(study)[RUN.id, 20]) == VALIDATION.tasks
 
 
-def test_a_run_without_rows_is_not_there(tmp_path: Path) -> None:
-    assert counted(write_rows_study(tmp_path), "nobody") == {}
-
-
-def test_runs_that_share_a_file_are_told_apart(tmp_path: Path) -> None:
+def test_runs_that_share_a_file_are_told_apart(tmp_path: Path, plain: Study) -> None:
     first, second = SMALL_RUNS[:2]
     both = pa.concat_tables([episodes_of(run, [VALIDATION]) for run in (first, second)])
-    study = write_rows_study(tmp_path / "shared", episodes={first.id: both, second.id: None})
-    assert counted(study, second.id) == counted(write_rows_study(tmp_path / "apart"), second.id)
+    study = write_rows_study(tmp_path, episodes={first.id: both, second.id: None})
+    assert counted(study, second.id) == counted(plain, second.id)
 
 
-def test_a_file_without_statistics_is_read_all_the_same(tmp_path: Path) -> None:
-    study = write_rows_study(tmp_path / "a", statistics=False)
-    assert counted(study) == counted(write_rows_study(tmp_path / "b"))
-
-
-def test_a_full_column_may_be_called_nullable(tmp_path: Path) -> None:
+def test_a_full_column_may_be_called_nullable_and_have_no_statistics(tmp_path: Path, plain: Study) -> None:
     rows = episodes_of(RUN, [VALIDATION])
     loose = rows.cast(pa.schema([field.with_nullable(True) for field in rows.schema]))
-    runs = [run.id for run in SMALL_RUNS]
-    study = write_rows_study(tmp_path / "a", episodes={RUN.id: loose})
-    assert counted(study, *runs) == counted(write_rows_study(tmp_path / "b"), *runs)
+    study = write_rows_study(tmp_path, episodes={RUN.id: loose}, statistics=False)
+    assert counted(study, *RUNS) == counted(plain, *RUNS)
 
 
 def test_an_episode_twice_is_damage(tmp_path: Path) -> None:
@@ -86,7 +78,7 @@ def test_an_episode_twice_is_damage(tmp_path: Path) -> None:
 def test_a_schedule_with_two_seeds_is_damage(tmp_path: Path) -> None:
     study = write_rows_study(tmp_path, episodes={RUN.id: changed("schedule_seed", 0, 1)})
     with pytest.raises(DamagedError, match="two seeds"):
-        counted(study, *(run.id for run in SMALL_RUNS))
+        counted(study, *RUNS)
 
 
 def test_an_absent_value_is_damage_and_no_failure(tmp_path: Path) -> None:
@@ -101,17 +93,13 @@ def test_an_absent_value_is_damage_and_no_failure(tmp_path: Path) -> None:
         counted(study)
 
 
-def test_a_file_that_is_not_the_manifests_is_not_read(tmp_path: Path) -> None:
+def test_a_file_that_is_not_the_manifests_or_gone_is_not_read(tmp_path: Path) -> None:
     study = write_rows_study(tmp_path)
     path = tmp_path / f"episodes/{RUN.id}.parquet"
     pq.write_table(changed("true_success", 0, value=True).slice(1), path)
     with pytest.raises(DamagedError, match="not the file that the manifest names"):
         counted(study)
-
-
-def test_a_file_that_is_gone_is_incomplete(tmp_path: Path) -> None:
-    study = write_rows_study(tmp_path)
-    (tmp_path / f"episodes/{RUN.id}.parquet").unlink()
+    path.unlink()
     with pytest.raises(IncompleteError):
         counted(study)
 

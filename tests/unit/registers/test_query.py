@@ -9,12 +9,6 @@ from toolkit.registers.query import ask, asking
 from toolkit.registers.study import Study, open_study
 
 
-def test_no_column_needs_quotes(published: Study) -> None:
-    for table in published.tables:
-        answer = ask(published, f"SELECT {', '.join(table.column_names)} FROM {table.name}")
-        assert answer.columns == table.column_names
-
-
 def test_the_usual_questions_are_answered(published: Study) -> None:
     assert ask(published, "DESCRIBE runs").rows[0][0] == "run_id"
     assert ask(published, "SUMMARIZE runs").rows

@@ -1,10 +1,11 @@
 """A query reads the study's tables; it reaches no file, no variable, no setting and no network."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import snapshot
+from tests.conftest import CHECKOUT, snapshot
 from toolkit.errors import UsageError
 from toolkit.registers import sandbox
 from toolkit.registers.query import ask
@@ -81,6 +82,12 @@ CHANGES = {
 
 
 REFUSED = OUTSIDE | NO_QUERY | CHANGES
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a copy of the published study, which nothing here is to change."""
+    return shutil.copytree(CHECKOUT / "registers/published", tmp_path_factory.mktemp("copy") / "published")
 
 
 @pytest.mark.parametrize("sql", REFUSED.values(), ids=REFUSED)

@@ -9,15 +9,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests import row_study
-from toolkit.errors import DamagedError, IncompleteError, UsageError
+from toolkit.errors import DamagedError, IncompleteError, ToolkitError, UsageError
 from toolkit.registers import writer
 from toolkit.registers.arrow import parquet_bytes
-from toolkit.registers.query import ask
+from toolkit.registers.query import asking
 from toolkit.registers.rowhash import row_sha256
 from toolkit.registers.study import Study, open_study, verify_study
 
 IDS = row_study.run_ids(3)
 Parts = dict[str, list[pa.Table]]
+Files = dict[str, list[str]]
 
 
 @pytest.fixture(scope="module")
@@ -36,21 +37,24 @@ def test_a_table_has_a_file_a_run_in_the_order_of_its_rows(sealed: Study) -> Non
     assert sealed.manifest.tables["episodes"].files == files
 
 
-def test_the_row_hash_is_that_of_the_rows_before_they_were_written(sealed: Study) -> None:
-    written = {name: row_sha256(pa.concat_tables(parts)) for name, parts in row_study.tables(IDS).items()}
-    assert {name: sealed.sha256(name) for name in written} == written
-
-
 def test_rows_come_back_as_they_were_written(sealed: Study) -> None:
     for name, parts in row_study.tables(IDS).items():
-        assert sealed.arrow(name).equals(pa.concat_tables(parts))
+        written = pa.concat_tables(parts)
+        assert sealed.arrow(name).equals(written)
+        assert sealed.sha256(name) == row_sha256(written)
+    assert max(row["schedule_seed"] for row in sealed.rows("episodes")) > 2**63  # no signed number's
 
 
-def test_rows_are_the_same_through_arrow_polars_and_duckdb(sealed: Study) -> None:
-    for table in sealed.tables:
-        rows = [tuple(row.values()) for row in sealed.rows(table.name)]
-        assert sealed.polars(table.name).collect().rows() == rows
-        assert ask(sealed, f"FROM {table.name}").rows == tuple(rows)
+@pytest.mark.parametrize("name", ["sealed", "published"])
+def test_rows_are_the_same_through_arrow_polars_and_duckdb(name: str, request: pytest.FixtureRequest) -> None:
+    study: Study = request.getfixturevalue(name)
+    with asking(study) as ask:
+        for table in study.tables:
+            rows = [tuple(row.values()) for row in study.rows(table.name)]
+            assert study.polars(table.name).collect().rows() == rows
+            # No column needs quotes.
+            answer = ask(f"SELECT {', '.join(table.column_names)} FROM {table.name}")
+            assert (answer.columns, answer.rows) == (table.column_names, tuple(rows))
 
 
 def test_datasets_loads_every_configuration_alike(sealed: Study, tmp_path: Path) -> None:
@@ -61,25 +65,13 @@ def test_datasets_loads_every_configuration_alike(sealed: Study, tmp_path: Path)
         assert loaded.to_list() == sealed.rows(table.name)
 
 
-def test_datasets_reads_lists_as_the_card_declares_them(sealed: Study, tmp_path: Path) -> None:
-    import datasets
-
-    features = datasets.load_dataset_builder(
-        str(sealed.folder), "groups", cache_dir=str(tmp_path)
-    ).info.features
-    assert {name: str(features[name]) for name in ("schedule_seeds", "true_successes", "advantages")} == {
-        "schedule_seeds": "List(Value('uint64'))",
-        "true_successes": "List(Value('bool'))",
-        "advantages": "List(Value('float64'))",
-    }
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    """Return the names of a study's files, laid into the test's folder and not yet sealed."""
+    return row_study.lay(tmp_path, row_study.tables(IDS))
 
 
-def test_the_seeds_of_these_tests_reach_beyond_a_signed_number(sealed: Study) -> None:
-    assert max(row["schedule_seed"] for row in sealed.rows("episodes")) > 2**63
-
-
-def test_sealing_again_gives_the_same_bytes(tmp_path: Path) -> None:
-    files = row_study.lay(tmp_path, row_study.tables(IDS))
+def test_sealing_again_gives_the_same_bytes(tmp_path: Path, files: Files) -> None:
     row_study.seal(tmp_path, files)
     before = (tmp_path / "MANIFEST.json").read_bytes()
     row_study.seal(tmp_path, files)
@@ -155,9 +147,8 @@ def test_a_defect_is_refused_and_no_manifest_is_written(
 
 
 def test_a_seal_that_is_cut_off_leaves_nothing_that_looks_complete(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, files: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    files = row_study.lay(tmp_path, row_study.tables(IDS))
     row_study.seal(tmp_path, files)
 
     def power_cut(*_: object) -> None:
@@ -169,25 +160,50 @@ def test_a_seal_that_is_cut_off_leaves_nothing_that_looks_complete(
     assert not (tmp_path / "MANIFEST.json").exists()
 
 
-def test_a_missing_file_is_incomplete(tmp_path: Path) -> None:
-    files = row_study.lay(tmp_path, row_study.tables(IDS))
-    (tmp_path / files["groups"][1]).unlink()
-    with pytest.raises(IncompleteError, match="cannot be read"):
-        row_study.seal(tmp_path, files)
+def a_missing_file(folder: Path, files: Files) -> None:
+    (folder / files["groups"][1]).unlink()
 
 
-def test_a_file_that_is_not_listed_is_refused(tmp_path: Path) -> None:
-    files = row_study.lay(tmp_path, row_study.tables(IDS))
+def a_file_that_is_not_listed(_: Path, files: Files) -> None:
     files["groups"].pop()
-    with pytest.raises(IncompleteError, match="the folder holds something else"):
-        row_study.seal(tmp_path, files)
 
 
-def test_a_file_of_an_earlier_seal_that_is_left_over_is_refused(tmp_path: Path) -> None:
-    files = row_study.lay(tmp_path, row_study.tables(IDS))
-    row_study.seal(tmp_path, files)
+def a_file_left_over_of_an_earlier_seal(folder: Path, files: Files) -> None:
+    row_study.seal(folder, files)
     files["groups"].pop()
-    with pytest.raises(DamagedError, match="is not in the manifest"):
+
+
+def a_file_that_a_manifest_cannot_name(folder: Path, files: Files) -> None:
+    (folder / files["groups"][2]).rename(folder / "groups" / "the last.parquet")
+    files["groups"][2] = "groups/the last.parquet"
+
+
+def half_a_file(folder: Path, files: Files) -> None:
+    path = folder / files["episodes"][0]
+    path.write_bytes(path.read_bytes()[:500])
+
+
+def rows_in_the_folder_of_another_table(_: Path, files: Files) -> None:
+    files["groups"], files["episodes"] = files["episodes"], files["groups"]
+
+
+FILE_DEFECTS: dict[Callable[[Path, Files], None], tuple[type[ToolkitError], str]] = {
+    a_missing_file: (IncompleteError, "cannot be read"),
+    a_file_that_is_not_listed: (IncompleteError, "the folder holds something else"),
+    a_file_left_over_of_an_earlier_seal: (DamagedError, "is not in the manifest"),
+    a_file_that_a_manifest_cannot_name: (DamagedError, "the manifest could not be read again"),
+    half_a_file: (DamagedError, "not a readable Parquet file"),
+    rows_in_the_folder_of_another_table: (UsageError, "is no place for rows of"),
+}
+
+
+@pytest.mark.parametrize("defect", FILE_DEFECTS, ids=lambda defect: defect.__name__)
+def test_files_that_are_no_study_are_refused(
+    tmp_path: Path, files: Files, defect: Callable[[Path, Files], None]
+) -> None:
+    defect(tmp_path, files)
+    kind, problem = FILE_DEFECTS[defect]
+    with pytest.raises(kind, match=problem):
         row_study.seal(tmp_path, files)
 
 
@@ -197,31 +213,9 @@ def test_a_study_without_runs_is_refused(tmp_path: Path) -> None:
         row_study.seal(tmp_path, files)
 
 
-def test_a_file_that_a_manifest_cannot_name_is_refused(tmp_path: Path) -> None:
-    files = row_study.lay(tmp_path, row_study.tables(IDS))
-    (tmp_path / files["groups"][2]).rename(tmp_path / "groups" / "the last.parquet")
-    files["groups"][2] = "groups/the last.parquet"
-    with pytest.raises(DamagedError, match="the manifest could not be read again"):
-        row_study.seal(tmp_path, files)
-
-
-def test_half_a_file_is_refused(tmp_path: Path) -> None:
-    files = row_study.lay(tmp_path, row_study.tables(IDS))
-    path = tmp_path / files["episodes"][0]
-    path.write_bytes(path.read_bytes()[:500])
-    with pytest.raises(DamagedError, match="not a readable Parquet file"):
-        row_study.seal(tmp_path, files)
-
-
-def test_rows_have_their_place_in_the_folder_of_their_table(tmp_path: Path) -> None:
-    files = row_study.lay(tmp_path, row_study.tables(IDS))
-    files["groups"], files["episodes"] = files["episodes"], files["groups"]
-    with pytest.raises(UsageError, match="is no place for rows of"):
-        row_study.seal(tmp_path, files)
-
-
-def test_the_logical_hash_does_not_depend_on_how_parquet_encodes(tmp_path: Path, sealed: Study) -> None:
-    files = row_study.lay(tmp_path, row_study.tables(IDS))
+def test_the_logical_hash_does_not_depend_on_how_parquet_encodes(
+    tmp_path: Path, files: Files, sealed: Study
+) -> None:
     for name in (name for names in files.values() for name in names):
         pq.write_table(pq.ParquetFile(tmp_path / name).read(), tmp_path / name, compression="snappy")
     manifest = row_study.seal(tmp_path, files)
@@ -230,26 +224,19 @@ def test_the_logical_hash_does_not_depend_on_how_parquet_encodes(tmp_path: Path,
     assert manifest.logical_sha256 == sealed.manifest.logical_sha256
 
 
-def test_the_logical_hash_depends_on_every_row(tmp_path: Path, sealed: Study) -> None:
+def test_the_logical_hash_depends_on_the_study_and_every_row(tmp_path: Path, sealed: Study) -> None:
     parts = row_study.tables(IDS)
+    other = row_study.seal(tmp_path / "study", row_study.lay(tmp_path / "study", parts), "other")
     decisions = parts["groups"][2]["decisions"].to_pylist()
     decisions[-1] += 1
     parts["groups"][2] = with_column(parts["groups"][2], "decisions", decisions)
-    manifest = row_study.seal(tmp_path, row_study.lay(tmp_path, parts))
-    assert manifest.logical_sha256 != sealed.manifest.logical_sha256
+    changed = row_study.seal(tmp_path / "row", row_study.lay(tmp_path / "row", parts))
+    assert len({m.logical_sha256 for m in (sealed.manifest, other, changed)}) == 3
 
 
-def test_the_logical_hash_depends_on_the_study(tmp_path: Path, sealed: Study) -> None:
-    manifest = row_study.seal(tmp_path, row_study.lay(tmp_path, row_study.tables(IDS)), "other")
-    assert manifest.logical_sha256 != sealed.manifest.logical_sha256
-
-
-@pytest.mark.parametrize("wall_time", [1.0, 2.0])
-def test_the_logical_hash_does_not_depend_on_launches(
-    tmp_path: Path, sealed: Study, wall_time: float
-) -> None:
+def test_the_logical_hash_does_not_depend_on_launches(tmp_path: Path, sealed: Study) -> None:
     parts = row_study.tables(IDS)
-    parts["launches"] = [row_study.launch(run_id, wall_time) for run_id in IDS]
+    parts["launches"] = [row_study.launch(run_id, 1.0) for run_id in IDS]
     manifest = row_study.seal(tmp_path, row_study.lay(tmp_path, parts))
     assert "launches" in manifest.tables
     assert manifest.logical_sha256 == sealed.manifest.logical_sha256

@@ -13,7 +13,6 @@ import pytest
 
 from toolkit.errors import DamagedError, IncompleteError, ToolkitError, UsageError
 from toolkit.registers.manifest import Manifest, read_manifest, write_manifest
-from toolkit.registers.query import ask
 from toolkit.registers.study import Study, launched_runs, open_study, verify_study
 
 EVALUATIONS = "evaluations/train-00000-of-00001.parquet"
@@ -23,22 +22,10 @@ def test_the_shipped_study_verifies(published: Study) -> None:
     assert verify_study(published)["evaluations"] == 352
 
 
-def test_rows_are_the_same_through_arrow_polars_and_duckdb(published: Study) -> None:
-    for table in published.tables:
-        rows = [tuple(row.values()) for row in published.rows(table.name)]
-        assert [tuple(row) for row in published.polars(table.name).collect().rows()] == rows
-        answer = ask(published, f"FROM {table.name}")
-        assert answer.columns == table.column_names
-        assert [tuple(row) for row in answer.rows] == rows
-
-
 def test_columns_are_those_of_the_whole_table(published: Study) -> None:
     names = ("successes", "run_id", "exposed")
-    assert (
-        open_study(published.folder)
-        .columns("evaluations", names)
-        .equals(published.arrow("evaluations").select(names))
-    )
+    some = open_study(published.folder).columns("evaluations", names)
+    assert some.equals(published.arrow("evaluations").select(names))
 
 
 def test_columns_of_a_table_that_was_read_are_taken_from_it(folder: Path) -> None:
@@ -47,10 +34,6 @@ def test_columns_of_a_table_that_was_read_are_taken_from_it(folder: Path) -> Non
     (folder / EVALUATIONS).unlink()
     names = ["successes", "run_id"]
     assert study.columns("evaluations", names).equals(whole.select(names))
-
-
-def test_no_columns_are_a_table_without_columns(published: Study) -> None:
-    assert open_study(published.folder).columns("evaluations", ()).column_names == []
 
 
 @pytest.fixture
@@ -198,17 +181,9 @@ def change_count(folder: Path) -> None:
     rewrite(folder, changed(table_of(folder), 0, "successes", 1))
 
 
-DAMAGES = [
-    damage_bytes,
-    truncate_file,
-    add_stray_file,
-    drop_column,
-    add_column,
-    retype_column,
-    drop_row,
-    swap_rows,
-    change_count,
-]
+READ = [damage_bytes, truncate_file, drop_column, add_column, drop_row]
+"""What is found also where only columns are read that nobody touched."""
+DAMAGES = [*READ, add_stray_file, retype_column, swap_rows, change_count]
 
 
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
@@ -284,16 +259,14 @@ def test_a_resealed_manifest_that_makes_no_sense_is_refused(
 
 
 @pytest.mark.parametrize(
-    "twice", ['"study": "published"', '"rows": 352'], ids=["of the manifest", "of a file"]
+    ("lie", "truth"), [('"study": "other"', '"study": "published"'), ('"rows": 351', '"rows": 352')]
 )
-def test_a_key_that_is_there_twice_is_damage(folder: Path, twice: str) -> None:
+def test_a_key_that_is_there_twice_is_damage(folder: Path, lie: str, truth: str) -> None:
     """A reader that takes the first of both values would read another manifest than this one."""
     path = folder / "MANIFEST.json"
-    lie = '"study": "other"' if "study" in twice else '"rows": 351'
-    path.write_text(path.read_text().replace(twice, f"{lie},\n{twice}", 1))
-    with pytest.raises(DamagedError) as caught:
+    path.write_text(path.read_text().replace(truth, f"{lie},\n{truth}", 1))
+    with pytest.raises(DamagedError, match="there twice"):
         open_study(folder)
-    assert "there twice" in str(caught.value)
 
 
 def test_a_resealed_row_count_is_found_by_counting(folder: Path) -> None:
@@ -309,24 +282,17 @@ LIES: dict[str, Callable[[dict[str, Any]], object]] = {
 }
 
 
-READS: dict[str, Callable[[Study], object]] = {
-    "rows": lambda study: study.rows("evaluations"),
-    "columns": lambda study: study.columns("evaluations", ["run_id"]),
-}
-
-
-@pytest.mark.parametrize("read", READS)
 @pytest.mark.parametrize("lie", LIES)
-def test_a_resealed_lie_is_found_when_it_is_read(folder: Path, lie: str, read: str) -> None:
+def test_a_resealed_lie_is_found_when_it_is_read(folder: Path, lie: str) -> None:
     reseal(folder, LIES[lie])
-    if (lie, read) == ("row hash", "columns"):  # of some columns no row hash is known
-        READS[read](open_study(folder))
-    else:
+    with pytest.raises(DamagedError):
+        open_study(folder).rows("evaluations")
+    if lie != "row hash":  # of some columns none is known
         with pytest.raises(DamagedError):
-            READS[read](open_study(folder))
+            open_study(folder).columns("evaluations", ["run_id"])
 
 
-@pytest.mark.parametrize("damage", [damage_bytes, truncate_file, drop_column, add_column, drop_row])
+@pytest.mark.parametrize("damage", READ, ids=lambda damage: damage.__name__)
 def test_damage_is_found_when_other_columns_are_read(folder: Path, damage: Callable[[Path], None]) -> None:
     damage(folder)
     with pytest.raises(DamagedError):
@@ -350,12 +316,9 @@ def test_a_manifest_survives_writing_and_reading(tmp_path: Path, published: Stud
     assert manifest == published.manifest
 
 
-def test_no_manifest_is_incomplete(tmp_path: Path) -> None:
+def test_no_manifest_or_a_folder_in_its_place_is_incomplete(tmp_path: Path) -> None:
     with pytest.raises(IncompleteError):
         open_study(tmp_path)
-
-
-def test_a_folder_in_place_of_the_manifest_is_incomplete(tmp_path: Path) -> None:
     (tmp_path / "MANIFEST.json").mkdir()
     with pytest.raises(ToolkitError, match="cannot be read"):
         open_study(tmp_path)

@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from tests.described import STUDIES, configs, shipped
+from tests.described import STUDIES, shipped
 from toolkit.errors import DamagedError
-from toolkit.registers.cards.dataset import Config, Split, dataset_card, size_category, table_text
+from toolkit.registers.cards.dataset import Config, Split, config_of, dataset_card, size_category, table_text
 from toolkit.registers.schema import TABLES
 
 ALL = [Config(table, (Split("train", f"{name}/*.parquet", 1, 8),), 9) for name, table in TABLES.items()]
@@ -52,42 +52,41 @@ def test_the_size_category_is_true(repositories: dict[str, Path], name: str) -> 
 
 
 def test_a_size_category_ends_below_its_bound() -> None:
-    assert [size_category(rows) for rows in (999, 1000, 999_999, 10**6, 10**9)] == [
-        "n<1K",
-        "1K<n<10K",
-        "100K<n<1M",
-        "1M<n<10M",
-        "n>1B",
-    ]
+    sizes = {999: "n<1K", 1000: "1K<n<10K", 999_999: "100K<n<1M", 10**6: "1M<n<10M", 10**9: "n>1B"}
+    assert {rows: size_category(rows) for rows in sizes} == sizes
 
 
-def test_datasets_takes_the_features_that_the_files_have(repositories: dict[str, Path], name: str) -> None:
+def test_datasets_takes_the_features_that_the_files_have(repositories: dict[str, Path]) -> None:
     from datasets import Features, load_dataset_builder
 
-    for table in shipped(name).tables:
-        builder = load_dataset_builder(str(repositories[name]), table.name)
-        declared = builder.info.features
-        assert declared is not None, table.name
-        file = next((repositories[name] / table.name).glob("*.parquet"))
-        assert declared == Features.from_arrow_schema(pq.read_schema(file)), table.name
+    tables = {(t.name, t.column_names): name for name in STUDIES for t in shipped(name).tables}
+    for (table, _), name in tables.items():
+        declared = load_dataset_builder(str(repositories[name]), table).info.features
+        file = next((repositories[name] / table).glob("*.parquet"))
+        assert declared == Features.from_arrow_schema(pq.read_schema(file)), table
 
 
+@pytest.mark.parametrize(
+    ("name", "tables"),
+    [
+        ("published", ("runs", "evaluations", "probe")),
+        ("embedded", ("checkpoints", "luck_share")),  # a file a run
+        ("task-pools", ("task_pools",)),  # a file a split
+    ],
+)
 def test_datasets_finds_as_many_rows_and_bytes_as_declared(
-    repositories: dict[str, Path], name: str, tmp_path: Path
+    repositories: dict[str, Path], name: str, tables: tuple[str, ...], tmp_path: Path
 ) -> None:
     """It checks the rows itself; the sizes it only reports."""
     from datasets import load_dataset, load_dataset_builder
 
-    for table in shipped(name).tables:
-        if table.name in ("episodes", "groups", "probe_gram"):  # seconds each, and one file a run as others
-            continue
-        declared = load_dataset_builder(str(repositories[name]), table.name).info
-        found = load_dataset(str(repositories[name]), table.name, cache_dir=str(tmp_path))
-        for split, part in found.items():
-            assert part.num_rows == declared.splits[split].num_examples, table.name
-            assert part.info.splits[split].num_bytes == declared.splits[split].num_bytes, table.name
-        assert declared.download_size == part.info.download_size, table.name
-        assert declared.dataset_size == part.info.dataset_size, table.name
+    for table in tables:
+        declared = load_dataset_builder(str(repositories[name]), table).info
+        for split, part in load_dataset(str(repositories[name]), table, cache_dir=str(tmp_path)).items():
+            assert part.num_rows == declared.splits[split].num_examples, table
+            assert part.info.splits[split].num_bytes == declared.splits[split].num_bytes, table
+        assert declared.download_size == part.info.download_size, table
+        assert declared.dataset_size == part.info.dataset_size, table
 
 
 def test_datasets_refuses_a_repository_with_fewer_rows_than_declared(
@@ -105,7 +104,9 @@ def test_datasets_refuses_a_repository_with_fewer_rows_than_declared(
 
 def test_only_the_splits_that_are_there_are_declared() -> None:
     """A study need not hold every pool: a split without a file is an empty one to `datasets`."""
-    (pools,) = [config for config in configs(shipped("embedded")) if config.table.name == "task_pools"]
+    study = shipped("embedded")
+    files = {file: (study.folder / file).read_bytes() for file in study.files("task_pools")}
+    pools = config_of(study.table("task_pools"), files)
     assert [split.name for split in pools.splits] == ["diagnostic", "test", "train", "validation"]
     assert "diagnostic_128-*" not in dataset_card("{{configs}}", [pools])
 
@@ -120,12 +121,11 @@ def test_every_column_is_documented(repositories: dict[str, Path], name: str) ->
             assert f"| `{column.name}` |" in card
 
 
-def test_no_mark_is_left_in_a_card(repositories: dict[str, Path], name: str) -> None:
-    assert "{{" not in (repositories[name] / "README.md").read_text(encoding="utf-8")
-
-
-def test_every_link_within_a_card_leads_to_a_heading(repositories: dict[str, Path], name: str) -> None:
+def test_every_mark_is_filled_in_and_every_link_leads_to_a_heading(
+    repositories: dict[str, Path], name: str
+) -> None:
     card = (repositories[name] / "README.md").read_text(encoding="utf-8")
+    assert "{{" not in card
     headings = {
         re.sub(r"[^\w -]", "", h).lower().replace(" ", "-")
         for h in re.findall(r"^#+ (.+)$", card, re.MULTILINE)
@@ -141,23 +141,11 @@ def test_a_mark_that_nothing_is_given_for_is_refused(mark: str) -> None:
         dataset_card(f"before {mark} after", ALL)
 
 
-def test_a_list_is_declared_as_datasets_names_it() -> None:
-    card = dataset_card("{{dataset_info}}", ALL)
-    assert "  - name: schedule_seeds\n    list: uint64\n" in card
-
-
-def test_the_type_of_a_list_is_no_markup() -> None:
-    assert "| `advantages` | `list<double>` |" in table_text(TABLES["groups"], 1)
-
-
 def test_a_table_says_what_it_refers_to() -> None:
+    assert "| `advantages` | `list<double>` |" in table_text(TABLES["groups"], 1)  # no markup
     assert "`run_id` refers to `runs`." in table_text(TABLES["episodes"], 1)
     assert "refer to `probe_checkpoints`." in table_text(TABLES["probe"], 1)
     assert "`runs` where `condition` is not null." in table_text(TABLES["luck_share_summary"], 1)
-
-
-def test_exactly_one_configuration_is_the_default() -> None:
-    assert dataset_card("{{configs}}", ALL).count("default: true") == 1
 
 
 def test_every_table_key_and_reference_names_columns() -> None:

@@ -77,9 +77,6 @@ def test_a_gap_is_refused_where_a_value_is_needed() -> None:
     with pytest.raises(DamagedError, match="has no value for ours") as raised:
         converted(cells(["1", None]), Column("ours", "", Type.INT16), "theirs", {})
     assert raised.value.found == "nothing in row 2"
-
-
-def test_a_gap_is_kept_where_none_is_needed() -> None:
     column = Column("ours", "", Type.INT16, nullable=True)
     assert converted(cells(["1", None]), column, "theirs", {}).to_list() == [1, None]
 

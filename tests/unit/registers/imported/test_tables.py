@@ -43,6 +43,10 @@ def tables(tmp_path: Path, rows: list[dict[str, Any]], mapping: str = MAPPING) -
     return tables_of(source(tmp_path, rows), parse_mapping(mapping))
 
 
+def with_column(ours: str, theirs: str) -> str:
+    return MAPPING.replace('task = "problem"', f'task = "problem"\n{ours} = "{theirs}"')
+
+
 def written(folder: Path, made: dict[str, pl.DataFrame], words: dict[str, tuple[str, ...]]) -> Study:
     write_imported(
         folder,
@@ -68,8 +72,9 @@ def test_episodes_are_numbered_and_counted(tmp_path: Path) -> None:
         ("main-two-s0", 1, 0, True),
         ("main-two-s0", 1, 1, False),
     ]
-    counts = made["evaluations"].select("run_id", "episodes", "successes").rows()
-    assert counts == [("main-one-s0", 3, 2), ("main-two-s0", 3, 2)]
+    met = made["evaluations"].select("run_id", "episodes", "successes", "tasks", "episodes_per_task").rows()
+    assert met == [("main-one-s0", 3, 2, 2, 2), ("main-two-s0", 3, 2, 2, 2)]
+    assert made["evaluations"]["task_set"].to_list() == [hashlib.sha256(b"0\n1\n").hexdigest()] * 2
     assert made["runs"].select("run_id", "arm", "seed", "episodes").rows() == [
         ("main-one-s0", "one", 0, 3),
         ("main-two-s0", "two", 0, 3),
@@ -143,28 +148,22 @@ def test_a_constant_of_another_sort_is_named(tmp_path: Path) -> None:
 
 
 def test_an_episode_twice_is_named_by_its_rows(tmp_path: Path) -> None:
-    mapping = MAPPING.replace('task = "problem"', 'task = "problem"\nschedule = "rng"')
     with pytest.raises(DamagedError, match="twice") as raised:
-        tables(tmp_path, ROWS, mapping)
+        tables(tmp_path, ROWS, with_column("schedule", "rng"))
     assert str(raised.value.found).startswith("rows 2 and 5: run_id=main-one-s0")
 
 
-def test_a_run_that_contradicts_itself_is_refused(tmp_path: Path) -> None:
-    mapping = MAPPING.replace('task = "problem"', 'task = "problem"\nrun_id = "rng"')
+def test_a_run_that_contradicts_itself_or_has_no_name_for_a_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DamagedError, match="run '0' contradicts itself") as raised:
-        tables(tmp_path, ROWS, mapping)
+        tables(tmp_path, ROWS, with_column("run_id", "rng"))
     assert raised.value.found == "one, two"
-
-
-def test_a_run_that_no_file_can_be_named_after_is_refused(tmp_path: Path) -> None:
-    mapping = MAPPING.replace('task = "problem"', 'task = "problem"\nrun_id = "agent"')
     rows = [{**row, "agent": "../" + str(row["agent"])} for row in ROWS]
     with pytest.raises(DamagedError, match="name that no file can have"):
-        tables(tmp_path, rows, mapping)
+        tables(tmp_path, rows, with_column("run_id", "agent"))
 
 
 def test_a_task_with_two_prompts_is_refused(tmp_path: Path) -> None:
-    mapping = MAPPING.replace('task = "problem"', 'task = "problem"\nprompt = "text"')
+    mapping = with_column("prompt", "text")
     rows = [{**row, "text": "same"} for row in ROWS]
     assert tables(tmp_path, rows, mapping)["task_pools"]["prompt"].to_list() == ["same", "same"]
     rows[0]["text"] = "other"
@@ -197,23 +196,11 @@ def test_a_table_that_is_none_is_damage(tmp_path: Path, name: str) -> None:
         read_source(tmp_path / name)
 
 
-def test_a_table_of_another_sort_is_wrong_usage(tmp_path: Path) -> None:
+def test_a_table_of_another_sort_or_none_at_all_is_said(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="a sort that is not read"):
         read_source(tmp_path / "table.xlsx")
-
-
-def test_a_missing_table_is_incomplete(tmp_path: Path) -> None:
     with pytest.raises(IncompleteError):
         read_source(tmp_path / "table.csv")
-
-
-def test_an_evaluation_says_which_tasks_it_met(tmp_path: Path) -> None:
-    made = tables(tmp_path, ROWS)["evaluations"]
-    assert made.select("run_id", "tasks", "episodes_per_task").rows() == [
-        ("main-one-s0", 2, 2),
-        ("main-two-s0", 2, 2),
-    ]
-    assert made["task_set"].to_list() == [hashlib.sha256(b"0\n1\n").hexdigest()] * 2
 
 
 def test_more_episodes_of_a_task_than_can_be_numbered_are_refused(tmp_path: Path) -> None:
@@ -254,15 +241,13 @@ def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path: Path) -> None:
     assert "q" in read_source(lines(tmp_path, '\ufeff{"q": 0}')).columns
 
 
-def test_a_heading_twice_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "table.csv").write_text("arm,success,success\na,1,0\n")
-    with pytest.raises(DamagedError, match="one name"):
-        read_source(tmp_path / "table.csv")
-
-
-def test_a_heading_that_is_taken_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "table.csv").write_text("arm,row of the table\na,1\n")
-    with pytest.raises(DamagedError, match="name that is taken"):
+@pytest.mark.parametrize(
+    ("heading", "problem"),
+    [("success,success", "one name"), ("success,row of the table", "name that is taken")],
+)
+def test_a_heading_twice_or_taken_is_refused(tmp_path: Path, heading: str, problem: str) -> None:
+    (tmp_path / "table.csv").write_text(f"{heading}\n1,0\n")
+    with pytest.raises(DamagedError, match=problem):
         read_source(tmp_path / "table.csv")
 
 
