@@ -202,13 +202,8 @@ def explain(case: Case, rule: str) -> dict[str, Any]:
         "readings_text": registered.readings or None,
         **{key: value for key, value in decision.as_dict().items() if key != "rule"},
         "endpoints": [
-            {
-                "id": endpoint.id,
-                "title": endpoint.title,
-                "unit": endpoint.unit,
-                "rows": rows_query(endpoint, case.book.plan),
-            }
-            for endpoint in endpoints
+            {"id": e.id, "title": e.title, "unit": e.unit, "rows": rows_query(e, case.book.plan)}
+            for e in endpoints
         ],
         **({"addition": {"id": added.id, "dated": str(added.dated), "seen": added.seen}} if added else {}),
         "deviations": [

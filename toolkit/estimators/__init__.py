@@ -41,48 +41,15 @@ from toolkit.estimators.theory import (
     success_probability,
 )
 
-__all__ = [
-    "auc",
-    "auc_weights",
-    "bandit",
-    "bca_interval",
-    "bootstrap_variance",
-    "chi_square_quantile",
-    "chi_square_tail",
-    "contrast_variance",
-    "counted_bootstrap",
-    "crossed_bootstrap",
-    "crossed_bootstraps",
-    "debiased_between_share",
-    "draw_weights",
-    "enumerated_outcome_moments",
-    "exact_condition",
-    "exact_conditions",
-    "group_gradient",
-    "leave_one_out",
-    "leave_one_out_means",
-    "luck_share",
-    "luck_share_interval",
-    "luck_share_null_bias",
-    "mean_centred",
-    "mean_luck_share",
-    "minimal_detectable_effect",
-    "nested_bootstrap",
-    "noise_within_share",
-    "norm_over_floor",
-    "orthogonal_condition",
-    "outcome_moments",
-    "pooled_trace",
-    "regrouped_moments",
-    "reward_contrast",
-    "seed_enumerated_bootstrap",
-    "sign_flip",
-    "spurious_rate",
-    "standardized",
-    "steps_to_threshold",
-    "success_probability",
-    "t_interval",
-    "t_quantile",
-    "task_differences",
-    "task_uncertainties",
-]
+__all__ = ["group_gradient", "leave_one_out", "mean_centred", "standardized"]
+__all__ += ["bootstrap_variance", "counted_bootstrap", "crossed_bootstrap", "crossed_bootstraps"]
+__all__ += ["draw_weights", "nested_bootstrap", "seed_enumerated_bootstrap"]
+__all__ += ["auc", "auc_weights", "steps_to_threshold", "task_differences"]
+__all__ += ["luck_share", "luck_share_interval", "luck_share_null_bias", "mean_luck_share"]
+__all__ += ["enumerated_outcome_moments", "outcome_moments", "regrouped_moments"]
+__all__ += ["bca_interval", "chi_square_quantile", "chi_square_tail", "leave_one_out_means"]
+__all__ += ["minimal_detectable_effect", "sign_flip", "t_interval", "t_quantile"]
+__all__ += ["debiased_between_share", "noise_within_share", "norm_over_floor", "pooled_trace"]
+__all__ += ["task_uncertainties"]
+__all__ += ["bandit", "contrast_variance", "exact_condition", "exact_conditions", "orthogonal_condition"]
+__all__ += ["reward_contrast", "spurious_rate", "success_probability"]

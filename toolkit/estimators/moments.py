@@ -110,12 +110,8 @@ def outcome_moments(
 
     def moments(table: _Table) -> GroupMoments:
         t = successes
-        second = (
-            table.kept[t] * trace
-            + table.both[t] * inner
-            - table.crossed[t] * crossed
-            + table.whole[t] * whole
-        )
+        within = table.kept[t] * trace + table.both[t] * inner
+        second = within - table.crossed[t] * crossed + table.whole[t] * whole
         advantages = np.where(r == 1, table.success[t][:, None], table.failure[t][:, None])
         return GroupMoments(second, advantages * w, table.contrast[t])
 

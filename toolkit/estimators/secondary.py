@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -150,12 +150,17 @@ def t_quantile(probability: float, degrees: int) -> float:
         raise ValueError(f"expected 0 < p < 1 and a degree of freedom, found {probability}, {degrees}")
     if probability < 0.5:  # noqa: PLR2004 - the distribution is symmetric
         return -t_quantile(1 - probability, degrees)
+    return _bisected(lambda t: _t_cdf(t, degrees) >= probability)
+
+
+def _bisected(reached: Callable[[float], bool]) -> float:
+    """Return from where on a number above zero has reached something."""
     low, high = 0.0, 1.0
-    while _t_cdf(high, degrees) < probability:
+    while not reached(high):
         high *= 2
     for _ in range(200):
         middle = (low + high) / 2
-        low, high = (middle, high) if _t_cdf(middle, degrees) < probability else (low, middle)
+        low, high = (low, middle) if reached(middle) else (middle, high)
     return (low + high) / 2
 
 
@@ -274,10 +279,4 @@ def chi_square_quantile(probability: float, degrees: int) -> float:
     """
     if not 0 < probability < 1:
         raise ValueError(f"a probability lies between 0 and 1, found {probability}")
-    low, high = 0.0, 1.0
-    while chi_square_tail(high, degrees) > 1 - probability:
-        high *= 2
-    for _ in range(200):
-        middle = (low + high) / 2
-        low, high = (middle, high) if chi_square_tail(middle, degrees) > 1 - probability else (low, middle)
-    return (low + high) / 2
+    return _bisected(lambda statistic: chi_square_tail(statistic, degrees) <= 1 - probability)

@@ -150,36 +150,26 @@ def _table(columns: Mapping[str, Any], rows: int) -> pa.Table:
 
 
 def _run_row(run: Run) -> dict[str, Any]:
-    texts = dict.fromkeys(("scale_rewards", "loss_type", "provider", "recipe_sha256"), "here")
-    texts |= {"scale_rewards": "group", "loss_type": "dapo", "status": "COMPLETE"}
-    row: dict[str, Any] = {}
-    for column in TABLES["runs"].columns:
-        row[column.name] = None if column.nullable else 0
+    texts = dict.fromkeys(("provider", "recipe_sha256"), "here")
+    texts |= {"scale_rewards": "group", "loss_type": "dapo", "status": "COMPLETE", "role": "primary"}
+    row = {column.name: None if column.nullable else 0 for column in TABLES["runs"].columns}
     place = {"run_id": run.id, "condition": run.condition, "arm": run.arm, "seed": run.seed}
-    return {**row, **texts, "role": "primary", **place, **run.facts}
+    return {**row, **texts, **place, **run.facts}
 
 
 def _evaluation_rows(run: Run, episodes: pa.Table) -> list[dict[str, Any]]:
     keys = ["phase", "pool", "regime", "step"]
-    counted = episodes.set_column(
-        episodes.column_names.index("true_success"), "successes", episodes["true_success"].cast(pa.int32())
-    )
-    found = counted.group_by(keys).aggregate([([], "count_all"), ("successes", "sum")]).to_pylist()
-    return [
-        {
-            **dict.fromkeys((n for n in TABLES["evaluations"].column_names if n not in UNTOLD), 0),
-            "run_id": run.id,
-            "condition": run.condition,
-            "arm": run.arm,
-            "seed": run.seed,
-            **{key: row[key] for key in keys},
-            "episodes": row["count_all"],
-            "successes": row["successes_sum"],
-            "observed_successes": row["successes_sum"],
-            "recovered": None,
-        }
-        for row in found
-    ]
+    at = episodes.column_names.index("true_success")
+    counted = episodes.set_column(at, "successes", episodes["true_success"].cast(pa.int32()))
+    sums = counted.group_by(keys).aggregate([([], "count_all"), ("successes", "sum")]).to_pylist()
+    empty = dict.fromkeys((n for n in TABLES["evaluations"].column_names if n not in UNTOLD), 0)
+    place = {"run_id": run.id, "condition": run.condition, "arm": run.arm, "seed": run.seed}
+    rows = []
+    for row in sums:
+        won = dict.fromkeys(("successes", "observed_successes"), row["successes_sum"])
+        counts = {"episodes": row["count_all"], "recovered": None, **won}
+        rows.append({**empty, **place, **{key: row[key] for key in keys}, **counts})
+    return rows
 
 
 def registered_study(

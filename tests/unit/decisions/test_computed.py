@@ -1,8 +1,8 @@
 """Intervals computed from episode rows: against loops over rows, and what they lack or contradict."""
 
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from statistics import pvariance
 from typing import Any
 
 import numpy as np
@@ -22,13 +22,12 @@ from tests.unit.decisions.rows_study import (
     write_rows_study,
 )
 from tests.unit.decisions.study import rule
-from toolkit.decisions import computed
 from toolkit.decisions.engine import Engine
 from toolkit.decisions.interval import Interval
 from toolkit.decisions.rulebook import load_rulebook
 from toolkit.decisions.values import Missing
-from toolkit.errors import DamagedError, RuleError
-from toolkit.estimators import auc_weights, bootstrap_variance, draw_weights, nested_bootstrap
+from toolkit.errors import DamagedError
+from toolkit.estimators import auc_weights, draw_weights, nested_bootstrap
 from toolkit.registers.study import Study
 
 HYPOTHESIS = rule("H", "mean(gap) > 0", more='estimate = "gap"\ninterval = "gap_95"')
@@ -88,94 +87,49 @@ def resampled(table: list[list[Fraction]], resamples: int, rng_seed: int) -> lis
     return means
 
 
-def test_an_interval_is_the_percentiles_of_means_resampled_by_loops(tmp_path: Path) -> None:
-    rules = RULES.replace("resamples = 10000", "resamples = 400").replace("rng_seed = 1", "rng_seed = 9")
-    found = interval_of(write_rows_study(tmp_path), rules)
-    means = resampled(loops(SMALL_RUNS, VALIDATION, auc_weights((0, 20)), ("paired", "independent")), 400, 9)
-    low, high = np.quantile([float(mean) for mean in means], [0.025, 0.975])
-    assert (float(found.low), float(found.high)) == pytest.approx((low, high), rel=1e-14)
-
-
-def test_the_spread_of_its_means_is_that_of_the_closed_form() -> None:
-    table = loops(SMALL_RUNS, VALIDATION, auc_weights((0, 20)), ("paired", "independent"))
-    means = [float(mean) for mean in resampled(table, 4000, 1)]
-    crossed, _ = bootstrap_variance(np.array(table, dtype=float))
-    fourth = float(np.mean((np.array(means) - np.mean(means)) ** 4))
-    error = np.sqrt((fourth - crossed**2) / len(means))  # of a variance of that many independent means
-    assert abs(pvariance(means) - crossed) < 4 * error
-
-
 def test_it_says_what_it_is_and_how_exact(tmp_path: Path) -> None:
-    found = interval_of(write_rows_study(tmp_path))
-    assert (found.source, found.resamples, found.is_stored) == ("computed", 10000, False)
-    assert found.errors is not None
-    assert all(0 <= error < Fraction(1, 50) for error in found.errors)
-    assert found.origin == "computed from episode rows, 10,000 resamples"
-
-
-def test_the_estimate_lies_between_its_ends_and_the_episodes_are_named(tmp_path: Path) -> None:
     decision = decided(write_rows_study(tmp_path))
-    assert decision.interval.low <= decision.estimate.mean <= decision.interval.high
+    interval = decision.interval
+    assert (interval.source, interval.resamples, interval.is_stored) == ("computed", 10000, False)
+    assert interval.low <= decision.estimate.mean <= interval.high
+    assert all(0 <= error < Fraction(1, 50) for error in interval.errors)
+    assert interval.origin == "computed from episode rows, 10,000 resamples"
     assert "episodes" in [register.config for register in decision.registers]
 
 
 @pytest.mark.parametrize(
     ("rules", "arms", "weights"),
     [
+        (RULES.replace("rng_seed = 1", 'rng_seed = 1\nrng = "PCG64"'), ("paired", "independent"), (1, 1)),
         (RULES.replace('over_steps = "auc"', 'over_steps = "mean"'), ("paired", "independent"), (1, 1)),
         (RULES.replace(GAP, ONE_ARM), ("paired",), (1, 1)),
         (RULES.replace(OVER, "steps = [20]\n"), ("paired", "independent"), (0, 2)),
     ],
-    ids=["mean", "one arm", "single step"],
+    ids=["area", "mean", "one arm", "single step"],
 )
-def test_means_single_steps_and_single_arms_are_resampled_too(
+def test_an_interval_is_the_percentiles_of_means_resampled_by_loops(
     tmp_path: Path, rules: str, arms: tuple[str, ...], weights: tuple[int, int]
 ) -> None:
     rules = rules.replace("resamples = 10000", "resamples = 200")
-    found = interval_of(write_rows_study(tmp_path), rules)
+    interval = interval_of(write_rows_study(tmp_path), rules)
     shares = tuple(Fraction(weight, 2) for weight in weights)
     means = [float(m) for m in resampled(loops(SMALL_RUNS, VALIDATION, shares, arms), 200, 1)]
     low, high = np.quantile(means, [0.025, 0.975])
-    assert (float(found.low), float(found.high)) == pytest.approx((low, high), rel=1e-14)
+    assert (float(interval.low), float(interval.high)) == pytest.approx((low, high), rel=1e-14)
 
 
 def test_a_nested_interval_draws_tasks_within_seeds(tmp_path: Path) -> None:
-    found = interval_of(write_rows_study(tmp_path), RULES.replace('"crossed"', '"nested"'))
+    interval = interval_of(write_rows_study(tmp_path), RULES.replace('"crossed"', '"nested"'))
     table = loops(SMALL_RUNS, VALIDATION, auc_weights((0, 20)), ("paired", "independent"))
     nested = nested_bootstrap(np.array(table, dtype=float), 10000, 1, 0.95)
-    assert (found.low, found.high) == (Fraction(nested.low), Fraction(nested.high))
+    assert (interval.low, interval.high) == (Fraction(nested.low), Fraction(nested.high))
 
 
-def test_endpoints_of_one_size_share_their_resamples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn = []
-
-    def counting(*key: int) -> Any:
-        drawn.append(key)
-        return draw_weights(*key)
-
-    monkeypatch.setattr(computed, "draw_weights", counting)
-    both = ROW_RULES + '[intervals.gap_90]\nendpoint = "gap"\nlevel = "0.90"\n'
-    decided(write_rows_study(tmp_path), both + rule("H", "lower(gap_90) > lower(gap_95)"))
-    assert drawn == [(2, 5, 10000, 1)]
-
-
-def test_a_missing_run_leaves_no_interval(tmp_path: Path) -> None:
-    assert missing_of(write_rows_study(tmp_path, SMALL_RUNS[1:])) == "X independent seed 0 was not run"
-
-
-def test_a_run_without_episodes_leaves_no_interval(tmp_path: Path) -> None:
-    found = missing_of(write_rows_study(tmp_path, episodes={GONE.id: None}))
-    assert "episodes has no row of X-independent-0 at step 0" in found
-
-
-def test_an_evaluation_that_lacks_a_task_leaves_no_interval(tmp_path: Path) -> None:
-    four = Evaluation("periodic", "validation", "clean", (0, 20), 4, 2)
-    rows = [r for r in evaluation_rows(SMALL_RUNS, [VALIDATION]) if r["run_id"] != GONE.id]
-    rows += evaluation_rows([GONE], [four])
-    study = write_rows_study(
-        tmp_path, episodes={GONE.id: episodes_of(GONE, [four])}, rows={"evaluations": rows}
-    )
-    assert "expected 10 episodes, found 8" in missing_of(study)
+def short_by_a_task() -> dict[str, Any]:
+    """Return a study in which one run has a task less, and its evaluation says so."""
+    four = replace(VALIDATION, tasks=4)
+    rows = [*evaluation_rows([GONE], [four]), *evaluation_rows(SMALL_RUNS[1:], [VALIDATION])]
+    return {"episodes": {GONE.id: episodes_of(GONE, [four])}, "rows": {"evaluations": rows}}
 
 
 def renumbered(column: str, change: dict[int, int]) -> pa.Table:
@@ -186,14 +140,19 @@ def renumbered(column: str, change: dict[int, int]) -> pa.Table:
     return rows.set_column(rows.column_names.index(column), field, pa.array(values, field.type))
 
 
-def test_another_task_in_place_of_a_registered_one_leaves_no_interval(tmp_path: Path) -> None:
-    study = write_rows_study(tmp_path, episodes={GONE.id: renumbered("task", {4: 7})})
-    assert "did not meet the same tasks" in missing_of(study)
-
-
-def test_another_schedule_in_place_of_a_registered_one_leaves_no_interval(tmp_path: Path) -> None:
-    study = write_rows_study(tmp_path, episodes={GONE.id: renumbered("schedule", {1: 2})})
-    assert "are not 5 tasks × 2 schedules" in missing_of(study)
+@pytest.mark.parametrize(
+    ("made", "reason"),
+    [
+        ({"runs": SMALL_RUNS[1:]}, "X independent seed 0 was not run"),
+        ({"episodes": {GONE.id: None}}, "episodes has no row of X-independent-0 at step 0"),
+        (short_by_a_task(), "expected 10 episodes, found 8"),
+        ({"episodes": {GONE.id: renumbered("task", {4: 7})}}, "did not meet the same tasks"),
+        ({"episodes": {GONE.id: renumbered("schedule", {1: 2})}}, "are not 5 tasks × 2 schedules"),
+    ],
+    ids=["no run", "no episodes", "a task less", "another task", "another schedule"],
+)
+def test_incomplete_evidence_leaves_no_interval(tmp_path: Path, made: dict[str, Any], reason: str) -> None:
+    assert reason in missing_of(write_rows_study(tmp_path, **made))
 
 
 @pytest.mark.parametrize(("column", "change"), [("successes", 1), ("episodes", 0)])
@@ -220,6 +179,7 @@ def test_episodes_that_contradict_the_evaluations_are_damage(
         ('method = "percentile bootstrap"', 'method = "guess"', "gap_95 is a guess of seed pairs"),
         ("tasks = 5\nschedules = 2", 'size = "not registered"', "is not registered"),
         (OVER + SCALE, TIMED, "is not a mean of episodes by seed"),
+        ('seeds = [0, 1]\nby = "seed"', 'seeds = [0]\nby = "seed"', "nothing to resample"),
     ],
 )
 def test_what_cannot_be_computed_is_missing_with_its_reason(
@@ -227,18 +187,3 @@ def test_what_cannot_be_computed_is_missing_with_its_reason(
 ) -> None:
     assert old in RULES
     assert reason in missing_of(write_rows_study(tmp_path), RULES.replace(old, new))
-
-
-def test_one_seed_is_not_resampled(tmp_path: Path) -> None:
-    rules = RULES.replace('seeds = [0, 1]\nby = "seed"', 'seeds = [0]\nby = "seed"')
-    assert "nothing to resample" in missing_of(write_rows_study(tmp_path), rules)
-
-
-def test_an_unknown_generator_is_refused() -> None:
-    with pytest.raises(RuleError, match="'rng'"):
-        load_rulebook(RULES.replace("rng_seed = 1", 'rng_seed = 1\nrng = "dice"'))
-
-
-def test_the_known_generator_may_be_named() -> None:
-    book = load_rulebook(RULES.replace("rng_seed = 1", 'rng_seed = 1\nrng = "PCG64"'))
-    assert book.intervals == load_rulebook(RULES).intervals

@@ -1,7 +1,6 @@
 """From rows to the value of an endpoint."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -12,8 +11,6 @@ from toolkit.decisions.measure import measure
 from toolkit.decisions.rulebook import RuleBook, load_rulebook
 from toolkit.decisions.values import Missing, Series, exact
 from toolkit.errors import DamagedError, RuleError
-from toolkit.registers.probe_tables import PROBE
-from toolkit.registers.schema import TABLES
 
 BOOK = load_rulebook(RULES + rule("H", "mean(gap) > 0"))
 
@@ -219,15 +216,6 @@ def test_an_endpoint_that_leaves_a_column_of_the_key_open_is_told_which() -> Non
     assert e.value.where == "endpoint ratio"
     assert e.value.found == "noise=outcome, trajectory=base, step=0, with estimator=MC or SW"
     assert "estimator in its `where`" in str(e.value.remedy)
-
-
-def test_a_key_with_a_further_column_leaves_that_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    key = (*(name for name in PROBE.key if name != "scored"), "scored")
-    monkeypatch.setitem(TABLES, "probe", replace(PROBE, key=key))
-    rows = [probe_row("base", 0, 2.0, scored=scored) for scored in ("all", "actions")]
-    with pytest.raises(RuleError, match="does not say which scored") as caught:
-        probed(*rows)
-    assert str(caught.value.found).endswith("with scored=all or actions")
 
 
 def test_two_open_columns_are_both_named() -> None:

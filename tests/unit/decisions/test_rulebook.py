@@ -74,6 +74,7 @@ DEFECTS = {
     "a value that its column never has": ('phase = "periodic"', 'phase = "nightly"'),
     "a negative step": ("steps = [0, 20]", "steps = [-20, 0]"),
     "a negative seed of the resampling": ("rng_seed = 1", "rng_seed = -1"),
+    "an unknown generator": ("rng_seed = 1", 'rng_seed = 1\nrng = "dice"'),
     "an exception without a run": ("[[matrix]]", "[[exceptions]]\nrun = 5\n\n[[matrix]]"),
     "a step of many digits": ('by = "pooled"', f'by = "checkpoint"\ncheckpoints = ["A@{"9" * 5000}"]'),
     "a number of many digits": ("resamples = 10000", f"resamples = {'9' * 5000}"),

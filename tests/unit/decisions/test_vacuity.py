@@ -8,13 +8,12 @@ import pytest
 import z3
 
 from tests.unit.decisions.study import RULES, SmallStudy, rule
-from toolkit.decisions import formulas
+from toolkit.decisions import formulas, values
 from toolkit.decisions.case import Case
 from toolkit.decisions.engine import Engine
 from toolkit.decisions.interval import Interval
 from toolkit.decisions.rulebook import RuleBook, load_rulebook
 from toolkit.decisions.vacuity import Example, check_not_vacuous, outcomes
-from toolkit.decisions.values import Missing, Scalar, Series
 from toolkit.errors import IncompleteError, RuleError, UsageError
 
 READINGS = 'binding = "a"\nreadings = { a = "One.", b = "Two." }'
@@ -70,13 +69,13 @@ class Supposed(Engine):
         super().__init__(book, ("supposed", ""), SmallStudy())
         self._example = example
 
-    def value(self, endpoint: str) -> Scalar | Series[Fraction]:
+    def value(self, endpoint: str) -> values.Scalar | values.Series[Fraction]:
         supposed = self._example.endpoints
         return supposed[endpoint] if endpoint in supposed else super().value(endpoint)
 
-    def interval(self, name: str) -> Interval | Missing:
+    def interval(self, name: str) -> Interval | values.Missing:
         if name not in self._example.intervals:
-            return Missing(not_run=False, reasons=("not supposed",))
+            return values.Missing(not_run=False, reasons=("not supposed",))
         spec, (low, high) = self._book.intervals[name], self._example.intervals[name]
         return Interval(name, spec.endpoint, spec.level, low, high, "published", "")
 

@@ -5,66 +5,58 @@ from itertools import product
 
 import pytest
 
+from toolkit.decisions import values
 from toolkit.decisions.evaluation import evaluate
 from toolkit.decisions.expressions import Binary, Name
-from toolkit.decisions.values import (
-    Missing,
-    Series,
-    exact_text,
-    kleene_all,
-    kleene_any,
-    kleene_majority,
-    kleene_not,
-    mean_of,
-    rounded,
-    together,
-)
 from toolkit.errors import RuleError
 
-GAP = Missing(not_run=False, reasons=("a gap",))
-NEVER = Missing(not_run=True, reasons=("never run",))
+GAP = values.Missing(not_run=False, reasons=("a gap",))
+NEVER = values.Missing(not_run=True, reasons=("never run",))
 
 
-def completions(truths: tuple[bool | Missing, ...]) -> list[tuple[bool, ...]]:
+def completions(truths: tuple[bool | values.Missing, ...]) -> list[tuple[bool, ...]]:
     """Return every way in which unknown values could turn out."""
-    choices = [(True, False) if isinstance(t, Missing) else (t,) for t in truths]
+    choices = [(True, False) if isinstance(t, values.Missing) else (t,) for t in truths]
     return list(product(*choices))
 
 
-def agrees(answer: bool | Missing, outcomes: set[bool]) -> bool:
+def agrees(answer: bool | values.Missing, outcomes: set[bool]) -> bool:
     """Whether an answer is the one that all completions share, or unknown where they differ."""
-    return isinstance(answer, Missing) if len(outcomes) == 2 else answer is outcomes.pop()
+    return isinstance(answer, values.Missing) if len(outcomes) == 2 else answer is outcomes.pop()
 
 
-@pytest.mark.parametrize("truths", list(product((True, False, GAP), repeat=3)))
+ALL = [truths for size in (2, 3) for truths in product((True, False, GAP), repeat=size)]
+
+
+@pytest.mark.parametrize("truths", ALL)
 def test_every_operator_is_unknown_exactly_where_completions_differ(
-    truths: tuple[bool | Missing, ...],
+    truths: tuple[bool | values.Missing, ...],
 ) -> None:
     ways = completions(truths)
-    assert agrees(kleene_all(truths), {all(way) for way in ways})
-    assert agrees(kleene_any(truths), {any(way) for way in ways})
-    assert agrees(kleene_majority(truths), {2 * sum(way) > len(way) for way in ways})
+    assert agrees(values.kleene_all(truths), {all(way) for way in ways})
+    assert agrees(values.kleene_any(truths), {any(way) for way in ways})
+    assert agrees(values.kleene_majority(truths), {2 * sum(way) > len(way) for way in ways})
 
 
 def test_series_of_other_members_are_not_combined() -> None:
-    series = {name: Series("seed", ((name, Fraction(1)),)) for name in "ab"}
+    series = {name: values.Series("seed", ((name, Fraction(1)),)) for name in "ab"}
     with pytest.raises(RuleError, match="different members"):
         evaluate(Binary("-", Name("a"), Name("b")), lambda _, name: series[name])
 
 
 def test_a_mean_is_over_all_members_and_none_while_one_is_missing() -> None:
-    assert mean_of(Series("seed", (("0", Fraction(1)), ("1", Fraction(4))))) == Fraction(5, 2)
-    assert mean_of(Series("seed", (("0", Fraction(1)), ("1", GAP)))) == GAP
+    assert values.mean_of(values.Series("seed", (("0", Fraction(1)), ("1", Fraction(4))))) == Fraction(5, 2)
+    assert values.mean_of(values.Series("seed", (("0", Fraction(1)), ("1", GAP)))) == GAP
 
 
 def test_negation_keeps_what_is_unknown() -> None:
-    assert kleene_not(GAP) is GAP
-    assert kleene_not(True) is False
+    assert values.kleene_not(GAP) is GAP
+    assert values.kleene_not(True) is False
 
 
 def test_missing_together_is_not_run_only_if_all_of_it_is() -> None:
-    assert together([NEVER, NEVER]) == NEVER
-    assert together([NEVER, GAP]) == Missing(not_run=False, reasons=("never run", "a gap"))
+    assert values.together([NEVER, NEVER]) == NEVER
+    assert values.together([NEVER, GAP]) == values.Missing(not_run=False, reasons=("never run", "a gap"))
 
 
 @pytest.mark.parametrize(
@@ -78,4 +70,4 @@ def test_missing_together_is_not_run_only_if_all_of_it_is() -> None:
     ],
 )
 def test_numbers_print_exactly_and_rounded(value: Fraction, text: str, decimal: float) -> None:
-    assert (exact_text(value), rounded(value)) == (text, decimal)
+    assert (values.exact_text(value), values.rounded(value)) == (text, decimal)
