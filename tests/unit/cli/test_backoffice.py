@@ -44,21 +44,6 @@ def test_schema_shows_people_every_tool_and_argument(toolkit: Toolkit) -> None:
             assert part in out
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (("backoffice", "schema", "--format", "xml"), "'xml'"),
-        (("backoffice", "mcp"), "--task"),
-        (("backoffice", "mcp", "--task", "nowhere:0"), "no pool 'nowhere'"),
-        ((*SERVE, "--regime", "loud"), "'loud'"),
-        ((*SERVE, "--schedule", "-1"), "-1"),
-        ((*SERVE, "--schedule", str(2**64)), str(2**64)),
-    ],
-)
-def test_wrong_usage_is_said(toolkit: Toolkit, arguments: tuple[str, ...], says: str) -> None:
-    toolkit(*arguments).refused(2, says)
-
-
 def test_a_missing_package_is_named_with_its_remedy(
     toolkit: Toolkit, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -82,15 +82,6 @@ def test_verify_prereg_names_the_disclosed_exception(toolkit: Toolkit) -> None:
     assert document["chronology"]["disclosed_exceptions"] == ["gate1-c2-paired-s0"]
 
 
-def test_sql_prints_csv(toolkit: Toolkit) -> None:
-    result = toolkit("sql", "SELECT arm, count(*) AS runs FROM runs GROUP BY arm ORDER BY arm", "--csv")
-    assert result.out == "arm,runs\nclean,2\nindependent,6\npaired,7\n"
-
-
-def test_sql_shows_markup_as_text(toolkit: Toolkit) -> None:
-    assert "[red]x[/red]" in toolkit("sql", "SELECT '[red]x[/red]' AS \"[b]name\"").out
-
-
 @pytest.mark.slow
 def test_reproduce_builds_the_site_and_ends_with_the_table(toolkit: Toolkit, tmp_path: Path) -> None:
     result = toolkit("reproduce", "--site", tmp_path / "site")
@@ -174,35 +165,6 @@ def test_an_error_is_a_document_with_json(toolkit: Toolkit, alone: Home) -> None
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "says"),
-    [
-        (("decide", "H2a", "H9"), 2, "no rule 'H9'"),
-        (("decide", "H6", "--study", "embedded"), 2, "has no rule 'H6'"),
-        (("explain", "H6", "--study", "embedded"), 2, "has no rule 'H6'"),
-        (("decide",), 2, "name the rules to decide"),
-        (("decide", "H2a", "--all"), 2, "name the rules to decide"),
-        (("decide", "H2a", "--study", "nobody"), 2, "no study 'nobody'"),
-        (("decide", "H2a", "--study", "/nowhere/at/all"), 2, "no study"),
-        (("decide", "H2a", "--study", "owner/name@abc"), 3, "was not pulled before"),
-        (("explain",), 2, "name the rules to explain"),
-        (("registers", "schema", "diary"), 2, "no table 'diary'"),
-        (("registers", "verify", "--study", "nobody"), 2, "no study 'nobody'"),
-        (("registers", "build", "published", "--source", "/nowhere"), 3, "cannot be read"),
-        (("verify-prereg", "nobody"), 2, "no registration 'nobody'"),
-        (("sql", "SELECT"), 2, "DuckDB refused the query"),
-        (("sql", "FROM runs", "--csv", "--json"), 2, "exclude each other"),
-        (("site", "check", "--folder", "/nowhere"), 3, "no site is here"),
-        (("sql", "SELECT 1 AS a, 2 AS a", "--json"), 2, "two columns have one name"),
-        (("nothing",), 2, "No such command"),
-        (("decide", "--nothing"), 2, "No such option"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
-)
-def test_wrong_usage_is_said_once(toolkit: Toolkit, arguments: tuple[str, ...], code: int, says: str) -> None:
-    toolkit(*arguments).refused(code, says)
-
-
-@pytest.mark.parametrize(
     ("old", "new", "says"),
     [
         ("mean(c2_auc) >= 0.03", "mean(c2_aux) >= 0.03", "'c2_aux' is not declared"),
@@ -218,27 +180,12 @@ def test_bad_rules_are_refused_even_with_a_matching_hash(
     toolkit("decide", "H2a").refused(4, says)
 
 
-def test_a_site_is_never_built_over_something_else(toolkit: Toolkit, tmp_path: Path) -> None:
-    (tmp_path / "thesis.tex").write_text("years of work")
-    toolkit("site", "build", "--out", tmp_path).refused(3, "something else")
-    assert snapshot(tmp_path) == {"thesis.tex": b"years of work"}
-
-
-@pytest.mark.parametrize("command", ["registers schema", "decide --all --json", "sql 'FROM evaluations'"])
+@pytest.mark.parametrize("command", ["registers schema", "decide --all --json"])
 def test_a_reader_may_leave_early(command: str) -> None:
     line = f"{sys.executable} -m toolkit {command} | head -n 1; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=True, cwd=CHECKOUT)
     assert done.stdout.splitlines()[-1] in ("0", "141")  # 141 where the output was longer than the pipe
     assert done.stderr == ""
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full to write to")
-def test_a_full_disk_is_said() -> None:
-    line = f"{sys.executable} -m toolkit decide --all > /dev/full"
-    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False, cwd=CHECKOUT)
-    assert done.returncode == 3
-    assert "the system refused" in done.stderr
-    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -306,14 +253,6 @@ def test_wild_rows_decide_nothing(toolkit: Toolkit, alone: Home) -> None:
     damaged.rewrite(folder, table)
     damaged.reseal(folder, lambda d: d["tables"]["evaluations"].update(row_sha256=row_sha256(table)))
     toolkit("decide", "H2a").refused(4, "larger than it can be")
-
-
-def test_a_site_needs_a_folder(toolkit: Toolkit, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    for place in (tmp_path / "file", tmp_path / "file" / "site"):
-        result = toolkit("site", "build", "--out", place)
-        assert (result.code, result.out) == (3, "")
-        assert "needs a folder" in result.err
 
 
 def test_markup_in_a_title_is_text(toolkit: Toolkit, alone: Home) -> None:

@@ -1,7 +1,5 @@
 """`toolkit draw`: one draw, for machines and for people."""
 
-import pytest
-
 from tests.conftest import Toolkit
 
 
@@ -57,27 +55,3 @@ def test_a_tool_that_is_none_is_drawn_and_said_to_be_none(toolkit: Toolkit) -> N
         "get_ordr is no tool of the back office; get_order is one"
         in toolkit("draw", 1, "get_ordr", "O", 0).err
     )
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        (),
-        ("0",),
-        ("0", "get_order"),
-        ("0", "get_order", "O-1"),
-        ("0", "grader", "O-1"),
-        ("-1", "grader"),
-        (str(2**64), "grader"),
-        ("x", "grader"),
-        ("0", "get_order", "O-1", "-1"),
-        ("0", "--nope", "x", "0"),
-        ("1_000", "grader"),
-        ("0", "get_order", "O-1", "x"),
-        ("0", "get_order", "O-1", str(2**64)),
-        ("0", "x" * 201, "O-1", "0"),
-        ("0", "get_order", "\udcff", "0"),
-    ],
-)
-def test_what_is_no_key_is_wrong_usage(toolkit: Toolkit, arguments: tuple[str, ...]) -> None:
-    toolkit("draw", *arguments).refused(2)

@@ -105,37 +105,6 @@ def test_a_file_that_is_no_episode_is_refused(
     toolkit("episode", "replay", file).refused(code)
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("--task", "nowhere:0"),
-        ("--task", "validation:300"),
-        ("--task", "validation"),
-        ("--regime", "windy"),
-        ("--schedule", "-1"),
-        ("--schedule", "x"),
-        ("--seed", str(1 << 64)),
-        ("--seed", "0xzz"),
-        ("--agent", "genius"),
-        ("--task", "validation:00"),
-        ("--seed", "1_000"),
-        ("--seed", " 12"),
-        ("--seed", "٣"),
-    ],
-)
-def test_wrong_usage_is_said_so(toolkit: Toolkit, arguments: tuple[str, str]) -> None:
-    toolkit("episode", "play", *arguments).refused(2)
-
-
-@pytest.mark.parametrize(
-    "arguments", [("--seed", "1", "--schedule", "0"), ("--by-hand", "--agent", "careless")]
-)
-def test_options_that_exclude_each_other_are_wrong_usage(
-    toolkit: Toolkit, arguments: tuple[str, ...]
-) -> None:
-    toolkit("episode", "play", *arguments).refused(2, "exclude each other")
-
-
 def test_full_shows_event_keys(toolkit: Toolkit) -> None:
     done = toolkit("episode", "replay", GOLDEN, "--full")
     for call in json.loads(GOLDEN.read_text(encoding="utf-8"))["calls"]:

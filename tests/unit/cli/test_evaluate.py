@@ -161,29 +161,5 @@ def test_a_model_that_says_nothing_has_no_success(toolkit: Toolkit) -> None:
     assert (row["success"]["estimate"], row["ended"]) == (0.0, {"stopped": 2})
 
 
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (("--model", "reference", "--sets", "clean,dirty"), "no regime 'dirty'"),
-        (("--model", "nobody", "--engine", "scripted"), "no scripted agent 'nobody'"),
-        (("--model", "m", "--engine", "endpoint"), "an endpoint has an address"),
-        (("--model", "m", "--endpoint", "localhost:8000"), "not the address of a server"),
-        (("--model", "m", "--endpoint", "http://h/v1", "--revision", "main"), "no use for --revision"),
-        (("--model", "reference", "--api-key-env", "X"), "no use for --api-key-env"),
-        (("--model", "reference", "--request-option", "top_k=1"), "no use for --request-option"),
-        (("--model", "m", "--engine", "vllm", "--endpoint", "http://h/v1"), "no use for --endpoint"),
-        (("--model", "m", "--chat-option", "thinking"), "an option is NAME=JSON"),
-        (("--model", "m", "--chat-option", "a={}"), "value of an option"),
-        (("--model", "reference", "--tasks", "0"), "--tasks"),
-        (("--model", "reference", "--tasks", "301"), "--tasks"),
-        (("--model", "reference", "--temperature", "-1"), "--temperature"),
-        ((), "--model"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
-)
-def test_what_makes_no_sense_is_refused(toolkit: Toolkit, arguments: tuple[str, ...], told: str) -> None:
-    toolkit("evaluate", *arguments).refused(2, told)
-
-
 def test_a_model_that_is_nowhere_is_told_of(toolkit: Toolkit) -> None:
     toolkit("evaluate", "--model", "no/such/model", *QUICK).refused(2, "there is no such model")

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from toolkit.training.specification import Specification
 
-POOLS = ("diagnostic", "test", "validation")
+POOLS = ("diagnostic", "validation")
 SIZES = ("step.prompts=2", "step.rollouts=8")
 RULES = """
 language = 1

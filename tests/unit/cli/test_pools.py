@@ -50,11 +50,6 @@ def test_a_damaged_file_is_damage(toolkit: Toolkit, few: Home) -> None:
     assert toolkit("pools", "verify").code == 4
 
 
-def test_what_is_no_task_and_no_study_of_tasks_is_wrong_usage(toolkit: Toolkit) -> None:
-    assert toolkit("pools", "show", "validation:999").code == 2
-    assert toolkit("pools", "verify", "--study", "published").code == 2
-
-
 def test_pools_that_are_not_here_are_an_input_that_is_missing(toolkit: Toolkit, alone: Home) -> None:
     toolkit("pools", "verify").refused(3, "toolkit pools build")
 
@@ -75,11 +70,6 @@ def test_another_studys_folder_is_not_overwritten(
     before = snapshot(folder)
     toolkit(*build, "--out", folder).refused(3, "something else")
     assert snapshot(folder) == before
-
-
-@pytest.mark.parametrize("command", [("decide", "H2a"), ("explain", "H2a")])
-def test_a_repository_of_tasks_is_not_decided(toolkit: Toolkit, command: tuple[str, ...]) -> None:
-    toolkit(*command, "--study", "task-pools").refused(2, "has no runs")
 
 
 @pytest.mark.parametrize("command", ["decide H2a", "decide --all", "explain H2a", "reproduce"])

@@ -282,3 +282,11 @@ def test_a_site_build_that_was_cut_off_goes_on(
         assert toolkit(*BUILT, tmp_path / "site").code == 130
     assert toolkit(*BUILT, tmp_path / "site").code == 0
     assert toolkit("site", "check", "--folder", tmp_path / "site").code == 0
+
+
+def test_a_site_is_built_in_a_folder_that_holds_nothing_else(toolkit: Toolkit, tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("years of work")
+    toolkit(*BUILT, tmp_path).refused(3, "something else")
+    for path in (tmp_path / "thesis.tex", tmp_path / "thesis.tex" / "site"):
+        toolkit(*BUILT, path).refused(3, "needs a folder")
+    assert snapshot(tmp_path) == {"thesis.tex": b"years of work"}

@@ -31,10 +31,8 @@ def shell(command: str, **environment: str) -> subprocess.CompletedProcess[bytes
     ("command", "code"),
     [
         (f"{TOOLKIT} draw 0 grader --json > /dev/full", 3),
-        (f"{TOOLKIT} draw 0 grader > /dev/full", 3),
+        (f"{TOOLKIT} decide --all > /dev/full", 3),
         (f"{TOOLKIT} episode play --task x --json > /dev/full", 2),
-        (f"{TOOLKIT} episode play --regime windy --json 2> /dev/full", 2),
-        (f"{TOOLKIT} draw --json > /dev/full", 2),
         (f"{TOOLKIT} draw --json > /dev/full 2> /dev/full", 2),
     ],
 )
@@ -43,12 +41,13 @@ def test_a_full_disk_leaves_the_exit_code_right(command: str, code: int) -> None
     assert done.returncode == code
     assert b"Traceback" not in done.stderr
     assert b"Exception ignored" not in done.stderr
+    assert (b"the system refused" in done.stderr) == (code == 3)
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full here")
 def test_a_full_stderr_leaves_the_document_on_stdout() -> None:
     done = shell(f"{TOOLKIT} episode play --regime windy --json 2> /dev/full")
-    assert json.loads(done.stdout)["error"]["exit_code"] == 2
+    assert done.returncode == json.loads(done.stdout)["error"]["exit_code"] == 2
 
 
 @pytest.mark.parametrize(
@@ -68,16 +67,14 @@ def test_a_closed_stream_is_no_traceback(command: str, code: int) -> None:
     assert b"Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
 def test_a_narrow_stdout_shows_the_episode_all_the_same(encoding: str) -> None:
     command = f"{TOOLKIT} episode replay {GOLDEN}"
     done = shell(command, PYTHONIOENCODING=encoding, PYTHONUTF8="0")
     assert done.returncode == 0
     assert b"true success yes" in done.stdout
     document = shell(f"{TOOLKIT} decide H2a --json", PYTHONIOENCODING=encoding, PYTHONUTF8="0")
-    assert json.loads(document.stdout.decode(encoding)) == json.loads(
-        shell(f"{TOOLKIT} decide H2a --json", PYTHONIOENCODING="utf-8").stdout
-    )
+    assert json.loads(document.stdout.decode(encoding)) == run("decide", "H2a", "--json").json()
 
 
 @pytest.mark.parametrize("encoding", ["utf-8:strict", "ascii:strict"])
@@ -121,8 +118,8 @@ def test_a_recorded_episode_cannot_control_the_terminal(tmp_path: Path) -> None:
     desk.call(hostile, {hostile: hostile})
     file = tmp_path / "episode.json"
     file.write_text(json.dumps(episode_document(close(desk))), encoding="utf-8")
-    for arguments in (("episode", "replay", file), ("episode", "replay", file, "--full")):
-        done = run(*arguments)
+    for more in ((), ("--full",)):
+        done = run("episode", "replay", file, *more)
         assert done.code == 0
         assert not {"\x1b", "\x07", "\u202e"} & set(done.out)
         assert not any(line.startswith("true success yes") for line in done.out.splitlines())

@@ -202,10 +202,6 @@ def test_registers_take_the_place_of_those_of_more_runs(toolkit: Toolkit, tmp_pa
     assert files == {RUN}
 
 
-def test_a_matrix_without_regimes_is_incomplete(toolkit: Toolkit) -> None:
-    toolkit("study", "status", "paired-rollouts").refused(3, "regime")
-
-
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize(
     "arguments",

@@ -51,23 +51,3 @@ def test_a_file_that_is_no_group_is_refused(toolkit: Toolkit, tmp_path: Path, te
     path = tmp_path / "group.json"
     path.write_text(text)
     toolkit("theory", "condition", "--scores", path).refused(4, "does not hold a group")
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("spurious", "--flip-rate", "2"),
-        ("spurious", "--flip-rate", "x"),
-        ("spurious", "--flip-rate", "9" * 100),
-        ("spurious", "--flip-rate", "1/0"),
-        ("spurious",),
-        ("bandit", "--flip-rate", "0.1", "--group-size", "1"),
-        ("bandit", "--flip-rate", "0.1", "--logit", "nan"),
-        ("condition",),
-        ("condition", "--successes", "9"),
-        ("condition", "--successes", "1", "--scores", "x.json"),
-    ],
-    ids=" ".join,
-)
-def test_impossible_questions_are_wrong_usage(toolkit: Toolkit, arguments: tuple[str, ...]) -> None:
-    toolkit("theory", *arguments).refused(2)

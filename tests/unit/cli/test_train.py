@@ -98,28 +98,6 @@ def test_without_measurements_the_study_has_to_be_named(alone: Home, toolkit: To
     toolkit(*DRY).refused(2, "embedded")
 
 
-def test_training_is_never_done_on_a_study_that_was_not_named(toolkit: Toolkit) -> None:
-    toolkit("train", "--recipe", "qwen3.5-2b", "--run", "c2-paired-s0").refused(2, "say whose runs are meant")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "said"),
-    [
-        (("--set", "step.steps=10", "--set", "step.checkpoint_every=5"), 2, "not what is registered"),
-        (("--set", "lora.rank=0"), 2, "lora.rank is too small"),
-        (("--run", "c9-*"), 2, "no run that can be played"),
-        (("--study", "paired-rollouts"), 3, "names the regime"),
-        (("--study", "nothing"), 2, "no registration"),
-        (("--seconds-per-step", "1", "--tokens-per-second", "1"), 2, "not both"),
-        (("--gpus", "0"), 2, "--gpus"),
-        (("--memory", "nan"), 2, "--memory"),
-        (("--seconds-per-step", "-1"), 2, "--seconds-per-step"),
-    ],
-)
-def test_bad_input_is_refused(toolkit: Toolkit, arguments: tuple[str, ...], code: int, said: str) -> None:
-    toolkit(*DRY, *arguments).refused(code, said)
-
-
 def test_the_tables_fit_a_hundred_columns(toolkit: Toolkit) -> None:
     lines = toolkit(*DRY, "--tier", 1).out.splitlines()
     assert max(len(line) for line in lines if line.startswith(("│", "┏"))) <= 100
