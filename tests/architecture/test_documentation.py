@@ -69,6 +69,7 @@ LONG = (
     "toolkit pools build",
     "toolkit pools list --json",
     "toolkit pools verify",
+    "toolkit power H2a --s",
     "toolkit probe report --study embedded --trajectory base --check",
     "toolkit registers audit --study embedded --sample 16",
     "toolkit registers push embedded",
