@@ -34,29 +34,18 @@ def json_schema(tool: Tool) -> Schema:
 def json_schemas() -> dict[str, Schema]:
     """Return, by tool, the schema of its arguments as a document that stands alone."""
     return {
-        tool.name: {
-            "$schema": DIALECT,
-            "title": tool.name,
-            "description": tool.about,
-            **json_schema(tool),
-        }
+        tool.name: {"$schema": DIALECT, "title": tool.name, "description": tool.about, **json_schema(tool)}
         for tool in TOOLS.values()
     }
 
 
 def openai_tools() -> list[Schema]:
     """Return the tools in OpenAI's function-calling form."""
-    return [
-        {
-            "type": "function",
-            "function": {
-                "name": tool.name,
-                "description": tool.about,
-                "parameters": json_schema(tool),
-            },
-        }
+    functions = (
+        {"name": tool.name, "description": tool.about, "parameters": json_schema(tool)}
         for tool in TOOLS.values()
-    ]
+    )
+    return [{"type": "function", "function": function} for function in functions]
 
 
 def answer_schema(tool: Tool) -> Schema:
@@ -77,7 +66,7 @@ def answer_schema(tool: Tool) -> Schema:
     return _object(
         {
             "revision": revision,
-            tool.shows: {"type": "array", "items": record},
+            tool.shows: _list(record),
             "has_more": {"type": "boolean", "description": "Whether another page follows."},
             "next_offset": _whole("Offset at which the next page starts."),
         }
@@ -169,6 +158,10 @@ def _text(about: str) -> Schema:
     return {"type": "string", "description": about}
 
 
+def _text_or_null(about: str) -> Schema:
+    return {"type": ["string", "null"], "description": about}
+
+
 def _whole(about: str) -> Schema:
     return {"type": "integer", "minimum": 0, "description": about}
 
@@ -177,13 +170,11 @@ def _list(items: Schema) -> Schema:
     return {"type": "array", "items": items}
 
 
-_CUSTOMER_ID = _text("Customer.")
-_ORDER_ID = _text("Order.")
 _PRODUCT_ID = _text("Product.")
 
 # What each field of `Tool.fields` holds; a name means the same in every record that has it.
 _FIELDS: Mapping[str, Schema] = {
-    "customer_id": _CUSTOMER_ID,
+    "customer_id": _text("Customer."),
     "name": _text("Name."),
     "email": _text("Email address."),
     "city": _text("City."),
@@ -191,13 +182,13 @@ _FIELDS: Mapping[str, Schema] = {
         _object(
             {
                 "ticket_id": _text("Ticket."),
-                "order_id": {"type": ["string", "null"], "description": "Order it is about; null for none."},
+                "order_id": _text_or_null("Order it is about; null for none."),
                 "category": {"type": "string", "enum": list(CATEGORIES)},
                 "priority": {"type": "string", "enum": list(PRIORITIES)},
             }
         )
     ),
-    "order_id": _ORDER_ID,
+    "order_id": _text("Order."),
     "placed_on": {"type": "string", "format": "date", "description": "Day the order was placed."},
     "status": {"type": "string", "enum": list(get_args(Status))},
     "products": _list(_text("Name of a product on the order.")),
@@ -222,10 +213,7 @@ _FIELDS: Mapping[str, Schema] = {
     ),
     "refundable_cents": _whole("What can still be refunded, in cents."),
     "refunded_cents": _whole("What was refunded, in cents."),
-    "pick_list": {
-        "type": ["string", "null"],
-        "description": "Current pick list; null where nothing is reserved.",
-    },
+    "pick_list": _text_or_null("Current pick list; null where nothing is reserved."),
     "product_id": _PRODUCT_ID,
     "stock": _list(
         _object(

@@ -99,26 +99,6 @@ class Desk:
         trace: every call, where traced.
     """
 
-    __slots__ = (
-        "_before",
-        "_blocked_by",
-        "_blocked_until",
-        "_clock",
-        "_key",
-        "_noisy",
-        "_outages",
-        "_repeats",
-        "calls",
-        "ended",
-        "exposures",
-        "recovery",
-        "regime",
-        "schedule",
-        "task",
-        "trace",
-        "world",
-    )
-
     def __init__(self, task: Task, regime: Regime, schedule_seed: int, *, traced: bool = False) -> None:
         self.task = task
         self.regime = regime

@@ -60,14 +60,7 @@ class Episode(NamedTuple):
         return self.ended == "budget_exceeded"
 
 
-def play(
-    task: Task,
-    regime: Regime,
-    schedule_seed: int,
-    agent: Agent,
-    *,
-    traced: bool = False,
-) -> Episode:
+def play(task: Task, regime: Regime, schedule_seed: int, agent: Agent, *, traced: bool = False) -> Episode:
     """Play a task under a schedule.
 
     Args:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import Any, TypeAlias
 
+from toolkit.backoffice.records import Address
 from toolkit.episodes.brief import Brief, Errand, OrderRef, cents
 from toolkit.tasks.task import Call
 
@@ -94,11 +95,7 @@ def errand_steps(errand: Errand, known: Knowledge) -> Steps:
 
 def _address_change(errand: Errand, known: Knowledge) -> Steps:
     order_id = yield from known.order(_named(errand))
-    address = {
-        name: errand.said[name]
-        for name in ("street", "city", "postal_code", "country")
-        if name in errand.said
-    }
+    address = {name: errand.said[name] for name in Address._fields if name in errand.said}
     if errand.form == "street":
         order = yield from _look(order_id)
         address = {**_field(order, "shipping_address"), **address}
@@ -137,15 +134,8 @@ def _reserve_and_ship(errand: Errand, known: Knowledge) -> Steps:
         lines = _field((yield from _look(order_id)), "lines")
     for line in lines:
         warehouse = stated.get("warehouse") or (yield from _search(line))
-        yield Call(
-            "reserve_stock",
-            {
-                "order_id": order_id,
-                "product_id": line["product_id"],
-                "quantity": line["quantity"],
-                "warehouse": warehouse,
-            },
-        )
+        wanted = {name: line[name] for name in ("product_id", "quantity")}
+        yield Call("reserve_stock", {"order_id": order_id, **wanted, "warehouse": warehouse})
     yield from _ship(order_id, stated["service"])
 
 

@@ -149,7 +149,7 @@ def _check_entry(registration: Registration, entry: Amendment | Deviation) -> No
         )
     if not entry.seen:
         raise UsageError(f"{entry.id} does not say what had been seen", expected="a text `seen`")
-    today = _now().date()
+    today = datetime.now(UTC).date()
     if isinstance(entry, Amendment) and abs(entry.dated - today) > _A_DAY:
         raise UsageError(
             f"{entry.id} is dated {entry.dated}, and an amendment is dated the day on which it is recorded",
@@ -159,7 +159,3 @@ def _check_entry(registration: Registration, entry: Amendment | Deviation) -> No
         raise UsageError(
             f"{entry.id} does not say when it happened", expected="a day up to today", found=entry.dated
         )
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)

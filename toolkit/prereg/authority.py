@@ -45,8 +45,7 @@ Say = Callable[[str], None]
 class _Unanswered(Exception):  # noqa: N818 - not an error of the program
     def __init__(self, reason: str, *, is_final: bool = False) -> None:
         super().__init__(reason)
-        self.reason = reason
-        self.is_final = is_final
+        self.reason, self.is_final = reason, is_final
 
 
 def make_request(digest: bytes) -> bytes:
@@ -118,9 +117,8 @@ class Online:
             passing = any(cause in verdict.message for cause in _PASSING)
             if verdict.failed_check not in _WORTH_ANOTHER_TRY and not passing:
                 break
-        cause = (
-            "give the root with --root FILE" if "pinned root" in reason else "check address and connection"
-        )
+        is_rootless = "pinned root" in reason
+        cause = "give the root with --root FILE" if is_rootless else "check address and connection"
         raise IncompleteError(
             f"no timestamp from {address}",
             found=reason,

@@ -120,11 +120,8 @@ def additions(
         if before is not None and time < before - SPREAD:
             return _step("failed", f"{entry.id} is older than what stands before it"), times
         times[entry.id] = before = time
-    misdated = [
-        amendment.id
-        for amendment in registration.amendments
-        if abs(amendment.dated - times[amendment.id].date()) > timedelta(days=1)
-    ]
+    day = timedelta(days=1)
+    misdated = [a.id for a in registration.amendments if abs(a.dated - times[a.id].date()) > day]
     if misdated:
         return _step("failed", f"{', '.join(misdated)}: dated otherwise than the tokens say"), times
     return _step("passed", "; ".join(f"{i} by {t:{TIME}}" for i, t in times.items())), times
@@ -155,12 +152,11 @@ def _without_tokens(registration: Registration, added: Sequence[Entry]) -> Check
         detail = f"{told}: recorded here, in this order; no token says when, they rest on the days they name"
         return _step("unproven", detail)
     orphans = [] if registration.record.is_restated else _orphans(registration, added)
+    names = ", ".join(orphans)
     if orphans and _is_being_added(registration, orphans):
-        detail = f"an addition was cut short ({', '.join(orphans)}): run its command again"
-        return _step("missing", detail)
+        return _step("missing", f"an addition was cut short ({names}): run its command again")
     if orphans:
-        detail = f"{', '.join(orphans)}: evidence of something that the chain does not have any more"
-        return _step("failed", detail)
+        return _step("failed", f"{names}: evidence of something that the chain does not have any more")
     return None if added else _step("passed", "none")
 
 

@@ -136,14 +136,11 @@ def chronology(
 def _late(registration: Registration, freeze: Freeze, first: datetime | None) -> tuple[str, ...]:
     if first is None:
         return ()
+    proven = freeze.entries
     return tuple(
         amendment.id
         for amendment in registration.amendments
-        if (
-            freeze.entries[amendment.id] >= first
-            if amendment.id in freeze.entries
-            else amendment.dated > first.date()
-        )
+        if (proven[amendment.id] >= first if amendment.id in proven else amendment.dated > first.date())
     )
 
 

@@ -28,7 +28,6 @@ LIFETIME = timedelta(days=3650)
 ADDRESS = "demonstration"
 # An arc for examples (ITU-T X.660): no authority has this policy.
 POLICY = "2.999.3161"
-_CONTENT_TYPE, _MESSAGE_DIGEST = "content_type", "message_digest"
 
 
 class DemonstrationAuthority:
@@ -54,10 +53,8 @@ class DemonstrationAuthority:
     @property
     def trusted(self) -> Trusted:
         """Its entry in a trust file."""
-        fingerprint = hashlib.sha256(self.root).hexdigest()
-        return Trusted(
-            self.name, slug_of(self.name), f"{self.name} (made for the occasion)", ADDRESS, (fingerprint,)
-        )
+        operator, fingerprint = f"{self.name} (made for the occasion)", hashlib.sha256(self.root).hexdigest()
+        return Trusted(self.name, slug_of(self.name), operator, ADDRESS, (fingerprint,))
 
     @property
     def certificates(self) -> tuple[bytes, ...]:
@@ -101,10 +98,8 @@ class DemonstrationAuthority:
                 "tsa": asn1_x509.GeneralName("directory_name", self._parsed.subject),
             }
         )
-        status = {"status": "granted"}
-        return bytes(
-            tsp.TimeStampResp({"status": status, "time_stamp_token": self._signed(info.dump())}).dump()
-        )
+        reply = {"status": {"status": "granted"}, "time_stamp_token": self._signed(info.dump())}
+        return bytes(tsp.TimeStampResp(reply).dump())
 
     @property
     def _parsed(self) -> Any:
@@ -115,8 +110,8 @@ class DemonstrationAuthority:
         identifier = {"cert_hash": hashlib.sha256(certificate.dump()).digest()}
         attributes = cms.CMSAttributes(
             [
-                {"type": _CONTENT_TYPE, "values": ["tst_info"]},
-                {"type": _MESSAGE_DIGEST, "values": [hashlib.sha256(content).digest()]},
+                {"type": "content_type", "values": ["tst_info"]},
+                {"type": "message_digest", "values": [hashlib.sha256(content).digest()]},
                 {"type": "signing_certificate_v2", "values": [{"certs": [identifier]}]},
             ]
         )
@@ -133,10 +128,7 @@ class DemonstrationAuthority:
         signed = {
             "version": "v3",
             "digest_algorithms": [digest],
-            "encap_content_info": {
-                "content_type": "tst_info",
-                "content": core.ParsableOctetString(content),
-            },
+            "encap_content_info": {"content_type": "tst_info", "content": core.ParsableOctetString(content)},
             "certificates": [cms.CertificateChoices("certificate", certificate)],
             "signer_infos": [signer],
         }

@@ -100,11 +100,9 @@ def open_draft(folder: Path, check_rules: Callable[[str], None]) -> Draft:
     check_rules(rules)
     name = tomllib.loads(rules).get("name")
     if name != folder.resolve().name:
+        expected = folder.resolve().name
         raise UsageError(
-            "a registration lies in a folder of its name",
-            expected=folder.resolve().name,
-            found=name,
-            where=RULES,
+            "a registration lies in a folder of its name", expected=expected, found=name, where=RULES
         )
     own = {TRUST} if _is_cut_short(folder) else set()
     commit = clean_commit(folder, {name: raw for name, raw in contents.items() if name not in own})
@@ -249,14 +247,14 @@ def _record(digest: str, draft: Draft, standing: str, tokens: tuple[Judged, ...]
         document="The list of the frozen files and their hashes",
         document_sha256=digest,
         document_place=FROZEN,
-        frozen_at=_now(),
+        frozen_at=datetime.now(UTC),
         freeze_commit=draft.commit,
         source="this folder",
         authorities=tuple(
             record.Authority(
                 judged.authority.name,
                 judged.authority.address,
-                judged.verdict.gen_time or _now(),
+                judged.verdict.gen_time or datetime.now(UTC),
                 *places(PREFIX, judged.authority),
             )
             for judged in tokens
@@ -313,7 +311,3 @@ def _decoded(content: bytes, name: str) -> str:
         return content.decode()
     except UnicodeDecodeError as error:
         raise DamagedError(f"{name} is not UTF-8 text", found=error, where=name) from None
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)

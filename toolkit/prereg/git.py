@@ -29,9 +29,8 @@ def clean_commit(folder: Path, contents: Mapping[str, bytes]) -> str:
         return ""
     commit = _git(folder, "rev-parse", "--verify", "--quiet", "HEAD", may_fail=True).strip()
     committed = _blobs(folder) if commit else {}
-    changed = [
-        n for n, content in contents.items() if committed.get(n) != _blob(content, committed.get(n, ""))
-    ]
+    stated = {name: _blob(raw, committed.get(name, "")) for name, raw in contents.items()}
+    changed = [name for name, blob in stated.items() if committed.get(name) != blob]
     missing = [name for name in committed if name not in contents and not (folder / name).exists()]
     if changed or missing:
         raise UsageError(

@@ -76,6 +76,6 @@ def locked(folder: Path) -> Iterator[None]:
         IncompleteError: the folder cannot be written.
     """
     with hold(folder, LOCK, "registration"):
-        for path_left in [p for p in folder.rglob(".*.part") if p.is_file()]:
-            path_left.unlink()
+        for left in [path for path in folder.rglob(".*.part") if path.is_file()]:
+            left.unlink()
         yield

@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -116,24 +116,11 @@ def write_record(record: FreezeRecord) -> bytes:
     lines = [
         "# The freeze: what was timestamped, by whom, when, and where the evidence is.",
         "",
-        f"standing = {_quoted(record.standing)}",
-        f"document = {_quoted(record.document)}",
-        f"document_sha256 = {_quoted(record.document_sha256)}",
-        f"document_place = {_quoted(record.document_place)}",
-        f"frozen_at = {record.frozen_at:%Y-%m-%dT%H:%M:%SZ}",
-        f"freeze_commit = {_quoted(record.freeze_commit)}",
-        f"source = {_quoted(record.source)}",
+        *(f"{field.name} = {_toml(getattr(record, field.name))}" for field in fields(record)[:-1]),
     ]
     for authority in record.authorities:
-        lines += [
-            "",
-            "[[authorities]]",
-            f"name = {_quoted(authority.name)}",
-            f"address = {_quoted(authority.address)}",
-            f"recorded_time = {authority.recorded_time:%Y-%m-%dT%H:%M:%SZ}",
-            f"token_place = {_quoted(authority.token_place)}",
-            f"request_place = {_quoted(authority.request_place)}",
-        ]
+        stated = (f"{field.name} = {_toml(getattr(authority, field.name))}" for field in fields(authority))
+        lines += ["", "[[authorities]]", *stated]
     return ("\n".join(lines) + "\n").encode()
 
 
@@ -147,9 +134,13 @@ def _authority(entry: dict[str, Any]) -> Authority:
     )
 
 
-def _quoted(value: str) -> str:
-    """Return a TOML basic string; JSON's escapes are TOML's."""
-    return json.dumps(value, ensure_ascii=False)
+def _toml(value: str | datetime) -> str:
+    """Return a value as TOML; JSON's escapes are TOML's."""
+    return (
+        f"{value:%Y-%m-%dT%H:%M:%SZ}"
+        if isinstance(value, datetime)
+        else json.dumps(value, ensure_ascii=False)
+    )
 
 
 @dataclass(frozen=True)

@@ -111,12 +111,8 @@ def load_registration(folder: Path) -> Registration:
             record=record.read_record(later[RECORD]),
             trust=_trust({**frozen, **later}),
             entries=entries,
-            amendments=tuple(
-                record.read_amendment(n, c) for n, c in later.items() if n.startswith(f"{record.AMENDMENTS}/")
-            ),
-            deviations=tuple(
-                record.read_deviation(n, c) for n, c in later.items() if n.startswith(f"{record.DEVIATIONS}/")
-            ),
+            amendments=tuple(record.read_amendment(*each) for each in _under(record.AMENDMENTS, later)),
+            deviations=tuple(record.read_deviation(*each) for each in _under(record.DEVIATIONS, later)),
             exceptions=tuple(
                 DisclosedException(text(e["run"]), text(e["reason"])) for e in head.get("exceptions", [])
             ),
@@ -131,9 +127,13 @@ def load_registration(folder: Path) -> Registration:
     return registration
 
 
+def _under(folder: str, contents: Mapping[str, bytes]) -> list[tuple[str, bytes]]:
+    return [(name, raw) for name, raw in contents.items() if name.startswith(f"{folder}/")]
+
+
 def _trust(contents: dict[str, bytes]) -> dict[str, tuple[Trusted, ...]]:
-    named = [name for name in contents if name == TRUST or name.startswith(f"{ADDED_TRUST}/")]
-    return {name: parse_trust(contents[name].decode(), name) for name in named}
+    own = [(TRUST, contents[TRUST])] if TRUST in contents else []
+    return {name: parse_trust(raw.decode(), name) for name, raw in (*own, *_under(ADDED_TRUST, contents))}
 
 
 def _check_record(registration: Registration) -> None:
@@ -152,12 +152,8 @@ def _check_record(registration: Registration) -> None:
 def _refuse_unlisted(folder: Path, listed: set[str], waiting: Mapping[str, str]) -> None:
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
-        if (
-            not path.is_file()
-            or name in listed
-            or name.startswith((f"{EVIDENCE}/", "."))
-            or is_left_over(name)
-        ):
+        is_known = name in listed or name.startswith((f"{EVIDENCE}/", ".")) or is_left_over(name)
+        if is_known or not path.is_file():
             continue
         if name not in waiting or file_sha256(path) != waiting[name]:
             raise VerificationError(

@@ -140,9 +140,8 @@ def verify_registration(
     checks.append(later)  # 8
     checks += [_amendments(registration, order) for order in orders]  # 9
     outcomes = {check.outcome for check in checks} - {"unproven"}
-    verdict = (
-        "not_verified" if "failed" in outcomes else "incomplete" if outcomes != {"passed"} else "verified"
-    )
+    unfailed = "verified" if outcomes == {"passed"} else "incomplete"
+    verdict = "not_verified" if "failed" in outcomes else unfailed
     return Verification(
         registration=registration.name,
         verdict=verdict,
@@ -208,17 +207,8 @@ def _tokens(registration: Registration, reader: Reader) -> tuple[Judged, ...]:
     path = registration.folder / record.document_place
     content = read_bytes(path) if path.is_file() else None
     subject = Subject(registration.folder, content, record.document_sha256)
-    return tuple(
-        judge(
-            subject,
-            trust[a.name],
-            a.token_place,
-            a.request_place,
-            reader.at,
-            with_openssl=reader.with_openssl,
-        )
-        for a in record.authorities
-    )
+    asked = ((trust[a.name], a.token_place, a.request_place) for a in record.authorities)
+    return tuple(judge(subject, *each, reader.at, with_openssl=reader.with_openssl) for each in asked)
 
 
 def _token(judged: Judged, recorded: Authority) -> Check:
@@ -257,8 +247,7 @@ def _amendments(registration: Registration, order: Chronology) -> Check:
         absent = ", ".join(order.unplaced_amendments)
         return step("missing", f"a token of {absent} is needed for this; {amendments}")
     if any(amendment.id not in order.freeze.entries for amendment in registration.amendments):
-        detail = f"study {order.study}, by the days that they name: {amendments}"
-        return step("unproven", detail)
+        return step("unproven", f"study {order.study}, by the days that they name: {amendments}")
     detail = f"study {order.study}: {amendments}"
     if order.anchored_amendments:
         detail = (

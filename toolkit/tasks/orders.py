@@ -82,14 +82,10 @@ class OrderMaker:
     def __init__(self, stream: Stream, people: People) -> None:
         self._stream = stream
         self._people = people
-        names = [
-            f"{material} {good}"
-            for material, good in zip(
-                stream.sample(vocabulary.MATERIALS, PRODUCTS),
-                stream.sample(vocabulary.GOODS, PRODUCTS),
-                strict=True,
-            )
-        ]
+        materials, goods = (
+            stream.sample(words, PRODUCTS) for words in (vocabulary.MATERIALS, vocabulary.GOODS)
+        )
+        names = [f"{material} {good}" for material, good in zip(materials, goods, strict=True)]
         numbers = stream.sample(range(100, 1000), PRODUCTS)
         self._products = [(f"P-{number}", name) for number, name in zip(numbers, names, strict=True)]
         self._prices = [100 * stream.between(*PRICE) + stream.choice(PENCE) for _ in self._products]
@@ -136,14 +132,8 @@ class OrderMaker:
             for identifier, name in self._products
         ]
         first = self._people.customer
-        ticket = records.Ticket(
-            f"T-{first.customer_id[2:]}",
-            first.customer_id,
-            None,
-            "other",
-            "low",
-            vocabulary.SUMMARIES["other"][0],
-        )
+        number, told = first.customer_id[2:], vocabulary.SUMMARIES["other"][0]
+        ticket = records.Ticket(f"T-{number}", first.customer_id, None, "other", "low", told)
         return [first, *self._people.others, *self._orders, *products, ticket]
 
     def _order_for(self, template: Template, form: str) -> records.Order:
@@ -204,11 +194,9 @@ class OrderMaker:
             return {"product": line.product, "amount_cents": cents}, {}
         if template == "open_ticket":
             return self._ticket_slots(), {}
-        if template == "reserve_and_ship":
-            sources = self._stock_for(order, form)
+        if template in {"reserve_and_ship", "ship_reserved"}:
+            sources = self._stock_for(order, form) if template == "reserve_and_ship" else {}
             return {"service": stream.choice(records.SERVICES)}, sources
-        if template == "ship_reserved":
-            return {"service": stream.choice(records.SERVICES)}, {}
         return {}, {}
 
     def _stock_for(self, order: records.Order, form: str) -> dict[str, str]:
@@ -220,9 +208,8 @@ class OrderMaker:
             sources[line.product_id] = source
             stock = []
             for warehouse in self._warehouses:
-                enough = warehouse == source
                 too_few = stream.below(line.quantity)
-                free = line.quantity + stream.below(6) if enough else too_few
+                free = line.quantity + stream.below(6) if warehouse == source else too_few
                 held = stream.below(4)
                 stock.append(records.Stock(warehouse, free + held, held))
             self._stock[line.product_id] = tuple(stock)

@@ -95,17 +95,9 @@ def _reserve_and_ship(request: Request) -> list[Call]:
     for line in order.lines:
         if request.form == "search":
             calls.append(Call("check_inventory", {"product_id": line.product_id}))
-        calls.append(
-            Call(
-                "reserve_stock",
-                {
-                    "order_id": order.order_id,
-                    "product_id": line.product_id,
-                    "quantity": line.quantity,
-                    "warehouse": request.sources[line.product_id],
-                },
-            )
-        )
+        goods = {"product_id": line.product_id, "quantity": line.quantity}
+        source = {"warehouse": request.sources[line.product_id]}
+        calls.append(Call("reserve_stock", {"order_id": order.order_id, **goods, **source}))
     return [*calls, _look(order), _ship(order, request)]
 
 

@@ -72,7 +72,6 @@ GOODS = tuple(
     "candle bowl frame bench".split()
 )
 
-REASONS = ("customer request", "no longer needed", "ordered by mistake", "agreed with the customer")
 SUMMARIES = {
     "delivery": (
         "The parcel was left with a neighbour who is away.",
@@ -100,17 +99,6 @@ SUMMARIES = {
         "The customer wants to thank the packing team.",
     ),
 }
-MONTHS = (
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
+MONTHS = tuple(
+    "January February March April May June July August September October November December".split()
 )

@@ -20,20 +20,11 @@ MAX_LENGTH = 8
 MAX_LINKS = 60
 
 # Critical extensions whose meaning is known here. Policies bind nobody who asks for none (section 6.1.1 d).
-_UNDERSTOOD = frozenset(
-    {
-        "basic_constraints",
-        "key_usage",
-        "extended_key_usage",
-        "name_constraints",
-        "subject_alt_name",
-        "issuer_alt_name",
-        "certificate_policies",
-        "policy_mappings",
-        "key_identifier",
-        "authority_key_identifier",
-    }
+_MEANINGS = (
+    "basic_constraints key_usage extended_key_usage name_constraints subject_alt_name issuer_alt_name "
+    "certificate_policies policy_mappings key_identifier authority_key_identifier"
 )
+_UNDERSTOOD = frozenset(_MEANINGS.split())
 _OTHER_PURPOSES = frozenset({"server_auth", "client_auth", "code_signing", "email_protection"})
 _CONSTRAINTS = shape("permitted? [0], excluded? [1]")
 _SUBTREE = shape("base ANY, minimum? [0]p, maximum? [1]p")
@@ -162,18 +153,17 @@ def _check_link(path: tuple[Certificate, ...], issuer: Certificate, moment: date
 
 def _check_itself(certificate: Certificate, moment: datetime) -> None:
     if not certificate.is_valid_at(moment):
-        word, day = (
-            ("expired", certificate.ends) if moment > certificate.ends else ("begins", certificate.begins)
-        )
+        is_over = moment > certificate.ends
+        word, day = ("expired", certificate.ends) if is_over else ("begins", certificate.begins)
         raise Refused(
             f"certificate {certificate.name} is not valid at {moment:%Y-%m-%dT%H:%M:%SZ}, the token's time "
             f"({word} {day:%Y-%m-%d})"
         )
     unknown = certificate.critical - _UNDERSTOOD
     if unknown:
+        names = ", ".join(sorted(unknown))
         raise Refused(
-            f"certificate {certificate.name} has a critical extension that is not understood: "
-            + ", ".join(sorted(unknown))
+            f"certificate {certificate.name} has a critical extension that is not understood: {names}"
         )
 
 
@@ -218,11 +208,7 @@ def _check_names(issuer: Certificate, path: tuple[Certificate, ...]) -> None:
         if certificate.is_self_issued and certificate is not path[0]:
             continue
         names = [directory_name(name) for name in certificate.alternative_names]
-        kinds = {
-            name.tag
-            for name, directory in zip(certificate.alternative_names, names, strict=True)
-            if directory is None
-        }
+        kinds = {name.tag for name in certificate.alternative_names if directory_name(name) is None}
         if any(tree.tag in kinds for tree in (*permitted, *excluded)):
             raise Refused(f"certificate {issuer.name} constrains names in a way that is not understood")
         for name in (certificate.subject, *(name for name in names if name)):

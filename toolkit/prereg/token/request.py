@@ -72,9 +72,8 @@ def check_imprint(
             f"token is over a {algorithm} hash, and the hash given is {digest[0]}: the document is needed",
             is_incomplete=True,
         )
-    computed = (
-        hashlib.new(algorithm, document).digest() if document is not None else digest[1] if digest else b""
-    )
+    known = digest[1] if digest else b""
+    computed = known if document is None else hashlib.new(algorithm, document).digest()
     if not hmac.compare_digest(computed, imprint):
         hint = _hint(algorithm, imprint, document, computed)
         raise Refused(
@@ -94,10 +93,8 @@ def _hint(algorithm: str, imprint: bytes, document: bytes | None, found: bytes) 
         unix = document.replace(b"\r\n", b"\n")
         slips[" (the line endings differ)"] = (unix, unix.replace(b"\n", b"\r\n"))
         slips[" (a line end at the end of the file differs)"] = (document + b"\n", document.rstrip(b"\r\n"))
-        slips[" (a byte order mark differs)"] = (
-            b"\xef\xbb\xbf" + document,
-            document.removeprefix(b"\xef\xbb\xbf"),
-        )
+        mark = b"\xef\xbb\xbf"
+        slips[" (a byte order mark differs)"] = (mark + document, document.removeprefix(mark))
     for slip, candidates in slips.items():
         if any(hashlib.new(algorithm, candidate).digest() == imprint for candidate in candidates):
             return slip

@@ -32,12 +32,8 @@ _UNREADABLE = (
 TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 _HARMLESS = frozenset(
-    {
-        x509.ReasonFlags.superseded,
-        x509.ReasonFlags.cessation_of_operation,
-        x509.ReasonFlags.affiliation_changed,
-        x509.ReasonFlags.privilege_withdrawn,
-    }
+    getattr(x509.ReasonFlags, name)
+    for name in ("superseded", "cessation_of_operation", "affiliation_changed", "privilege_withdrawn")
 )
 _LIST = shape("signed SEQUENCE, algorithm SEQUENCE, signature BITS")
 _UNDERSTOOD = (
@@ -81,9 +77,8 @@ def _look_up(
         issued = [crl for crl in parsed if crl.issuer.public_bytes() == certificate.issuer]
         newest = max((lookup.vouching(crl, certificate, issuer) for crl in issued), default="")
         if certificate is path[0]:
-            known = lookup.revoked.get(certificate.sha256) or (
-                f"not revoked as of {newest}" if newest else NOT_CHECKED
-            )
+            good = f"not revoked as of {newest}" if newest else NOT_CHECKED
+            known = lookup.revoked.get(certificate.sha256) or good
         elif lists and not newest:
             lookup.notes.append(f"revocation of {certificate.name}: {NOT_CHECKED}")
     relevant = {certificate.issuer for certificate in path[:-1]}

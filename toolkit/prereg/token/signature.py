@@ -21,9 +21,7 @@ from .der import ALGORITHM, Node, check_algorithm, shape
 from .verdict import Refused
 
 STRONG: Mapping[str, hashes.HashAlgorithm] = {
-    "sha256": hashes.SHA256(),
-    "sha384": hashes.SHA384(),
-    "sha512": hashes.SHA512(),
+    known.name: known for known in (hashes.SHA256(), hashes.SHA384(), hashes.SHA512())
 }
 """The hashes that are accepted anywhere."""
 

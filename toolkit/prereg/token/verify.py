@@ -19,23 +19,11 @@ from .signature import check_signature
 from .timestamp import Timestamp, granted_token, read_timestamp
 from .verdict import INCOMPLETE, NOT_CHECKED, NOT_VERIFIED, VERIFIED, Refused, TokenVerdict
 
-STEPS = (
-    (1, "form"),
-    (2, "encoding"),
-    (3, "status"),
-    (4, "structure"),
-    (5, "imprint"),
-    (6, "request"),
-    (7, "signer"),
-    (8, "certificate_id"),
-    (9, "signed_attributes"),
-    (10, "signature"),
-    (11, "purpose"),
-    (12, "chain"),
-    (13, "authority"),
-    (14, "time"),
-    (15, "revocation"),
+_CHECKS = (
+    "form encoding status structure imprint request signer certificate_id signed_attributes signature "
+    "purpose chain authority time revocation"
 )
+STEPS = tuple(enumerate(_CHECKS.split(), 1))
 """The checks, by number and name."""
 
 LOOSE_ACCURACY_SECONDS = 60
@@ -138,12 +126,9 @@ def _examine(raw: bytes, material: Material, at: datetime, record: _Record) -> N
     check_attributes(timestamp)
 
     record.step = 10
+    scheme, digest = timestamp.signature_algorithm, timestamp.digest_algorithm
     record.facts["signature_algorithm"] = check_signature(
-        signer.key,
-        timestamp.signature_algorithm,
-        timestamp.signature,
-        signed_bytes(timestamp),
-        timestamp.digest_algorithm,
+        signer.key, scheme, timestamp.signature, signed_bytes(timestamp), digest
     )
 
     record.step = 11
