@@ -22,15 +22,20 @@ for (const path of %s) {
 }
 (async () => {
   const given = JSON.parse(fs.readFileSync(0, "utf8"));
-  const found = await (async (given) => { %s })(given);
+  const answer = await (async (given) => { %s })(given);
   const plain = (_, value) => typeof value === "bigint" ? String(value) : value;
-  process.stdout.write(JSON.stringify(found, plain));
+  process.stdout.write(JSON.stringify(answer, plain));
 })().catch((error) => { console.error(error); process.exitCode = 1; });
 """
 
 
 def in_node(body: str, given: Any, *scripts: Path) -> Any:
-    """Run the body of an asynchronous function of `given` after some scripts, and return what it returns.
+    """Run the body of an asynchronous function of `given` after some scripts, and return what it returns."""
+    return run_node(given, "-e", _RUN % (json.dumps([str(script) for script in scripts]), body))
+
+
+def run_node(given: Any, *arguments: str) -> Any:
+    """Run Node with a document on its standard input, and return the document that it prints.
 
     Without Node this fails on a build server and skips elsewhere.
     """
@@ -40,11 +45,7 @@ def in_node(body: str, given: Any, *scripts: Path) -> Any:
     if node is None:
         pytest.skip("NODE IS MISSING: what the site's scripts compute was not checked")
     done = subprocess.run(
-        [node, "-e", _RUN % (json.dumps([str(script) for script in scripts]), body)],
-        input=json.dumps(given),
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
+        [node, *arguments], input=json.dumps(given), capture_output=True, encoding="utf-8", check=False
     )
-    assert done.returncode == 0, done.stderr[-2000:]
+    assert (done.stderr[-2000:], done.returncode) == ("", 0)
     return json.loads(done.stdout)

@@ -34,10 +34,10 @@ class _Builder(HTMLParser):
         self.tree.data(data)
 
 
-def tree(page: Page, names: Iterable[str] = ()) -> Element:
-    """Return a page's main part, as if the site had these pages beside it."""
+def tree(page: Page, names: Iterable[str] = (), *, drawn: bool = False) -> Element:
+    """Return a page's main part, as if the site had these pages beside it; without drawings, or with them."""
     builder = _Builder()
-    builder.feed(rendered(page, names).partition("<!doctype html>")[2])
+    builder.feed(rendered(page, names, drawn=drawn).partition("<!doctype html>")[2])
     (main,) = builder.tree.close().iter("main")
     return main
 

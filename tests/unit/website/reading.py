@@ -3,17 +3,25 @@
 import html
 import re
 from collections.abc import Iterable
+from contextlib import nullcontext
 from html.parser import HTMLParser
 from typing import Any
+from unittest.mock import patch
 
 from altair.utils import schemapi
 
+from toolkit.website.charts.drawing import Chart
 from toolkit.website.environment import environment
 from toolkit.website.material import Material
 from toolkit.website.page import POLICY, Page
 
 CELLS = {"td", "th", "li", "dt", "dd", "p"}
 VOID = {"meta", "link", "br", "img", "hr", "input"}
+# As the issue asks: nothing from anywhere but the site, and no code or style in a page's text.
+CSP = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'"
+)
 SHARED: dict[str, Any] = {"version": "0", "policy": POLICY, "frozen": "", "menu": (), "site_title": "A site"}
 
 
@@ -67,25 +75,31 @@ class Read(HTMLParser):
             self.parts.append(data)
 
 
-def rendered(page: Page, names: Iterable[str] = ()) -> str:
-    """Return a page's text, as if the site had these pages beside it."""
+def rendered(page: Page, names: Iterable[str] = (), *, drawn: bool = False) -> str:
+    """Return a page's text, as if the site had these pages beside it; its charts without their drawings."""
     template = environment().get_template(page.template)
-    known = {page.name, *names}
-    return template.render(**SHARED, page=page, root=page.root, names=known, **page.context)
+    shown = {**SHARED, **page.context, "page": page, "root": page.root, "names": {page.name, *names}}
+    with nullcontext() if drawn else patch.object(Chart, "svg", "<svg></svg>"):
+        return template.render(**shown)
+
+
+def made_by(material: Material, *makers: Any) -> dict[str, Page]:
+    """Return every page that these makers give, by name."""
+    with schemapi.debug_mode(arg=False):  # what charts are made of is held to its schema elsewhere
+        return {page.name: page for maker in makers for page in maker.pages(material)}
 
 
 def pages_of(material: Material, *makers: Any) -> dict[str, str]:
     """Return the text of every page that these makers give, by name."""
-    with schemapi.debug_mode(arg=False):  # what charts are made of is held to its schema elsewhere
-        pages = {page.name: page for maker in makers for page in maker.pages(material)}
+    pages = made_by(material, *makers)
     return {name: rendered(page, pages) for name, page in pages.items()}
 
 
 def page_of(material: Material, name: str, *makers: Any) -> Read:
     """Return one of the pages that these makers give."""
     with schemapi.debug_mode(arg=False):
-        pages = {page.name: page for maker in makers for page in maker.pages(material)}
-    return Read(rendered(pages[name], pages))
+        page = next(page for maker in makers for page in maker.pages(material) if page.name == name)
+    return Read(rendered(page))
 
 
 def words(text: str) -> str:

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import snapshot
-from toolkit.decisions.case import Case
 from toolkit.errors import UsageError
 from toolkit.files import write_all
+from toolkit.registers.study import Study
 from toolkit.website import build, render
 from toolkit.website.build import MARK, archive, write_site
 from toolkit.website.checking import check_budgets, sent
 from toolkit.website.material import Material
 from toolkit.website.page import luck_page, probe_page, rule_page, study_page
-from toolkit.website.pages import study
+from toolkit.website.pages import data
 
 CONTENT = {MARK: b"index.html\n", "index.html": b"<p>"}
 
@@ -67,15 +67,8 @@ def test_a_mark_that_names_no_page_removes_nothing(tmp_path: Path, line: str) ->
     assert snapshot(tmp_path) == {**before, f"site/{MARK}": CONTENT[MARK]}
 
 
-def test_a_page_that_is_no_text_is_weighed_all_the_same() -> None:
-    assert list(check_budgets({"index.html": b"\xf0\x28"})) == []
-
-
-def test_the_order_in_which_files_come_does_not_enter() -> None:
+def test_everything_lies_below_one_folder_and_neither_order_time_nor_machine_enters() -> None:
     assert archive(FILES) == archive(dict(reversed(FILES.items())))
-
-
-def test_everything_lies_below_one_folder_and_neither_time_nor_machine_enters() -> None:
     with zipfile.ZipFile(io.BytesIO(archive(FILES))) as packed:
         assert packed.testzip() is None
         assert {name: packed.read(name) for name in packed.namelist()} == {
@@ -86,33 +79,36 @@ def test_everything_lies_below_one_folder_and_neither_time_nor_machine_enters() 
             assert (entry.create_system, entry.external_attr >> 16) == (3, 0o100644)
 
 
-def gzipped(*names: str) -> int:
-    return sum(len(gzip.compress(FILES[name], 6)) for name in names)
+@pytest.mark.parametrize(
+    ("scripts", "names"),
+    [
+        (False, ("index.html", "style.css")),
+        (True, ("index.html", "style.css", "site.js", "charts.js")),
+    ],
+)
+def test_a_page_its_style_sheet_and_the_scripts_that_scripts_load_count(
+    scripts: bool, names: tuple[str, ...]
+) -> None:
+    assert sent(FILES, "index.html", scripts=scripts) == sum(
+        len(gzip.compress(FILES[name], 6)) for name in names
+    )
 
 
-def test_without_scripts_a_page_and_its_style_sheet_count() -> None:
-    assert sent(FILES, "index.html", scripts=False) == gzipped("index.html", "style.css")
+OVER = ("without scripts, under 150,000", "with scripts, under 500,000")
 
 
-def test_with_scripts_those_count_that_scripts_load() -> None:
-    counted = gzipped("index.html", "style.css", "site.js", "charts.js")
-    assert sent(FILES, "index.html", scripts=True) == counted
-
-
-def test_a_small_site_is_within_its_budgets() -> None:
-    assert list(check_budgets(FILES)) == []
-
-
-def test_a_heavy_style_sheet_is_over_both_budgets_of_the_front_page() -> None:
-    findings = list(check_budgets({**FILES, "style.css": noise(1_000_000)}))
-    assert [finding.file for finding in findings] == ["index.html", "index.html"]
-    assert "without scripts, under 150,000" in findings[0].what
-    assert "with scripts, under 500,000" in findings[1].what
-
-
-def test_a_heavy_script_is_over_the_second_budget_alone() -> None:
-    (finding,) = check_budgets({**FILES, "charts.js": noise(1_200_000)})
-    assert "with scripts, under 500,000" in finding.what
+@pytest.mark.parametrize(
+    ("heavy", "over"),
+    [
+        ({"index.html": b"\xf0\x28"}, ()),  # no text, and weighed all the same
+        ({"style.css": noise(1_000_000)}, OVER),
+        ({"charts.js": noise(1_200_000)}, OVER[1:]),
+    ],
+    ids=["none", "style sheet", "script"],
+)
+def test_the_front_page_is_held_to_both_its_budgets(heavy: dict[str, bytes], over: tuple[str, ...]) -> None:
+    findings = list(check_budgets({**FILES, **heavy}))
+    assert [(f.file, f.what.partition("gzipped ")[2]) for f in findings] == [("index.html", o) for o in over]
 
 
 def test_a_page_of_a_million_and_a_half_bytes_is_too_large() -> None:
@@ -128,7 +124,7 @@ def test_a_rule_takes_the_name_of_no_other_page(rule: str) -> None:
     assert rule_page("s", "H1") == "s/H1.html"
 
 
-def test_a_page_never_takes_the_place_of_another(monkeypatch: pytest.MonkeyPatch, case: Case) -> None:
-    monkeypatch.setattr(render, "MAKERS", (study, study))
+def test_a_page_never_takes_the_place_of_another(monkeypatch: pytest.MonkeyPatch, published: Study) -> None:
+    monkeypatch.setattr(render, "MAKERS", (data, data))
     with pytest.raises(UsageError, match="one name"):
-        render.render(Material((case,)), lambda _: None)
+        render.render(Material((), (published,)), lambda _: None)

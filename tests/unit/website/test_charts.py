@@ -67,14 +67,33 @@ def every_chart() -> list[Chart]:
     return [drawn(chart) for chart in found]
 
 
-def test_a_title_counts_the_seeds_that_it_speaks_of() -> None:
-    assert drawn(seed_differences(spread(5, -1, 6))).title == (
-        "Paired above independent in 2 of 3 seeds; mean +0.0333, interval includes zero"
-    )
+PAIRED = "Paired above independent in"
+ABOVE_ZERO = Limits(Fraction(0), None, kept=False)
 
 
-def test_a_tie_is_no_advantage() -> None:
-    assert "above independent in 1 of 3 seeds, equal in 1" in drawn(seed_differences(spread(5, 0, -1))).title
+@pytest.mark.parametrize(
+    ("drawn_of", "title"),
+    [
+        (spread(5, -1, 6), f"{PAIRED} 2 of 3 seeds; mean +0.0333, interval includes zero"),
+        (spread(5, 0, -1), f"{PAIRED} 1 of 3 seeds, equal in 1; mean +0.0133, interval includes zero"),
+        (spread(5, 6, absent=1), f"{PAIRED} 2 of 3 seeds, 1 missing"),
+        (
+            spread(5, 6, arms=("clean",)),
+            "Clean: 0.05 to 0.06 over 2 seeds; mean +0.0550, interval includes zero",
+        ),
+        (
+            replace(spread(5, -1, 6), threshold=None, limits=ABOVE_ZERO),
+            f"{PAIRED} 2 of 3 seeds; mean +0.0333, 95% interval not above zero",
+        ),
+    ],
+    ids=["some", "tie", "missing", "one arm", "bound at zero"],
+)
+def test_a_title_counts_the_seeds_that_it_speaks_of(drawn_of: Spread, title: str) -> None:
+    chart = drawn(seed_differences(drawn_of))
+    assert chart.title == title
+    assert ("mean" in re.sub(r"<desc>.*?</desc>", "", chart.svg)) == (drawn_of.mean is not None)
+    # A bound at zero is the line of zero.
+    assert chart.specification.count('strokeDash":[5,4]') == (drawn_of.limits is None)
 
 
 def test_an_interval_is_told_against_the_bounds_that_the_rule_names() -> None:
@@ -86,17 +105,7 @@ def test_an_interval_is_told_against_the_bounds_that_the_rule_names() -> None:
         "Dashed lines: \N{MINUS SIGN}0.1 and 0.1. The rule asks for an interval inside ±0.1." in chart.caption
     )
     assert chart.specification.count('"strokeDash":[5,4]') == 3  # both bounds, and a threshold of its own
-
-
-def test_a_bound_at_zero_is_the_line_of_zero() -> None:
-    limits = Limits(Fraction(0), None, kept=False)
-    chart = drawn(seed_differences(replace(spread(5, -1, 6), threshold=None, limits=limits)))
-    assert chart.title.endswith("95% interval not above zero")
-    assert 'strokeDash":[5,4]' not in chart.specification
-
-
-def test_bounds_that_differ_are_both_named() -> None:
-    assert Limits(Fraction(-1, 20), Fraction(1, 10), kept=True).words == "inside [\N{MINUS SIGN}0.05, 0.1]"
+    assert replace(kept, lower=Fraction(-1, 20)).words == "inside [\N{MINUS SIGN}0.05, 0.1]"
 
 
 def test_zero_has_no_sign() -> None:
@@ -104,16 +113,6 @@ def test_zero_has_no_sign() -> None:
     assert "seed 1 0," in chart.caption
     assert not re.search(r">[+\N{MINUS SIGN}]?0\.0+<", chart.svg)
     assert ">0<" in chart.svg
-
-
-def test_a_missing_seed_is_counted_and_there_is_no_mean() -> None:
-    chart = drawn(seed_differences(spread(5, 6, absent=1)))
-    assert chart.title == "Paired above independent in 2 of 3 seeds, 1 missing"
-    assert "mean" not in re.sub(r"<desc>.*?</desc>", "", chart.svg)
-
-
-def test_one_arm_is_compared_with_nothing() -> None:
-    assert "above" not in drawn(seed_differences(spread(5, 6, arms=("clean",)))).title
 
 
 def test_a_caption_names_the_interval_and_what_was_resampled() -> None:
@@ -147,12 +146,9 @@ def test_labels_keep_their_order_and_their_distance(places: list[float]) -> None
         assert moved[high] - moved[low] >= 0.2 - 1e-9
 
 
-def test_labels_that_are_apart_stay_where_they_are() -> None:
-    assert apart([0.9, 0.1, 0.5], 0.2) == [0.9, 0.1, 0.5]
-
-
 def test_curves_are_named_where_they_end_and_have_no_legend() -> None:
     chart = every_chart()[2]
+    assert chart.title == "Paired above independent at 0 of 2 steps, equal at 2, on average"
     assert "role-legend" not in chart.svg
     assert "paired 35.0%" in chart.svg
     assert "independent 35.0%" in chart.svg
@@ -168,19 +164,14 @@ def test_arms_of_different_size_are_not_said_to_have_the_same_seeds() -> None:
     assert "Thin lines are 2 to 3 seeds" in chart.caption
 
 
-def test_curves_that_meet_are_not_said_to_be_apart() -> None:
-    assert every_chart()[2].title == "Paired above independent at 0 of 2 steps, equal at 2, on average"
-
-
 def test_a_checkpoint_is_called_as_the_registration_calls_it() -> None:
     chart = every_chart()[3]
     assert ">a@20<" in chart.svg
     assert chart.title == "1 checkpoint below 1; no interval reaches 1"
-
-
-def test_the_line_at_one_is_explained() -> None:
-    assert "Dashed line: 1" in every_chart()[3].caption
-    assert "Dashed line: 1" in every_chart()[5].caption
+    assert "Dashed line: 1" in chart.caption
+    dots = (Dot("a", 0.7, 0.6, 1.1), Dot("b", 1.2, 1.1, 1.3))
+    chart = drawn(members(RATIO, dots, "bars: 95%, tasks resampled"))
+    assert chart.title == "1 of 2 checkpoints below 1; 1 interval reaches 1"
 
 
 def test_members_are_told_against_the_number_of_the_rule() -> None:
@@ -212,12 +203,6 @@ def test_later_members_are_told_against_the_first() -> None:
     assert [x["data"]["values"] for x in rules] == [[{"at": 0.8}]]
 
 
-def test_an_interval_that_reaches_one_is_counted() -> None:
-    dots = (Dot("a", 0.7, 0.6, 1.1), Dot("b", 1.2, 1.1, 1.3))
-    chart = drawn(members(RATIO, dots, "bars: 95%, tasks resampled"))
-    assert chart.title == "1 of 2 checkpoints below 1; 1 interval reaches 1"
-
-
 def test_a_forest_draws_an_estimate_of_zero_and_names_what_it_leaves_out() -> None:
     rows = (
         ForestRow("H1", "One", "miss", "fraction", Fraction(0), BAR, None),
@@ -246,24 +231,29 @@ def test_a_forest_has_a_tick_for_every_bound() -> None:
     assert chart.title == "The interval of each of 2 rules includes zero; that of H1 is not inside ±0.01"
 
 
-def test_a_forest_counts_the_rules_that_keep_their_bounds() -> None:
-    rows = tuple(
-        ForestRow(
-            rule, rule, "pass", "fraction", Fraction(0), BAR, None, Limits(Fraction(-1), None, kept=kept)
-        )
-        for rule, kept in (("A", True), ("B", False), ("C", True))
-    )
-    assert drawn(forest(rows, "mine")).title.endswith("includes zero; 2 of 3 keep registered bounds")
-
-
-def test_a_forest_counts_the_intervals_that_hold_zero_and_those_that_touch_it() -> None:
-    bars = [replace(BAR, low=Fraction(low, 100)) for low in (-1, 0, 1)]
-    rows = tuple(ForestRow(str(i), "", "pass", "", Fraction(1), bar, None) for i, bar in enumerate(bars))
-    assert drawn(forest(rows, "mine")).title == "The intervals of 2 of 3 rules include zero"
-
-
-def test_no_interval_gives_no_forest() -> None:
-    assert forest((ForestRow("H2", "Two", "pass", "", None, None, None),), "mine") is None
+@pytest.mark.parametrize(
+    ("bars", "kept", "title"),
+    [
+        (
+            (-1, -1, -1),
+            (True, False, True),
+            "of each of 3 rules includes zero; 2 of 3 keep registered bounds",
+        ),
+        ((-1, 0, 1), (), "intervals of 2 of 3 rules include zero"),
+        ((), (), None),
+    ],
+)
+def test_a_forest_counts_intervals_that_hold_or_touch_zero_and_rules_that_keep_their_bounds(
+    bars: tuple[int, ...], kept: tuple[bool, ...], title: str | None
+) -> None:
+    limits = [Limits(Fraction(-1), None, kept=k) for k in kept] or [None] * len(bars)
+    rows = [ForestRow("none", "", "pass", "", None, None, None)]
+    rows += [
+        ForestRow(str(i), "", "pass", "", Fraction(1), replace(BAR, low=Fraction(low, 100)), None, limit)
+        for i, (low, limit) in enumerate(zip(bars, limits, strict=True))
+    ]
+    chart = forest(tuple(rows), "mine")
+    assert (chart and chart.title.removeprefix("The ").removeprefix("interval ")) == title
 
 
 SETS = tuple(
@@ -278,15 +268,11 @@ def run_layers() -> dict[str, dict[str, Any]]:
     return {layer["mark"]["type"]: layer for layer in layers}
 
 
-def test_the_names_of_sets_have_the_colours_of_their_points() -> None:
+def test_a_line_leads_from_every_name_to_its_point_in_its_colour() -> None:
     layers = run_layers()
     scales = [layers[mark]["encoding"]["color"]["scale"] for mark in ("rule", "line", "point", "text")]
     assert all(scale == scales[0] for scale in scales)
     assert len(set(scales[0]["range"])) == len(scales[0]["domain"]) == 6
-
-
-def test_a_line_leads_from_every_name_to_its_point() -> None:
-    layers = run_layers()
     names = {value["set"]: value for value in layers["rule"]["data"]["values"]}
     ends = {v["set"]: (v["at"], v["success"]) for v in layers["point"]["data"]["values"] if v["step"] == 40}
     assert {name: (value["at"], value["success"]) for name, value in names.items()} == ends
@@ -321,12 +307,6 @@ def test_more_sets_than_colours_differ_in_shape() -> None:
     assert len(set(zip(colours, shapes, strict=True))) == 9
 
 
-def test_a_table_of_rewards_speaks_of_no_brightness() -> None:
-    caption = every_chart()[-1].caption
-    assert "Squares marked 1 are rewards, those marked 0 none." in caption
-    assert not re.search(r"\b(?:dark|light)", caption, re.IGNORECASE)
-
-
 def test_sides_of_the_condition_have_no_arms_colour() -> None:
     chart = drawn(condition_by_success(8, ((0.1, 0.1, 0.2), (0.9, 0.3, 0.2))))
     assert theme.ARM_COLOURS["paired"] not in chart.svg
@@ -348,14 +328,6 @@ def test_luck_shares_are_told_from_first_to_last_step(later: float, said: str) -
     assert f"0.30 to 0.50 at step 0, {later:.2f} at step 100" in title
 
 
-def test_curves_side_by_side_share_a_range() -> None:
-    points = tuple(CurvePoint("paired", "mean", step, Fraction(1, 2)) for step in (0, 20))
-    chart = drawn(learning_curves(points, "C2", "rate", within=(Fraction(1, 10), Fraction(9, 10))))
-    low, high = chart.document["layer"][0]["encoding"]["y"]["scale"]["domain"]
-    assert low < 0.1
-    assert high > 0.9
-
-
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=7))
 def test_labels_stay_within_their_ends(places: list[float]) -> None:
     kept = held(places, 0.1, 0.0, 1.0)
@@ -370,23 +342,13 @@ def test_every_drawing_uses_the_colours_that_dark_mode_knows() -> None:
         assert not re.search(r'(?:fill|stroke)="(?:rgb|black|white|#[0-9a-fA-F]{3}")', chart.svg), chart.title
 
 
-def test_every_drawing_says_in_words_what_it_shows() -> None:
-    for chart in every_chart():
-        assert chart.caption
-        assert "<desc>" in chart.svg
-        assert 'role="img"' in chart.svg
-
-
-def test_hostile_names_stay_text() -> None:
+def test_hostile_names_stay_text_and_a_huge_one_leaves_a_drawing_its_size() -> None:
     hostile = "</svg><script>alert(1)</script>"
     chart = drawn(ratios(hostile, (Ratio(hostile, 20, 0.7, None, None),), hostile))
     assert "<script" not in chart.svg
     assert chart.svg.count("</svg>") == 1
     assert "&lt;script&gt;" in chart.svg
-
-
-def test_a_huge_name_leaves_a_drawing_its_size() -> None:
-    chart = drawn(ratios("A ratio", (Ratio("x" * 5000, 20, 0.7, None, None),), "no intervals"))
-    width = re.search(r'<svg [^>]*width="(\d+)', chart.svg)
+    huge = drawn(ratios("A ratio", (Ratio("x" * 5000, 20, 0.7, None, None),), "no intervals"))
+    width = re.search(r'<svg [^>]*width="(\d+)', huge.svg)
     assert width
     assert int(width[1]) < 1200

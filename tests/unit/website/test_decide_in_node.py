@@ -1,7 +1,6 @@
 """The browser's program and the engine reach the same on every rule: neither shares code with the other."""
 
 import json
-import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -14,8 +13,8 @@ import pytest
 
 from tests.conftest import CHECKOUT
 from tests.unit.decisions.rows_study import registered_study
-from tests.unit.noise.test_draws import find_node
-from tests.unit.website.test_evidence import everything, opened, table_of
+from tests.unit.website.node import ASSETS, run_node
+from tests.unit.website.test_evidence import everything, table_of
 from tests.unit.website.written_tests import answers_in_python, some_tests
 from toolkit.decisions.case import Case, open_case
 from toolkit.decisions.computed import Resampler
@@ -23,22 +22,8 @@ from toolkit.decisions.interval import Interval
 from toolkit.website.evidence import Evidence, evidence_of
 from toolkit.website.evidence_tables import parquet
 
-BUNDLE = CHECKOUT / "toolkit/website/assets/decide.js"
+SCRIPT = (f"{CHECKOUT}/tests/unit/website/decide.mjs", f"{ASSETS}/decide.js")
 Answers = dict[tuple[str, str], tuple[Evidence, Any]]
-
-
-def in_node(asked: dict[str, Any]) -> Any:
-    """Return what the shipped script answers."""
-    script = CHECKOUT / "tests/unit/website/decide.mjs"
-    done = subprocess.run(
-        [find_node(), str(script), str(BUNDLE)],
-        input=json.dumps(asked),
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-    )
-    assert (done.stderr, done.returncode) == ("", 0)
-    return json.loads(done.stdout)
 
 
 def page(evidence: Evidence, **choice: Any) -> dict[str, Any]:
@@ -47,24 +32,25 @@ def page(evidence: Evidence, **choice: Any) -> dict[str, Any]:
     return {"document": evidence.document, "files": files, "choice": choice or None}
 
 
-@pytest.fixture(scope="module")
-def cases() -> tuple[Case, ...]:
-    return opened("embedded"), opened("published")
+def decided(*pages: dict[str, Any]) -> list[Any]:
+    """Return what the shipped script makes of some pages."""
+    made: list[Any] = run_node({"pages": pages}, *SCRIPT)["pages"]
+    return made
 
 
 @pytest.fixture(scope="module")
-def answers(cases: tuple[Case, ...]) -> Answers:
-    carried = {(c.study.name, rule): e for c in cases for rule, e in everything(c.study.name).items()}
-    reached = in_node({"pages": [page(evidence) for evidence in carried.values()]})["pages"]
-    return {place: (carried[place], found) for place, found in zip(carried, reached, strict=True)}
+def answers() -> Answers:
+    carried = {(s, rule): e for s in ("embedded", "published") for rule, e in everything(s).items()}
+    reached = decided(*map(page, carried.values()))
+    return dict(zip(carried, zip(carried.values(), reached, strict=True), strict=True))
 
 
 def test_every_rule_of_both_studies_is_decided_as_recorded(answers: Answers) -> None:
     assert len(answers) == 48
     for (_, rule), (evidence, found) in answers.items():
         recorded = evidence.document["recorded"][rule]
-        parts = ("verdict", "original_verdict", "evidence", "readings", "estimate")
-        assert {part: found[part] for part in parts} == {part: recorded[part] for part in parts}
+        for part in ("verdict", "original_verdict", "evidence", "readings", "estimate"):
+            assert found[part] == recorded[part]
         assert found["disagreements"] == []
 
 
@@ -94,10 +80,10 @@ def test_every_interval_lies_within_five_errors_of_the_one_recorded(answers: Ans
     assert compared == 20
 
 
-def test_the_episodes_read_are_those_of_the_register(answers: Answers, cases: tuple[Case, ...]) -> None:
+def test_the_episodes_read_are_those_of_the_register(answers: Answers, embedded: Case) -> None:
     rows = [
         row
-        for row in cases[0].study.rows("evaluations")
+        for row in embedded.study.rows("evaluations")
         if (row["condition"], row["phase"], row["regime"]) == ("C2", "periodic", "faults_p025")
         and row["episodes"] == 600
     ]
@@ -105,39 +91,32 @@ def test_the_episodes_read_are_those_of_the_register(answers: Answers, cases: tu
     assert answers["embedded", "E1"][1]["intervals"]["c2_curve_95"]["counted"] == counted
 
 
-def test_a_nested_interval_is_the_nested_one_of_the_engine(cases: tuple[Case, ...]) -> None:
-    study, book = cases[0].study, cases[0].book
+def test_a_nested_interval_is_the_nested_one_of_the_engine(embedded: Case) -> None:
+    study, book = embedded.study, embedded.book
     spec = replace(book.intervals["c2_auc_95"], crossing="nested")
     expected = Resampler(study, book.plan).interval(spec, book.endpoints[spec.endpoint])
     assert isinstance(expected, Interval)
     assert expected.errors
-    evidence = evidence_of(cases[0], cases[0].engine.decide("H2a"))
+    evidence = evidence_of(embedded, embedded.engine.decide("H2a"))
     document = json.loads(json.dumps(evidence.document))
     crossed = document["intervals"]["c2_auc_95"]["recorded"]
     document["intervals"]["c2_auc_95"]["crossing"] = "nested"
-    (found,) = in_node({"pages": [page(replace(evidence, document=document))]})["pages"]
+    (found,) = decided(page(replace(evidence, document=document)))
     here = found["intervals"]["c2_auc_95"]
-    for end, at, errors in zip(
-        ("low", "high"),
-        (expected.low, expected.high),
-        zip(expected.errors, here["errors"], strict=True),
-        strict=True,
+    for end, at, *errors in zip(
+        ("low", "high"), (expected.low, expected.high), expected.errors, here["errors"], strict=True
     ):
         within = 5 * hypot(*map(Fraction, errors))
         assert abs(Fraction(here[end]) - at) <= within < abs(Fraction(crossed[end]) - at)
 
 
-def test_a_seed_gives_the_same_ends_again_and_another_seed_others(cases: tuple[Case, ...]) -> None:
-    evidence = evidence_of(cases[0], cases[0].engine.decide("H2a"))
+def test_a_seed_gives_the_same_ends_again_and_another_seed_others(embedded: Case) -> None:
+    evidence = evidence_of(embedded, embedded.engine.decide("H2a"))
     seeds = ("1", "1", str(2**64 - 1))
-    asked = [page(evidence, seed=seed, resamples=2000) for seed in seeds]
-    first, again, other = ((i["low"], i["high"]) for i in ends_of(in_node({"pages": asked})["pages"]))
+    pages = decided(*(page(evidence, seed=seed, resamples=2000) for seed in seeds))
+    first, again, other = ([p["intervals"]["c2_auc_95"][end] for end in ("low", "high")] for p in pages)
     assert first == again
     assert first != other
-
-
-def ends_of(pages: list[Any]) -> list[Any]:
-    return [found["intervals"]["c2_auc_95"] for found in pages]
 
 
 def with_changed(evidence: Evidence, table: str, change: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
@@ -153,17 +132,17 @@ def with_changed(evidence: Evidence, table: str, change: Callable[[dict[str, Any
     return page(replace(evidence, downloads=tuple(changed)))
 
 
-def test_episodes_that_are_not_those_of_the_rows_decide_nothing(cases: tuple[Case, ...]) -> None:
-    evidence = evidence_of(cases[0], cases[0].engine.decide("H2a"))
+def test_episodes_that_are_not_those_of_the_rows_decide_nothing(embedded: Case) -> None:
+    evidence = evidence_of(embedded, embedded.engine.decide("H2a"))
     moved = with_changed(evidence, "episodes", lambda row: row.update(successes=1 - row["successes"] // 2))
-    (found,) = in_node({"pages": [moved]})["pages"]
+    (found,) = decided(moved)
     assert "and evaluations says" in found["error"]
 
 
 def test_a_row_that_was_changed_is_said_loudly(case: Case) -> None:
     evidence = evidence_of(case, case.engine.decide("H2a"))
     moved = with_changed(evidence, "rows", lambda row: row.update(successes=0))
-    (found,) = in_node({"pages": [moved]})["pages"]
+    (found,) = decided(moved)
     named = {text.partition(":")[0] for text in found["disagreements"]}
     assert named == {"Criterion direction", "The value of direction"}
     assert not all(found["by_chance"])
@@ -179,7 +158,7 @@ def with_bar(evidence: Evidence, bar: str) -> dict[str, Any]:
 def test_a_bar_upon_the_end_of_an_interval_is_a_close_call() -> None:
     evidence = everything("embedded")["E1"]
     low = float(Fraction(evidence.document["intervals"]["c2_curve_95"]["recorded"]["low"]))
-    close, far = in_node({"pages": [with_bar(evidence, f"{low - by:.6f}") for by in (0, 0.003)]})["pages"]
+    close, far = decided(*(with_bar(evidence, f"{low - by:.6f}") for by in (0, 0.003)))
     (call,) = close["close_calls"]
     assert call.startswith("interval could turn with the lower end of c2_curve_95, ")
     assert far["close_calls"] == []
@@ -187,7 +166,7 @@ def test_a_bar_upon_the_end_of_an_interval_is_a_close_call() -> None:
 
 def test_a_verdict_that_chance_does_not_turn_is_not_excused_by_it() -> None:
     evidence = everything("embedded")["E1"]
-    (found,) = in_node({"pages": [with_bar(evidence, "-0.1")]})["pages"]
+    (found,) = decided(with_bar(evidence, "-0.1"))
     assert found["disagreements"] == ["Criterion interval: holds here, does not hold recorded"]
     assert found["by_chance"] == [False]
 
@@ -195,11 +174,10 @@ def test_a_verdict_that_chance_does_not_turn_is_not_excused_by_it() -> None:
 def test_a_study_of_other_registers_is_decided_as_the_engine_does(tmp_path: Path, case: Case) -> None:
     few = open_case(registered_study(tmp_path, case), case.registration)
     decisions = few.engine.decide_all()
-    found = in_node({"pages": [page(evidence_of(few, decision)) for decision in decisions]})["pages"]
-    assert [one["verdict"] for one in found] == [decision.verdict for decision in decisions]
-    assert [one["disagreements"] for one in found] == [[] for _ in decisions]
+    found = decided(*(page(evidence_of(few, decision)) for decision in decisions))
+    assert [(f["verdict"], f["disagreements"]) for f in found] == [(d.verdict, []) for d in decisions]
 
 
 def test_written_tests_give_in_node_what_they_give_in_python() -> None:
     tests = some_tests(1000)
-    assert in_node({"tests": tests})["tests"] == answers_in_python(tests)
+    assert run_node({"tests": tests}, *SCRIPT)["tests"] == answers_in_python(tests)

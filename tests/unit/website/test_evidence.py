@@ -42,11 +42,6 @@ def everything(study: str) -> dict[str, Evidence]:
     return {decision.rule: evidence_of(case, decision) for decision in case.engine.decide_all()}
 
 
-@pytest.fixture
-def embedded() -> Case:
-    return opened("embedded")
-
-
 def carried(case: Case, rule: str) -> Evidence:
     return evidence_of(case, case.engine.decide(rule))
 

@@ -30,26 +30,23 @@ def write(folder: Path, text: str) -> Path:
     return folder
 
 
-def test_a_project_without_words_has_none(tmp_path: Path, cases: list[Case]) -> None:
+def test_a_sentence_names_the_rules_that_bear_it_and_ordered_studies_come_first(
+    tmp_path: Path, cases: list[Case]
+) -> None:
     assert read_front(tmp_path, cases) is None
-
-
-def test_a_sentence_names_the_rules_that_bear_it(tmp_path: Path, cases: list[Case]) -> None:
     front = read_front(write(tmp_path, WORDS.replace("VERDICT", "miss")), cases)
     assert front is not None
-    assert [(one.text, one.rests_on) for one in front.answer] == [("It missed.", (("published", "H2a"),))]
+    assert [(s.text, s.rests_on) for s in front.answer] == [("It missed.", (("published", "H2a"),))]
+    assert sorted(["another", "published"], key=front.place) == ["published", "another"]
+    front = read_front(write(tmp_path, WORDS.replace("published/H2a", "elsewhere/H2a")), cases)
+    assert front is not None
+    assert front.answer == ()
 
 
 def test_a_sentence_that_says_another_verdict_is_refused(tmp_path: Path, cases: list[Case]) -> None:
     with pytest.raises(DamagedError, match="another verdict") as refused:
         read_front(write(tmp_path, WORDS.replace("VERDICT", "pass")), cases)
     assert "published/H2a miss" in str(refused.value)
-
-
-def test_a_verdict_of_a_study_that_is_not_here_is_not_said(tmp_path: Path, cases: list[Case]) -> None:
-    front = read_front(write(tmp_path, WORDS.replace("published/H2a", "elsewhere/H2a")), cases)
-    assert front is not None
-    assert front.answer == ()
 
 
 @pytest.mark.parametrize("text", ["title =", "title = 'a'", WORDS.replace("verdicts", "verdict")])
@@ -62,9 +59,3 @@ def test_the_shipped_words_are_borne_by_the_shipped_verdicts() -> None:
     front = read_front(CHECKOUT / "cards", api.load_cases(()))
     assert front is not None
     assert len(front.answer) == 4
-
-
-def test_studies_that_the_words_do_not_order_come_last(tmp_path: Path, cases: list[Case]) -> None:
-    front = read_front(write(tmp_path, WORDS.replace("VERDICT", "miss")), cases)
-    assert front is not None
-    assert sorted(["another", "published"], key=front.place) == ["published", "another"]

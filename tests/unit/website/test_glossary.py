@@ -7,8 +7,6 @@ from toolkit.decisions.case import Case
 from toolkit.decisions.terms import Terms
 from toolkit.website.environment import environment
 from toolkit.website.glossary import glossary
-from toolkit.website.material import Material
-from toolkit.website.pages import rule
 
 
 def told(case: Case, name: str) -> dict[str, str]:
@@ -53,8 +51,3 @@ def test_hostile_words_are_text_and_cut(case: Case) -> None:
     assert "<script" not in text
     assert len(text) < 4000
     assert '<script>alert("x")</script>' in Read(text).text
-
-
-def test_a_rules_page_is_given_its_words(case: Case) -> None:
-    page = next(page for page in rule.pages(Material((case,))) if page.name == "published/H2a.html")
-    assert {"terms", "same_elsewhere"} <= set(page.context)

@@ -2,16 +2,14 @@
 
 import pytest
 
+from tests.unit.website.reading import CSP
 from toolkit.website.links import check_links
 
-META = (
-    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'self'; "
-    "style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'\">"
-)
+META = f'<meta http-equiv="Content-Security-Policy" content="{CSP}">'
 OTHERS = {"a/b.html": f'{META}<p id="here">x</p>', "a/c d.html": META, "style.css": "", "site.js": ""}
 
 
-def found(body: str, *, head: str = META, name: str = "a/page.html") -> list[str]:
+def findings(body: str, *, head: str = META, name: str = "a/page.html") -> list[str]:
     files = {**OTHERS, name: f"<!doctype html><html><head>{head}</head><body>{body}</body></html>"}
     return [str(f) for f in check_links({name: text.encode() for name, text in files.items()})]
 
@@ -32,7 +30,7 @@ def found(body: str, *, head: str = META, name: str = "a/page.html") -> list[str
     ],
 )
 def test_what_a_page_may_hold_is_found_fault_with_by_nobody(body: str) -> None:
-    assert found(body) == []
+    assert findings(body) == []
 
 
 @pytest.mark.parametrize(
@@ -75,26 +73,21 @@ def test_what_a_page_may_hold_is_found_fault_with_by_nobody(body: str) -> None:
     ],
 )
 def test_what_is_wrong_with_a_page_is_said_in_one_line(body: str, problem: str) -> None:
-    assert found(body) == [f"a/page.html: {problem}"]
+    assert findings(body) == [f"a/page.html: {problem}"]
 
 
-def test_a_page_without_the_policy_is_found() -> None:
-    (finding,) = found("", head="<title>x</title>")
-    assert finding.startswith("a/page.html: policy: ")
-
-
-def test_a_weaker_policy_is_found() -> None:
-    (finding,) = found("", head=META.replace("default-src 'none'; ", ""))
-    assert finding.startswith("a/page.html: policy: ")
-
-
-def test_a_policy_that_comes_twice_is_found() -> None:
-    (finding,) = found("", head=META + META)
+@pytest.mark.parametrize(
+    "head",
+    ["<title>x</title>", META.replace("default-src 'none'; ", ""), META + META],
+    ids=["none", "weaker", "twice"],
+)
+def test_a_page_carries_the_whole_policy_once(head: str) -> None:
+    (finding,) = findings("", head=head)
     assert finding.startswith("a/page.html: policy: ")
 
 
 def test_a_policy_that_comes_after_a_script_is_found() -> None:
-    assert found("", head=f'<script src="../site.js"></script>{META}') == [
+    assert findings("", head=f'<script src="../site.js"></script>{META}') == [
         "a/page.html: markup: <script> stands before the policy"
     ]
 

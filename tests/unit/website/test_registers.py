@@ -38,27 +38,20 @@ def text_of(module: Any, *studies: Study, cases: tuple[Case, ...] = ()) -> str:
     return text
 
 
-@pytest.fixture(scope="module")
-def embedded(home: Home) -> Study:
-    return open_study(home.study_folder("embedded"))
-
-
-def test_a_carried_file_is_the_file_of_the_register(published: Study) -> None:
+def test_a_carried_file_is_the_file_of_the_register_and_the_catalogue_has_its_digest(
+    published: Study,
+) -> None:
     files = register_files(Material((), (published,)))
     for table in published.tables:
         for path, name in zip(published.paths(table.name), published.files(table.name), strict=True):
             key, held = carried_value(files[f"data/published/{name.removesuffix('.parquet')}.js"])
             assert key == f"published/{name}"
             assert base64.b64decode(held) == path.read_bytes()
-
-
-def test_the_catalogue_names_every_carried_file_with_the_manifests_digest(published: Study) -> None:
-    key, tables = carried_value(register_files(Material((), (published,)))["data/published.js"])
+    key, tables = carried_value(files["data/published.js"])
     assert key == "published"
-    for table in tables.values():
-        for file in table["files"]:
-            whole = (published.folder / file["file"]).read_bytes()
-            assert file["sha256"] == hashlib.sha256(whole).hexdigest()
+    for file in (file for table in tables.values() for file in table["files"]):
+        whole = (published.folder / file["file"]).read_bytes()
+        assert file["sha256"] == hashlib.sha256(whole).hexdigest()
 
 
 def test_a_table_above_the_limit_is_not_carried_but_named_with_its_command(
@@ -77,11 +70,11 @@ def test_a_table_above_the_limit_is_not_carried_but_named_with_its_command(
     )
 
 
-def test_a_file_about_one_run_says_which(embedded: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_about_one_run_says_which(embedded: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registers, "LARGEST_TABLE", 200_000)  # luck_share is the largest table below it
-    _, tables = carried_value(register_files(Material((), (embedded,)))["data/embedded.js"])
+    _, tables = carried_value(register_files(Material((), (embedded.study,)))["data/embedded.js"])
     files = tables["luck_share"]["files"]
-    assert {file["run"] for file in files} == {row["run_id"] for row in embedded.rows("luck_share")}
+    assert {file["run"] for file in files} == {row["run_id"] for row in embedded.study.rows("luck_share")}
     assert "run" not in tables["runs"]["files"][0]
 
 
@@ -101,11 +94,7 @@ def test_a_home_with_tasks_alone_has_a_data_page_and_no_theory(home: Home) -> No
     tasks = open_study(home.study_folder("task-pools"))
     assert "FROM task_pools" in text_of(data, tasks)
     assert list(theory.pages(Material((), (tasks,)))) == []
-
-
-def test_a_home_without_a_study_has_no_data_page() -> None:
     assert list(data.pages(Material(()))) == []
-    assert register_files(Material(())) == {}
 
 
 def test_a_study_in_other_words_than_paired_and_independent_has_no_theory_page(case: Case) -> None:
@@ -123,14 +112,14 @@ def test_hostile_words_of_a_study_are_text_on_the_data_page(published: Study) ->
 
 
 def test_hostile_names_of_runs_are_quoted_in_examples(
-    embedded: Study, monkeypatch: pytest.MonkeyPatch
+    embedded: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    named = [{**row, "run_id": HOSTILE} for row in embedded.rows("runs")[:1]]
-    monkeypatch.setattr(type(embedded), "rows", lambda _, table: named if table == "runs" else [])
-    [asked] = [e for e in examples(embedded) if "one run" in e["title"]]
+    named = [{**row, "run_id": HOSTILE} for row in embedded.study.rows("runs")[:1]]
+    monkeypatch.setattr(type(embedded.study), "rows", lambda _, table: named if table == "runs" else [])
+    [asked] = [e for e in examples(embedded.study) if "one run" in e["title"]]
     assert quoted(HOSTILE) in asked["sql"]
     assert quoted(HOSTILE).count("'") == HOSTILE.count("'") * 2 + 2
-    assert "<script>alert" not in text_of(data, embedded)
+    assert "<script>alert" not in text_of(data, embedded.study)
 
 
 def test_the_theory_page_shows_the_figures_that_the_paper_prints(case: Case) -> None:

@@ -8,16 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.website.reading import CSP
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.website.server import SiteServer
 
 Ask = Callable[..., http.client.HTTPResponse]
-
-
-CSP = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'"
-)
 
 
 @pytest.fixture
@@ -107,8 +102,9 @@ def test_a_folder_is_asked_for_with_a_slash(ask: Ask, path: str, target: str) ->
     assert (response.status, response.headers["Location"]) == (301, target)
 
 
-def test_the_head_alone_is_sent_where_it_is_asked_for(site: Path) -> None:
+def test_the_head_alone_is_sent_where_it_is_asked_for_on_this_machine_alone(site: Path) -> None:
     server = SiteServer(site, 0)
+    assert server.server_address[0] == "127.0.0.1"
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     with socket.create_connection(server.server_address, timeout=10) as connection:
         connection.sendall(b"HEAD / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
@@ -119,14 +115,9 @@ def test_the_head_alone_is_sent_where_it_is_asked_for(site: Path) -> None:
     assert answer.endswith(b"\r\n\r\n")
 
 
-def test_only_this_machine_is_served(site: Path) -> None:
-    server = SiteServer(site, 0)
-    assert server.server_address[0] == "127.0.0.1"
-    server.server_close()
-
-
-def test_a_port_that_is_taken_is_said_to_be(site: Path) -> None:
-    first = SiteServer(site, 0)
+def test_a_path_may_be_in_another_script_and_a_port_that_is_taken_is_said_to_be(site: Path) -> None:
+    first = SiteServer(site, 0, "/日本/")
+    assert first.find("/%E6%97%A5%E6%9C%AC") == "/%E6%97%A5%E6%9C%AC/"
     with pytest.raises(UsageError, match=f"port {first.server_port} cannot be had"):
         SiteServer(site, first.server_port)
     first.server_close()
@@ -141,9 +132,3 @@ def test_a_folder_without_a_site_is_refused(tmp_path: Path) -> None:
 def test_a_path_that_is_none_is_refused(site: Path, base: str) -> None:
     with pytest.raises(UsageError, match="no path"):
         SiteServer(site, 0, base)
-
-
-def test_a_path_in_another_script_is_redirected_to(site: Path) -> None:
-    server = SiteServer(site, 0, "/日本/")
-    assert server.find("/%E6%97%A5%E6%9C%AC") == "/%E6%97%A5%E6%9C%AC/"
-    server.server_close()

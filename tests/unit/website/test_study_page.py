@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from tests.unit.website.reading import Read, pages_of
+from tests.unit.website.reading import Read, made_by, page_of, rendered
 from toolkit.decisions.case import Case
 from toolkit.decisions.plan import Plan
 from toolkit.website.material import Material
@@ -10,32 +10,28 @@ from toolkit.website.pages import rule, run, study
 
 
 def test_a_published_study_says_that_its_rows_never_were(case: Case) -> None:
-    text = Read(pages_of(Material((case,)), study)["published/index.html"]).text
+    text = page_of(Material((case,)), "published/index.html", study).text
     assert "its episode rows were never published" in text
     assert "Never published: episodes" in text
 
 
-def test_runs_that_did_not_run_are_named(some: Case) -> None:
-    text = Read(pages_of(Material((some,)), study)["rows/index.html"]).text
+def test_runs_that_did_not_run_and_tables_that_are_not_there_are_named(some: Case) -> None:
+    text = page_of(Material((some,)), "rows/index.html", study).text
     assert "6 of 6C2-independent-0 C2-independent-1" in text
     assert "0 of 6: not run" in text
-
-
-def test_a_table_that_a_study_lacks_is_named(some: Case) -> None:
-    text = Read(pages_of(Material((some,)), study)["rows/index.html"]).text
     assert "Not in the registers of this study: groups" in text
 
 
 def test_links_lead_to_pages_that_are_there(some: Case) -> None:
-    pages = pages_of(Material((some,)), study, run, rule)
-    links = Read(pages["rows/index.html"]).links
+    pages = made_by(Material((some,)), study, run, rule)
+    links = Read(rendered(pages["rows/index.html"], pages)).links
     inside = {link.removeprefix("../").partition("#")[0] for link in links if link.endswith(".html")}
     assert "rows/runs/C2-paired-1.html" in inside
     assert inside <= {*pages, "index.html"}
 
 
 def test_every_verdict_of_the_study_is_listed(case: Case) -> None:
-    text = Read(pages_of(Material((case,)), study)["published/index.html"]).text
+    text = page_of(Material((case,)), "published/index.html", study).text
     assert all(decision.title in text for decision in case.engine.decide_all())
 
 
@@ -44,7 +40,7 @@ def test_runs_that_enter_no_decision_are_not_called_not_run(some: Case) -> None:
     pilot = replace(plan.cells[0], tier=0, condition="C9", role="pilot", seeds=(900, 901))
     roles = tuple(role for role in plan.roles if role != "pilot")
     book = replace(some.book, plan=Plan(roles, (*plan.cells, pilot)))
-    text = Read(pages_of(Material((replace(some, book=book),)), study)["rows/index.html"]).text
+    text = page_of(Material((replace(some, book=book),)), "rows/index.html", study).text
     matrix = text[text.index("The registered matrix") : text.index("What is missing")]
     assert matrix.index("C9") < matrix.index("C2")
     told = matrix[matrix.index("C9") : matrix.index("C2")]

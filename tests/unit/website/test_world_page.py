@@ -12,23 +12,19 @@ from tests.unit.website.reading import Read, pages_of
 from toolkit.backoffice.tools import TOOLS
 from toolkit.decisions.case import Case
 from toolkit.noise.draws import Schedule
-from toolkit.registers.study import Study, open_study
+from toolkit.registers.study import open_study
 from toolkit.study.check.recorded import choose_pairs
 from toolkit.website.material import Material, Recorded
 from toolkit.website.pages import world
 from toolkit.website.pages.world import pairs
 
+SAME = ("key", "digest", "fault")
 HOSTILE = "</li><script>x</script>"
 
 
 @pytest.fixture(scope="module")
-def embedded() -> Study:
-    return open_study(CHECKOUT / "registers" / "embedded")
-
-
-@pytest.fixture(scope="module")
-def recorded(embedded: Study) -> tuple[Recorded, ...]:
-    return tuple(Recorded("embedded", p.run, p.row, p.episode) for p in choose_pairs(embedded))
+def recorded(embedded: Case) -> tuple[Recorded, ...]:
+    return tuple(Recorded("embedded", p.run, p.row, p.episode) for p in choose_pairs(embedded.study))
 
 
 def test_a_home_without_a_study_of_this_world_has_no_page(case: Case) -> None:
@@ -56,11 +52,7 @@ def test_calls_that_ask_for_one_event_point_at_each_other(recorded: tuple[Record
         for call in one["calls"]:
             for _, at in call["twins"]:
                 twin = other["calls"][at - 1]
-                assert (twin["key"], twin["digest"], twin["fault"]) == (
-                    call["key"],
-                    call["digest"],
-                    call["fault"],
-                )
+                assert [twin[name] for name in SAME] == [call[name] for name in SAME]
 
 
 def test_a_draw_is_the_schedules_own(recorded: tuple[Recorded, ...]) -> None:
