@@ -135,13 +135,13 @@ def read_set(name: str, content: object, terms: Terms = OF_TOOLKIT) -> Evaluatio
     """
     section = Section(content, f"sets.{identifier(name, 'sets')}")
     where = strings(section.table("where"), section.where)
-    _check_conditions("evaluations", where, section.where, terms)
+    _check_conditions("evaluations", where, section, terms)
     sized = section.choice("size", ("registered", "not registered"), "") != "not registered"
     tasks = schedules = 0
     if sized:
         tasks, schedules = section.whole("tasks") or 0, section.whole("schedules") or 0
         if min(tasks, schedules) < 1:
-            raise RuleError("an evaluation set has tasks and schedules", where=section.where)
+            raise section.wrong("an evaluation set has tasks and schedules")
     section.done()
     return EvaluationSet(name, where, tasks, schedules)
 
@@ -158,15 +158,13 @@ def read_endpoint(
     register = section.choice("register", tuple(TABLES))
     named_set = section.text("set", "")
     if named_set and (named_set not in sets or register != "evaluations"):
-        raise RuleError(
-            f"evaluation set {named_set!r} is not declared, or not of this register",
-            expected=", ".join(sets),
-            where=section.where,
+        raise section.wrong(
+            f"evaluation set {named_set!r} is not declared, or not of this register", expected=", ".join(sets)
         )
     chosen = sets[named_set] if named_set else EvaluationSet("", {}, 0, 0)
-    outcome = _outcome(section.table("outcome"), register, section.where)
+    outcome = _outcome(section, register)
     where = {**chosen.where, **strings(section.table("where"), section.where)}
-    _check_conditions(register, where, section.where, terms)
+    _check_conditions(register, where, section, terms)
     low, high = _range(section)
     endpoint = Endpoint(
         id=name,
@@ -191,7 +189,7 @@ def read_endpoint(
         schedules=chosen.schedules,
     )
     section.done()
-    _check_fit(endpoint, section.where, terms)
+    _check_fit(endpoint, section, terms)
     return endpoint
 
 
@@ -206,7 +204,7 @@ def read_interval(name: str, content: object, method: dict[str, object]) -> Inte
     section = Section({**method, **content}, f"intervals.{identifier(name, 'intervals')}")
     level = section.exact("level")
     if level is None or not 0 < level < 1:
-        raise RuleError("a level lies between 0 and 1", found=level, where=section.where)
+        raise section.wrong("a level lies between 0 and 1", found=level)
     spec = IntervalSpec(
         id=name,
         endpoint=section.text("endpoint"),
@@ -220,17 +218,17 @@ def read_interval(name: str, content: object, method: dict[str, object]) -> Inte
     )
     section.done()
     if spec.resamples < 1 or spec.rng_seed < 0:
-        raise RuleError("an interval has resamples and a seed that is not negative", where=section.where)
+        raise section.wrong("an interval has resamples and a seed that is not negative")
     return spec
 
 
 def _range(section: Section) -> tuple[Fraction, Fraction]:
     ends = section.texts("range")
     if len(ends) != 2:  # noqa: PLR2004 - a range has two ends
-        raise RuleError("'range' has two ends", found=list(ends), where=section.where)
+        raise section.wrong("'range' has two ends", found=list(ends))
     low, high = (exact_number(end, section.where) for end in ends)
     if low >= high:
-        raise RuleError("'range' does not rise", found=list(ends), where=section.where)
+        raise section.wrong("'range' does not rise", found=list(ends))
     return low, high
 
 
@@ -238,49 +236,44 @@ def _expect(section: Section, register: str) -> dict[str, int]:
     content = section.table("expect")
     inner = Section(content, f"{section.where}.expect")
     expect = {name: inner.whole(name) or 0 for name in content}
-    _check_columns(register, tuple(expect), section.where, numbers=True)
+    _check_columns(register, tuple(expect), section, numbers=True)
     return expect
 
 
-def _outcome(content: dict[str, object], register: str, where: str) -> Rate | Figure:
-    section = Section(content, f"{where}.outcome")
+def _outcome(section: Section, register: str) -> Rate | Figure:
+    content = section.table("outcome")
+    inner = Section(content, f"{section.where}.outcome")
     outcome: Rate | Figure
     if "count" in content:
-        outcome = Rate(section.text("count"), section.text("of"))
+        outcome = Rate(inner.text("count"), inner.text("of"))
     else:
-        outcome = Figure(section.text("figure"), section.text("over", "") or None)
-    section.done()
-    _check_columns(register, outcome.columns, where, numbers=True)
+        outcome = Figure(inner.text("figure"), inner.text("over", "") or None)
+    inner.done()
+    _check_columns(register, outcome.columns, section, numbers=True)
     return outcome
 
 
-def _check_conditions(register: str, conditions: dict[str, str], where: str, terms: Terms) -> None:
-    _check_columns(register, tuple(conditions), where, numbers=False)
+def _check_conditions(register: str, conditions: dict[str, str], section: Section, terms: Terms) -> None:
+    _check_columns(register, tuple(conditions), section, numbers=False)
     for name, value in conditions.items():
         column = terms.table(register).column(name)
         if column and column.choices and value not in column.choices:
-            raise RuleError(
-                f"column {name!r} of {register!r} never says {value!r}",
-                expected=", ".join(column.choices),
-                where=where,
-            )
+            problem = f"column {name!r} of {register!r} never says {value!r}"
+            raise section.wrong(problem, expected=", ".join(column.choices))
 
 
-def _check_columns(register: str, columns: tuple[str, ...], where: str, *, numbers: bool) -> None:
+def _check_columns(register: str, columns: tuple[str, ...], section: Section, *, numbers: bool) -> None:
+    table = TABLES[register]
     for name in columns:
-        column = TABLES[register].column(name)
+        column = table.column(name)
         if column is None:
-            raise RuleError(
-                f"register {register!r} has no column {name!r}",
-                expected=", ".join(TABLES[register].column_names),
-                where=where,
-            )
+            problem = f"register {register!r} has no column {name!r}"
+            raise section.wrong(problem, expected=", ".join(table.column_names))
         if column.type.is_number != numbers:
-            raise RuleError(
+            raise section.wrong(
                 f"column {name!r} of {register!r} is of the wrong type",
                 expected=f"a column of {'numbers' if numbers else 'text'}",
                 found=column.type.value,
-                where=where,
             )
 
 
@@ -291,7 +284,7 @@ def _checkpoint(text: str, where: str) -> tuple[str, int]:
     return trajectory, int(step)
 
 
-def _check_fit(endpoint: Endpoint, where: str, terms: Terms) -> None:
+def _check_fit(endpoint: Endpoint, section: Section, terms: Terms) -> None:
     """Check that the parts of an endpoint fit each other and the columns of its register."""
     columns = TABLES[endpoint.register].column_names
     by_run = endpoint.by in ("seed", "run", "pooled")
@@ -322,4 +315,4 @@ def _check_fit(endpoint: Endpoint, where: str, terms: Terms) -> None:
     )
     for wrong, problem in problems:
         if wrong:
-            raise RuleError(f"an endpoint by {endpoint.by} {problem}", where=where)
+            raise section.wrong(f"an endpoint by {endpoint.by} {problem}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -152,13 +153,10 @@ def read_plan(
             where="deciding_roles",
         )
     plan = Plan(roles, tuple(_cell(content, training, terms) for content in cells), recipe or {})
-    places = [
-        (cell.condition, cell.scale_rewards, arm, seed)
-        for cell in plan.cells
-        for arm in cell.arms
-        for seed in cell.seeds
-    ]
-    twice = {key for key in places if places.count(key) > 1}
+    places = Counter(
+        (c.condition, c.scale_rewards, arm, s) for c in plan.cells for arm in c.arms for s in c.seeds
+    )
+    twice = {key for key, number in places.items() if number > 1}
     if twice:
         raise RuleError("the matrix has a run twice", found=min(twice), where="matrix")
     return plan
@@ -201,16 +199,10 @@ def _cell(content: object, training: dict[str, Any], terms: Terms) -> Cell:
     )
     section.done()
     if cell.at_noise and not cell.regime:
-        raise RuleError(
-            "a line of the matrix names a regime of evaluation, and none of training",
-            expected="regime",
-            found=f"at_noise = {cell.at_noise}",
-            where="matrix",
-        )
+        problem = "a line of the matrix names a regime of evaluation, and none of training"
+        raise section.wrong(problem, expected="regime", found=f"at_noise = {cell.at_noise}")
     if cell.regime and not cell.scale_rewards:
-        raise RuleError(
-            "runs that are played here say how rewards are scaled", expected="scale_rewards", where="matrix"
-        )
+        raise section.wrong("runs that are played here say how rewards are scaled", expected="scale_rewards")
     unknown = [arm for arm in cell.arms if arm not in terms.arms]
     if unknown:
         raise RuleError(
@@ -227,17 +219,13 @@ def _fixed(content: dict[str, Any]) -> dict[str, Fixed]:
     for name, value in content.items():
         column = RUNS.column(name)
         if column is None:
-            raise RuleError(
-                f"register 'runs' has no column {name!r}",
-                expected=", ".join(RUNS.column_names),
-                where="matrix",
-            )
+            problem = f"register 'runs' has no column {name!r}"
+            raise RuleError(problem, expected=", ".join(RUNS.column_names), where="matrix")
         if column.type is Type.STRING:
             fixed[name] = str(value)
         elif column.type.is_number:
             fixed[name] = exact_number(str(value), f"matrix.fixed.{name}")
         else:
-            raise RuleError(
-                f"column {name!r} of 'runs' cannot be fixed", found=column.type.value, where="matrix"
-            )
+            problem = f"column {name!r} of 'runs' cannot be fixed"
+            raise RuleError(problem, found=column.type.value, where="matrix")
     return fixed

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from toolkit.decisions.plan import Plan
 from toolkit.decisions.section import Section
-from toolkit.errors import RuleError
 from toolkit.estimators.moments import LARGEST_GROUP
 from toolkit.registers.columns import POOLS, REGIMES
 from toolkit.registers.probe_tables import SCORED
@@ -79,15 +79,14 @@ def read_probe(content: object, plan: Plan, where: str = "probe") -> ProbePlan:
     """
     section = Section(content, where)
     tiers = section.wholes("tiers")
-    _check_listed("tiers", tiers, sorted({cell.tier for cell in plan.cells}), where)
+    _check_listed(section, "tiers", tiers, sorted({cell.tier for cell in plan.cells}))
     scored = section.texts("scored")
-    _check_listed("scored", scored, SCORED, where)
+    _check_listed(section, "scored", scored, SCORED)
     if plan.recipe and scored != SCORED[:1]:  # of a language model, no coordinates are the actions' alone
-        raise RuleError(
+        raise section.wrong(
             "a language model has no coordinates of actions alone",
             expected=f"scored = {SCORED[0]}",
             found=", ".join(scored),
-            where=where,
         )
     group_size = _size(section, "group_size")
     probe = ProbePlan(
@@ -126,20 +125,18 @@ def _steps(section: Section, tiers: tuple[int, ...], plan: Plan) -> tuple[int, .
         return ()
     steps = section.wholes("steps")
     if not steps or min(steps) < 1 or len(set(steps)) < len(steps):
-        raise RuleError(
+        raise section.wrong(
             "'steps' names a step twice, one before 1, or none",
             expected="steps of checkpoints; the untrained policy is probed in any case",
             found=", ".join(map(str, steps)) or "nothing",
-            where=section.where,
         )
     trained = [cell.fixed["steps"] for cell in plan.cells if cell.tier in tiers and "steps" in cell.fixed]
     last = min((steps_of for steps_of in trained if not isinstance(steps_of, str)), default=None)
     if last is not None and max(steps) > last:
-        raise RuleError(
+        raise section.wrong(
             "'steps' names a step after the end of a run that is probed",
             expected=f"at most {last}",
             found=max(steps),
-            where=section.where,
         )
     return steps
 
@@ -148,33 +145,28 @@ def _size(section: Section, key: str) -> int:
     """Read how many rollouts a group has."""
     size = _whole(section, key, _SMALLEST_GROUP)
     if size > LARGEST_GROUP:
-        raise RuleError(
-            f"{key!r} is too large", expected=f"at most {LARGEST_GROUP}", found=size, where=section.where
-        )
+        raise section.wrong(f"{key!r} is too large", expected=f"at most {LARGEST_GROUP}", found=size)
     return size
 
 
 def _whole(section: Section, key: str, low: int) -> int:
     value = section.whole(key)
     if value is None or value < low:
-        raise RuleError(f"{key!r} is too small", expected=f"at least {low}", found=value, where=section.where)
+        raise section.wrong(f"{key!r} is too small", expected=f"at least {low}", found=value)
     return value
 
 
 def _inside(section: Section, key: str) -> Fraction:
     value = section.exact(key)
     if value is None or not 0 < value < 1:
-        raise RuleError(f"{key!r} lies between 0 and 1, ends excluded", found=value, where=section.where)
+        raise section.wrong(f"{key!r} lies between 0 and 1, ends excluded", found=value)
     return value
 
 
-def _check_listed(
-    key: str, names: tuple[object, ...], allowed: tuple[object, ...] | list[int], where: str
-) -> None:
+def _check_listed(section: Section, key: str, names: tuple[object, ...], allowed: Sequence[object]) -> None:
     if not names or len(set(names)) != len(names) or not set(names) <= set(allowed):
-        raise RuleError(
+        raise section.wrong(
             f"{key!r} names something twice, something unknown, or nothing",
             expected=", ".join(map(str, allowed)),
             found=", ".join(map(str, names)) or "nothing",
-            where=where,
         )

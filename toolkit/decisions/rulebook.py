@@ -126,11 +126,10 @@ def _declare(declared: dict[str, Any], new: dict[str, Any], change: Section) -> 
     """Add an amendment's declarations; what the frozen rules measure keeps its meaning under its name."""
     taken = sorted(set(declared) & set(new))
     if taken:
-        raise RuleError(
+        raise change.wrong(
             "an amendment declares a name that is declared already",
             expected="a new name for a new endpoint or interval",
             found=", ".join(taken),
-            where=change.where,
         )
     declared |= new
 
@@ -140,10 +139,9 @@ def _with_probe(book: RuleBook, change: Section) -> RuleBook:
     if not change.has("probe"):
         return book
     if book.probe is not None:
-        raise RuleError(
+        raise change.wrong(
             "an amendment registers a probe, and there is one already",
             expected="one probe in a registration and its amendments",
-            where=change.where,
         )
     return replace(book, probe=read_probe(change.table("probe"), book.plan, f"{change.where}, probe"))
 

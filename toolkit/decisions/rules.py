@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -215,45 +215,35 @@ def change_rules(
     section.done()
     relations = dict(named)
     if len(relations) != len(named) or set(new) != set(relations):
-        raise RuleError(
+        raise section.wrong(
             "an amendment's rules are not those that it replaces, restates or adds, each named once",
             expected=", ".join(rule for rule, _ in named) or "no rule",
             found=", ".join(new) or "no rule",
-            where=where,
         )
     for name, rule in new.items():
-        _check_relation(relations[name], rule, rules.get(name), where)
-        before = changes.get(name)
+        _check_relation(relations[name], rule, rules.get(name), section)
         if relations[name] == "adds":
             changes[name] = Change(label, "adds", rule, label)
-        elif before is None:
-            changes[name] = Change(label, relations[name], rules[name])
         else:
-            changes[name] = Change(label, relations[name], before.first, before.added_by)
+            before = changes.get(name) or Change("", "", rules[name])
+            changes[name] = replace(before, amendment=label, relation=relations[name])
         rules[name] = rule
 
 
-def _check_relation(relation: str, rule: Rule, before: Rule | None, where: str) -> None:
+def _check_relation(relation: str, rule: Rule, before: Rule | None, section: Section) -> None:
     """Check that a rule is to the one before it what the amendment says."""
-    if relation == "adds":
-        if before is not None:
-            raise RuleError(
-                f"an amendment adds {rule.id}, which there is already",
-                expected="a new name, or `replaces`",
-                where=where,
-            )
-        if rule.superseded:
-            raise RuleError(f"an amendment adds {rule.id} and says that it is superseded", where=where)
-        return
-    if before is None:
-        raise RuleError(
+    if relation == "adds" and before is not None:
+        problem = f"an amendment adds {rule.id}, which there is already"
+        raise section.wrong(problem, expected="a new name, or `replaces`")
+    if relation == "adds" and rule.superseded:
+        raise section.wrong(f"an amendment adds {rule.id} and says that it is superseded")
+    if relation != "adds" and before is None:
+        raise section.wrong(
             f"an amendment {relation} {rule.id}, which there is not yet",
             expected="a rule that is frozen or was added by an earlier amendment, or `adds`",
-            where=where,
         )
-    if relation == "restates" and not rule.says_the_same(before):
-        raise RuleError(
+    if relation == "restates" and before is not None and not rule.says_the_same(before):
+        raise section.wrong(
             f"an amendment restates {rule.id} and changes its text or one of its numbers",
             expected="the same text and numbers, or `replaces`",
-            where=where,
         )

@@ -28,6 +28,10 @@ class Section:
         self._left: dict[str, Any] = dict(content)
         self.where = where
 
+    def wrong(self, problem: str, *, expected: object = None, found: object = None) -> RuleError:
+        """Return the error of something that the section says."""
+        return RuleError(problem, expected=expected, found=found, where=self.where)
+
     def has(self, key: str) -> bool:
         """Whether a key is there and was not taken yet."""
         return key in self._left
@@ -37,7 +41,7 @@ class Section:
         present = key in self._left
         value = self._take(key, str, default)
         if present and not value:
-            raise RuleError(f"{key!r} is empty", where=self.where)
+            raise self.wrong(f"{key!r} is empty")
         return str(value or "")
 
     def whole(self, key: str, default: int | None = _REQUIRED) -> int | None:
@@ -57,11 +61,8 @@ class Section:
         """Take a string out of a closed set."""
         value = self.text(key, default)
         if value and value not in choices:
-            raise RuleError(
-                f"{key!r} is not one of the allowed values",
-                expected=", ".join(choices),
-                found=value,
-                where=self.where,
+            raise self.wrong(
+                f"{key!r} is not one of the allowed values", expected=", ".join(choices), found=value
             )
         return value
 
@@ -85,33 +86,26 @@ class Section:
             RuleError: a key that the language does not know.
         """
         if self._left:
-            raise RuleError(
-                "a section has keys that the rule language does not know",
-                found=", ".join(sorted(self._left)),
-                where=self.where,
+            raise self.wrong(
+                "a section has keys that the rule language does not know", found=", ".join(sorted(self._left))
             )
 
     def _take(self, key: str, kind: type, default: object) -> Any:
+        if key not in self._left and default is _REQUIRED:
+            raise self.wrong(f"{key!r} is missing")
         if key not in self._left:
-            if default is _REQUIRED:
-                raise RuleError(f"{key!r} is missing", where=self.where)
             return default
         value = self._left.pop(key)
         if not isinstance(value, kind) or isinstance(value, bool):
-            raise RuleError(
-                f"{key!r} has the wrong type", expected=kind.__name__, found=repr(value), where=self.where
-            )
+            raise self.wrong(f"{key!r} has the wrong type", expected=kind.__name__, found=repr(value))
         return value
 
     def _list(self, key: str, kind: type, default: Any) -> Any:
         values = self._take(key, list, default)
         for value in values:
             if not isinstance(value, kind) or isinstance(value, bool) or value == "":
-                raise RuleError(
-                    f"{key!r} has a member of the wrong type",
-                    expected=kind.__name__,
-                    found=repr(value),
-                    where=self.where,
+                raise self.wrong(
+                    f"{key!r} has a member of the wrong type", expected=kind.__name__, found=repr(value)
                 )
         return tuple(values)
 
