@@ -222,8 +222,8 @@ def test_a_stop_leaves_what_was_finished(jobs: tuple[ProbeJob, ...], folder: Pat
 def test_its_tables_obey_the_schema_and_name_the_adapters_that_were_scored(
     jobs: tuple[ProbeJob, ...], rows: dict[str, list[Row]], probed: MeasuredProbe
 ) -> None:
-    assembly = probed.added_to(Assembly({}, {}, {}, {}))
-    assert set(assembly.tables) == set(TABLES_OF_PROBE)
+    assembly = probed.added_to(Assembly({}, {}))
+    assert set(assembly.files) == set(TABLES_OF_PROBE)
     for name, part in probed.rows.items():
         check_table(TABLES[name], to_arrow(TABLES[name], part))
     assert any(row["trace_paired"] > 0 for row in probed.rows["probe"] if row["noise"] == "outcome")

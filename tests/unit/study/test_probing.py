@@ -88,10 +88,10 @@ def test_what_was_probed_is_kept(jobs: tuple[ProbeJob, ...], folder: Path) -> No
 
 
 def probe_in(folder: str) -> None:
-    probe_all(Path(folder), jobs_of({run: checkpoints(run) for run in RUNS}), Executor(places=2))
+    probe_all(Path(folder), jobs_of({run: checkpoints(run) for run in RUNS}))
 
 
-def test_two_processes_that_are_killed_leave_what_was_finished_and_no_other_byte(
+def test_a_kill_leaves_what_was_finished_and_no_other_byte(
     jobs: tuple[ProbeJob, ...], folder: Path, tmp_path: Path
 ) -> None:
     script = "import sys; from tests.unit.study.test_probing import probe_in; probe_in(sys.argv[1])"
@@ -138,13 +138,14 @@ def test_another_design_measures_again(jobs: tuple[ProbeJob, ...], folder: Path,
 
 def test_its_tables_obey_the_schema(jobs: tuple[ProbeJob, ...], folder: Path) -> None:
     probe = probe_all(folder, jobs)
-    assembly = probe.added_to(Assembly({}, {}, {}, {}))
-    assert set(assembly.tables) == set(TABLES_OF_PROBE)
+    assembly = probe.added_to(Assembly({}, {}))
+    assert set(assembly.files) == set(TABLES_OF_PROBE)
     for name, rows in probe.rows.items():
         check_table(TABLES[name], to_arrow(TABLES[name], rows))
     places = len(jobs) * 2 - 1
-    assert assembly.rows["probe_checkpoints"] == places * 2
-    assert assembly.rows["probe_gram"] == places * 2 * (DESIGN.outcome.tasks + DESIGN.transition.tasks)
+    rows = {name: table.num_rows for name, table in probe.tables().items()}
+    assert rows["probe_checkpoints"] == places * 2
+    assert rows["probe_gram"] == places * 2 * (DESIGN.outcome.tasks + DESIGN.transition.tasks)
     assert probe.largest_residual < 1e-12
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import io
 import json
+import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
@@ -18,7 +19,7 @@ from typing import Any
 
 from toolkit.decisions import case, stored
 from toolkit.errors import DamagedError
-from toolkit.files import hold, make_folder, read_bytes, read_text, replacing, write_all
+from toolkit.files import hold, make_folder, read_bytes, read_text
 from toolkit.prereg.registration import Registration
 from toolkit.registers import arrow, manifest, row_tables, schema, writer
 from toolkit.registers.cards.documents import DOCUMENTS, repository_documents
@@ -39,15 +40,11 @@ class Assembly:
     """The registers of a study, not yet written.
 
     Args:
-        contents: Parquet files by name.
-        tables: table → its files, in the order of their rows.
-        rows: table → number of its rows.
+        files: table → its Parquet files by name, in the order of their rows.
         shortcomings: run → what its evidence lacks; only runs that do not count.
     """
 
-    contents: Mapping[str, bytes]
-    tables: Mapping[str, tuple[str, ...]]
-    rows: Mapping[str, int]
+    files: Mapping[str, Mapping[str, bytes]]
     shortcomings: Mapping[str, tuple[str, ...]]
 
 
@@ -72,39 +69,24 @@ def assemble(
     for run in runs:  # 1
         run.check_launched()
         run.check_complete()
-    by_run: dict[str, dict[str, bytes]] = {}
+    files: dict[str, dict[str, bytes]] = {}
     for run in runs:  # 2
         for name in segments.names_of(run.specification):
             content = read_bytes(run.folder / f"{name}.parquet")
-            by_run.setdefault(name, {})[f"{name}/{run.specification.run_id}.parquet"] = content
+            files.setdefault(name, {})[f"{name}/{run.specification.run_id}.parquet"] = content
     lacking = {run.specification.run_id: _shortcomings(run) for run in runs}
     shared = _derived(runs, lacking) | {  # 3
         "launches": [row for run in runs for row in _launches(run)],
-        "schedules": schedules([*by_run["episodes"].values(), *by_run["luck_share"].values()]),
+        "schedules": schedules([*files["episodes"].values(), *files["luck_share"].values()]),
     }
     progress("generating the tasks")
     shared[TABLE] = pool_rows(specifications)
-    counts = {
-        name: {file: _rows(content) for file, content in files.items()} for name, files in by_run.items()
-    }
     # A table without a row, and a file without one, say nothing: they are left out.
-    contents = {
-        file: content
-        for name, files in by_run.items()
-        for file, content in files.items()
-        if counts[name][file]
-    }
-    tables = {name: tuple(file for file, rows in files.items() if rows) for name, files in counts.items()}
-    for name, parts in writer.rows_files({name: rows for name, rows in shared.items() if rows}).items():
-        contents |= parts
-        tables[name] = tuple(parts)
-    numbers = {name: sum(files.values()) for name, files in counts.items()} | {
-        name: len(rows) for name, rows in shared.items()
-    }
+    for name, parts in files.items():
+        files[name] = {file: content for file, content in parts.items() if _has_rows(content)}
+    files |= writer.rows_files({name: rows for name, rows in shared.items() if rows})
     return Assembly(
-        contents,
-        {name: files for name, files in tables.items() if files},
-        {name: number for name, number in numbers.items() if number},
+        {name: parts for name, parts in files.items() if parts},
         {name: reasons for name, reasons in lacking.items() if reasons},
     )
 
@@ -132,29 +114,19 @@ def seal(
         IncompleteError: something else than the study is in the folder, or it cannot be written.
         DamagedError: a row contradicts the schema; there is no manifest then.
     """
-    documents = {} if card is None else _documents(card, registration, assembly, decisions)
-    writer.check_place(folder, study, [*assembly.contents, *documents])
-    write_all(folder, assembly.contents, first=folder / manifest.MANIFEST_NAME)  # 4
-    return writer.seal_study(
+    documents = {}
+    if card is not None:
+        files = {name: assembly.files[name] for name in schema.TABLES if name in assembly.files}
+        rows = {"runs": _table_rows(files["runs"].values()), "decisions": decisions}
+        documents = repository_documents(card, files, registration=registration, rows=rows)
+    return writer.write_study(  # 4
         folder,
         study=study,
         evidence="rows",
         registration=registration,
-        files=assembly.tables,
+        files=assembly.files,
         documents=documents,
     )
-
-
-def _documents(
-    card: str, registration: manifest.RegistrationRef, assembly: Assembly, decisions: Sequence[arrow.Row]
-) -> dict[str, bytes]:
-    files = {
-        name: {file: assembly.contents[file] for file in assembly.tables[name]}
-        for name in schema.TABLES
-        if name in assembly.tables
-    }
-    rows = {"runs": _table_rows(files["runs"].values()), "decisions": decisions}
-    return repository_documents(card, files, registration=registration, rows=rows)
 
 
 def seal_decided(
@@ -163,8 +135,8 @@ def seal_decided(
     """Write a study's registers with what is decided on them.
 
     1. What is there is nothing, or an earlier build of the study.
-    2. The registers are written beside it, and everything registered is decided on them.
-    3. They are written again with the decisions and the card.
+    2. The registers are written elsewhere, and everything registered is decided on them.
+    3. The decisions and the card join them.
     4. They take the place of what was there, all at once.
 
     Args:
@@ -180,23 +152,20 @@ def seal_decided(
         DamagedError: a row contradicts the schema; what was there is left.
     """
     study = registration.name
-    writer.check_place(folder, study, [*assembly.contents, *DOCUMENTS])  # 1
+    writer.check_place(
+        folder, study, [*(file for parts in assembly.files.values() for file in parts), *DOCUMENTS]
+    )  # 1
     source = read_text(card) if card.is_file() else None
     make_folder(folder.parent)
-    with hold(folder.parent, f".{folder.name}.lock", "study's registers"), replacing(folder) as new:
-        seal(new, study, named, assembly)  # 2
-        engine = case.open_case(open_study(new), registration, recompute=True).engine
-        decisions = engine.decide_all()
+    with hold(folder.parent, f".{folder.name}.lock", "study's registers"):
+        with tempfile.TemporaryDirectory() as scratch:
+            seal(Path(scratch) / study, study, named, assembly)  # 2
+            engine = case.open_case(open_study(Path(scratch) / study), registration, recompute=True).engine
+            decisions = engine.decide_all()
         rows = stored.decision_rows(decisions, engine.inputs_sha256)
-        files = writer.rows_files({row_tables.DECISIONS.name: rows})[row_tables.DECISIONS.name]
-        decided = replace(  # 3
-            assembly,
-            contents={**assembly.contents, **files},
-            tables={**assembly.tables, row_tables.DECISIONS.name: tuple(files)},
-            rows={**assembly.rows, row_tables.DECISIONS.name: len(rows)},
-        )
+        decided = {**assembly.files, **writer.rows_files({row_tables.DECISIONS.name: rows})}  # 3
         outcomes = [row | {"title": made.title} for row, made in zip(rows, decisions, strict=True)]
-        return seal(new, study, named, decided, source, decisions=outcomes)  # 4
+        return seal(folder, study, named, replace(assembly, files=decided), source, decisions=outcomes)  # 4
 
 
 def schedules(files: Iterable[bytes]) -> list[arrow.Row]:
@@ -247,10 +216,10 @@ def _table_rows(files: Iterable[bytes]) -> list[arrow.Row]:
     return [row for content in files for row in arrow.to_rows(pq.ParquetFile(io.BytesIO(content)).read())]
 
 
-def _rows(content: bytes) -> int:
+def _has_rows(content: bytes) -> bool:
     import pyarrow.parquet as pq
 
-    return int(pq.read_metadata(io.BytesIO(content)).num_rows)
+    return bool(pq.read_metadata(io.BytesIO(content)).num_rows)
 
 
 def _shortcomings(run: RunFolder) -> tuple[str, ...]:

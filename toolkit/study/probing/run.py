@@ -13,7 +13,7 @@ import io
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from toolkit.errors import DamagedError, IncompleteError, VerificationError
@@ -46,7 +46,6 @@ class MeasuredProbe:
         design: the registered design.
         evidence: trajectory → its Parquet file of `probe_gram`.
         rows: table → rows of all others, without order.
-        counts: trajectory → rows of evidence.
         largest_residual: of all identities, relative.
         kept: trajectories that had been probed before.
     """
@@ -54,25 +53,15 @@ class MeasuredProbe:
     design: Design
     evidence: Mapping[str, bytes]
     rows: Mapping[str, list[arrow.Row]]
-    counts: Mapping[str, int]
     largest_residual: float
     kept: tuple[str, ...]
 
     def added_to(self, assembly: assemble.Assembly) -> assemble.Assembly:
         """Return a study's registers together with the probe's (step 3)."""
-        files = {f"{checkpoint.EVIDENCE}/{name}.parquet": content for name, content in self.evidence.items()}
-        shared = {**self.rows, INDICES: index_rows(self.design)}
-        written = writer.rows_files(shared)
-        contents = {file: content for parts in written.values() for file, content in parts.items()}
-        tables = {name: tuple(parts) for name, parts in written.items()}
-        counts = {name: len(rows) for name, rows in shared.items()} | {
-            checkpoint.EVIDENCE: sum(self.counts.values())
-        }
+        evidence = {f"{checkpoint.EVIDENCE}/{name}.parquet": raw for name, raw in self.evidence.items()}
+        derived = writer.rows_files({**self.rows, INDICES: index_rows(self.design)})
         return replace(
-            assembly,
-            contents={**assembly.contents, **files, **contents},
-            tables={**assembly.tables, checkpoint.EVIDENCE: tuple(sorted(files)), **tables},
-            rows={**assembly.rows, **counts},
+            assembly, files={**assembly.files, checkpoint.EVIDENCE: dict(sorted(evidence.items())), **derived}
         )
 
     def tables(self) -> dict[str, object]:
@@ -80,10 +69,9 @@ class MeasuredProbe:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        assembly = self.added_to(assemble.Assembly({}, {}, {}, {}))
         return {
-            name: pa.concat_tables([pq.read_table(io.BytesIO(assembly.contents[file])) for file in files])
-            for name, files in assembly.tables.items()
+            name: pa.concat_tables([pq.read_table(io.BytesIO(content)) for content in files.values()])
+            for name, files in self.added_to(assemble.Assembly({}, {})).files.items()
         }
 
     def compare(self, study: Study) -> tuple[str, ...]:
@@ -218,7 +206,6 @@ def probe_all(folder: Path, jobs: Sequence[probed.ProbeJob], executor: Executor 
         jobs[0].design,
         dict(sorted(contents.items())),
         {name: [row for each in documents.values() for row in each["tables"][name]] for name in TABULATED},
-        {name: each["rows"][checkpoint.EVIDENCE] for name, each in documents.items()},
         max(each["largest_residual"] for each in documents.values()),
         tuple(job.trajectory for job in before),
     )
@@ -316,13 +303,10 @@ def sealed_with_probe(
         DamagedError: a file of the study is not the one that its manifest names.
     """
     replaced = {*TABLES_OF_PROBE, row_tables.DECISIONS.name}
-    tables = {name: entry.files for name, entry in study.manifest.tables.items() if name not in replaced}
-    for name in tables:
-        study.paths(name)
-    as_it_is = assemble.Assembly(
-        {file: read_bytes(study.folder / PurePosixPath(file)) for files in tables.values() for file in files},
-        tables,
-        {name: study.manifest.tables[name].rows for name in tables},
-        {},
-    )
+    files = {
+        name: {file: read_bytes(path) for file, path in zip(entry.files, study.paths(name), strict=True)}
+        for name, entry in study.manifest.tables.items()
+        if name not in replaced
+    }
+    as_it_is = assemble.Assembly(files, {})
     return assemble.seal_decided(folder, registration, named, measured.added_to(as_it_is), card)
