@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from toolkit.decisions.engine import Engine
-from toolkit.decisions.rulebook import RuleBook, load_rulebook
+from toolkit.decisions.rulebook import RuleBook, rulebook_of
 from toolkit.errors import DamagedError
 from toolkit.prereg.registration import Registration
 from toolkit.registers.study import Study
@@ -48,7 +48,7 @@ def open_book(study: Study, registration: Registration) -> RuleBook:
                 where=study.folder / "MANIFEST.json",
                 remedy="restore the amendment; what was decided under it cannot be decided without it",
             )
-    return load_rulebook(registration.rules, [amendment.rules for amendment in registration.amendments])
+    return rulebook_of(registration)
 
 
 def open_case(study: Study, registration: Registration, *, recompute: bool = False) -> Case:

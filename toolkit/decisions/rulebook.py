@@ -16,6 +16,7 @@ from toolkit.decisions.section import Section
 from toolkit.decisions.terms import OF_TOOLKIT, Terms, read_terms
 from toolkit.decisions.units import check_units
 from toolkit.errors import RuleError, UsageError
+from toolkit.prereg.registration import Registration
 
 LANGUAGE = 1
 T = TypeVar("T")
@@ -65,6 +66,11 @@ class RuleBook:
                 names |= new
                 waiting += [name for name in new if name in self.rules]
         return names
+
+
+def rulebook_of(registration: Registration) -> RuleBook:
+    """Return the rules of a registration, its amendments applied; errors as `load_rulebook`."""
+    return load_rulebook(registration.rules, [amendment.rules for amendment in registration.amendments])
 
 
 def load_rulebook(rules: str, amendments: Sequence[str] = ()) -> RuleBook:

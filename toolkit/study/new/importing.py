@@ -99,9 +99,7 @@ def import_study(wanted: Import, folder: Path, progress: Callable[[str], None]) 
     progress("converting rows")
     tables = tables_of(source, mapping)  # 2
     amendments = {amendment.id: amendment.sha256 for amendment in registration.amendments}
-    book = rulebook.load_rulebook(
-        registration.rules, [amendment.rules for amendment in registration.amendments]
-    )
+    book = rulebook.rulebook_of(registration)
     documents = {
         MAPPING: mapping.text.encode(),
         ORIGIN: _origin(wanted.table, source.height),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from toolkit.decisions.rulebook import load_rulebook
+from toolkit.decisions.rulebook import rulebook_of
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.evaluation import diagnostic, sets
 from toolkit.prereg.registration import Registration
@@ -41,8 +41,7 @@ def runs_of(registration: Registration, selection: Selection) -> tuple[Specifica
         IncompleteError: no line of the matrix can be played.
         UsageError: the selection names what no playable line has.
     """
-    book = load_rulebook(registration.rules, [amendment.rules for amendment in registration.amendments])
-    return specify(book.plan, (registration.name, ""), {}, selection)
+    return specify(rulebook_of(registration).plan, (registration.name, ""), {}, selection)
 
 
 def count_run(specification: Specification) -> plan.RunCounts:

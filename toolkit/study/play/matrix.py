@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from fractions import Fraction
 
 from toolkit.decisions.plan import Cell, Fixed, Plan
-from toolkit.decisions.rulebook import load_rulebook
+from toolkit.decisions.rulebook import rulebook_of
 from toolkit.errors import IncompleteError, RuleError, UsageError
 from toolkit.noise.regimes import REGIMES
 from toolkit.prereg.evidence import anchor
@@ -113,7 +113,7 @@ def specify_registered(
     Raises:
         IncompleteError: a token of the registration is not here.
     """
-    book = load_rulebook(registration.rules, [amendment.rules for amendment in registration.amendments])
+    book = rulebook_of(registration)
     # A registration whose runs are played elsewhere need not have its tokens here.
     playable = any(cell.regime for cell in book.plan.cells)
     return specify(book.plan, (registration.name, anchor(registration) if playable else ""), pools, selection)

@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from toolkit.decisions.rulebook import load_rulebook
+from toolkit.decisions.rulebook import rulebook_of
 from toolkit.errors import IncompleteError
 from toolkit.prereg.evidence import amendment_anchor, anchor
 from toolkit.prereg.registration import Registration
@@ -41,7 +41,8 @@ class RegisteredProbe:
 
 def registers_probe(registration: Registration) -> bool:
     """Whether a registration, amendments included, registers a probe."""
-    return any(SECTION in tomllib.loads(text) for text in (registration.rules, *_amendments(registration)))
+    texts = (registration.rules, *(amendment.rules for amendment in registration.amendments))
+    return any(SECTION in tomllib.loads(text) for text in texts)
 
 
 def registered_probe(
@@ -59,7 +60,7 @@ def registered_probe(
     Raises:
         IncompleteError: a token is missing, no run can be probed, or a run has no such checkpoint.
     """
-    plan = load_rulebook(registration.rules, _amendments(registration)).probe
+    plan = rulebook_of(registration).probe
     if plan is None:
         return None
     runs = tuple(run for run in specifications if run.tier in plan.tiers)
@@ -100,7 +101,7 @@ def own_data_amendments(registration: Registration) -> frozenset[str]:
     Such an amendment adds rules and changes none, and its rules read nothing but its own endpoints on the
     probe.
     """
-    book = load_rulebook(registration.rules, _amendments(registration))
+    book = rulebook_of(registration)
     own_data = set()
     for amendment in registration.amendments:
         document = tomllib.loads(amendment.rules)
@@ -156,10 +157,6 @@ def _check_probed(runs: Sequence[Specification], steps: Sequence[int], registrat
             where=registration.folder,
             remedy="register the probe for tiers that share them",
         )
-
-
-def _amendments(registration: Registration) -> list[str]:
-    return [change.rules for change in registration.amendments]
 
 
 def required_probe(registration: Registration, specifications: Iterable[Specification]) -> RegisteredProbe:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolkit.decisions.case import Case
-from toolkit.decisions.rulebook import load_rulebook
+from toolkit.decisions.rulebook import rulebook_of
 from toolkit.errors import RuleError
 from toolkit.files import read_bytes
 from toolkit.prereg.chronology import Chronology
@@ -136,7 +136,7 @@ def _rules(registration: Registration, cases: Sequence[Case]) -> list[dict[str, 
         book = cases[0].book
     else:
         try:
-            book = load_rulebook(registration.rules, [a.rules for a in registration.amendments])
+            book = rulebook_of(registration)
         except RuleError:
             return []
     verdicts = {
