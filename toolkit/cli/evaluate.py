@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from toolkit.policies.language_model.opening import Opening
-    from toolkit.study.evaluating.folder import EvaluatedBlocks, EvaluationFolder
-    from toolkit.study.evaluating.jobs import Asked
+    from toolkit.study.evaluating.folder import Asked, EvaluatedBlocks, EvaluationFolder
     from toolkit.study.executors.executor import Executor
 
 
@@ -145,7 +144,8 @@ def evaluate(
       toolkit evaluate --model Qwen3.5-2B --endpoint http://host:8000/v1 --executor ray --address auto
     """
     from toolkit.policies.language_model.opening import Opening
-    from toolkit.study.evaluating import evaluated, jobs
+    from toolkit.study.evaluating import evaluated
+    from toolkit.study.evaluating.folder import Asked
 
     opening = Opening(
         _engine(engine, model, url),
@@ -163,7 +163,7 @@ def evaluate(
     )
     _check_fitting(opening)
     workers = chosen(executor, processes or (1 if executor == "local" else None), address)
-    asked = jobs.Asked(_regimes(sets), pool, tasks, schedules, luck_share, seed)
+    asked = Asked(_regimes(sets), pool, tasks, schedules, luck_share, seed)
     server = _check_reachable(opening)
     with _folder(opening, asked, out) as folder:
         played = _play(folder, opening, asked, workers, is_kept=out is not None)
@@ -258,8 +258,7 @@ def _check_reachable(opening: Opening) -> dict[str, Any] | None:
 def _folder(opening: Opening, asked: Asked, out: Path | None) -> Iterator[EvaluationFolder]:
     """Give the folder of the evaluation, held: the user's, or one that is gone afterwards."""
     from toolkit.policies.language_model.opening import identify
-    from toolkit.study.evaluating.folder import EvaluationFolder, identity
-    from toolkit.study.evaluating.jobs import DIAGNOSTIC
+    from toolkit.study.evaluating.folder import DIAGNOSTIC, EvaluationFolder, identity
     from toolkit.tasks.pools import pool_sha256, tasks
 
     pools = {name: pool_sha256(tasks(name)) for name in (asked.pool, DIAGNOSTIC)}

@@ -47,8 +47,7 @@ def new_study(*, name: str, table: Path | None, into: Path | None, repository: s
     from toolkit.files import write_all
     from toolkit.registers.imported.source import read_source
     from toolkit.registers.manifest import STUDY_NAME
-    from toolkit.study.new.outline import blank, outlined
-    from toolkit.study.new.scaffold import scaffold
+    from toolkit.study.new.outline import blank, outlined, scaffold
 
     if not STUDY_NAME.fullmatch(name):
         raise UsageError("a study has another sort of name", expected=NAME, found=name)

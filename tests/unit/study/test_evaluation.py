@@ -16,8 +16,7 @@ from toolkit.registers.query import ask
 from toolkit.registers.row_tables import FAULTS
 from toolkit.registers.study import Study, open_study, verify_study
 from toolkit.study.evaluating.evaluated import figures, luck_shares, study_name, write_registers
-from toolkit.study.evaluating.folder import EvaluatedBlocks, EvaluationFolder, identity
-from toolkit.study.evaluating.jobs import Asked, jobs
+from toolkit.study.evaluating.folder import Asked, EvaluatedBlocks, EvaluationFolder, identity, jobs
 from toolkit.study.executors.executor import Executor
 
 OPENING = Opening("scripted", "reference")

@@ -14,8 +14,7 @@ from toolkit.errors import UsageError
 from toolkit.registers.imported.mapping import parse_mapping
 from toolkit.registers.imported.source import ROW
 from toolkit.registers.imported.tables import tables_of
-from toolkit.study.new.outline import blank, outlined
-from toolkit.study.new.scaffold import scaffold
+from toolkit.study.new.outline import blank, outlined, scaffold
 
 EPISODES: list[dict[str, Any]] = [
     {

@@ -158,7 +158,7 @@ def _draw(
         share = sample // len(files) + (turn < sample % len(files))
         stream = seeds.Stream(seeds.derive("audit/v1", seed, study.name, table))
         for number in stream.sample(range(totals[table]), min(share, totals[table])):
-            run_id, at = _found(sizes, number)
+            run_id, at = _place(sizes, number)
             chosen.setdefault(run_id, []).append((table, at))
     return chosen, sum(totals.values())
 
@@ -169,7 +169,7 @@ def _files(study: Study, table: str) -> list[tuple[str, int]]:
     return [(PurePosixPath(name).stem, study.manifest.files[name].rows or 0) for name in names]
 
 
-def _found(files: list[tuple[str, int]], number: int) -> tuple[str, int]:
+def _place(files: list[tuple[str, int]], number: int) -> tuple[str, int]:
     """Return the run of a table's row, and the row's position in the run's file."""
     for run_id, rows in files:
         if number < rows:

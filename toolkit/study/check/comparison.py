@@ -18,7 +18,7 @@ from toolkit.study.probing.design import RegisteredProbe
 from toolkit.study.probing.run import measure_runs
 from toolkit.training.specification import LanguageModelSpecification, Specification
 
-OF_RUNS = ("checkpoints", *(name for name in segments.NAMES if name != "checkpoints"))
+OF_RUNS = ("checkpoints", *segments.PLAYED)
 """Tables in which a difference begins: what others say follows from them."""
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from toolkit.episodes.episode import Episode
@@ -133,11 +134,8 @@ def _most_exposed(
     paired: dict[tuple[int, int], EpisodeRow], independent: dict[tuple[int, int], EpisodeRow]
 ) -> Sequence[tuple[int, int]]:
     """Return the tasks and schedules chosen, by sort of outcome."""  # 3
-    sorts: dict[tuple[bool, bool], list[tuple[int, int]]] = {
-        (True, True): [],
-        (True, False): [],
-        (False, True): [],
-        (False, False): [],
+    sorts: dict[tuple[bool, ...], list[tuple[int, int]]] = {
+        sort: [] for sort in product((True, False), repeat=2)
     }
     for place in sorted(paired.keys() & independent.keys()):
         sorts[paired[place]["true_success"], independent[place]["true_success"]].append(place)

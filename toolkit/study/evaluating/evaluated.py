@@ -22,7 +22,7 @@ from toolkit.estimators.taskwise import SMALLEST_SAMPLE
 from toolkit.noise.regimes import REGIMES
 from toolkit.registers import arrow, manifest, row_tables, schema, writer
 from toolkit.registers.arrow import Row
-from toolkit.study.evaluating.jobs import EPISODES, LUCK_SHARE
+from toolkit.study.evaluating.folder import EPISODES, LUCK_SHARE
 from toolkit.study.play import assemble, summaries
 from toolkit.tasks.task import canonical
 

@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from toolkit.study.executors.places import A, J, Places
-from toolkit.study.executors.processes import Here, Workers
+from toolkit.study.executors.places import A, Here, J, Places, Workers
 
 LOCAL = "local"
 RAY = "ray"

@@ -22,12 +22,11 @@ R = TypeVar("R")
 
 
 @contextlib.contextmanager
-def held(folder: Path, what: str, locks: Mapping[str, str], parts: Iterable[Path]) -> Iterator[None]:
+def held(folder: Path, locks: Mapping[str, str], parts: Iterable[Path]) -> Iterator[None]:
     """Hold what lies in a folder for one command alone, and clear away what a killed one was writing.
 
     Args:
         folder: made where it is not there.
-        what: whose folder it is, for messages.
         locks: lock's file → what it holds, for messages; taken in this order.
         parts: folders in which files may have been left half written.
 
@@ -35,12 +34,7 @@ def held(folder: Path, what: str, locks: Mapping[str, str], parts: Iterable[Path
         UsageError: another command holds one of the locks.
         IncompleteError: the folder cannot be written, or not locked.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise errors.IncompleteError(
-            f"the {what}'s folder cannot be made", found=error.strerror, where=folder
-        ) from None
+    files.make_folder(folder)
     with contextlib.ExitStack() as holds:
         for lock, subject in locks.items():
             holds.enter_context(files.hold(folder, lock, subject))

@@ -1,17 +1,27 @@
 """What does jobs: as many at once as it has places. A job is data, and what performs it is one function.
 
 Whoever starts the jobs writes their answers down. Who does them writes nothing, and nothing is lost with it:
-a job is begun anew from what it carries.
+a job is begun anew from what it carries. On this machine jobs are done in this process, or in others that
+live as long as it: these are spawned, each once, because generating the tasks takes a process seconds.
 """
 
 from __future__ import annotations
 
+import contextlib
+import multiprocessing
+import os
+import signal
+import threading
 import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, process, wait
+from multiprocessing.process import BaseProcess
 from typing import Generic, Protocol, TypeVar
 
 from toolkit.errors import DamagedError, IncompleteError, ToolkitError
+
+THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 
 
 class Job(Protocol):
@@ -86,3 +96,128 @@ def answer_or_error(perform: Callable[[J], A], job: J) -> A | ToolkitError:
         return attempt(perform, job)
     except ToolkitError as error:
         return error
+
+
+class Here(Places[J, A]):
+    """Does one job at a time, in this process."""
+
+    number = 1
+
+    def __init__(self, perform: Callable[[J], A]) -> None:
+        self._perform = perform
+        self._job: J | None = None
+
+    def start(self, place: int, job: J) -> None:  # noqa: ARG002 - there is one place
+        """Keep the job until it is waited for."""
+        self._job = job
+
+    def wait(self) -> list[tuple[int, A]]:
+        """Do the job."""
+        job, self._job = self._job, None
+        return [] if job is None else [(0, attempt(self._perform, job))]
+
+
+class Workers(Places[J, A]):
+    """Does jobs in processes of their own."""
+
+    def __init__(self, pool: ProcessPoolExecutor, number: int, perform: Callable[[J], A]) -> None:
+        self.number = number
+        self._pool = pool
+        self._perform = perform
+        self._at_work: dict[Future[A], tuple[int, J]] = {}
+        self._others = set(multiprocessing.active_children())
+        self._processes: set[BaseProcess] = set()
+
+    @classmethod
+    @contextlib.contextmanager
+    def opened(cls, number: int, perform: Callable[[J], A]) -> Iterator[Workers[J, A]]:
+        """Provide processes, and end them at the end: what they are at then is played again another time."""
+        context = multiprocessing.get_context("spawn")
+        # Without work they end by themselves, and take what their libraries had opened with them.
+        with ProcessPoolExecutor(number, context, _end_with_parent) as pool:
+            workers = cls(pool, number, perform)
+            try:
+                yield workers
+            finally:
+                if workers._at_work:
+                    for each in workers._processes:
+                        each.terminate()
+
+    def start(self, place: int, job: J) -> None:
+        """Send a job to a process."""
+        self._at_work[self._submitted(job)] = (place, job)
+        self._processes |= set(multiprocessing.active_children()) - self._others
+
+    def wait(self) -> list[tuple[int, A]]:
+        """Wait until at least one process has answered."""
+        done, _ = wait(self._at_work, return_when=FIRST_COMPLETED)
+        try:
+            answers = [(self._at_work[future][0], future.result()) for future in done]
+        except process.BrokenProcessPool:
+            raise self._gone() from None
+        for future in done:
+            del self._at_work[future]
+        return sorted(answers, key=lambda answer: answer[0])
+
+    def _submitted(self, job: J) -> Future[A]:
+        # A process is started with its first job: as it then finds the environment and the signals.
+        try:
+            with _undisturbed(), one_thread_each():
+                return self._pool.submit(attempt, self._perform, job)
+        except process.BrokenProcessPool:
+            raise self._gone() from None
+
+    def _gone(self) -> IncompleteError:
+        for each in self._processes:
+            each.join()
+        # What is left of the pool is terminated: the process that ended first has another code.
+        codes = {each.exitcode for each in self._processes} - {0, -signal.SIGTERM}
+        return IncompleteError(
+            "a process ended in the middle of its work",
+            found=f"exit code {', '.join(map(str, sorted(filter(None, codes))))}: killed, or out of memory",
+            where=", ".join(sorted({job.subject for _, job in self._at_work.values()})),
+            remedy="give the same command again: it goes on from the newest checkpoints; or use fewer "
+            "--processes",
+        )
+
+
+def _end_with_parent() -> None:
+    """Have this process end as soon as the one that started it is gone, whatever it is at."""
+    threading.Thread(target=_outlive_nobody, daemon=True).start()
+
+
+def _outlive_nobody() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+@contextlib.contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Start processes that an interrupt at the keyboard does not reach: their parent ends them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextlib.contextmanager
+def environment(settings: dict[str, str]) -> Iterator[None]:
+    """Start processes with settings, unless the user has given others."""
+    given = {name: value for name, value in settings.items() if name not in os.environ}
+    os.environ.update(given)
+    try:
+        yield
+    finally:
+        for name in given:
+            del os.environ[name]
+
+
+def one_thread_each() -> contextlib.AbstractContextManager[None]:
+    """Start processes whose matrix products take one thread: there are as many processes as processors."""
+    return environment(dict.fromkeys(THREADS, "1"))

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from toolkit.errors import IncompleteError, UsageError
-from toolkit.study.executors.processes import environment, one_thread_each
+from toolkit.study.executors.places import environment, one_thread_each
 
 STORE_BYTES = 100_000_000
 """What a Ray started here holds of answers in memory; the rest goes through the disk. Ray takes 75 MiB at

@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -152,9 +153,7 @@ def seal_decided(
         DamagedError: a row contradicts the schema; what was there is left.
     """
     study = registration.name
-    writer.check_place(
-        folder, study, [*(file for parts in assembly.files.values() for file in parts), *DOCUMENTS]
-    )  # 1
+    writer.check_place(folder, study, [*chain.from_iterable(assembly.files.values()), *DOCUMENTS])  # 1
     source = read_text(card) if card.is_file() else None
     make_folder(folder.parent)
     with hold(folder.parent, f".{folder.name}.lock", "study's registers"):

@@ -57,7 +57,7 @@ def conclude(specification: Specification, segments: Iterable[bytes]) -> dict[st
     run = summaries.run_place(specification)
     summary = {
         "shortcomings": list(lacking),
-        "runs": [summaries.run_row(specification, rows, status, specification.study)],
+        "runs": [summaries.run_row(specification, rows, status)],
         "evaluations": summaries.evaluations(run, rows["episodes"]),
         "groups_summary": summaries.groups_summary(specification, rows["groups"]),
         "luck_share_summary": summaries.luck_share_summary(

@@ -17,11 +17,13 @@ import base64
 import hashlib
 import json
 import math
+import os
 import shutil
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from toolkit import errors, files, seeds
@@ -78,7 +80,7 @@ def train_run(
         if run.is_complete:
             return False
         segments.make_tasks(tuple(sorted(specification.pools.items())))
-        course = _Course(run, say)
+        course = _Course(run, specification, say)
         course.begin()
         session = open_session(
             specification,
@@ -105,20 +107,13 @@ class _Course:
     """A run on its way."""
 
     run: RunFolder
+    specification: LanguageModelSpecification
     say: Say
+    session: Session = field(init=False)
     digests: list[str] = field(default_factory=list)
     rows: segments.Segment = field(default_factory=dict)
     launch: launches.Launch | None = None
     begun: float = 0.0
-    session: Session | None = None
-
-    @property
-    def specification(self) -> LanguageModelSpecification:
-        """The run."""
-        specification = self.run.specification
-        if not isinstance(specification, LanguageModelSpecification):
-            raise TypeError("a language model's run has a recipe")
-        return specification
 
     @property
     def at(self) -> int:
@@ -162,7 +157,7 @@ class _Course:
         if step not in segments.ends(self.specification):
             return
         self.rows["episodes"] = self._evaluated(step)
-        if not self._session.is_main:
+        if not self.session.is_main:
             self._clear()
             return
         folder = self.run.folder / f"checkpoint-{step}"
@@ -178,12 +173,10 @@ class _Course:
     def diagnose(self, step: int) -> None:
         """Play the luck-share tables."""
         regime = diagnostic.regime_diagnosed(self.specification.regime)
-        engine, sampling = self._session.engine(), self._sampling(step)
+        engine, sampling = self.session.engine(), self._sampling(step)
         self.rows["luck_share"] += self._shared(
             [
-                lambda block=block: language_model.diagnose_block(
-                    engine, regime, diagnostic.POOL, block, sampling
-                )  # type: ignore[misc]
+                partial(language_model.diagnose_block, engine, regime, diagnostic.POOL, block, sampling)
                 for block in language_model.blocks(
                     pools.POOLS[diagnostic.POOL].size, diagnostic.SCHEDULES * diagnostic.SAMPLES
                 )
@@ -197,29 +190,21 @@ class _Course:
         if self.launch is not None:
             self.run.record(self.launch.ended(self.begun, launches.peak_memory_mb()))
 
-    @property
-    def _session(self) -> Session:
-        if self.session is None:
-            raise RuntimeError("the session is opened before anything is played")
-        return self.session
-
     def _clear(self) -> None:
         self.rows = {"groups": [], "episodes": [], "luck_share": [], "adapters": []}
 
     def _sampling(self, step: int) -> language_model.Sampling:
         run = self.specification
         seed = seeds.sampling_seed(run.root, run.run_id, run.seed)
-        return language_model.Sampling(run.run_id, step, seed, self._session.recipe.sampling.max_turns)
+        return language_model.Sampling(run.run_id, step, seed, self.session.recipe.sampling.max_turns)
 
     def _evaluated(self, step: int) -> list[Row]:
         run = self.specification
-        engine, sampling = self._session.engine(), self._sampling(step)
+        engine, sampling = self.session.engine(), self._sampling(step)
         sets = sets_at(run.battery, run.at_noise, is_last=step == run.steps)
         return self._shared(
             [
-                lambda played=played, block=block: language_model.evaluate_block(
-                    engine, played, block, sampling
-                )  # type: ignore[misc]
+                partial(language_model.evaluate_block, engine, played, block, sampling)
                 for played in sets
                 for block in language_model.blocks(played.tasks, played.schedules)
             ]
@@ -229,8 +214,8 @@ class _Course:
         """Play parts, each in one of the processes, and return the rows of all, in order."""
         from accelerate.utils import gather_object
 
-        accelerator = self._session.trainer.accelerator
-        trainer = self._session.trainer
+        accelerator = self.session.trainer.accelerator
+        trainer = self.session.trainer
         trainer.model.eval()
         first, processes = accelerator.process_index, accelerator.num_processes
         mine = [(number, parts[number]()) for number in range(first, len(parts), processes)]
@@ -300,6 +285,4 @@ def _check_state(folder: Path, expected: str) -> None:
 
 
 def _is_first_process() -> bool:
-    import os
-
     return os.environ.get("RANK", "0") == "0"

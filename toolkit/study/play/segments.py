@@ -38,9 +38,6 @@ CYCLES = 50_000
 PLAYED = ("groups", "episodes", "luck_share")
 STATES = ("checkpoints", "adapters")
 """Tables of checkpoints: of a policy whose parameters a row holds, and of a language model's adapter."""
-NAMES = (*PLAYED, "checkpoints")
-"""Tables that a segment of the log-linear policy has rows of."""
-
 
 _QUICK = 1
 """Level of compression: a fifth of the size, and no wait."""

@@ -29,14 +29,13 @@ LEVEL = 0.95
 _MICRO = Decimal("0.000001")
 
 
-def run_row(specification: Specification, rows: segments.Segment, status: str, registered: str) -> arrow.Row:
+def run_row(specification: Specification, rows: segments.Segment, status: str) -> arrow.Row:
     """Return the run's row of `runs`; what differs from launch to launch is null there.
 
     Args:
         specification: the run.
         rows: all its rows.
         status: COMPLETE or INCOMPLETE.
-        registered: name of the registration.
     """
     regime = REGIMES[specification.regime]
     rollouts = sum(len(row["observed_rewards"]) for row in rows["groups"])
@@ -55,7 +54,7 @@ def run_row(specification: Specification, rows: segments.Segment, status: str, r
         "training_groups": len(rows["groups"]),
         "training_rollouts": rollouts,
         "status": status,
-        "registered": registered,
+        "registered": specification.study,
         "provider": "local",
         "specification": canonical(specification.document()),
         **dict.fromkeys(_OF_ANOTHER_STACK),

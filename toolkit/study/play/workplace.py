@@ -221,12 +221,7 @@ class RunFolder:
 
     def launch(self, facts: Launch) -> Launch:
         """Record an attempt, and what is launched where it is the first; return it with its number."""
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise errors.IncompleteError(
-                "the run's folder cannot be made", found=error.strerror, where=self.folder
-            ) from None
+        files.make_folder(self.folder)
         if not (self.folder / SPECIFICATION).exists():
             files.write_durably(
                 self.folder / SPECIFICATION, folders.document_bytes(self.specification.document())
@@ -316,7 +311,7 @@ class Workplace:
         """
         names = sorted(specification.run_id for specification in specifications)
         locks = {_lock(name): f"run {name}" for name in names}
-        with folders.held(self.folder, "study", locks, [self.folder / name for name in names]):
+        with folders.held(self.folder, locks, [self.folder / name for name in names]):
             yield
 
     def statuses(self, specifications: Iterable[Specification]) -> list[RunStatus]:

@@ -169,30 +169,25 @@ def _order(row: ProbeCheckpointRow) -> tuple[bool, bool, str, int]:
     return (row["scored"] != ALL, row["trajectory"] != run.BASE, row["trajectory"], row["step"])
 
 
-def _compare(name: str, found: list[arrow.Row], stored: list[arrow.Row], where: str) -> int:
+def _compare(name: str, computed: list[arrow.Row], stored: list[arrow.Row], where: str) -> int:
     key = schema.TABLES[name].key
 
     def keyed(rows: list[arrow.Row]) -> dict[tuple[Any, ...], arrow.Row]:
         return {tuple(row[part] for part in key): row for row in rows}
 
-    mine, theirs = keyed(found), keyed(stored)
-    if mine == theirs:
-        return len(mine)
-    differing = sorted(at for at in {*mine, *theirs} if mine.get(at) != theirs.get(at))
-    at = differing[0]
-    theirs_row, other = theirs.get(at), mine.get(at)
-    columns = [
-        column
-        for column in (theirs_row or other or {})
-        if (theirs_row or {}).get(column) != (other or {}).get(column)
-    ]
-    raise VerificationError(
-        f"{name} is not what the probe's evidence gives",
-        expected=f"{columns[0]} = {(other or {}).get(columns[0])}",
-        found=f"{columns[0]} = {(theirs_row or {}).get(columns[0])}",
-        where=f"{where}: {', '.join(map(str, at))}",
-        remedy="the register was changed, or the code that computes from it",
-    )
+    mine, theirs = keyed(computed), keyed(stored)
+    for at in sorted({*mine, *theirs}):
+        ours, registered = mine.get(at, {}), theirs.get(at, {})
+        differing = [part for part in registered or ours if ours.get(part) != registered.get(part)]
+        if differing:
+            raise VerificationError(
+                f"{name} is not what the probe's evidence gives",
+                expected=f"{differing[0]} = {ours.get(differing[0])}",
+                found=f"{differing[0]} = {registered.get(differing[0])}",
+                where=f"{where}: {', '.join(map(str, at))}",
+                remedy="the register was changed, or the code that computes from it",
+            )
+    return len(mine)
 
 
 def _by_place(rows: list[arrow.Row]) -> dict[Place, list[arrow.Row]]:

@@ -190,7 +190,7 @@ def probe_all(folder: Path, jobs: Sequence[probed.ProbeJob], executor: Executor 
             raise DamagedError("what was probed cannot be read back", where=folder / job.trajectory)
         return kept
 
-    with held(folder, "probe", {LOCK: "probe's folder"}, [folder]):
+    with held(folder, {LOCK: "probe's folder"}, [folder]):
         results, before = go_on(
             executor,
             jobs,
