@@ -85,11 +85,7 @@ def of_more_than_is_here(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("change", "said"),
-    [
-        (of_another_chain, "LATER.chain"),
-        (of_other_rules, "rules.toml"),
-        (of_more_than_is_here, "A99.toml"),
-    ],
+    [(of_another_chain, "LATER.chain"), (of_other_rules, "rules.toml"), (of_more_than_is_here, "A99.toml")],
     ids=["another chain", "other rules", "more than is here"],
 )
 def test_a_registration_that_is_there_is_not_changed_unless_that_is_said(

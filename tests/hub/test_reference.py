@@ -41,12 +41,7 @@ def test_anything_else_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        f"group/study@{'v' * 201}",
-        f"hf://datasets/group/study@{'v' * 5000}",
-        f"group/{'s' * 300}",
-        "x" * 5000,
-    ],
+    [f"group/study@{'v' * 201}", f"hf://datasets/group/study@{'v' * 5000}", f"group/{'s' * 300}", "x" * 5000],
     ids=lambda text: f"{text[:24]}, {len(text)} characters",
 )
 def test_a_reference_that_is_too_long_is_wrong_usage_everywhere(text: str) -> None:

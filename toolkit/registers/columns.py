@@ -206,11 +206,7 @@ WORDS = {"arm": ARMS, "regime": REGIMES, "pool": POOLS}
 RUN = text("run_id", "The run that produced the row.")
 CELL = (
     text("condition", "Condition of the run: what it works under, such as the noise of training."),
-    text(
-        "arm",
-        "Arm of the run: what is compared, such as how a group's schedules are drawn.",
-        choices=ARMS,
-    ),
+    text("arm", "Arm of the run: what is compared, such as how a group's schedules are drawn.", choices=ARMS),
     count("seed", "Seed of the run; runs of two arms with one seed are a pair."),
 )
 OF_RUN = Parent("runs", ("run_id",), same=("condition", "arm", "seed"))

@@ -37,11 +37,7 @@ class TaskCount(NamedTuple):
 
 
 def count_successes(
-    table: Table,
-    files: Sequence[Path],
-    column: str,
-    filters: Mapping[str, Sequence[object]],
-    folder: Path,
+    table: Table, files: Sequence[Path], column: str, filters: Mapping[str, Sequence[object]], folder: Path
 ) -> Counts:
     """Count the episodes of some runs by task.
 

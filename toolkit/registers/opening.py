@@ -12,11 +12,7 @@ from toolkit.registers.study import Study, open_study
 
 
 def open_registers(
-    name: str,
-    home: Home | None = None,
-    *,
-    offline: bool = False,
-    say: Callable[[str], None] = lambda _: None,
+    name: str, home: Home | None = None, *, offline: bool = False, say: Callable[[str], None] = lambda _: None
 ) -> Study:
     """Open a study by name, path, or `owner/name@revision`; what is here wins over what is on the Hub.
 

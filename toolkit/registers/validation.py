@@ -210,10 +210,7 @@ def _compared(left: Any, right: Any) -> tuple[Any, Any]:
     if not left.null_count and not right.null_count:
         return less, same
     no_left, no_right = pc.is_null(left), pc.is_null(right)
-    return (
-        pc.coalesce(less, pc.and_not(no_left, no_right)),
-        pc.coalesce(same, pc.and_(no_left, no_right)),
-    )
+    return (pc.coalesce(less, pc.and_not(no_left, no_right)), pc.coalesce(same, pc.and_(no_left, no_right)))
 
 
 def _range(values: Any) -> tuple[Any, Any]:

@@ -178,12 +178,7 @@ def _cast(cells: pl.Series, kind: Type) -> pl.Series:
     import polars as pl
 
     text = cells.cast(pl.String, strict=False).str.strip_chars()
-    whole = {
-        Type.INT16: pl.Int16,
-        Type.INT32: pl.Int32,
-        Type.INT64: pl.Int64,
-        Type.UINT64: pl.UInt64,
-    }
+    whole = {Type.INT16: pl.Int16, Type.INT32: pl.Int32, Type.INT64: pl.Int64, Type.UINT64: pl.UInt64}
     if kind in whole:
         # Other tools write whole numbers of a column with gaps as 3.0.
         return text.str.replace(r"\.0+$", "").cast(whole[kind], strict=False)

@@ -261,12 +261,7 @@ def write_imported(
     if card is not None:
         rows = {"runs": tables[RUNS.name].to_dicts(), "decisions": outcomes}
         described = repository_documents(
-            card,
-            files,
-            registration=registration,
-            rows=rows,
-            words=words,
-            is_demonstration=is_demonstration,
+            card, files, registration=registration, rows=rows, words=words, is_demonstration=is_demonstration
         )
     return write_study(
         folder,

@@ -7,11 +7,7 @@ from decimal import Decimal
 
 from toolkit.errors import DamagedError
 from toolkit.registers.arrow import Row
-from toolkit.registers.probe_tables import (
-    PROBE_CHECKPOINTS,
-    PROBE_CLEAN_TASKS,
-    PROBE_DIAGNOSTIC_TASKS,
-)
+from toolkit.registers.probe_tables import PROBE_CHECKPOINTS, PROBE_CLEAN_TASKS, PROBE_DIAGNOSTIC_TASKS
 from toolkit.registers.published.source import Record, Source, decimal, number, put, row_of, share_of, whole
 from toolkit.registers.schema import GROUPS_SUMMARY, LUCK_SHARE_SUMMARY, RUNS
 
