@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.hub.server import FixtureHub
-    from tests.hub.store import Repository
+    from tests.hub.store import Commit, Repository
 
 REPO = r"(?P<repo>[\w.-]+/[\w.-]+)"
 API = f"/api/datasets/{REPO}"
@@ -82,38 +82,39 @@ class Handler(BaseHTTPRequestHandler):
 
     def _route(self, path: str) -> None:
         for method, pattern, answer in ROUTES:
-            found = re.fullmatch(pattern, path)
-            if method == self.command and found:
-                named = {key: unquote(value) for key, value in found.groupdict().items() if value is not None}
-                if "repo" in named:
-                    named["repo"] = self._open(named["repo"], writes=answer in WRITES)
-                answer(self, **named)
+            match = re.fullmatch(pattern, path)
+            if method == self.command and match:
+                parts: dict[str, Any] = {k: unquote(v) for k, v in match.groupdict().items() if v is not None}
+                if "repo" in parts:
+                    parts["repo"] = self._open(parts["repo"], writes=answer in WRITES)
+                answer(self, **parts)
                 return
         raise RefusedError(404, f"this Hub does not know {self.command} {path}")
 
     def _open(self, name: str, *, writes: bool) -> Repository:
         """Return a repository that may be seen by whoever asks; another is as if it were not there."""
-        shown = self.headers.get("Authorization", "")
-        is_known = self.hub.token is None or shown == f"Bearer {self.hub.token}"
         repository = self.hub.store.repositories.get(name)
-        if not is_known and (writes or repository is None or repository.private):
-            raise AbsentError("RepoNotFound") if shown else _UnauthorizedError()
+        if not self._is_known and (writes or repository is None or repository.private):
+            raise AbsentError("RepoNotFound") if "Authorization" in self.headers else _UnauthorizedError()
         return self.hub.store.repository(name)
+
+    @property
+    def _is_known(self) -> bool:
+        return self.hub.token is None or self.headers.get("Authorization") == f"Bearer {self.hub.token}"
 
     # Repositories
 
     def create(self) -> None:
         asked = json.loads(self._body)
-        if self.hub.token is not None and self.headers.get("Authorization") != f"Bearer {self.hub.token}":
+        if not self._is_known:
             raise RefusedError(401, "Invalid username or password.")
         name = f"{asked.get('organization') or 'reader'}/{asked['name']}"
-        self.hub.store.create(
-            name, private=bool(asked.get("private")) or asked.get("visibility") == "private"
-        )
+        is_private = bool(asked.get("private")) or asked.get("visibility") == "private"
+        self.hub.store.create(name, private=is_private)
         self._json({"url": f"{self.hub.url}/datasets/{name}", "name": name})
 
     def whoami(self) -> None:
-        if self.hub.token is not None and self.headers.get("Authorization") != f"Bearer {self.hub.token}":
+        if not self._is_known:
             raise RefusedError(401, "Invalid credentials in Authorization header")
         self._json({"type": "user", "name": "reader", "orgs": [], "auth": {"type": "access_token"}})
 
@@ -135,19 +136,11 @@ class Handler(BaseHTTPRequestHandler):
         )
 
     def refs(self, repo: Repository) -> None:
-        def listed(kind: str, refs: dict[str, str]) -> list[dict[str, str]]:
+        def rows(kind: str, refs: dict[str, str]) -> list[dict[str, str]]:
             return [{"name": n, "ref": f"refs/{kind}/{n}", "targetCommit": sha} for n, sha in refs.items()]
 
         tags = {name: sha for name, (sha, _) in repo.tags.items()}
-        self._json({"branches": listed("heads", repo.branches), "converts": [], "tags": listed("tags", tags)})
-
-    def commits(self, repo: Repository, revision: str) -> None:
-        listed, commit = [], repo.commit_at(revision)
-        while commit:
-            said = {"id": commit.sha, "title": commit.title, "message": commit.description}
-            listed.append({**said, "authors": [], "date": "2026-01-01T00:00:00.000Z"})
-            commit = repo.commits.get(commit.parent or "")
-        self._json(listed)
+        self._json({"branches": rows("heads", repo.branches), "converts": [], "tags": rows("tags", tags)})
 
     # Files
 
@@ -159,12 +152,10 @@ class Handler(BaseHTTPRequestHandler):
         folders = {
             name[: m.start()] for name in names for m in re.finditer("/", name) if m.start() >= len(below)
         }
+        paths = sorted({*names, *folders})
         if self._query.get("recursive", "").lower() != "true":
-            names = [name for name in names if "/" not in name[len(below) :]]
-            folders = {folder for folder in folders if "/" not in folder[len(below) :]}
-        entries = [{"type": "directory", "path": f, "oid": blob_sha1(f.encode()), "size": 0} for f in folders]
-        entries += [self._entry(name, commit.files[name]) for name in names]
-        entries.sort(key=lambda entry: str(entry["path"]))
+            paths = [path for path in paths if "/" not in path[len(below) :]]
+        entries = [self._entry(commit, path) for path in paths]
         first = int(self._query.get("cursor", 0))
         page = entries[first : first + self.hub.page]
         headers = {}
@@ -179,13 +170,8 @@ class Handler(BaseHTTPRequestHandler):
             paths = json.loads(self._body)["paths"]
         else:
             paths = parse_qs(self._body.decode()).get("paths", [])
-        listed = []
-        for path in paths if isinstance(paths, list) else [paths]:
-            if path in commit.files:
-                listed.append(self._entry(path, commit.files[path]))
-            elif any(name.startswith(f"{path}/") for name in commit.files):
-                listed.append({"type": "directory", "path": path, "oid": blob_sha1(path.encode()), "size": 0})
-        self._json(listed)
+        folders = {path for path in paths if any(name.startswith(f"{path}/") for name in commit.files)}
+        self._json([self._entry(commit, path) for path in paths if path in folders | commit.files.keys()])
 
     def resolve(self, repo: Repository, revision: str, path: str) -> None:
         commit = repo.commit_at(revision)
@@ -193,9 +179,8 @@ class Handler(BaseHTTPRequestHandler):
         if path not in commit.files or self._hits("missing_file"):
             raise AbsentError("EntryNotFound")
         sha256 = commit.files[path]
-        entry = self._entry(path, sha256)
-        etag = sha256 if "lfs" in entry else entry["oid"]
-        headers |= {"ETag": f'"{etag}"', "Accept-Ranges": "bytes"}
+        entry = self._entry(commit, path)
+        headers |= {"ETag": f'"{self._oid(commit, path)}"', "Accept-Ranges": "bytes"}
         if "lfs" in entry:
             headers |= {"X-Linked-Etag": f'"{sha256}"', "X-Linked-Size": str(entry["size"])}
         if "xetHash" in entry:
@@ -204,8 +189,16 @@ class Handler(BaseHTTPRequestHandler):
             headers |= {"X-Xet-Refresh-Route": token, "Link": f'<{token}>; rel="xet-auth"'}
         self._content(self.hub.store.contents.get(sha256, b""), headers)
 
-    def _entry(self, path: str, sha256: str) -> dict[str, object]:
-        return self.hub.store.entry(path, sha256)
+    def _entry(self, commit: Commit, path: str) -> dict[str, object]:
+        """Return a file or a folder as the Hub lists it."""
+        if path in commit.files:
+            return self.hub.store.entry(path, commit.files[path])
+        return {"type": "directory", "path": path, "oid": blob_sha1(path.encode()), "size": 0}
+
+    def _oid(self, commit: Commit, path: str) -> object:
+        """Return the SHA-256 of a large file, git's name for any other, and None where there is none."""
+        entry = self._entry(commit, path) if path in commit.files else {"oid": None}
+        return commit.files[path] if "lfs" in entry else entry["oid"]
 
     # Writing
 
@@ -223,18 +216,12 @@ class Handler(BaseHTTPRequestHandler):
                         "path": asked["path"],
                         "uploadMode": "lfs" if is_large(asked["path"], asked["size"]) else "regular",
                         "shouldIgnore": False,
-                        "oid": self._remote_oid(head.files.get(asked["path"]), asked["path"]),
+                        "oid": self._oid(head, asked["path"]),
                     }
                     for asked in json.loads(self._body)["files"]
                 ]
             }
         )
-
-    def _remote_oid(self, sha256: str | None, path: str) -> object:
-        if sha256 is None:
-            return None
-        entry = self._entry(path, sha256)
-        return sha256 if "lfs" in entry else entry["oid"]
 
     def batch(self, repo: Repository) -> None:
         objects: list[dict[str, Any]] = []
@@ -251,9 +238,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def commit(self, repo: Repository, revision: str) -> None:
         if self._hits("another_writer"):
-            self.hub.store.commit(
-                repo.name, {"NOTES.txt": b"somebody else was here\n"}, title="another writer"
-            )
+            self.hub.store.commit(repo.name, {"NOTES.txt": b"somebody was here\n"}, title="another writer")
         lines = [json.loads(line) for line in self._body.splitlines() if line.strip()]
         header, added, deleted = lines[0]["value"], {}, []
         for line in lines[1:]:
@@ -261,7 +246,8 @@ class Handler(BaseHTTPRequestHandler):
             if line["key"] == "file":
                 added[value["path"]] = base64.b64decode(value["content"])
             elif line["key"] == "lfsFile":
-                self._check_sent(value)
+                if value["oid"] not in self.hub.store.sizes:
+                    raise RefusedError(400, f"the content of {value['path']} was not sent")
                 added[value["path"]] = value["oid"]
             else:
                 deleted.append(value["path"] + "/" * (line["key"] == "deletedFolder"))
@@ -277,26 +263,17 @@ class Handler(BaseHTTPRequestHandler):
         url = f"{self.hub.url}/datasets/{repo.name}/commit/{made.sha}"
         self._json({"success": True, "commitOid": made.sha, "commitUrl": url, "hookOutput": ""})
 
-    def _check_sent(self, value: dict[str, Any]) -> None:
-        if value["oid"] not in self.hub.store.sizes:
-            raise RefusedError(400, f"the content of {value['path']} was not sent")
-
     def xet_token(self, repo: Repository, revision: str) -> None:  # noqa: ARG002 - one store for all
         """Say where the Xet store is; only the Hub's own Xet client can speak with one."""
         if self.hub.cas is None:
             raise RefusedError(404, "this Hub keeps large files by LFS")
-        place, expires = f"local://{self.hub.cas}", "4102444800"
-        said = {"casUrl": place, "accessToken": "fixture", "exp": int(expires)}
-        headers = {"X-Xet-Cas-Url": place, "X-Xet-Access-Token": "fixture", "X-Xet-Token-Expiration": expires}
-        self._json(said, headers=headers)
+        url, expires = f"local://{self.hub.cas}", "4102444800"
+        headers = {"X-Xet-Cas-Url": url, "X-Xet-Access-Token": "fixture", "X-Xet-Token-Expiration": expires}
+        self._json({"casUrl": url, "accessToken": "fixture", "exp": int(expires)}, headers=headers)
 
     def tag(self, repo: Repository, revision: str) -> None:
         asked = json.loads(self._body)
         self.hub.store.tag(repo.name, asked["tag"], revision, asked.get("message"))
-        self._json({})
-
-    def untag(self, repo: Repository, revision: str) -> None:
-        self.hub.store.untag(repo.name, revision)
         self._json({})
 
     # Answers
@@ -352,7 +329,6 @@ ROUTES: tuple[tuple[str, str, Callable[..., None]], ...] = (
     ("GET", API, Handler.info),
     ("GET", f"{API}/revision/{REVISION}", Handler.info),
     ("GET", f"{API}/refs", Handler.refs),
-    ("GET", f"{API}/commits/{REVISION}", Handler.commits),
     ("GET", f"{API}/tree/{REVISION}(?:/{PATH})?", Handler.tree),
     ("POST", f"{API}/paths-info/{REVISION}", Handler.paths_info),
     ("HEAD", f"/datasets/{REPO}/resolve/{REVISION}/{PATH}", Handler.resolve),
@@ -363,6 +339,5 @@ ROUTES: tuple[tuple[str, str, Callable[..., None]], ...] = (
     ("POST", f"{API}/commit/{REVISION}", Handler.commit),
     ("GET", f"{API}/xet-(?:read|write)-token/{REVISION}", Handler.xet_token),
     ("POST", f"{API}/tag/{REVISION}", Handler.tag),
-    ("DELETE", f"{API}/tag/{REVISION}", Handler.untag),
 )
-WRITES = (Handler.preupload, Handler.batch, Handler.commit, Handler.tag, Handler.untag)
+WRITES = (Handler.preupload, Handler.batch, Handler.commit, Handler.tag)

@@ -129,8 +129,8 @@ class Store:
                 del files[file]
         files |= {p: c if isinstance(c, str) else self.keep(c) for p, c in added.items()}
         # As in git, what is committed, after what, and how it is called make a commit's name.
-        said = json.dumps([len(repository.commits), head, title, description, sorted(files.items())])
-        commit = Commit(hashlib.sha1(said.encode()).hexdigest(), head, title, description, files)  # noqa: S324
+        text = json.dumps([len(repository.commits), head, title, description, sorted(files.items())])
+        commit = Commit(hashlib.sha1(text.encode()).hexdigest(), head, title, description, files)  # noqa: S324
         repository.commits[commit.sha] = commit
         repository.branches[branch] = commit.sha
         return commit

@@ -46,18 +46,15 @@ def test_a_study_of_the_hub_is_decided_by_what_it_carries(
     assert verified["verdict"] == "incomplete"  # the authors' tokens are not part of this project
 
 
-def test_a_draft_of_the_same_name_decides_nothing(hub: FixtureHub, carrying: Path, elsewhere: Path) -> None:
+def test_a_draft_or_another_registration_of_the_same_name_decides_nothing(
+    hub: FixtureHub, carrying: Path, elsewhere: Path
+) -> None:
     put(hub, carrying)
     draft = elsewhere / "prereg" / REGISTRATION
     draft.mkdir()
     (draft / "rules.toml").write_text("language = 1\n")
     assert run("decide", "H2a", "--study", NAME).code == 0
-
-
-def test_a_registration_of_the_same_name_that_is_another_decides_nothing(
-    hub: FixtureHub, carrying: Path, elsewhere: Path
-) -> None:
-    put(hub, carrying)
+    shutil.rmtree(draft)
     shutil.copytree(CHECKOUT / "prereg" / "embedded", elsewhere / "prereg" / REGISTRATION)
     assert run("decide", "H2a", "--study", NAME).code == 0
 

@@ -15,9 +15,8 @@ def pull_into(folder: Path) -> Result:
 
 
 @pytest.fixture
-def copy(hub: FixtureHub, rows: Path, tmp_path: Path) -> Path:
-    """Return a copy of a study of rows that was pulled."""
-    put(hub, rows)
+def copy(hub: FixtureHub, warm: Path, tmp_path: Path) -> Path:
+    """Return a copy of the small study that was pulled."""
     assert pull_into(tmp_path / "copy").code == 0
     return tmp_path / "copy"
 
@@ -76,11 +75,10 @@ def test_a_copy_of_an_earlier_commit_is_replaced(hub: FixtureHub, copy: Path, tm
     assert snapshot(copy) == snapshot(later)
 
 
-def test_a_file_in_the_place_of_the_folder_is_refused(hub: FixtureHub, commit: str, tmp_path: Path) -> None:
+def test_a_file_in_the_place_of_the_folder_or_a_name_too_long_for_one_is_refused(
+    hub: FixtureHub, commit: str, tmp_path: Path
+) -> None:
     (tmp_path / "copy").write_text("mine")
     assert pull_into(tmp_path / "copy").code == 3
     assert (tmp_path / "copy").read_text() == "mine"
-
-
-def test_a_name_that_is_too_long_for_a_folder_is_said(hub: FixtureHub, commit: str, tmp_path: Path) -> None:
     assert pull_into(tmp_path / ("x" * 300)).code == 3

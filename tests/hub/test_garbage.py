@@ -14,7 +14,6 @@ SHA = "0123456789abcdef0123456789abcdef01234567"
 INFO = b'{"id": "group/study", "sha": %s, "tags": [], "branches": [], "converts": [], "siblings": []}'
 ANSWERS: dict[str, tuple[int, dict[str, str], bytes]] = {
     "an empty object": (200, {}, b"{}"),
-    "a list": (200, {}, b"[]"),
     "null": (200, {}, b"null"),
     "text": (200, {}, b'"x"'),
     "a log-in page": (200, {"Content-Type": "text/html"}, b"<html>log in</html>"),
@@ -24,7 +23,6 @@ ANSWERS: dict[str, tuple[int, dict[str, str], bytes]] = {
     "endless depth": (200, {}, b"[" * 200_000),
     "no text": (200, {}, b"\xff\xfe\x00"),
     "a path for a commit": (200, {}, INFO % b'"../../../../evil"'),
-    "a number for a commit": (200, {}, INFO % b"5"),
     "a short commit": (200, {}, INFO % b'"0123abc"'),
     "no commit": (200, {}, INFO % b"null"),
 }
@@ -57,24 +55,22 @@ def test_garbage_is_said_and_nothing_is_taken_from_it(garbage: None, command: st
     assert done.json()["error"]["remedy"]
 
 
-@pytest.mark.parametrize("address", ["http://[bad", "ftp://127.0.0.1", "nothing", "http://127.0.0.1:99999"])
-def test_an_address_that_is_none_is_said(
-    hub: FixtureHub, monkeypatch: pytest.MonkeyPatch, address: str
-) -> None:
-    monkeypatch.setenv("HF_ENDPOINT", address)
-    for command in COMMANDS.values():
-        assert run(*command).code == 3
+def test_an_address_that_is_none_is_said(hub: FixtureHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    for address in ("http://[bad", "ftp://127.0.0.1", "nothing", "http://127.0.0.1:99999"):
+        monkeypatch.setenv("HF_ENDPOINT", address)
+        for command in COMMANDS.values():
+            assert run(*command).code == 3
 
 
 def test_a_proxy_of_a_kind_that_is_not_installed_is_said(
     hub: FixtureHub, commit: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from toolkit.registers.hub import revision
+    from toolkit.registers.hub import client as hub_client
 
     def client() -> None:
         raise ImportError("Using SOCKS proxy, but the 'socksio' package is not installed")
 
-    monkeypatch.setattr(revision, "client", client)
+    monkeypatch.setattr(hub_client, "client", client)
     expect(run("registers", "pull", NAME), 3, "socksio")
 
 

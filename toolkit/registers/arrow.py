@@ -17,34 +17,21 @@ Row = dict[str, Any]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def arrow_type(column: Column) -> Any:
-    """Return the Arrow type of a column."""
-    return _arrow_type(column.type)
-
-
-def _arrow_type(kind: Type) -> Any:
+def arrow_type(kind: Type) -> Any:
+    """Return the Arrow type of a column's type."""
     import pyarrow as pa
 
     if kind.element is not None:
-        return pa.list_(pa.field("element", _arrow_type(kind.element)))  # as Parquet calls it
-    return {
-        Type.STRING: pa.string(),
-        Type.BOOL: pa.bool_(),
-        Type.INT16: pa.int16(),
-        Type.INT32: pa.int32(),
-        Type.INT64: pa.int64(),
-        Type.UINT64: pa.uint64(),
-        Type.FLOAT64: pa.float64(),
-        Type.DECIMAL: pa.decimal128(9, 6),
-        Type.TIMESTAMP: pa.timestamp("us", tz="UTC"),
-    }[kind]
+        return pa.list_(pa.field("element", arrow_type(kind.element)))  # as Parquet calls it
+    of_its_own = {Type.DECIMAL: pa.decimal128(9, 6), Type.TIMESTAMP: pa.timestamp("us", tz="UTC")}
+    return of_its_own.get(kind) or pa.type_for_alias(kind.value)
 
 
 def arrow_schema(table: Table) -> Any:
     """Return the Arrow schema of a table."""
     import pyarrow as pa
 
-    return pa.schema([pa.field(c.name, arrow_type(c), nullable=c.nullable) for c in table.columns])
+    return pa.schema([pa.field(c.name, arrow_type(c.type), nullable=c.nullable) for c in table.columns])
 
 
 def to_arrow(table: Table, rows: Iterable[Mapping[str, object]]) -> Any:

@@ -11,16 +11,7 @@ from typing import Any
 import toolkit
 from toolkit.errors import DamagedError, IncompleteError, UsageError, VerificationError
 from toolkit.files import read_bytes, replacing, write_all
-from toolkit.registers.arrow import (
-    Row,
-    arrow_schema,
-    check_columns,
-    open_parquet,
-    parquet_bytes,
-    read_parquet,
-    shape,
-    to_arrow,
-)
+from toolkit.registers import arrow
 from toolkit.registers.manifest import (
     MANIFEST_NAME,
     FileEntry,
@@ -51,22 +42,22 @@ def table_files(name: str, table: Any) -> dict[str, bytes]:
     """
     column = SPLIT_BY.get(name)
     if column is None:
-        return {parquet_name(name): parquet_bytes(name, table)}
+        return {parquet_name(name): arrow.parquet_bytes(name, table)}
     import pyarrow.compute as pc
 
     return {
-        parquet_name(name, split): parquet_bytes(name, table.filter(pc.equal(table[column], split)))
+        parquet_name(name, split): arrow.parquet_bytes(name, table.filter(pc.equal(table[column], split)))
         for split in pc.unique(table[column]).to_pylist()
     }
 
 
-def rows_files(rows: Mapping[str, Iterable[Row]]) -> dict[str, dict[str, bytes]]:
+def rows_files(rows: Mapping[str, Iterable[arrow.Row]]) -> dict[str, dict[str, bytes]]:
     """Return the Parquet files of tables by table and name: their rows as dictionaries, in any order.
 
     Raises:
         DamagedError: a row has other columns than its table, or values of another type.
     """
-    return {name: table_files(name, to_arrow(TABLES[name], made)) for name, made in rows.items()}
+    return {name: table_files(name, arrow.to_arrow(TABLES[name], made)) for name, made in rows.items()}
 
 
 def write_study(
@@ -177,14 +168,14 @@ def _prove(
             if not file.startswith(f"{name}/") or not file.endswith(".parquet"):
                 raise UsageError(f"{file} is no place for rows of {name}", expected=f"{name}/….parquet")
             content = read_bytes(folder / file)
-            source = open_parquet(folder / file, content)
+            source = arrow.open_parquet(folder / file, content)
             if not parts:  # all files have the columns of the first
                 table = table.narrowed(source.schema_arrow.names)
-            check_columns(table, source.schema_arrow, folder / file)
-            rows = read_parquet(source, folder / file, list(table.column_names))
+            arrow.check_columns(table, source.schema_arrow, folder / file)
+            rows = arrow.read_parquet(source, folder / file, list(table.column_names))
             entries[file] = _entry(content, rows.num_rows)
-            parts.append(shape(table, rows))
-        return pa.concat_tables(parts or [arrow_schema(table).empty_table()])
+            parts.append(arrow.shape(table, rows))
+        return pa.concat_tables(parts or [arrow.arrow_schema(table).empty_table()])
 
     referred = {parent.table for name in files for parent in TABLES[name].parents}
     held = {name: read(name) for name in sorted(referred & set(files))}

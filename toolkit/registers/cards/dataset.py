@@ -19,13 +19,8 @@ from toolkit.registers.schema import SCHEMA_VERSION
 MARK = re.compile(r"\{\{(\w+)\}\}")
 # The Hub's size categories: each is for fewer rows than its number.
 _SIZES = (
-    (10**3, "n<1K"),
-    (10**4, "1K<n<10K"),
-    (10**5, "10K<n<100K"),
-    (10**6, "100K<n<1M"),
-    (10**7, "1M<n<10M"),
-    (10**8, "10M<n<100M"),
-    (10**9, "100M<n<1B"),
+    *((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M")),
+    *((10**7, "1M<n<10M"), (10**8, "10M<n<100M"), (10**9, "100M<n<1B")),
 )
 
 
@@ -187,7 +182,6 @@ def _shown(kind: Type) -> str:
     return f"`{kind.value}`" if kind.is_list else kind.value
 
 
-_DEMONSTRATED = "its authorities were made for the occasion; it proves nothing to others."
 _TOLD = {"fault_rate": "faults, p", "flip_rate": "flips, q", "scale_rewards": "rewards scaled by"}
 
 
@@ -197,10 +191,8 @@ def registered_text(registration: RegistrationRef, *, is_demonstration: bool = F
     lines.append(f"| registration `{registration.name}` | `{registration.sha256}` |")
     lines += [f"| amendment `{name}` | `{sha256}` |" for name, sha256 in registration.amendments.items()]
     if is_demonstration:
-        lines += [
-            "",
-            "**A demonstration:** its authorities were made for the occasion; it proves nothing to others.",
-        ]
+        about = "its authorities were made for the occasion; it proves nothing to others."
+        lines += ["", f"**A demonstration:** {about}"]
     return "\n".join(lines)
 
 

@@ -48,17 +48,9 @@ def repository_documents(
 CONFORMS_TO = "http://mlcommons.org/croissant/1.1"
 # The terms of the vocabulary that a reader expects to be declared, used here or not.
 _TERMS = (
-    *(
-        "arrayShape",
-        "citeAs",
-        "column",
-        "containedIn",
-        "equivalentProperty",
-        "extract",
-        "field",
-        "fileObject",
-    ),
-    *("fileProperty", "fileSet", "format", "includes", "isArray", "isLiveDataset", "jsonPath", "key", "md5"),
+    *("arrayShape", "citeAs", "column", "containedIn", "equivalentProperty", "extract", "field"),
+    *("fileObject", "fileProperty", "fileSet", "format", "includes", "isArray", "isLiveDataset"),
+    *("jsonPath", "key", "md5"),
     *("parentField", "path", "recordSet", "references", "regex", "repeated", "replace", "samplingRate"),
     *("separator", "source", "subField", "transform"),
 )

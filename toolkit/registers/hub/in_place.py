@@ -149,12 +149,10 @@ class Traffic:
     """What was read from the Hub so far, and what failed.
 
     Args:
-        requests: ranges asked for.
         bytes: bytes received.
         failures: why ranges could not be read.
     """
 
-    requests: int = 0
     bytes: int = 0
     failures: list[Exception] = field(default_factory=list)
 
@@ -200,7 +198,6 @@ class _File:
             # DuckDB passes on the words of an error, and not what it is.
             self._traffic.failures.append(error)
             raise
-        self._traffic.requests += 1
         self._traffic.bytes += len(content)
         return content
 

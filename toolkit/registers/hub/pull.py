@@ -12,18 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from toolkit.errors import DamagedError, IncompleteError, ToolkitError
-from toolkit.registers.hub.client import (
-    NoFileError,
-    RefusedError,
-    UnreachableError,
-    bars,
-    client,
-    no_register,
-    offering_cache,
-    repository_cache,
-    snapshot,
-    telling,
-)
+from toolkit.registers.hub import client as hub
 from toolkit.registers.hub.revision import Reference, resolve
 from toolkit.registers.hub.stated import check_stated, stated_file, stated_files
 from toolkit.registers.manifest import MANIFEST_NAME, Manifest, check_nothing_else, read_manifest
@@ -61,8 +50,8 @@ def pull(
     origin, is_online = resolve(reference, offline=offline, accept_moved=accept_moved, say=say)  # 1
     try:
         return _Pull(origin, is_online, say).study()
-    except RefusedError as error:
-        raise offering_cache(error, origin.repository, origin.commit) from None
+    except hub.RefusedError as error:
+        raise hub.offering_cache(error, origin.repository, origin.commit) from None
 
 
 @dataclass(frozen=True)
@@ -76,7 +65,7 @@ class _Pull:
     @property
     def folder(self) -> Path:
         """The commit's folder in the cache."""
-        return snapshot(self.origin.repository, self.origin.commit)
+        return hub.snapshot(self.origin.repository, self.origin.commit)
 
     def study(self) -> Study:
         """Return the study (steps 2 to 5)."""
@@ -108,7 +97,7 @@ class _Pull:
         if self.is_online:
             try:
                 stated = stated_file(self.origin, MANIFEST_NAME)
-            except UnreachableError as error:
+            except hub.UnreachableError as error:
                 what = f"the manifest of {self.origin.pinned} was not compared with what it states"
                 self.say(f"{error.problem}: {what}")
 
@@ -127,12 +116,12 @@ class _Pull:
         """Have the commit's files in the cache."""
         for name in manifest.files:
             make_way(self.origin, name)
-        with bars(), telling(self.origin.pinned, "the download"):
-            client().snapshot_download(
+        with hub.bars(), hub.telling(self.origin.pinned, "the download"):
+            hub.client().snapshot_download(
                 self.origin.repository,
                 repo_type="dataset",
                 revision=self.origin.commit,
-                cache_dir=repository_cache(self.origin.repository).parent,
+                cache_dir=hub.repository_cache(self.origin.repository).parent,
             )
 
     def _fetch(self, name: str, *, force: bool = False) -> None:
@@ -147,18 +136,18 @@ class _Pull:
             take_out(self.origin, name)
         make_way(self.origin, name)
         try:
-            with bars(), telling(self.origin.pinned, f"the download of {name}"):
-                client().hf_hub_download(
+            with hub.bars(), hub.telling(self.origin.pinned, f"the download of {name}"):
+                hub.client().hf_hub_download(
                     self.origin.repository,
                     name,
                     repo_type="dataset",
                     revision=self.origin.commit,
-                    cache_dir=repository_cache(self.origin.repository).parent,
+                    cache_dir=hub.repository_cache(self.origin.repository).parent,
                     force_download=force,
                 )
-        except NoFileError:
+        except hub.NoFileError:
             if name == MANIFEST_NAME:
-                raise no_register(self.origin) from None
+                raise hub.no_register(self.origin) from None
             raise
 
     def _replace(self, name: str, error: ToolkitError, *, is_kept: bool) -> None:
@@ -209,7 +198,7 @@ def make_way(origin: Origin, name: str) -> None:
     Raises:
         IncompleteError: the cache cannot be written.
     """
-    folder = snapshot(origin.repository, origin.commit)
+    folder = hub.snapshot(origin.repository, origin.commit)
     target = folder / name
     above = [folder, *reversed([parent for parent in target.parents if folder in parent.parents])]
     for path in above:
@@ -228,10 +217,10 @@ def take_out(origin: Origin, name: str) -> None:
     Raises:
         IncompleteError: the cache cannot be written.
     """
-    entry = snapshot(origin.repository, origin.commit) / name
+    entry = hub.snapshot(origin.repository, origin.commit) / name
     if entry.is_symlink():
         name_of_content = entry.readlink().name
-        content = repository_cache(origin.repository) / "blobs" / name_of_content
+        content = hub.repository_cache(origin.repository) / "blobs" / name_of_content
         if _CONTENT.fullmatch(name_of_content) and content.is_dir():
             _remove(content)
     _remove(entry)

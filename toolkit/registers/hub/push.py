@@ -127,11 +127,12 @@ def _grown(study: Study, plan: Plan) -> list[str]:
     """Return the changed chains of a registration that go on where those on the Hub end."""
     if plan.head is None:
         return []
-    chains = [name for name in plan.changed if name.startswith(REGISTRATION) and name.endswith(_CHAIN)]
     return [
         name
-        for name in chains
-        if read_bytes(study.folder / name).startswith(content_at(plan.repository, plan.head, name))
+        for name in plan.changed
+        if name.startswith(REGISTRATION)
+        and name.endswith(_CHAIN)
+        and read_bytes(study.folder / name).startswith(content_at(plan.repository, plan.head, name))
     ]
 
 
@@ -164,18 +165,17 @@ def _commit(study: Study, plan: Plan, head: str) -> str:
 
 def _check_stated(study: Study, repository: str, commit: str) -> int:
     """Check that the Hub states of every file what the manifest does, and states no other; count them."""
-    stated, files = stated_files(repository, commit), published_files(study)
-    other = set(stated) ^ set(files)
-    other |= {n for n, (path, sha256) in files.items() if n in stated and not stated[n].is_file(path, sha256)}
-    if other:
+    stated = stated_files(repository, commit)
+    left = plan_push(study, repository, Remote(commit, stated, None, is_private=False))
+    if not left.is_empty:
         raise VerificationError(
             "what the Hub states of the commit is not what was pushed",
             expected="the files of the manifest, each with its hash",
-            found=", ".join(sorted(other)[:5]),
+            found=", ".join(sorted((*left.added, *left.changed, *left.deleted))[:5]),
             where=f"{repository}@{commit}",
             remedy="do not cite this commit; push again",
         )
-    return len(files)
+    return len(stated)
 
 
 def _tag(study: Study, repository: str, tag: str, commit: str) -> None:
@@ -249,11 +249,7 @@ def plan_push(study: Study, repository: str, remote: Remote | None) -> Plan:
     """Compare a study with a repository."""
     stated = remote.files if remote else {}
     files = published_files(study)
-    same = {
-        name
-        for name, (path, sha256) in files.items()
-        if name in stated and stated[name].is_file(path, sha256)
-    }
+    same = {n for n, (path, sha256) in files.items() if n in stated and stated[n].is_file(path, sha256)}
     return Plan(
         repository,
         remote.head if remote else None,
@@ -272,8 +268,8 @@ def check_push(
     parent: str | None,
     replace: bool,
     tag: tuple[str, str | None] | None,
-    private: bool = False,
-    grown: Collection[str] = (),
+    private: bool,
+    grown: Collection[str],
 ) -> None:
     """Check that a push is allowed.
 
@@ -313,7 +309,10 @@ def check_push(
             found=head or "no such repository",
             remedy="pull what is there now, look at it, and push again on top of it",
         )
-    lost = [name for name in (*plan.changed, *plan.deleted) if is_guarded(name) and name not in grown]
+    guarded = [
+        n for n in (*plan.changed, *plan.deleted) if n.endswith(".parquet") or n.startswith(REGISTRATION)
+    ]
+    lost = [name for name in guarded if name not in grown]
     if lost and not replace:  # 3
         more = f" and {len(lost) - NAMED_FILES} more" if len(lost) > NAMED_FILES else ""
         what = "rows" if any(name.endswith(".parquet") for name in lost) else "a registration"
@@ -329,11 +328,6 @@ def check_push(
             f"{plan.repository} is there and is public: a push does not make it private",
             remedy="leave out --private; or make it private in its settings on the Hub, and push then",
         )
-
-
-def is_guarded(name: str) -> bool:
-    """Whether a file is not to be changed or removed: rows, and what was registered."""
-    return name.endswith(".parquet") or name.startswith(REGISTRATION)
 
 
 def tag_taken(repository: str, tag: str, tagged: str, wanted: str | None) -> VerificationError:

@@ -12,16 +12,7 @@ from urllib.parse import unquote
 
 from toolkit.errors import DamagedError, IncompleteError, UsageError, VerificationError
 from toolkit.files import in_turn, read_text, write_text
-from toolkit.registers.hub.client import (
-    RefusedError,
-    UnreachableError,
-    client,
-    is_cached,
-    is_offline,
-    offering_cache,
-    repository_cache,
-    telling,
-)
+from toolkit.registers.hub import client as hub
 from toolkit.registers.study import Origin
 
 SCHEME = "hf://datasets/"
@@ -166,7 +157,7 @@ def _pin(pin: dict[str, object]) -> Pin:
 
 
 def _path(repository: str) -> Path:
-    return repository_cache(repository) / PINS
+    return hub.repository_cache(repository) / PINS
 
 
 def resolve(
@@ -184,7 +175,7 @@ def resolve(
             remembered, and the commit is not in the cache.
         VerificationError: the tag was moved.
     """
-    offline = offline or is_offline()
+    offline = offline or hub.is_offline()
     if reference.is_commit:  # 1
         if offline:
             say(f"the Hub was not asked: {reference.repository}@{reference.revision} from the cache")
@@ -192,14 +183,14 @@ def resolve(
     known = read_pins(reference.repository).get(reference.revision)
     try:  # 2
         now = _ask(reference, offline=offline)
-    except UnreachableError as error:
+    except hub.UnreachableError as error:
         if known is None:
             raise _unknown(reference, error) from None
         say(
             f"{error.problem}: {reference.asked} is taken as commit {known.commit}, as when it was last asked"
         )
         return _origin(reference, known.commit), False
-    except RefusedError as error:
+    except hub.RefusedError as error:
         if known is None:
             raise
         raise _gone(reference, known, error) from None
@@ -224,7 +215,7 @@ def _remember(reference: Reference, now: Pin, *, accept_moved: bool, say: Callab
     try:
         change_pin(reference.repository, reference.revision, changed)
     except IncompleteError as error:
-        if not is_cached(reference.repository, now.commit):
+        if not hub.is_cached(reference.repository, now.commit):
             raise
         say(f"{error.problem}: that {reference.asked} is commit {now.commit} is not remembered")
     if became_branch:
@@ -245,17 +236,17 @@ def _moved(reference: Reference, known: Pin, now: Pin) -> VerificationError:
 def _ask(reference: Reference, *, offline: bool) -> Pin:
     """Ask the Hub which commit a revision is, and whether it is a tag."""
     if offline:
-        raise UnreachableError("the Hub was not asked", where=repository_cache(reference.repository))
-    with telling(f"{reference.repository}@{reference.revision}", "asking for the revision"):
-        api = client()
+        raise hub.UnreachableError("the Hub was not asked", where=hub.repository_cache(reference.repository))
+    with hub.telling(f"{reference.repository}@{reference.revision}", "asking for the revision"):
+        api = hub.client()
         commit = api.dataset_info(reference.repository, revision=reference.revision, timeout=30).sha
         tags = api.list_repo_refs(reference.repository, repo_type="dataset").tags
         is_tag = any(tag.name == reference.revision for tag in tags)
     return Pin(checked_commit(commit, reference.asked), is_tag)
 
 
-def _unknown(reference: Reference, error: UnreachableError) -> UnreachableError:
-    return UnreachableError(
+def _unknown(reference: Reference, error: hub.UnreachableError) -> hub.UnreachableError:
+    return hub.UnreachableError(
         f"{reference.asked} was not pulled before, and the Hub cannot be asked now",
         found=error.found or error.problem,
         where=error.where,
@@ -263,11 +254,11 @@ def _unknown(reference: Reference, error: UnreachableError) -> UnreachableError:
     )
 
 
-def _gone(reference: Reference, known: Pin, error: RefusedError) -> RefusedError:
+def _gone(reference: Reference, known: Pin, error: hub.RefusedError) -> hub.RefusedError:
     was = f"when it was last asked it was another name for {known.commit}"
     again = f"{was}: name {reference.repository}@{known.commit}"
     error = error.restated(remedy=again if error.has_repository else f"{error.remedy}; {was}")
-    return offering_cache(error, reference.repository, known.commit)
+    return hub.offering_cache(error, reference.repository, known.commit)
 
 
 def _origin(reference: Reference, commit: str) -> Origin:
