@@ -116,7 +116,7 @@ def test_a_command_and_its_processes_compute_so(monkeypatch: pytest.MonkeyPatch,
 
     rules: list[Any] = []
     monkeypatch.setattr("toolkit.cli.main.main", lambda: rules.append(theirs.torch_chunk_gated_delta_rule))
-    ran = runpy.run_module("small_model.quick", run_name=name)
+    ran = runpy.run_path(str(SMALL_MODEL / "small_model" / "quick.py"), run_name=name)
     if name == "__mp_main__":
         rules.append(theirs.torch_chunk_gated_delta_rule)
         ran["_QUICK"].__exit__(None, None, None)
