@@ -4,8 +4,6 @@ Source:
     Paper sec:protocol, "Luck-share diagnostic": K = 8 schedules, M = 8 samples under each.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -5,8 +5,6 @@ last bits of its floats, on what is computed beside it, so that rows must not de
 are, nor on where one was cut off.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from toolkit.evaluation.diagnostic import SAMPLES, SCHEDULES, diagnostic_row

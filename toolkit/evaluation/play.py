@@ -1,7 +1,5 @@
 """Playing an evaluation set: one row an episode."""
 
-from __future__ import annotations
-
 from toolkit.episodes.episode import Episode, play
 from toolkit.evaluation.sets import EvaluationSet
 from toolkit.noise.regimes import REGIMES

@@ -4,8 +4,6 @@ Source:
     Paper sec:protocol and app:training, "Evaluation".
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from toolkit.noise.regimes import REGIMES
@@ -83,24 +81,18 @@ def learning_set(at_noise: str) -> EvaluationSet:
 
 def periodic_sets(at_noise: str, sizes: Sizes = REGISTERED) -> tuple[EvaluationSet, ...]:
     """Return the sets that are played at every checkpoint: clean, at training noise, and the challenge."""
-    noisy = ("clean",) if at_noise == "clean" else ("clean", at_noise)
-    return (
-        *(
-            EvaluationSet("periodic", "validation", regime, sizes.periodic_tasks, sizes.periodic_schedules)
-            for regime in noisy
-        ),
-        EvaluationSet("periodic", "validation", "challenge", sizes.periodic_tasks, 1),
+    regimes = dict.fromkeys(("clean", at_noise), sizes.periodic_schedules) | {"challenge": 1}
+    return tuple(
+        EvaluationSet("periodic", "validation", regime, sizes.periodic_tasks, schedules)
+        for regime, schedules in regimes.items()
     )
 
 
 def final_sets(at_noise: str, sizes: Sizes = REGISTERED) -> tuple[EvaluationSet, ...]:
     """Return the sets that are played at the end; training noise too, where it is none of the others."""
-    regimes = ("clean", "faults_p010", "faults_p025", "held_out_types")
-    more = () if at_noise in regimes else (at_noise,)
-    return (
-        *(
-            EvaluationSet("final", "test", regime, sizes.final_tasks, sizes.final_schedules)
-            for regime in (*regimes, *more)
-        ),
-        EvaluationSet("final", "test", "challenge", sizes.final_tasks, 1),
+    names = ("clean", "faults_p010", "faults_p025", "held_out_types", at_noise)
+    regimes = dict.fromkeys(names, sizes.final_schedules) | {"challenge": 1}
+    return tuple(
+        EvaluationSet("final", "test", regime, sizes.final_tasks, schedules)
+        for regime, schedules in regimes.items()
     )

@@ -103,6 +103,7 @@ def gather(
         flip_rate=flip_rate,
         groups=groups,
     )
+    shape = (len(DESIGNS[noise]), tasks) * 2
     by_name: dict[str, GramEvidence] = {}
     matrix = np.zeros((tasks, rollouts, rollouts))
     products = {name: np.zeros((len(designs) * tasks,) * 2) for name, designs in by_design.items()}
@@ -119,7 +120,7 @@ def gather(
                 scored.tokens[name],
                 scored.weights,
                 matrix,
-                {e: _by_design(p, noise, tasks) for e, p in products.items()},
+                {estimator: product.reshape(shape) for estimator, product in products.items()},
             )
     return by_name
 
@@ -184,11 +185,6 @@ def inner_products(vectors: NDArray[np.float32] | Array) -> Array:
     by_coordinate: Array = np.ascontiguousarray(np.moveaxis(vectors, -1, 0))
     vectors = np.moveaxis(by_coordinate, 0, -1)
     return gram(blocks(vectors, ONE_BY_ONE))
-
-
-def _by_design(products: Array, noise: str, tasks: int) -> Array:
-    designs = len(DESIGNS[noise])
-    return products.reshape(designs, tasks, designs, tasks)
 
 
 def _check(what: str, found: tuple[int, ...], expected: tuple[int, ...]) -> None:

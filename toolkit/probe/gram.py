@@ -8,7 +8,7 @@ wider blocks the last bits are those of the machine's matrix product.
 
 import math
 from collections.abc import Iterable, Iterator
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,24 +37,6 @@ def default_width(rows: int) -> int:
         Coordinates, at least `SMALLEST_WIDTH`.
     """
     return max(SMALLEST_WIDTH, BLOCK_ENTRIES // max(rows, 1))
-
-
-def checked_shape(block: Any, number: int) -> tuple[int, ...]:
-    """Return the shape of a block without its last axis.
-
-    Raises:
-        UsageError: it is no array of floats with two axes or more, or is empty.
-    """
-    if not isinstance(block, np.ndarray) or block.ndim < 2 or block.dtype not in FLOATS or not block.size:  # noqa: PLR2004 - vectors and coordinates
-        given = f"{block.dtype}, {block.shape}" if isinstance(block, np.ndarray) else type(block).__name__
-        raise UsageError(
-            "not a block of scores",
-            expected=f"an array (..., N, b) of {' or '.join(FLOATS)}, not empty",
-            found=given,
-            where=f"block {number}",
-        )
-    shape: tuple[int, ...] = block.shape[:-1]
-    return shape
 
 
 def blocks(scores: Block, width: int | None = None) -> Iterator[Block]:
@@ -111,7 +93,11 @@ def _accumulate(blocks: Iterable[Block], count: int | None) -> NDArray[np.float6
     shape: tuple[int, ...] | None = None
     total, done = np.zeros(0), 0
     for number, block in enumerate(blocks):
-        size = checked_shape(block, number)
+        if not isinstance(block, np.ndarray) or block.ndim < 2 or block.dtype not in FLOATS or not block.size:  # noqa: PLR2004
+            given = f"{block.dtype}, {block.shape}" if isinstance(block, np.ndarray) else type(block).__name__
+            expected = f"an array (..., N, b) of {' or '.join(FLOATS)}, not empty"
+            raise UsageError("not a block of scores", expected=expected, found=given, where=f"block {number}")
+        size = block.shape[:-1]
         if shape is None:
             shape, width = size, default_width(math.prod(size))
             product = np.empty((*shape, shape[-1]))

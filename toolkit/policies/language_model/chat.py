@@ -94,6 +94,8 @@ class Chat:
         Raises:
             UsageError: saying which.
         """
+        from jinja2 import TemplateError
+
         if not getattr(self.tokenizer, "chat_template", None):
             raise _unusable("is missing")
         name, argument, value, answer = _PROBE
@@ -102,9 +104,11 @@ class Chat:
             {"role": "assistant", "content": "", "tool_calls": [tool_call("0", name, {argument: value})]},
             {"role": "tool", "tool_call_id": "0", "name": name, "content": answer},
         ]
-        text = self._text(messages)
-        missing = [part for part in _PROBE if part not in text]
-        if missing:
+        try:
+            text = self.tokenizer.apply_chat_template(messages, tokenize=False, **dict(self.options))
+        except (TemplateError, TypeError) as error:
+            raise _unusable(f"refuses a conversation with tools: {error}") from None
+        if not all(part in text for part in _PROBE):
             raise _unusable("leaves out tool calls or their answers")
         if getattr(self.tokenizer, "response_template", None) is None:
             raise UsageError(
@@ -121,16 +125,6 @@ class Chat:
             list(messages), tokenize=True, return_dict=False, **how, **dict(self.options)
         )
         return [int(token) for token in tokens]
-
-    def _text(self, messages: Sequence[Message]) -> str:
-        from jinja2 import TemplateError
-
-        try:
-            return str(
-                self.tokenizer.apply_chat_template(list(messages), tokenize=False, **dict(self.options))
-            )
-        except (TemplateError, TypeError) as error:
-            raise _unusable(f"refuses a conversation with tools: {error}") from None
 
 
 def _well_formed(calls: Any) -> bool:

@@ -4,6 +4,7 @@ import multiprocessing
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -133,3 +134,11 @@ def model_path(name: str) -> str:
     folder = MODELS / name
     is_shipped = name == Path(name).name and (folder / WEIGHTS).is_file()
     return str(folder) if is_shipped else name
+
+
+def installed(package: str) -> str | None:
+    """Return the version of a package that is installed; None where it is not."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

@@ -3,7 +3,6 @@
 import hashlib
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from toolkit.files import file_sha256
 from toolkit.policies.language_model.conversation import INSTRUCTIONS, MAX_TOKENS, Player, TurnTaker
 from toolkit.policies.language_model.endpoint import CONCURRENCY, TURN_TOKENS, Endpoint
 from toolkit.policies.language_model.exchange import TIMEOUT_S, Server
-from toolkit.policies.language_model.loading import model_path
+from toolkit.policies.language_model.loading import installed, load_chat, load_model, model_path
 from toolkit.policies.language_model.scripted import ScriptedEngine
 from toolkit.tasks.task import canonical
 
@@ -65,16 +64,24 @@ def open_engine(opening: Opening) -> TurnTaker | Player:
         UsageError: there is no such engine or agent.
         IncompleteError: what it needs is not here.
     """
-    match opening.engine:
-        case "scripted":
-            return ScriptedEngine(_agent(opening.model))
-        case "endpoint":
-            return _endpoint(opening)
-        case "transformers":
-            return _transformers(opening)
-        case "vllm":
-            return _vllm(opening)
-    raise UsageError(f"there is no engine {opening.engine!r}", expected=", ".join(ENGINES))
+    if opening.engine not in ENGINES:
+        raise UsageError(f"there is no engine {opening.engine!r}", expected=", ".join(ENGINES))
+    if opening.engine == "scripted":
+        return ScriptedEngine(_agent(opening.model))
+    if opening.engine == "endpoint":
+        return _endpoint(opening)
+    path, revision, adapter = model_path(opening.model), opening.revision, opening.adapter
+    most = opening.max_tokens or MAX_TOKENS
+    if opening.engine == "transformers":
+        from toolkit.policies.language_model.local import LocalEngine
+
+        chat = load_chat(path, revision, opening.chat_options)
+        return LocalEngine(load_model(path, revision, adapter), chat, opening.temperature, most)
+    from toolkit.policies.language_model.vllm_engine import VllmEngine, open_llm
+
+    llm = open_llm(path, revision, adapter)
+    chat = load_chat(path, revision, opening.chat_options)
+    return VllmEngine(llm, chat, adapter=adapter, temperature=opening.temperature, max_tokens=most)
 
 
 def identify(opening: Opening) -> dict[str, Any]:
@@ -100,7 +107,11 @@ def identify(opening: Opening) -> dict[str, Any]:
         return identity | {"request_options": dict(opening.request_options)}
     adapter = None if opening.adapter is None else folder_sha256(Path(opening.adapter))
     weights = model_commit(model_path(opening.model), opening.revision)
-    return identity | {"weights": weights, "adapter": adapter, "libraries": _versions(opening.engine)}
+    return identity | {
+        "weights": weights,
+        "adapter": adapter,
+        "libraries": {name: installed(name) for name in LIBRARIES[opening.engine]},
+    }
 
 
 def _agent(name: str) -> str:
@@ -122,26 +133,6 @@ def _endpoint(opening: Opening) -> Endpoint:
         dict(opening.chat_options),
         dict(opening.request_options),
     )
-
-
-def _transformers(opening: Opening) -> Player:
-    from toolkit.policies.language_model.loading import load_chat, load_model
-    from toolkit.policies.language_model.local import LocalEngine
-
-    chat = load_chat(model_path(opening.model), opening.revision, opening.chat_options)
-    model = load_model(model_path(opening.model), opening.revision, opening.adapter)
-    most = opening.max_tokens or MAX_TOKENS
-    return LocalEngine(model, chat, temperature=opening.temperature, max_tokens=most)
-
-
-def _vllm(opening: Opening) -> TurnTaker:
-    from toolkit.policies.language_model.loading import load_chat
-    from toolkit.policies.language_model.vllm_engine import VllmEngine, open_llm
-
-    llm = open_llm(model_path(opening.model), opening.revision, opening.adapter)
-    chat = load_chat(model_path(opening.model), opening.revision, opening.chat_options)
-    most = opening.max_tokens or MAX_TOKENS
-    return VllmEngine(llm, chat, adapter=opening.adapter, temperature=opening.temperature, max_tokens=most)
 
 
 def _called(opening: Opening) -> str:
@@ -180,14 +171,3 @@ def folder_sha256(folder: Path) -> str:
     )
     lines = "".join(f"{name} {file_sha256(folder / name)}\n" for name in names)
     return hashlib.sha256(lines.encode()).hexdigest()
-
-
-def _versions(engine: str) -> dict[str, str | None]:
-    return {name: _version(name) for name in LIBRARIES[engine]}
-
-
-def _version(name: str) -> str | None:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None

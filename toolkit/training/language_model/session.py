@@ -7,14 +7,13 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from toolkit.errors import EXCERPT, IncompleteError, UsageError
 from toolkit.policies.language_model.chat import Chat
 from toolkit.policies.language_model.conversation import Player, TurnTaker
-from toolkit.policies.language_model.loading import load_chat, loading
+from toolkit.policies.language_model.loading import installed, load_chat, loading
 from toolkit.policies.language_model.local import LocalEngine
 from toolkit.seeds import derive, run_seed, sampling_seed
 from toolkit.training.language_model.groups import Example, Record, examples
@@ -256,17 +255,10 @@ def stack() -> dict[str, Any]:
     """Return packages and their versions, accelerators, and the number of processes."""
     import torch
 
-    here = [f"{name} {installed}" for name in PACKAGES if (installed := _version(name))]
+    here = [f"{name} {version}" for name in PACKAGES if (version := installed(name))]
     names = [torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count())]
     return {
         "stack": ", ".join(here),
         "accelerator": ", ".join(names) or None,
         "processes": int(os.environ.get("WORLD_SIZE", "1")),
     }
-
-
-def _version(name: str) -> str | None:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None

@@ -85,7 +85,7 @@ def test_a_rollout_has_no_more_tokens_than_the_recipe_s_context(
     (step,) = run.steps
     lengths = [len(step.prompt(at)) + len(step.completion(at)[0]) for at in range(16)]
     assert max(lengths) <= 200
-    assert run.session.engine()._context == 200
+    assert run.session.engine().context == 200
     assert capsys.readouterr().out == ""
 
 
