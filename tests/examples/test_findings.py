@@ -25,6 +25,8 @@ from toolkit.registers.study import Study
 from toolkit.study.probing.published import ProbeSize
 
 Rows = list[dict[str, Any]]
+Found = dict[str, Finding]
+Change = Callable[..., Found]
 
 TABLES = (
     "runs",
@@ -58,15 +60,15 @@ class Changed:
 
 
 @pytest.fixture(scope="session")
-def found(published: Study) -> dict[str, Finding]:
+def found(published: Study) -> Found:
     return {finding.id: finding for finding in findings(published)}
 
 
 @pytest.fixture
-def change(published: Study) -> Callable[..., dict[str, Finding]]:
+def change(published: Study) -> Change:
     """Return the findings of the study with each row of one table changed."""
 
-    def changed(table: str, alter: Callable[[dict[str, Any]], dict[str, Any] | None]) -> dict[str, Finding]:
+    def changed(table: str, alter: Callable[[dict[str, Any]], dict[str, Any] | None]) -> Found:
         altered = [alter(dict(row)) for row in published.rows(table)]
         study = Changed(published, {table: [row for row in altered if row is not None]})
         return {finding.id: finding for finding in findings(study)}
@@ -81,12 +83,12 @@ def near(expected: float | list[float], digits: int) -> Any:
 # ------------------------------------------------------------------------------------------------- counts
 
 
-def test_every_finding_of_the_published_study_is_computed(found: dict[str, Finding]) -> None:
+def test_every_finding_of_the_published_study_is_computed(found: Found) -> None:
     assert [(name, finding.status) for name, finding in found.items()] == [(n, "computed") for n in FINDINGS]
     assert found["counts"].numbers["equations_broken"] == 0
 
 
-def test_a_wrong_count_is_named(change: Callable[..., dict[str, Finding]]) -> None:
+def test_a_wrong_count_is_named(change: Change) -> None:
     def one_more(row: dict[str, Any]) -> dict[str, Any]:
         return row | {"groups": row["groups"] + (row["run_id"] == "t1-c4-paired-s0")}
 
@@ -95,13 +97,13 @@ def test_a_wrong_count_is_named(change: Callable[..., dict[str, Finding]]) -> No
     assert "counts 1 fail: summarized groups of t1-c4-paired-s0" in counts.sentence
 
 
-def test_percentages_would_move_the_reference_auc(found: dict[str, Finding]) -> None:
+def test_percentages_would_move_the_reference_auc(found: Found) -> None:
     numbers = found["counts"].numbers
     assert numbers["reference_auc_exact"] == 0.8625
     assert numbers["reference_auc_from_percentages"] == near(0.8622, 4)
 
 
-def test_the_largest_error_of_percentages_is_numpys(found: dict[str, Finding], published: Study) -> None:
+def test_the_largest_error_of_percentages_is_numpys(found: Found, published: Study) -> None:
     curves: dict[tuple[str, str], dict[int, float]] = {}
     for row in published.rows("evaluations"):
         if row["phase"] == "periodic":
@@ -118,7 +120,7 @@ def test_the_largest_error_of_percentages_is_numpys(found: dict[str, Finding], p
 # ------------------------------------------------------------------------------- the probe's transition noise
 
 
-def test_the_within_task_share_is_that_of_pure_noise(found: dict[str, Finding]) -> None:
+def test_the_within_task_share_is_that_of_pure_noise(found: Found) -> None:
     numbers = found["task_share"].numbers
     assert numbers["within_share_of_pure_noise"] == pytest.approx((1 - 1 / 8) / (1 - 1 / 128))
     assert numbers["within_share_of_pure_noise"] == near(0.882, 3)
@@ -142,26 +144,26 @@ def test_debiasing_gives_back_a_known_task_share(task_variance: float) -> None:
     assert share == pytest.approx(task_variance / (1 + task_variance), abs=0.01)
 
 
-def test_mean_gradients_are_near_their_noise_floor(found: dict[str, Finding]) -> None:
+def test_mean_gradients_are_near_their_noise_floor(found: Found) -> None:
     ratios = found["noise_floor"].numbers["squared_norm_over_floor"]
     assert min(ratios) == near(1.06, 2)
     # 1.217: the notes' upper end, 1.21, is cut off rather than rounded.
     assert max(ratios) == near(1.217, 3)
 
 
-def test_the_ratio_of_pure_noise_is_simulated(found: dict[str, Finding]) -> None:
+def test_the_ratio_of_pure_noise_is_simulated(found: Found) -> None:
     groups = found["noise_floor"].numbers["groups"]
     drawn = np.random.default_rng(8).normal(size=(20_000, groups))
     ratio = (drawn.mean(axis=1) ** 2).mean() / (drawn.var(axis=1).mean() / groups)
     assert found["noise_floor"].numbers["ratio_of_pure_noise"] == pytest.approx(ratio, abs=0.03)
 
 
-def test_the_comparator_with_replacement_is_milder_everywhere(found: dict[str, Finding]) -> None:
+def test_the_comparator_with_replacement_is_milder_everywhere(found: Found) -> None:
     numbers = found["comparator"].numbers
     assert numbers["checkpoints_where_independent_is_milder"] == len(numbers["checkpoints"]) == 8
 
 
-def test_collisions_explain_the_contrasts_on_average(found: dict[str, Finding]) -> None:
+def test_collisions_explain_the_contrasts_on_average(found: Found) -> None:
     numbers = found["comparator"].numbers
     seen, expected = (
         np.mean(numbers[name])
@@ -173,14 +175,14 @@ def test_collisions_explain_the_contrasts_on_average(found: dict[str, Finding]) 
 # -------------------------------------------------------------------------------------------- grader flips
 
 
-def test_seed_two_is_three_standard_errors_low(found: dict[str, Finding]) -> None:
+def test_seed_two_is_three_standard_errors_low(found: Found) -> None:
     numbers = found["spurious_by_seed"].numbers
     assert numbers["rates"][2] == near(0.526, 3)
     assert numbers["expected"] == near(0.5695, 4)
     assert numbers["standard_errors_from_expected"][2] == near(-3.06, 2)
 
 
-def test_the_seeds_chi_square_is_scipys(found: dict[str, Finding], published: Study) -> None:
+def test_the_seeds_chi_square_is_scipys(found: Found, published: Study) -> None:
     rows = [
         r for r in published.rows("groups_summary") if (r["condition"], r["arm"]) == ("C4", "independent")
     ]
@@ -208,7 +210,7 @@ def test_no_chi_square_no_tail(statistic: float, degrees: int) -> None:
         chi_square_tail(statistic, degrees)
 
 
-def test_without_flips_there_is_no_spurious_rate(change: Callable[..., dict[str, Finding]]) -> None:
+def test_without_flips_there_is_no_spurious_rate(change: Change) -> None:
     found = change("runs", lambda row: row | {"flip_rate": Decimal(0)})["spurious_by_seed"]
     assert found.status == "not_evaluable"
     assert "flip rate 0" in found.sentence
@@ -217,7 +219,7 @@ def test_without_flips_there_is_no_spurious_rate(change: Callable[..., dict[str,
 # ------------------------------------------------------------------------------------------ a start unmatched
 
 
-def test_seed_zero_is_unmatched_before_training(found: dict[str, Finding]) -> None:
+def test_seed_zero_is_unmatched_before_training(found: Found) -> None:
     numbers = found["start"].numbers
     assert numbers["paired_at_step_0"] == near([0.570, 0.531, 0.531], 3)
     assert numbers["independent_at_step_0"] == near([0.500, 0.531, 0.531], 3)
@@ -226,7 +228,7 @@ def test_seed_zero_is_unmatched_before_training(found: dict[str, Finding]) -> No
     assert numbers["leave_one_seed_out_means"] == near([0.0285, 0.0562, 0.0262], 4)
 
 
-def test_the_later_steps_alone_are_numpys(found: dict[str, Finding], published: Study) -> None:
+def test_the_later_steps_alone_are_numpys(found: Found, published: Study) -> None:
     success = {
         (row["arm"], row["seed"], row["step"]): row["successes"] / row["episodes"]
         for row in published.rows("evaluations")
@@ -241,7 +243,7 @@ def test_the_later_steps_alone_are_numpys(found: dict[str, Finding], published: 
     assert found["start"].numbers["later_weights"] == [0.125, 0.25, 0.25, 0.25, 0.125]
 
 
-def test_only_the_later_steps_alone_would_meet_the_rule(found: dict[str, Finding]) -> None:
+def test_only_the_later_steps_alone_would_meet_the_rule(found: Found) -> None:
     assert found["start"].numbers["meets_mean_and_every_seed"] == ["later"]
     assert "only the reading 'later' would turn that" in found["start"].sentence
 
@@ -255,9 +257,7 @@ def test_the_threshold_is_the_registered_one() -> None:
 
 
 @pytest.mark.parametrize(("rule", "ends"), [("H2a", [-0.046, 0.120]), ("H3", [-0.028, 0.136])])
-def test_t_intervals_are_scipys_and_hold_zero(
-    found: dict[str, Finding], rule: str, ends: list[float]
-) -> None:
+def test_t_intervals_are_scipys_and_hold_zero(found: Found, rule: str, ends: list[float]) -> None:
     numbers = found["few_seeds"].numbers
     interval = stats.ttest_1samp(numbers[f"{rule}_differences"], 0).confidence_interval(0.95)
     assert numbers[f"{rule}_t_interval"] == pytest.approx(list(interval))
@@ -265,7 +265,7 @@ def test_t_intervals_are_scipys_and_hold_zero(
     assert numbers["smallest_sign_flip_p"] == 0.25
 
 
-def test_what_three_seeds_could_detect_is_the_t_tests_effect(found: dict[str, Finding]) -> None:
+def test_what_three_seeds_could_detect_is_the_t_tests_effect(found: Found) -> None:
     numbers = found["few_seeds"].numbers
     for rule in ("H2a", "H3"):
         differences = np.array(numbers[f"{rule}_differences"])
@@ -286,31 +286,29 @@ def test_arms_without_the_same_seeds_are_not_compared(published: Study) -> None:
 @pytest.mark.parametrize(
     ("reading", "where"), [("endpoint", ["A", "B"]), ("all_below_base", ["A", "B"]), ("monotone", [])]
 )
-def test_a_ratio_falls_or_not_by_its_reading(
-    found: dict[str, Finding], reading: str, where: list[str]
-) -> None:
+def test_a_ratio_falls_or_not_by_its_reading(found: Found, reading: str, where: list[str]) -> None:
     assert found["falls"].numbers[f"{reading}_holds_on"] == where
 
 
-def test_readings_of_a_steady_fall_agree(change: Callable[..., dict[str, Finding]]) -> None:
+def test_readings_of_a_steady_fall_agree(change: Change) -> None:
     found = change(
         "probe", lambda row: row | {"trace_paired": 2.0 - row["step"] / 100, "trace_independent": 1.0}
     )
     assert "All readings agree" in found["falls"].sentence
 
 
-def test_two_single_groups_reverse_the_condition(found: dict[str, Finding]) -> None:
+def test_two_single_groups_reverse_the_condition(found: Found) -> None:
     numbers = found["condition"].numbers
     assert (numbers["groups_left_above_right"], numbers["groups"]) == (2, 512)
 
 
-def test_ties_are_the_groups_with_one_success_or_none(found: dict[str, Finding], published: Study) -> None:
+def test_ties_are_the_groups_with_one_success_or_none(found: Found, published: Study) -> None:
     few = sum(row["successes"] <= 1 for row in published.rows("probe_clean_tasks"))
     numbers = found["condition"].numbers
     assert numbers["groups_tied"] == numbers["groups_tied_with_one_success_or_none"] == few
 
 
-def test_the_ratios_are_the_published_ones(found: dict[str, Finding], published: Study) -> None:
+def test_the_ratios_are_the_published_ones(found: Found, published: Study) -> None:
     numbers = found["condition"].numbers
     ratios = dict(zip(numbers["checkpoints"], numbers["left_over_right"], strict=True))
     for row in published.rows("probe"):
@@ -319,7 +317,7 @@ def test_the_ratios_are_the_published_ones(found: dict[str, Finding], published:
             assert ratios[f"{row['trajectory']}@{row['step']}"] == pytest.approx(expected)
 
 
-def test_the_task_bootstrap_is_scipys(found: dict[str, Finding], published: Study) -> None:
+def test_the_task_bootstrap_is_scipys(found: Found, published: Study) -> None:
     rows = [row for row in published.rows("probe_clean_tasks") if row["trajectory"] == "base"]
     sides = ([row["condition_left"] for row in rows], [row["condition_right"] for row in rows])
     oracle = stats.bootstrap(
@@ -355,21 +353,17 @@ def test_a_finding_without_its_rows_says_so(published: Study, table: str, rows: 
     assert all(repr(table) in finding.sentence and not finding.numbers for finding in missing)
 
 
-def test_a_study_without_the_conditions_has_no_finding_on_them(
-    change: Callable[..., dict[str, Finding]],
-) -> None:
+def test_a_study_without_the_conditions_has_no_finding_on_them(change: Change) -> None:
     found = change("runs", lambda row: row | {"condition": "X"})
     missing = {name for name, finding in found.items() if finding.status == "not_evaluable"}
     assert missing == {"counts", "spurious_by_seed", "start", "few_seeds"}
 
 
-def test_runs_without_groups_of_any_size_are_not_divided_by(
-    change: Callable[..., dict[str, Finding]],
-) -> None:
+def test_runs_without_groups_of_any_size_are_not_divided_by(change: Change) -> None:
     found = change("runs", lambda row: row | {"group_size": 0})
     assert found["task_share"].status == found["spurious_by_seed"].status == "not_evaluable"
 
 
-def test_a_second_counted_run_of_a_seed_is_not_chosen_from(change: Callable[..., dict[str, Finding]]) -> None:
+def test_a_second_counted_run_of_a_seed_is_not_chosen_from(change: Change) -> None:
     found = change("runs", lambda row: row | ({"seed": 0} if row["condition"] == "C2" else {}))
     assert "two counted runs of C2" in found["start"].sentence

@@ -4,6 +4,7 @@ Nothing here imports torch before there is a model: whoever has one has imported
 """
 
 import hashlib
+import math
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -32,11 +33,8 @@ class Coordinates:
         """Return where each tensor's coordinates are in a score vector."""
         slices, start = {}, 0
         for name, shape in zip(self.names, self.shapes, strict=True):
-            size = 1
-            for length in shape:
-                size *= length
-            slices[name] = slice(start, start + size)
-            start += size
+            slices[name] = slice(start, start + math.prod(shape))
+            start = slices[name].stop
         return slices
 
     @property

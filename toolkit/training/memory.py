@@ -80,18 +80,16 @@ def estimate_memory(recipe: Recipe, model: Architecture, accelerator: int) -> Me
     if recipe.engine.kind == "vllm":
         share = round(recipe.engine.gpu_memory * accelerator)
         held = max(0, share - weights(recipe, model)) // sequence
-        part = Part(
+        part = _exact(
             "share of vLLM",
-            share,
             share,
             f"{recipe.engine.gpu_memory:g} of the GPU: its weights, {held} sequences of "
             f"{sequence / MEGA:.0f} MB",
         )
         return Memory((*training, part), accelerator, held)
     at_once = recipe.step.prompts * recipe.step.rollouts
-    part = Part(
+    part = _exact(
         "caches of sampling",
-        at_once * sequence,
         at_once * sequence,
         f"{at_once} sequences of {sequence / MEGA:.0f} MB: keys, values, states",
     )

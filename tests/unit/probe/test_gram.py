@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -41,21 +40,6 @@ def test_products_of_small_whole_numbers_are_exact(
         for a in table
     ]
     assert [[Fraction(x) for x in line] for line in gram(blocks(scores, width)).tolist()] == exact
-
-
-def test_stacked_vectors_are_multiplied_stack_by_stack() -> None:
-    scores = draw(2, 3, 4, 50)
-    found = gram(blocks(scores, 7))
-    assert found.shape == (2, 3, 4, 4)
-    np.testing.assert_allclose(found, plain(scores, scores), rtol=1e-12, atol=1e-12)
-
-
-def test_vectors_in_a_mapped_file_are_multiplied_where_they_lie(tmp_path: Path) -> None:
-    scores = draw(3, 5000)
-    scores.tofile(tmp_path / "scores")
-    mapped = np.memmap(tmp_path / "scores", dtype=np.float32, mode="r", shape=scores.shape)
-    assert all(np.shares_memory(block, mapped) for block in blocks(mapped, 999))
-    assert np.array_equal(gram(blocks(mapped, 999)), gram(blocks(scores, 999)))
 
 
 def test_both_triangles_are_the_lower_one_even_where_a_product_is_not_symmetric(monkeypatch) -> None:

@@ -76,11 +76,6 @@ def test_lists_follow_from_the_seed_alone_by_task_and_comparator() -> None:
     assert len(drawn) == 4
 
 
-def test_more_groups_go_on_where_fewer_ended() -> None:
-    longer = draw_groups(replace(DESIGN, groups=10), "independent", 2)
-    assert longer[: DESIGN.groups] == draw_groups(DESIGN, "independent", 2)
-
-
 # -------------------------------------------------------------------------------- by what law they are drawn
 
 
@@ -170,11 +165,6 @@ def test_a_list_that_no_comparator_draws_is_named(design: str, change: object, r
     with pytest.raises(DamagedError, match=reason) as caught:
         read_groups(rows_with(change, design), FAULTY)
     assert f"probe_indices, {design}, task 1, group 2" in str(caught.value)
-
-
-def test_an_independent_group_may_have_two_rollouts_of_one_schedule() -> None:
-    found = read_groups(rows_with(lambda _: [0, 1, 5, 9]), FAULTY)
-    assert found["independent"][1][2] == (0, 1, 5, 9)
 
 
 @pytest.mark.parametrize(

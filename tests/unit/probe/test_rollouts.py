@@ -76,13 +76,6 @@ def test_the_actions_block_is_the_score_of_a_policy_without_surface_tokens(rollo
         np.testing.assert_array_equal(found[number, at], np.float32(score(bare, led)))
 
 
-def test_some_tasks_alone_are_what_they_are_among_all() -> None:
-    found = play_and_score(small.policy(), FAULTY, small.SAMPLING, small.STEP, tasks=[2, 0])
-    whole = small.scored("transition")
-    np.testing.assert_array_equal(found.scores, whole.scores[[2, 0]])
-    np.testing.assert_array_equal(found.rewards, whole.rewards[[2, 0]])
-
-
 @pytest.mark.parametrize("changed", [{"sampling": 8}, {"step": 21}])
 def test_another_trajectory_or_step_samples_other_rollouts(changed: dict[str, int]) -> None:
     seeds = {"sampling": small.SAMPLING, "step": small.STEP} | changed

@@ -72,13 +72,6 @@ def test_evidence_through_files_is_that_of_memory(
     assert not list(tmp_path.iterdir())
 
 
-def test_designs_are_told_apart_in_whatever_order_their_groups_come(tmp_path: Path) -> None:
-    scored = simulated(ONE.transition, 50)
-    expected = through_files(tmp_path, ONE.transition, scored)
-    found = through_files(tmp_path, ONE.transition, scored, groups=dict(reversed(GROUPS.items())))
-    assert_near(found, expected)
-
-
 def peak_memory(folder: Path, tasks: int, coordinates: int) -> int:
     """Return the peak memory of spooling simulated scores, of which there is one, and its evidence."""
     rollouts = RolloutSet(OUTCOME, "validation", "clean", tasks, 1, 4)

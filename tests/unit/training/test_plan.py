@@ -62,16 +62,10 @@ def test_a_dense_70b_policy_needs_several_gpus(accelerator: int, gpus: int) -> N
     assert gpus_needed(PAPER, LARGER, accelerator * GIGA) == gpus
 
 
-def test_a_measured_rate_is_the_mean_over_episodes_between_the_extremes() -> None:
+def test_a_rate_is_what_was_measured_or_an_upper_end_alone() -> None:
     assert measured_rate([(100.0, 50), (300.0, 100)], "x").seconds == Range(2.0, 400 / 150, 3.0)
-
-
-def test_seconds_a_step_are_divided_among_its_rollouts_on_every_gpu() -> None:
-    assert rate_of_step(PAPER, 384.0, 1).seconds.high == 2.0
-    assert rate_of_step(PAPER, 384.0, 8).seconds.high == 16.0
-
-
-def test_tokens_a_second_give_an_upper_end_alone() -> None:
+    for gpus, each in ((1, 2.0), (8, 16.0)):
+        assert rate_of_step(PAPER, 384.0, gpus).seconds == Range(None, None, each)
     assert rate_of_tokens(PAPER, 1536.0).seconds == Range(None, None, 4.0)
 
 

@@ -78,9 +78,7 @@ def test_a_shipped_recipe_can_be_read_and_bears_its_file_s_name(name: str) -> No
     ("section", "key", "value", "said"),
     [
         ("lora", "rang", 8, "does not know"),
-        ("", "seed", 8, "does not know"),
         ("lora", "rank", "32", "not a whole number"),
-        ("lora", "rank", 32.0, "not a whole number"),
         ("lora", "rank", True, "not a whole number"),
         ("lora", "dropout", "0", "not a number"),
         ("lora", "dropout", 1.0, "is a share"),
@@ -89,15 +87,12 @@ def test_a_shipped_recipe_can_be_read_and_bears_its_file_s_name(name: str) -> No
         ("engine", "gpu_memory", float("nan"), "not above zero"),
         ("step", "rollouts", 1, "too small"),
         ("step", "micro_batch", 7, "cannot be divided"),
-        ("step", "micro_batch", 0, "too small"),
         ("step", "checkpoint_every", 30, "no checkpoint"),
         ("optimizer", "warmup_steps", 101, "never be reached"),
         ("optimizer", "learning_rate", 1e-5, "not text"),
         ("optimizer", "learning_rate", "fast", "no rate"),
-        ("optimizer", "weight_decay", float("inf"), "no number"),
         ("sampling", "max_completion_tokens", 12288, "no room for a prompt"),
         ("packages", "trl", ">=1.12", "no exact version"),
-        ("packages", "trl", 1, "not text"),
         ("", "lora", 32, "not a section"),
         ("", "model", " ", "is empty"),
     ],
@@ -127,13 +122,10 @@ def test_a_source_of_no_setting_is_refused(tmp_path: Path, line: str) -> None:
         setting_sources(path, load_recipe(path), model=None, changes=())
 
 
-def test_a_file_that_is_no_toml_is_refused(tmp_path: Path) -> None:
+def test_what_is_no_recipe_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.toml").write_text("name =")
     with pytest.raises(RuleError, match="no TOML"):
         load_recipe(str(tmp_path / "x.toml"))
-
-
-def test_a_name_that_is_no_recipe_is_refused() -> None:
     with pytest.raises(UsageError, match="no recipe 'nothing'"):
         load_recipe("nothing")
 
@@ -160,7 +152,6 @@ def test_changes_are_typed_by_their_setting() -> None:
     ("change", "said"),
     [
         ("lora.rank", "changes no setting"),
-        ("lora.rang=3", "changes no setting"),
         ("lora=3", "changes no setting"),
         ("lora.rank=3.5", "not a whole number"),
         ("engine.thinking=no", "not true or false"),

@@ -132,18 +132,15 @@ class Rollout(NamedTuple):
                 where=f"step {row['step']}",
             )
         return cls(
-            row["step"],
-            row["position"],
-            row["task"],
-            row["regime"],
-            row["rollout_slot"],
-            episode.schedule.seed,
-            episode.true_success,
-            bool(episode.observed_reward),
-            bool(episode.exposures),
-            advantage,
-            tokens,
-            weight,
+            **{name: row[name] for name in ("step", "position", "task", "regime")},
+            slot=row["rollout_slot"],
+            schedule_seed=episode.schedule.seed,
+            true_success=episode.true_success,
+            observed_reward=bool(episode.observed_reward),
+            exposed=bool(episode.exposures),
+            advantage=advantage,
+            tokens=tokens,
+            weight=weight,
         )
 
 
@@ -162,10 +159,7 @@ def group_rows(rollouts: Sequence[Rollout], size: int) -> list[Row]:
         weights = {"importance_weights": [rollout.weight for rollout in group]}
         rows.append(
             {
-                "step": group[0].step,
-                "position": group[0].position,
-                "task": group[0].task,
-                "regime": group[0].regime,
+                **{name: getattr(group[0], name) for name in ("step", "position", "task", "regime")},
                 "schedule_seeds": [rollout.schedule_seed for rollout in group],
                 "true_successes": [rollout.true_success for rollout in group],
                 "observed_rewards": rewards,

@@ -92,20 +92,16 @@ class GroupTrainer(GRPOTrainer):  # type: ignore[misc]
         going = [at for at, ids in enumerate(prompt_ids) if not self._ends(ids)]
         if len(going) == len(prompt_ids):
             return super()._generate_single_turn(prompt_ids, *arguments, **options)
-        tokens: list[list[int]] = [[] for _ in prompt_ids]
-        logprobs: list[list[float]] | None = [[] for _ in prompt_ids]
+        turns: dict[int, list[int]] = {}
+        scores: dict[int, list[float]] | None = {}
         if going:
-            sampled, scored = super()._generate_single_turn(
-                [prompt_ids[at] for at in going], *arguments, **options
-            )
-            for number, at in enumerate(going):
-                tokens[at] = sampled[number]
-            if scored is None:
-                logprobs = None
-            else:
-                for number, at in enumerate(going):
-                    logprobs[at] = scored[number]  # type: ignore[index]
-        return tokens, logprobs
+            asked = [prompt_ids[at] for at in going]
+            sampled, scored = super()._generate_single_turn(asked, *arguments, **options)
+            turns = dict(zip(going, sampled, strict=True))
+            scores = None if scored is None else dict(zip(going, scored, strict=True))
+        every = range(len(prompt_ids))
+        tokens = [turns.get(at, []) for at in every]
+        return tokens, None if scores is None else [scores.get(at, []) for at in every]
 
     def _play(self, prompt_ids: list[list[int]]) -> list[list[int]]:
         """Play the rollouts to their ends; return all their tokens after the prompt (3)."""
