@@ -10,90 +10,49 @@ from tests.hub.conftest import NAME, RUNS, expect, pull
 from tests.hub.server import FixtureHub
 
 
-def nothing(path: Path) -> None:
-    path.unlink()
-
-
-def a_file_in_a_pointers_place(path: Path) -> None:
-    path.unlink()
-    path.write_bytes(b"something else")
-
-
-def a_link_to_other_content(path: Path) -> None:
-    path.unlink()
-    snapshot = next(folder for folder in path.parents if folder.parent.name == "snapshots")
-    other = snapshot / "groups" / "c2-paired-s000.parquet"
-    path.symlink_to(other.resolve(strict=True))
-
-
-def a_link_out_of_the_cache(path: Path) -> None:
-    path.unlink()
-    outside = _root(path) / "outside.txt"
-    outside.write_text("mine")
-    path.symlink_to(outside)
-
-
-def a_link_to_the_whole_cache(path: Path) -> None:
-    path.unlink()
-    path.symlink_to("..")
-
-
-def a_link_to_nothing(path: Path) -> None:
-    path.resolve().unlink()
-
-
-def a_link_to_itself(path: Path) -> None:
-    path.unlink()
-    path.symlink_to(path.name)
-
-
-def a_folder_in_a_files_place(path: Path) -> None:
-    path.unlink()
-    path.mkdir()
-    (path / "deep").write_text("x")
-
-
-def a_folder_in_the_contents_place(path: Path) -> None:
-    content = path.resolve()
-    content.unlink()
-    content.mkdir()
-
-
-def an_empty_file_in_the_contents_place(path: Path) -> None:
-    path.resolve().write_bytes(b"")
-
-
-def _root(path: Path) -> Path:
+def root_of(entry: Path) -> Path:
     """Return the test's folder, in which the cache is."""
-    return next(parent.parent for parent in path.parents if parent.name == "hf")
+    return next(folder.parent for folder in entry.parents if folder.name == "hf")
 
 
-DEFECTS = [
-    nothing,
-    a_file_in_a_pointers_place,
-    a_link_to_other_content,
-    a_link_out_of_the_cache,
-    a_link_to_the_whole_cache,
-    a_link_to_nothing,
-    a_link_to_itself,
-    a_folder_in_a_files_place,
-    a_folder_in_the_contents_place,
-    an_empty_file_in_the_contents_place,
-]
+def other_content(entry: Path) -> Path:
+    snapshot = next(folder for folder in entry.parents if folder.parent.name == "snapshots")
+    return (snapshot / "groups" / "c2-paired-s000.parquet").resolve(strict=True)
+
+
+# What stands in the place of a file's entry in the commit's folder, and what of the content that it leads to.
+OF_ENTRIES: dict[str, Callable[[Path], object]] = {
+    "nothing": lambda _: None,
+    "a file": lambda entry: entry.write_bytes(b"something else"),
+    "a link to other content": lambda entry: entry.symlink_to(other_content(entry)),
+    "a link out of the cache": lambda entry: entry.symlink_to(root_of(entry) / "outside.txt"),
+    "a link to the whole cache": lambda entry: entry.symlink_to(".."),
+    "a link to itself": lambda entry: entry.symlink_to(entry.name),
+    "a folder": lambda entry: (entry / "deep").mkdir(parents=True),
+}
+OF_CONTENT: dict[str, Callable[[Path], object]] = {
+    "a link to nothing": Path.unlink,
+    "a folder for content": lambda content: (content.unlink(), content.mkdir()),
+    "an empty file for content": lambda content: content.write_bytes(b""),
+}
 
 
 @pytest.mark.parametrize("name", [RUNS, "MANIFEST.json"])
-@pytest.mark.parametrize("defect", DEFECTS, ids=lambda defect: defect.__name__)
+@pytest.mark.parametrize("defect", [*OF_ENTRIES, *OF_CONTENT])
 def test_a_damaged_entry_is_said_offline_and_healed_online(
-    small: Path, hub: FixtureHub, warm: Path, tmp_path: Path, name: str, defect: Callable[[Path], None]
+    small: Path, hub: FixtureHub, warm: Path, tmp_path: Path, name: str, defect: str
 ) -> None:
-    defect(warm / name)
+    (tmp_path / "outside.txt").write_text("mine")
+    if defect in OF_CONTENT:
+        OF_CONTENT[defect]((warm / name).resolve())
+    else:
+        (warm / name).unlink()
+        OF_ENTRIES[defect](warm / name)
     assert pull("@v1.0.0", "--offline").code in {3, 4}
     assert pull().code == 0
     assert (warm / name).read_bytes() == (small / name).read_bytes()
     assert pull("@v1.0.0", "--offline").code == 0
-    outside = tmp_path / "outside.txt"
-    assert not outside.exists() or outside.read_text() == "mine"
+    assert (tmp_path / "outside.txt").read_text() == "mine"
 
 
 def test_what_is_in_a_folders_place_is_taken_out(

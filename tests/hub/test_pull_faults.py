@@ -13,9 +13,16 @@ from toolkit.files import write_bytes
 from toolkit.registers.study import open_study, verify_study
 
 
-def test_what_is_in_the_cache_is_not_downloaded_again(hub: FixtureHub, warm: Path) -> None:
+def test_what_is_in_the_cache_is_not_downloaded_again_and_nothing_odd_to_the_hubs_own_tools(
+    hub: FixtureHub, warm: Path, tmp_path: Path
+) -> None:
+    from huggingface_hub import scan_cache_dir
+
     assert pull().code == 0
     assert hub.asked("resolve") == []
+    scanned = scan_cache_dir(tmp_path / "hf" / "hub")
+    assert scanned.warnings == []
+    assert [repo.repo_id for repo in scanned.repos] == [NAME]
 
 
 @pytest.mark.parametrize("name", [RUNS, "README.md", "MANIFEST.json"])
@@ -124,7 +131,9 @@ def test_what_is_not_there_is_said(hub: FixtureHub, commit: str) -> None:
 def test_a_repository_without_a_manifest_is_no_register(hub: FixtureHub) -> None:
     hub.store.create("group/words")
     hub.store.commit("group/words", {"README.md": b"words", "big.parquet": b"x" * 1000})
-    expect(run("registers", "pull", "group/words"), 3, "group/words is no register of this toolkit")
+    problem = "group/words is no register of this toolkit"
+    expect(run("registers", "pull", "group/words"), 3, problem)
+    expect(run("sql", "FROM runs", "--study", "group/words", "--remote"), 3, problem)
     assert hub.asked("big.parquet") == []  # a stranger's data is not downloaded to find that out
 
 
@@ -215,14 +224,6 @@ def test_python_is_told_that_the_hub_was_not_asked(
     assert study.origin is not None
     assert commit in caplog.text
     assert hub.requests == []
-
-
-def test_the_hubs_own_tools_see_nothing_odd_in_the_cache(hub: FixtureHub, warm: Path, tmp_path: Path) -> None:
-    from huggingface_hub import scan_cache_dir
-
-    scanned = scan_cache_dir(tmp_path / "hf" / "hub")
-    assert scanned.warnings == []
-    assert [repo.repo_id for repo in scanned.repos] == [NAME]
 
 
 def test_a_cache_that_was_forged_to_fit_itself_is_found(small: Path, hub: FixtureHub, warm: Path) -> None:

@@ -7,11 +7,11 @@ import pytest
 
 from tests import row_study
 from tests.conftest import Result
+from tests.hub.conftest import make_rows, put
 from tests.hub.handler import Handler
 from tests.hub.server import FixtureHub
 from toolkit.errors import DamagedError, IncompleteError, VerificationError
 from toolkit.registers.hub.in_place import open_remote
-from toolkit.registers.hub.pull import pull
 from toolkit.registers.hub.revision import parse_reference
 from toolkit.registers.manifest import MANIFEST_NAME
 from toolkit.registers.query import ask, asking
@@ -33,32 +33,22 @@ QUERIES = (
 
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> Study:
-    folder = tmp_path_factory.mktemp("rows")
-    row_study.seal(folder, row_study.lay(folder, row_study.tables(row_study.run_ids(2))))
-    return open_study(folder)
+    return open_study(make_rows(tmp_path_factory.mktemp("rows"), runs=2))
 
 
-def files_of(study: Study) -> dict[str, bytes]:
-    return {name: (study.folder / name).read_bytes() for name in (*study.manifest.files, MANIFEST_NAME)}
+@pytest.fixture
+def commit(hub: FixtureHub, rows: Study) -> str:
+    """Return the commit of a study on the Hub, tagged v1."""
+    return put(hub, rows.folder, NAME, "v1")
 
 
-def offer(hub: FixtureHub, study: Study) -> str:
-    """Put a study on the Hub under the tag v1 and return its commit."""
-    hub.store.create(NAME)
-    commit = hub.store.commit(NAME, files_of(study)).sha
-    hub.store.tag(NAME, "v1", commit)
-    return commit
-
-
-def test_an_answer_is_that_of_the_files_themselves(hub: FixtureHub, rows: Study) -> None:
-    offer(hub, rows)
+def test_an_answer_is_that_of_the_files_themselves(hub: FixtureHub, rows: Study, commit: str) -> None:
     with asking(open_remote(parse_reference(f"{NAME}@v1"))) as ask_remotely, asking(rows) as ask_here:
         for query in QUERIES:
             assert ask_remotely(query) == ask_here(query), query
 
 
-def test_the_commit_stays_while_the_branch_goes_on(hub: FixtureHub, rows: Study) -> None:
-    commit = offer(hub, rows)
+def test_the_commit_stays_while_the_branch_goes_on(hub: FixtureHub, commit: str) -> None:
     study = open_remote(parse_reference(NAME))
     hub.store.commit(NAME, {"README.md": b"new"}, deleted=("episodes/",))
     assert study.place == f"{NAME}@{commit}"
@@ -75,7 +65,7 @@ def test_a_query_of_a_column_fetches_a_fraction_of_the_bytes(
     ids, steps = row_study.run_ids(1), tuple(range(300))
     parts = {"runs": [row_study.runs(ids)], "episodes": [row_study.episodes(ids[0], 0, steps, 256)]}
     row_study.seal(tmp_path / "big", row_study.lay(tmp_path / "big", parts))
-    offer(hub, open_study(tmp_path / "big"))
+    put(hub, tmp_path / "big", NAME, "v1")
     study = open_remote(parse_reference(f"{NAME}@v1"))
     query = "SELECT step, count(*) FILTER (true_success) FROM episodes GROUP BY ALL ORDER BY ALL"
     assert ask(study, query) == ask(open_study(tmp_path / "big"), query)
@@ -84,10 +74,11 @@ def test_a_query_of_a_column_fetches_a_fraction_of_the_bytes(
     assert study.traffic.bytes < sum(sent) < study.bytes / 4
 
 
-def test_what_is_not_as_the_manifest_says_is_refused_at_once(hub: FixtureHub, rows: Study) -> None:
-    offer(hub, rows)
-    file, manifest = "episodes/c2-paired-s000.parquet", files_of(rows)[MANIFEST_NAME]
-    hub.store.commit(NAME, {file: files_of(rows)[file] + b"x"})
+def test_what_is_not_as_the_manifest_says_is_refused_at_once(
+    hub: FixtureHub, rows: Study, commit: str
+) -> None:
+    file, manifest = "episodes/c2-paired-s000.parquet", (rows.folder / MANIFEST_NAME).read_bytes()
+    hub.store.commit(NAME, {file: (rows.folder / file).read_bytes() + b"x"})
     with pytest.raises(DamagedError, match="is not the file that the manifest names"):
         open_remote(parse_reference(NAME))
     hub.store.commit(NAME, {}, deleted=(file,))
@@ -99,18 +90,7 @@ def test_what_is_not_as_the_manifest_says_is_refused_at_once(hub: FixtureHub, ro
     assert not hub.asked(RANGES)
 
 
-def test_a_repository_without_a_manifest_is_no_study(hub: FixtureHub) -> None:
-    hub.store.create(NAME)
-    hub.store.commit(NAME, {"README.md": b"words"})
-    with pytest.raises(IncompleteError, match=f"{NAME} is no register of this toolkit") as read:
-        open_remote(parse_reference(NAME))
-    with pytest.raises(IncompleteError) as pulled:
-        pull(parse_reference(NAME))
-    assert str(read.value) == str(pulled.value)
-
-
-def test_a_tag_that_was_moved_is_refused(hub: FixtureHub, rows: Study) -> None:
-    offer(hub, rows)
+def test_a_tag_that_was_moved_is_refused(hub: FixtureHub, rows: Study, commit: str) -> None:
     open_remote(parse_reference(f"{NAME}@v1"))
     hub.store.commit(NAME, {"README.md": b"other"})
     hub.store.move_tag(NAME, "v1", "main")
@@ -118,8 +98,9 @@ def test_a_tag_that_was_moved_is_refused(hub: FixtureHub, rows: Study) -> None:
         open_remote(parse_reference(f"{NAME}@v1"))
 
 
-def test_what_fails_while_a_query_runs_is_said_and_gives_no_answer(hub: FixtureHub, rows: Study) -> None:
-    offer(hub, rows)
+def test_what_fails_while_a_query_runs_is_said_and_gives_no_answer(
+    hub: FixtureHub, rows: Study, commit: str
+) -> None:
     study = open_remote(parse_reference(NAME))
     for kind in ("truncated_body", "cut_body", "missing_file", "forbidden"):
         with asking(study) as ask_often:
@@ -131,18 +112,16 @@ def test_what_fails_while_a_query_runs_is_said_and_gives_no_answer(hub: FixtureH
 
 
 def test_offline_says_that_a_study_is_not_read_in_place(
-    hub: FixtureHub, rows: Study, monkeypatch: pytest.MonkeyPatch
+    hub: FixtureHub, commit: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    commit = offer(hub, rows)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(IncompleteError, match="only where the Hub can be asked"):
         open_remote(parse_reference(f"{NAME}@{commit}"))
 
 
 def test_the_command_says_what_was_not_hashed(
-    hub: FixtureHub, rows: Study, toolkit: Callable[..., Result]
+    hub: FixtureHub, commit: str, toolkit: Callable[..., Result]
 ) -> None:
-    commit = offer(hub, rows)
     result = toolkit("sql", "SELECT count(*) AS n FROM runs", "--study", f"{NAME}@v1", "--remote", "--json")
     assert result.json() == [{"n": 2}]
     assert f"{NAME}@{commit}" in result.err

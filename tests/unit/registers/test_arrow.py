@@ -81,12 +81,6 @@ def test_what_a_writer_calls_an_element_is_no_other_type(written: Callable[[pa.T
     assert shape(LISTS, table).equals(to_arrow(LISTS, ROWS))
 
 
-@pytest.mark.parametrize("written", WRITERS, ids=lambda writer: writer.__name__)
-def test_parts_of_several_writers_lie_together(written: Callable[[pa.Table], pa.Table]) -> None:
-    table = to_arrow(LISTS, ROWS)
-    assert pa.concat_tables([table, shape(LISTS, written(table))]).num_rows == 2 * len(ROWS)
-
-
 def test_some_columns_can_be_shaped() -> None:
     part = with_elements_of_another_name(to_arrow(LISTS, ROWS)).select(["reals", "name"])
     assert shape(LISTS, part).equals(to_arrow(LISTS, ROWS).select(["reals", "name"]))

@@ -97,12 +97,6 @@ def test_per_task_probe_rows_add_up_to_the_summaries(published: Study) -> None:
         assert sum(t["successes"] for t in mine) == checkpoint["clean_successes"]
 
 
-@pytest.mark.parametrize("column", ["trace_within", "mean_norm", "reward_contrast"])
-def test_stratified_figures_exist_for_transition_noise_only(published: Study, column: str) -> None:
-    for row in published.rows("probe"):
-        assert (row[f"{column}_stratified"] is None) == (row["noise"] == "outcome")
-
-
 def test_a_fraction_that_is_no_count_is_refused() -> None:
     assert share_of("0.5703125", 128, "here") == 73
     with pytest.raises(DamagedError, match="not a count"):
@@ -135,11 +129,7 @@ def test_a_missing_source_is_incomplete_and_writes_nothing(tmp_path: Path) -> No
         ("evaluations.csv", ",64,", ",1e999999999,"),
         ("probe_clean_tasks.csv", "base,0,", "base,1e17,"),
         ("decisions.csv", "-0.0039", "abc"),
-        (
-            "training_groups.csv",
-            "gate1-c2-paired-s0,groups,2400",
-            "gate1-c2-paired-s0,all_correct_groups,725",
-        ),
+        ("training_groups.csv", "-s0,groups,2400", "-s0,all_correct_groups,725"),
     ],
 )
 def test_a_damaged_source_is_refused_and_writes_nothing(

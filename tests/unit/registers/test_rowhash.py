@@ -41,35 +41,24 @@ def by_definition(columns: dict[str, tuple[str, list[Any]]]) -> str:
     return hashlib.sha256(bytes(out)).hexdigest()
 
 
-COLUMNS: dict[str, tuple[str, list[Any]]] = {
-    "word": ("string", ["a", None, "Ω·é", ""]),
-    "flag": ("bool", [True, None, False, True]),
-    "small": ("int16", [1, -2, None, 3]),
-    "count": ("int32", [0, 2**31 - 1, None, -5]),
-    "large": ("int64", [2**62, None, -1, 0]),
-    "seed": ("uint64", [2**64 - 1, None, 2**63, 0]),
-    "real": ("double", [0.1, None, -1.5, 1e300]),
-    "exact": ("decimal128(9, 6)", [Decimal("0.950000"), None, Decimal("-0.003900"), Decimal("12.000000")]),
-    "at": ("timestamp[us, tz=UTC]", [datetime(2026, 9, 8, 12, 33, 49, tzinfo=UTC), None] * 2),
-    "truths": ("list<bool>", [[True, False], None, [], [True]]),
-    "seeds": ("list<uint64>", [[2**64 - 1], None, [1, 2, 3], []]),
-    "reals": ("list<double>", [[], [0.1, -0.0], None, [1e-300]]),
-    "words": ("list<string>", [["a", ""], None, ["Ω"], []]),
-}
-TYPES = {
-    "word": pa.string(),
-    "flag": pa.bool_(),
-    "small": pa.int16(),
-    "count": pa.int32(),
-    "large": pa.int64(),
-    "seed": pa.uint64(),
-    "real": pa.float64(),
-    "exact": pa.decimal128(9, 6),
-    "at": pa.timestamp("us", tz="UTC"),
-    "truths": pa.list_(pa.bool_()),
-    "seeds": pa.list_(pa.field("element", pa.uint64(), nullable=False)),
-    "reals": pa.large_list(pa.float64()),
-    "words": pa.list_(pa.string()),
+MOMENT = datetime(2026, 9, 8, 12, 33, 49, tzinfo=UTC)
+DECIMALS = [Decimal(digits) for digits in ("0.950000", "-0.003900", "12.000000")]
+SEEDS = pa.list_(pa.field("element", pa.uint64(), nullable=False))
+# Column → its type as the hash names it, its Arrow type, its values.
+COLUMNS: dict[str, tuple[str, pa.DataType, list[Any]]] = {
+    "word": ("string", pa.string(), ["a", None, "Ω·é", ""]),
+    "flag": ("bool", pa.bool_(), [True, None, False, True]),
+    "small": ("int16", pa.int16(), [1, -2, None, 3]),
+    "count": ("int32", pa.int32(), [0, 2**31 - 1, None, -5]),
+    "large": ("int64", pa.int64(), [2**62, None, -1, 0]),
+    "seed": ("uint64", pa.uint64(), [2**64 - 1, None, 2**63, 0]),
+    "real": ("double", pa.float64(), [0.1, None, -1.5, 1e300]),
+    "exact": ("decimal128(9, 6)", pa.decimal128(9, 6), [DECIMALS[0], None, *DECIMALS[1:]]),
+    "at": ("timestamp[us, tz=UTC]", pa.timestamp("us", tz="UTC"), [MOMENT, None, MOMENT, None]),
+    "truths": ("list<bool>", pa.list_(pa.bool_()), [[True, False], None, [], [True]]),
+    "seeds": ("list<uint64>", SEEDS, [[2**64 - 1], None, [1, 2, 3], []]),
+    "reals": ("list<double>", pa.large_list(pa.float64()), [[], [0.1, -0.0], None, [1e-300]]),
+    "words": ("list<string>", pa.list_(pa.string()), [["a", ""], None, ["Ω"], []]),
 }
 FIRST = {
     "evaluations": "2ef7f1eafb660e8ac513eec9871255f850b3f126d88990ba2bec522c1368ac03",
@@ -79,11 +68,13 @@ FIRST = {
 
 
 def table() -> pa.Table:
-    return pa.table({name: pa.array(values, TYPES[name]) for name, (_, values) in COLUMNS.items()})
+    return pa.table({name: pa.array(values, kind) for name, (_, kind, values) in COLUMNS.items()})
 
 
 def test_the_hash_is_the_one_defined() -> None:
-    assert row_sha256(table()) == by_definition(COLUMNS)
+    assert row_sha256(table()) == by_definition(
+        {name: (kind, values) for name, (kind, _, values) in COLUMNS.items()}
+    )
 
 
 def test_chunks_slices_and_dictionaries_do_not_matter() -> None:
@@ -97,15 +88,15 @@ def test_chunks_slices_and_dictionaries_do_not_matter() -> None:
 
 
 def test_an_empty_table_has_a_hash() -> None:
-    assert row_sha256(table().slice(0, 0)) == by_definition({n: (k, []) for n, (k, _) in COLUMNS.items()})
+    assert row_sha256(table().slice(0, 0)) == by_definition({n: (k, []) for n, (k, _, _) in COLUMNS.items()})
 
 
 @pytest.mark.parametrize("name", COLUMNS)
 def test_null_is_not_zero(name: str) -> None:
-    kind, given = COLUMNS[name]
+    kind, arrow_type, given = COLUMNS[name]
     zero = {"string": "", "bool": False}.get(kind, Decimal(0) if name == "exact" else 0)
     values = [([] if kind.startswith("list<") else zero) if value is None else value for value in given]
-    filled = table().set_column(list(COLUMNS).index(name), name, pa.array(values, TYPES[name]))
+    filled = table().set_column(list(COLUMNS).index(name), name, pa.array(values, arrow_type))
     assert row_sha256(filled) != row_sha256(table())
 
 

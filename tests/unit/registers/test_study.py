@@ -129,11 +129,8 @@ def table_of(folder: Path) -> pa.Table:
     return pq.ParquetFile(folder / EVALUATIONS).read()
 
 
-def changed(table: pa.Table, row: int, column: str, value: object) -> pa.Table:
-    position = table.column_names.index(column)
-    values = table[column].to_pylist()
-    values[row] = value
-    return table.set_column(position, table.schema.field(position), pa.array(values, table[column].type))
+def changed(table: pa.Table, successes: Any) -> pa.Table:
+    return table.set_column(table.column_names.index("successes"), "successes", successes)
 
 
 def damage_bytes(folder: Path) -> None:
@@ -149,44 +146,29 @@ def truncate_file(folder: Path) -> None:
     reseal(folder, lambda document: document["files"][EVALUATIONS].update(**entry(path)))
 
 
-def add_stray_file(folder: Path) -> None:
-    (folder / "notes.txt").write_text("hello")
+def rewritten(change: Callable[[pa.Table], pa.Table]) -> Callable[[Path], None]:
+    return lambda folder: rewrite(folder, change(table_of(folder)))
 
 
-def drop_column(folder: Path) -> None:
-    rewrite(folder, table_of(folder).drop_columns(["successes"]))
+# What is found also where only columns are read that nobody touched.
+READ: dict[str, Callable[[Path], object]] = {
+    "a byte changed": damage_bytes,
+    "a file cut off": truncate_file,
+    "no column": rewritten(lambda table: table.drop_columns(["successes"])),
+    "another column": rewritten(lambda table: table.append_column("extra", table["successes"])),
+    "a row gone": rewritten(lambda table: table.slice(1)),
+}
+DAMAGES = READ | {
+    "a stray file": lambda folder: (folder / "notes.txt").write_text("hello"),
+    "another type": rewritten(lambda table: changed(table, table["successes"].cast(pa.float64()))),
+    "swapped rows": rewritten(lambda t: pa.concat_tables([t.slice(1, 1), t.slice(0, 1), t.slice(2)])),
+    "another count": rewritten(
+        lambda t: changed(t, pa.array([1, *t["successes"].to_pylist()[1:]], pa.int32()))
+    ),
+}
 
 
-def add_column(folder: Path) -> None:
-    table = table_of(folder)
-    rewrite(folder, table.append_column("extra", pa.array([1] * table.num_rows)))
-
-
-def retype_column(folder: Path) -> None:
-    table = table_of(folder)
-    position = table.column_names.index("successes")
-    rewrite(folder, table.set_column(position, "successes", table["successes"].cast(pa.float64())))
-
-
-def drop_row(folder: Path) -> None:
-    rewrite(folder, table_of(folder).slice(1))
-
-
-def swap_rows(folder: Path) -> None:
-    table = table_of(folder)
-    rewrite(folder, pa.concat_tables([table.slice(1, 1), table.slice(0, 1), table.slice(2)]))
-
-
-def change_count(folder: Path) -> None:
-    rewrite(folder, changed(table_of(folder), 0, "successes", 1))
-
-
-READ = [damage_bytes, truncate_file, drop_column, add_column, drop_row]
-"""What is found also where only columns are read that nobody touched."""
-DAMAGES = [*READ, add_stray_file, retype_column, swap_rows, change_count]
-
-
-@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_damage_is_found(folder: Path, damage: Callable[[Path], None]) -> None:
     damage(folder)
     with pytest.raises(DamagedError) as caught:
@@ -292,7 +274,7 @@ def test_a_resealed_lie_is_found_when_it_is_read(folder: Path, lie: str) -> None
             open_study(folder).columns("evaluations", ["run_id"])
 
 
-@pytest.mark.parametrize("damage", READ, ids=lambda damage: damage.__name__)
+@pytest.mark.parametrize("damage", READ.values(), ids=READ)
 def test_damage_is_found_when_other_columns_are_read(folder: Path, damage: Callable[[Path], None]) -> None:
     damage(folder)
     with pytest.raises(DamagedError):

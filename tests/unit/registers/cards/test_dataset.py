@@ -3,7 +3,6 @@
 import re
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -23,29 +22,23 @@ BOUNDS = {
 }
 
 
-def metadata(folder: Path) -> Any:
-    from huggingface_hub import DatasetCard
-
-    return DatasetCard((folder / "README.md").read_text(encoding="utf-8")).data.to_dict()
-
-
 @pytest.fixture(params=STUDIES)
 def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
 def test_the_hub_reads_the_metadata(repositories: dict[str, Path], name: str) -> None:
-    found = metadata(repositories[name])
-    assert found["license"] == "cc-by-4.0"
-    assert found["language"] == ["en"]
-    assert found["task_categories"] == ["reinforcement-learning"]
-    assert [config["config_name"] for config in found["configs"] if config.get("default")] == [
-        found["configs"][0]["config_name"]
+    from huggingface_hub import DatasetCard
+
+    card = DatasetCard((repositories[name] / "README.md").read_text(encoding="utf-8"))
+    data = card.data.to_dict()
+    assert data["license"] == "cc-by-4.0"
+    assert data["language"] == ["en"]
+    assert data["task_categories"] == ["reinforcement-learning"]
+    assert [config["config_name"] for config in data["configs"] if config.get("default")] == [
+        data["configs"][0]["config_name"]
     ]
-
-
-def test_the_size_category_is_true(repositories: dict[str, Path], name: str) -> None:
-    (category,) = metadata(repositories[name])["size_categories"]
+    (category,) = data["size_categories"]
     rows = sum(entry.rows for entry in shipped(name).manifest.tables.values())
     low, high = BOUNDS[category]
     assert low < rows < high
