@@ -86,22 +86,6 @@ def test_the_same_seed_gives_the_same_numbers_and_another_others() -> None:
     assert (one.value, one.standard_error) == (other.value, other.standard_error)
 
 
-def test_every_figure_meets_the_same_resamples_of_whole_tasks() -> None:
-    seen = []
-
-    def watched(counts: np.ndarray) -> dict[str, np.ndarray]:
-        seen.append(counts)
-        return figures(counts)
-
-    estimators.task_uncertainties(watched, TASKS, level=0.9, resamples=500, rng_seed=1)
-    drawn, left_out, whole = seen
-    assert drawn.shape == (500, TASKS)
-    assert (drawn.sum(axis=1) == TASKS).all()
-    assert drawn.var() == pytest.approx(1 - 1 / TASKS, rel=0.05)
-    assert (left_out == 1 - np.eye(TASKS)).all()
-    assert (whole == 1).all()
-
-
 @pytest.mark.parametrize(
     ("right", "value"),
     [

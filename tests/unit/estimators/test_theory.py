@@ -43,9 +43,8 @@ def enumerated(p: float, size: int, q: float, *, paired: bool, scaled: bool) -> 
         chance = np.prod([p if a else 1 - p for a in actions])
         masks = [((1,) * size, 1 - q), ((0,) * size, q)]
         if not paired:
-            masks = [
-                (m, np.prod([(1 - q) if kept else q for kept in m])) for m in product((0, 1), repeat=size)
-            ]
+            each = product((0, 1), repeat=size)
+            masks = [(m, np.prod([(1 - q) if kept else q for kept in m])) for m in each]
         for mask, weight in masks:
             rewards = np.array(actions) * np.array(mask)
             advantages = estimators.standardized(rewards) if scaled else rewards - rewards.mean()
@@ -229,13 +228,3 @@ def test_many_groups_are_one_group_after_the_other(seed: int, groups: int, size:
         assert right[at] == pytest.approx(
             (outcomes[at] * (centred**2).sum(axis=1)).sum() / size**2, abs=1e-12
         )
-
-
-def test_two_clusters_of_scores_have_their_closed_form() -> None:
-    """Two clusters of scores: L = (k(G-k)/G²)² d², R = k (G-k)²/G⁴ d², equal only where k = 1."""
-    for k in range(1, 6):
-        outcomes = (np.arange(6) < k).astype(float)
-        scores = outcomes[:, None] * np.array([3.0, 4.0])
-        left, right = estimators.exact_conditions([outcomes], [scores @ scores.T])
-        assert left[0] == pytest.approx((k * (6 - k) / 36) ** 2 * 25, abs=1e-12)
-        assert right[0] == pytest.approx(k * (6 - k) ** 2 / 6**4 * 25, abs=1e-12)
