@@ -1,7 +1,5 @@
 """One study and the registration that decides it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from toolkit.decisions.engine import Engine

@@ -1,7 +1,5 @@
 """Registered intervals computed from episode rows: seed pairs and tasks are resampled, tasks whole."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import lcm

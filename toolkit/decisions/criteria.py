@@ -1,7 +1,5 @@
 """Judging a rule's criteria on what was measured: what holds, on what grounds, and what could turn it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """A decision: the verdict on one rule in one study, with every number it rests on."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any

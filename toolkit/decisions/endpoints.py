@@ -1,7 +1,5 @@
 """What is measured: evaluation sets, endpoints and intervals, as declared in the rules."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 

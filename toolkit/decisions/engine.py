@@ -1,7 +1,5 @@
 """Deciding: the rules of one registration on the registers of one study."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 

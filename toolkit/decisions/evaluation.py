@@ -1,7 +1,5 @@
 """Evaluating an expression: exact numbers, Kleene truth, nothing missing ever counted as zero."""
 
-from __future__ import annotations
-
 import operator as operators
 from collections.abc import Callable, Sequence
 from fractions import Fraction

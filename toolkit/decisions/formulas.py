@@ -1,7 +1,5 @@
 """Tests as formulas over everything that the declared ranges allow, for a satisfiability solver."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

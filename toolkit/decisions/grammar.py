@@ -6,8 +6,6 @@ product  = atom { ("*" | "/") atom }
 atom     = number | name | operator "(" test { "," test } ")" | "(" test ")" | "-" atom
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from fractions import Fraction

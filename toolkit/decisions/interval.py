@@ -1,7 +1,5 @@
 """Registered intervals, and what they say beside a verdict."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any

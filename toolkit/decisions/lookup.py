@@ -1,7 +1,5 @@
 """What is read of a study: its tables' rows, found by the values of their columns."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 

@@ -1,7 +1,5 @@
 """From the rows of a register to an endpoint's value, exactly; its learning curves; the SQL of its rows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Which runs decide: the registered matrix, and what a run must be to count."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

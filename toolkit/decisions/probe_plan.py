@@ -1,7 +1,5 @@
 """The registered gradient probe: which policies it scores, on which tasks, and how."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction

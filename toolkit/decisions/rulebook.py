@@ -1,7 +1,5 @@
 """The rules of a registration, amendments applied: nothing undeclared, nothing unknown, nothing circular."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace

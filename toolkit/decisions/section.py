@@ -1,7 +1,5 @@
 """Reading one section of a rules file: every key known, every value of its type, nothing left over."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Stored decisions: an interval is computed once for the same inputs; all else is decided anew each time."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The words that a registration speaks: its own arms, regimes and pools, or those of the toolkit."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -4,8 +4,6 @@ Decided exactly, for all real values at once, by a satisfiability solver. Its "t
 believed only after those were evaluated as a study's values are; its "there are none" is a proof.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

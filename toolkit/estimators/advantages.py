@@ -1,7 +1,5 @@
 """Advantages: a rollout's reward against its siblings'."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 

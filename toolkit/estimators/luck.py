@@ -1,7 +1,5 @@
 """Luck share: how much of a task's reward variance the schedule explains."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import fsum
 

@@ -4,8 +4,6 @@ A clean group's rollouts are fixed. A mask keeps or flips each true success: eac
 independent design, all of them at once under the paired one. Advantages are made anew for every mask.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction

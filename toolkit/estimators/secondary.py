@@ -1,7 +1,5 @@
 """Secondary analyses of seed differences: what a few seeds can say. None of them changes a verdict."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

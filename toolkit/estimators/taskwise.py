@@ -1,7 +1,5 @@
 """Figures over tasks: covariance traces pooled over them, and how far other tasks would move a figure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache

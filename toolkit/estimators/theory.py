@@ -1,7 +1,5 @@
 """Theory in closed form: spurious variance, reward contrasts, the exact condition, the Bernoulli bandit."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
