@@ -27,30 +27,27 @@ def _purpose(**knobs: object) -> object:
     return by(signer(**knobs))
 
 
+def _eku(*purposes: str) -> object:
+    return _purpose(purposes=purposes)
+
+
+BOTH = ("digital_signature", "certificate_signing")
 PURPOSE: Cases = {
     "eku missing": lambda: _purpose(purposes=None),
     "eku not critical": lambda: _purpose(purposes_critical=False),
-    "eku code signing": lambda: _purpose(purposes=(pki.CODE_SIGNING,)),
-    "eku any purpose": lambda: _purpose(purposes=(pki.ANY_PURPOSE,)),
-    "eku time stamping and any purpose": lambda: _purpose(purposes=(TIME_STAMPING, pki.ANY_PURPOSE)),
-    "eku time stamping and code signing": lambda: _purpose(purposes=(TIME_STAMPING, pki.CODE_SIGNING)),
-    "eku server authentication and time stamping": lambda: _purpose(
-        purposes=(pki.SERVER_AUTH, TIME_STAMPING)
-    ),
-    "eku time stamping and an unknown purpose": lambda: _purpose(
-        purposes=(TIME_STAMPING, "1.3.6.1.4.1.99999.3")
-    ),
-    "eku OCSP signing": lambda: _purpose(purposes=(pki.OCSP_SIGNING,)),
+    "eku code signing": lambda: _eku(pki.CODE_SIGNING),
+    "eku any purpose": lambda: _eku(pki.ANY_PURPOSE),
+    "eku time stamping and any purpose": lambda: _eku(TIME_STAMPING, pki.ANY_PURPOSE),
+    "eku time stamping and code signing": lambda: _eku(TIME_STAMPING, pki.CODE_SIGNING),
+    "eku server authentication and time stamping": lambda: _eku(pki.SERVER_AUTH, TIME_STAMPING),
+    "eku time stamping and an unknown purpose": lambda: _eku(TIME_STAMPING, "1.3.6.1.4.1.99999.3"),
+    "eku OCSP signing": lambda: _eku(pki.OCSP_SIGNING),
     "signer without extensions": lambda: _purpose(purposes=None, usages=None, identifiers=False),
     "signer certificate of version 1": lambda: _purpose(version=1),
     "signer is an authority": lambda: _purpose(ca=True),
-    "signer is an authority that signs certificates": lambda: _purpose(
-        ca=True, usages=("digital_signature", "certificate_signing")
-    ),
+    "signer is an authority that signs certificates": lambda: _purpose(ca=True, usages=BOTH),
     "key usage for certificates": lambda: _purpose(usages=("certificate_signing",)),
-    "key usage for signatures and certificates": lambda: _purpose(
-        usages=("digital_signature", "certificate_signing")
-    ),
+    "key usage for signatures and certificates": lambda: _purpose(usages=BOTH),
     "key usage for revocation lists": lambda: _purpose(usages=("digital_signature", "crl_signing")),
     "key usage for key encipherment": lambda: _purpose(usages=("digital_signature", "key_encipherment")),
     "key usage for key agreement": lambda: _purpose(usages=("key_agreement",)),
@@ -61,6 +58,10 @@ PURPOSE: Cases = {
 
 def _middle(**knobs: object) -> object:
     return chain(("Forge Issuing of a chain", knobs))
+
+
+def _constrained(**bases: bytes) -> object:
+    return _middle(extensions=(name_constraints(**{kind: (base,) for kind, base in bases.items()}),))
 
 
 def _embedding(*extra: bytes, roots: tuple[bytes, ...] | None = None) -> object:
@@ -172,18 +173,12 @@ CHAIN: Cases = {
     "path length exceeded two steps on": lambda: chain(
         ("Forge I", {"path_length": 1}), ("Forge J", {}), ("Forge K", {})
     ),
-    "name outside the permitted ones": lambda: _middle(
-        extensions=(name_constraints(permitted=(organization("Another"),)),)
-    ),
-    "name among the excluded ones": lambda: _middle(
-        extensions=(name_constraints(excluded=(organization("Forge"),)),)
-    ),
+    "name outside the permitted ones": lambda: _constrained(permitted=organization("Another")),
+    "name among the excluded ones": lambda: _constrained(excluded=organization("Forge")),
     # RFC 5280, section 7.1: letters and string types make no difference to a name.
-    "name among the excluded ones in other letters": lambda: _middle(
-        extensions=(name_constraints(excluded=(organization("FORGE"),)),)
-    ),
-    "name among the excluded ones in another string type": lambda: _middle(
-        extensions=(name_constraints(excluded=(organization("Forge", 0x13),)),)
+    "name among the excluded ones in other letters": lambda: _constrained(excluded=organization("FORGE")),
+    "name among the excluded ones in another string type": lambda: _constrained(
+        excluded=organization("Forge", 0x13)
     ),
     "alternative name outside the permitted ones": lambda: chain(
         ("Forge I", {"extensions": (name_constraints(permitted=(dns("example.org"),)),)}),

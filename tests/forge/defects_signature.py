@@ -14,8 +14,13 @@ def _signer(kind: str, **knobs: object) -> object:
     return by(stamper(f"Forge {kind}", house().intermediate, kind), **knobs)
 
 
-def _pss(**knobs: object) -> object:
-    return recipe(**knobs)
+def _pss(algorithm: bytes | None = None, **scheme: object) -> object:
+    """Return a recipe signed with RSASSA-PSS under this name."""
+    return recipe(scheme=keys.Scheme("pss", **scheme), algorithm=algorithm)
+
+
+def _named(*parameters: object) -> bytes:
+    return der.seq(der.oid(keys.PSS), pss_parameters(*parameters))
 
 
 def _odd_mask() -> bytes:
@@ -75,7 +80,7 @@ SIGNATURE: Cases = {
     "signature cut short": lambda: edited("signature", lambda v: v[:-1]),
     "signature with a trailing byte": lambda: edited("signature", lambda v: v + b"\x00"),
     "signature with a leading zero": lambda: edited("signature", lambda v: b"\x00" + v),
-    "signature by another key": lambda: _pss(signing_key=key("rsa-2048", "nobody")),
+    "signature by another key": lambda: recipe(signing_key=key("rsa-2048", "nobody")),
     "attribute changed after signing": lambda: edited(
         "signer_info",
         lambda v: v.replace(b"signing time 1", b"signing time 2"),
@@ -107,49 +112,38 @@ SIGNATURE: Cases = {
     "RSA name over an elliptic key": lambda: _signer(
         "ecdsa-p256", algorithm=keys.Scheme("rsa").identifier(), scheme=keys.Scheme("ecdsa")
     ),
-    "ECDSA name over an RSA key": lambda: _pss(algorithm=keys.Scheme("ecdsa").identifier()),
-    "Ed25519 name over an RSA key": lambda: _pss(algorithm=der.seq(der.oid(keys.ED25519))),
-    "unknown signature algorithm": lambda: _pss(algorithm=der.seq(der.oid("1.3.6.1.4.1.99999.8"))),
-    "a digest's name as signature algorithm": lambda: _pss(algorithm=digest_identifier("sha256")),
-    "signature's hash named wrongly": lambda: _pss(algorithm=keys.Scheme("rsa", "sha512").identifier()),
-    "digest SHA-1": lambda: _pss(digest="sha1"),
-    "digest MD5": lambda: _pss(digest="md5"),
-    "digest SHA-224": lambda: _pss(digest="sha224"),
-    "digest SHA-256 signed with SHA-1": lambda: _pss(scheme=keys.Scheme("rsa", "sha1")),
-    "digest SHA-1 signed with SHA-256": lambda: _pss(digest="sha1", scheme=keys.Scheme("rsa")),
+    "ECDSA name over an RSA key": lambda: recipe(algorithm=keys.Scheme("ecdsa").identifier()),
+    "Ed25519 name over an RSA key": lambda: recipe(algorithm=der.seq(der.oid(keys.ED25519))),
+    "unknown signature algorithm": lambda: recipe(algorithm=der.seq(der.oid("1.3.6.1.4.1.99999.8"))),
+    "a digest's name as signature algorithm": lambda: recipe(algorithm=digest_identifier("sha256")),
+    "signature's hash named wrongly": lambda: recipe(algorithm=keys.Scheme("rsa", "sha512").identifier()),
+    "digest SHA-1": lambda: recipe(digest="sha1"),
+    "digest MD5": lambda: recipe(digest="md5"),
+    "digest SHA-224": lambda: recipe(digest="sha224"),
+    "digest SHA-256 signed with SHA-1": lambda: recipe(scheme=keys.Scheme("rsa", "sha1")),
+    "digest SHA-1 signed with SHA-256": lambda: recipe(digest="sha1", scheme=keys.Scheme("rsa")),
     "ECDSA with SHA-1": lambda: _signer("ecdsa-p256", digest="sha1"),
     "RSA key of 1024 bits": lambda: _signer("rsa-1024"),
     "curve of 224 bits": lambda: _signer("ecdsa-p224"),
     "DSA key": lambda: _signer("dsa"),
-    "PSS with SHA-1": lambda: _pss(scheme=keys.Scheme("pss", "sha1")),
-    "PSS with SHA-1 in its mask": lambda: _pss(scheme=keys.Scheme("pss", mgf="sha1")),
-    "PSS with its salt named wrongly": lambda: _pss(
-        scheme=keys.Scheme("pss"),
-        algorithm=der.seq(der.oid(keys.PSS), pss_parameters("sha256", "sha256", 20)),
-    ),
-    "PSS with its mask named wrongly": lambda: _pss(
-        scheme=keys.Scheme("pss"),
-        algorithm=der.seq(der.oid(keys.PSS), pss_parameters("sha256", "sha512", 32)),
-    ),
-    "PSS with another trailer": lambda: _pss(scheme=keys.Scheme("pss", trailer=2)),
-    "PSS with another mask than MGF1": lambda: _pss(scheme=keys.Scheme("pss"), algorithm=_odd_mask()),
-    "PSS with a salt of less than nothing": lambda: _pss(
-        scheme=keys.Scheme("pss"),
-        algorithm=der.seq(der.oid(keys.PSS), pss_parameters("sha256", "sha256", -1)),
-    ),
+    "PSS with SHA-1": lambda: _pss(digest="sha1"),
+    "PSS with SHA-1 in its mask": lambda: _pss(mgf="sha1"),
+    "PSS with its salt named wrongly": lambda: _pss(_named("sha256", "sha256", 20)),
+    "PSS with its mask named wrongly": lambda: _pss(_named("sha256", "sha512", 32)),
+    "PSS with another trailer": lambda: _pss(trailer=2),
+    "PSS with another mask than MGF1": lambda: _pss(_odd_mask()),
+    "PSS with a salt of less than nothing": lambda: _pss(_named("sha256", "sha256", -1)),
     "PSS hash with something empty for its NULL": lambda: _pss(
-        scheme=keys.Scheme("pss"),
-        algorithm=keys.Scheme("pss").identifier().replace(der.NULL, der.octets(b""), 1),
+        keys.Scheme("pss").identifier().replace(der.NULL, der.octets(b""), 1)
     ),
     "PSS mask's hash with something empty for its NULL": lambda: _pss(
-        scheme=keys.Scheme("pss"),
-        algorithm=der.octets(b"").join(keys.Scheme("pss").identifier().rsplit(der.NULL, 1)),
+        der.octets(b"").join(keys.Scheme("pss").identifier().rsplit(der.NULL, 1))
     ),
     "Ed448 name over an Ed25519 key": lambda: _signer(
         "ed25519", digest="sha512", algorithm=der.seq(der.oid("1.3.101.113"))
     ),
-    "PSS without parameters": lambda: _pss(scheme=keys.Scheme("pss"), algorithm=der.seq(der.oid(keys.PSS))),
-    "PSS name over a PKCS #1 v1.5 signature": lambda: _pss(algorithm=keys.Scheme("pss").identifier()),
+    "PSS without parameters": lambda: _pss(der.seq(der.oid(keys.PSS))),
+    "PSS name over a PKCS #1 v1.5 signature": lambda: recipe(algorithm=keys.Scheme("pss").identifier()),
     "PKCS #1 v1.5 with a key that is for keys.PSS only": lambda: _signer("pss", scheme=keys.Scheme("rsa")),
     "PSS key of SHA-512 used with SHA-256": lambda: _signer("pss-sha512"),
     "PSS key with a short salt": lambda: _signer("pss-sha256", scheme=keys.Scheme("pss", salt=20)),

@@ -222,7 +222,6 @@ class Crl:
     scheme: Scheme | None = None
     signed_by: Key | None = None
     extensions: tuple[bytes, ...] = ()
-    damaged: bool = False
 
     @property
     def der(self) -> bytes:
@@ -239,8 +238,7 @@ class Crl:
             der.seq(*(entry.encode() for entry in self.revoked)) if self.revoked else b"",
             der.explicit(0, der.seq(identifier, number, *self.extensions)),
         )
-        signature = sign(signing, body if not self.damaged else body + b"damaged", scheme)
-        return der.seq(body, scheme.identifier(), der.bits(signature))
+        return der.seq(body, scheme.identifier(), der.bits(sign(signing, body, scheme)))
 
 
 def issuing_point(*fields: bytes) -> bytes:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import subprocess
 import tempfile
 import threading
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -15,42 +13,20 @@ from typing import ClassVar, Self
 
 from tests.forge import der
 from tests.forge.keys import DIGEST_OIDS
-from tests.forge.pki import House, house
+from tests.forge.pki import house
 from tests.forge.token import PAGE, POLICY, Recipe, stamped
 
 REPLY = "application/timestamp-reply"
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What a TimeStampReq asks."""
-
-    algorithm: bytes
-    imprint: bytes
-    policy: bytes | None
-    nonce: int | None
-    certificates: bool
-
-
-def read_request(raw: bytes) -> Asked:
-    _, imprint, *rest = der.children(raw)
-    identifier, value = der.children(imprint)
-    by_tag = {part[0]: part for part in rest}
-    return Asked(
-        algorithm=next(der.children(identifier)),
-        imprint=der.body(value),
-        policy=by_tag.get(0x06),
-        nonce=int.from_bytes(der.body(by_tag[0x02]), "big", signed=True) if 0x02 in by_tag else None,
-        certificates=der.body(by_tag.get(0x01, der.boolean(False))) == b"\xff",
-    )
 
 
 class _Server(ThreadingHTTPServer):
     request_queue_size = 128  # five callers at once, as it is by default, keep the sixth waiting for seconds
 
 
-class _Loopback(ABC):
-    """A server on a free port of this machine, while the context lasts."""
+class _Loopback:
+    """A server on a free port of this machine, while the context lasts; it has a root certificate."""
+
+    root: bytes
 
     def __init__(self) -> None:
         self.requests: list[bytes] = []
@@ -58,7 +34,7 @@ class _Loopback(ABC):
 
     def __enter__(self) -> Self:
         self._ended.clear()
-        self._server = _Server(("127.0.0.1", 0), self._handler())
+        self._server = _Server(("127.0.0.1", 0), type("Bound", (Handler,), {"authority": self}))
         # The interval is how long leaving takes at most.
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
         self._thread.start()
@@ -74,20 +50,8 @@ class _Loopback(ABC):
     def url(self) -> str:
         return f"http://127.0.0.1:{self._server.server_port}/tsr"
 
-    @property
-    @abstractmethod
-    def root(self) -> bytes:
-        """The root certificate, DER."""
-
-    @abstractmethod
     def respond(self, raw: bytes, handler: Handler) -> None:
-        """Answer a request."""
-
-    def _handler(self) -> type[Handler]:
-        class Bound(Handler):
-            authority = self
-
-        return Bound
+        raise NotImplementedError
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -132,27 +96,22 @@ class Authority(_Loopback):
         super().__init__()
         if fault is not None and fault not in FAULTS:
             raise ValueError(f"no fault is called {fault}: {', '.join(FAULTS)}")
-        self._label, self.fault, self.at, self._pause = label, fault, at, pause
-
-    @property
-    def house(self) -> House:
-        return house(self._label)
-
-    @property
-    def root(self) -> bytes:
-        return self.house.root.der
+        self.house, self.fault, self.at, self._pause = house(label), fault, at, pause
+        self.root = self.house.root.der
 
     def recipe(self, raw: bytes) -> Recipe:
         """Return the honest answer to a request."""
-        asked = read_request(raw)
+        _, imprint, *rest = der.children(raw)
+        identifier, hashed = der.children(imprint)
+        given = {part[0]: der.body(part) for part in rest}
         names = {der.oid(dotted): name for name, dotted in DIGEST_OIDS.items()}
         return Recipe(
             signer=self.house.signer,
-            imprint_digest=names[asked.algorithm],
-            imprint=asked.imprint,
-            nonce=asked.nonce,
+            imprint_digest=names[next(der.children(identifier))],
+            imprint=der.body(hashed),
+            nonce=int.from_bytes(given[0x02], "big", signed=True) if 0x02 in given else None,
             policy=POLICY,
-            certificates=None if asked.certificates else (),
+            certificates=None if given.get(0x01) == b"\xff" else (),
             gen_time=stamped(self.at or datetime.now(UTC)),
             serial=len(self.requests),
         )
@@ -216,9 +175,7 @@ _CHANGES: dict[str, Callable[[Recipe], Recipe]] = {
 _TRANSPORT: dict[str, Callable[[Authority, Recipe, Handler], None]] = {
     "slow": Authority.slowly,
     "truncated": lambda _, good, handler: handler.send(good.make()[:-100]),
-    "less than announced": lambda _, good, handler: handler.send(
-        good.make()[:-100], length=str(len(good.make()))
-    ),
+    "less than announced": lambda _, good, handler: handler.send(good.make(), length="100000"),
     "HTML": lambda _, __, handler: handler.send(PAGE, kind="text/html"),
     "HTTP 404": lambda _, __, handler: handler.send(PAGE, 404, "text/html"),
     "HTTP 500": lambda _, __, handler: handler.send(PAGE, 500, "text/html"),
@@ -279,15 +236,12 @@ class OpensslAuthority(_Loopback):
             "x509 -req -in signer.csr -CA root.pem -CAkey root.key -set_serial 7 -days 3650"
             " -extfile ts.cnf -extensions signer -out signer.pem"
         )
+        self.root = self._run("x509 -in root.pem -outform DER")
         return super().__enter__()
 
     def __exit__(self, *details: object) -> None:
         super().__exit__(*details)
         self._temporary.cleanup()
-
-    @property
-    def root(self) -> bytes:
-        return self._run("x509 -in root.pem -outform DER")
 
     def respond(self, raw: bytes, handler: Handler) -> None:
         with self._lock:
