@@ -77,6 +77,16 @@ def edited(level: str, edit: Callable[[bytes], bytes], **knobs: Any) -> Recipe:
     return recipe(edits=((level, edit),), **knobs)
 
 
+def padded(level: str, *extra: bytes) -> Recipe:
+    """Return a recipe with more in one level."""
+    return edited(level, lambda value: der.with_more(value, *extra))
+
+
+def changed(level: str, path: tuple[int, ...], edit: Callable[[bytes], bytes]) -> Recipe:
+    """Return a recipe with an element below one level changed."""
+    return edited(level, lambda value: der.change(value, path, edit))
+
+
 def by(signer: Cert, **knobs: Any) -> Recipe:
     """Return a recipe of another signer's token."""
     return recipe(signer=signer, **knobs)

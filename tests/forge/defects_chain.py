@@ -56,8 +56,8 @@ PURPOSE: Cases = {
 }
 
 
-def _middle(**knobs: object) -> object:
-    return chain(("Forge Issuing of a chain", knobs))
+def _middle(top: dict[str, object] | None = None, **knobs: object) -> object:
+    return chain(("Forge Issuing of a chain", knobs), top=top)
 
 
 def _constrained(**bases: bytes) -> object:
@@ -101,6 +101,13 @@ def _renamed(certificate: bytes, times: int = -1) -> bytes:
 
 
 LATER, EARLIER = STAMPED + SECOND, STAMPED - SECOND
+
+
+def _expired() -> object:
+    """A pinned intermediate that had expired."""
+    pinned = authority("Forge pinned and expired", house().root, dies=EARLIER)
+    return given(by(stamper("S", pinned)), roots=(pinned.der,))
+
 
 CHAIN: Cases = {
     "another root pinned": lambda: given(recipe(), roots=(house("B").root.der,)),
@@ -153,20 +160,16 @@ CHAIN: Cases = {
     ),
     "intermediate expired at genTime": lambda: _middle(dies=EARLIER),
     "intermediate not yet valid at genTime": lambda: _middle(born=LATER),
-    "root expired at genTime": lambda: chain(("Forge I", {}), top={"dies": EARLIER}),
-    "root not yet valid at genTime": lambda: chain(("Forge I", {}), top={"born": LATER}),
-    "pinned intermediate expired at genTime": lambda: given(
-        by(stamper("S", _expired())), roots=(_expired().der,)
-    ),
+    "root expired at genTime": lambda: _middle({"dies": EARLIER}),
+    "root not yet valid at genTime": lambda: _middle({"born": LATER}),
+    "pinned intermediate expired at genTime": _expired,
     "intermediate is no authority": lambda: _middle(ca=False),
     "intermediate without basic constraints": lambda: _middle(ca=None),
-    "intermediate is a signer": lambda: _middle(
-        ca=None, usages=("digital_signature",), purposes=(TIME_STAMPING,)
-    ),
+    "intermediate is a signer": lambda: _middle(ca=None, usages=BOTH[:1], purposes=(TIME_STAMPING,)),
     "intermediate may not sign certificates": lambda: _middle(usages=("digital_signature", "crl_signing")),
     "intermediate of version 1": lambda: _middle(version=1),
-    "root is no authority": lambda: chain(("Forge I", {}), top={"ca": False}),
-    "path length of the root exceeded": lambda: chain(("Forge I", {}), top={"path_length": 0}),
+    "root is no authority": lambda: _middle({"ca": False}),
+    "path length of the root exceeded": lambda: _middle({"path_length": 0}),
     "path length of an intermediate exceeded": lambda: chain(
         ("Forge I", {"path_length": 0}), ("Forge J", {})
     ),
@@ -190,29 +193,19 @@ CHAIN: Cases = {
     ),
     "intermediate with an unknown critical extension": lambda: _middle(extensions=(pki.UNKNOWN_CRITICAL,)),
     "signer with an unknown critical extension": lambda: by(signer(extensions=(pki.UNKNOWN_CRITICAL,))),
-    "intermediate with an RSA key of 1024 bits": lambda: chain(
-        ("Forge weak", {"key": key("rsa-1024", "weak intermediate")})
-    ),
-    "root with an RSA key of 1024 bits": lambda: chain(
-        ("Forge I", {}), top={"key": key("rsa-1024", "weak root")}
-    ),
+    "intermediate with an RSA key of 1024 bits": lambda: _middle(key=key("rsa-1024", "weak intermediate")),
+    "root with an RSA key of 1024 bits": lambda: _middle({"key": key("rsa-1024", "weak root")}),
     "intermediate signed with SHA-1": lambda: _middle(scheme=Scheme("ecdsa", "sha1")),
-    "intermediate signed with RSA and MD5": lambda: chain(
-        ("Forge I", {"scheme": Scheme("rsa", "md5")}), top={"key": key("rsa-2048", "md5 root")}
+    "intermediate signed with RSA and MD5": lambda: _middle(
+        {"key": key("rsa-2048", "md5 root")}, scheme=Scheme("rsa", "md5")
     ),
-    "intermediate signed with PSS and SHA-1": lambda: chain(
-        ("Forge I", {"scheme": Scheme("pss", "sha1")}), top={"key": key("rsa-2048", "pss root")}
+    "intermediate signed with PSS and SHA-1": lambda: _middle(
+        {"key": key("rsa-2048", "pss root")}, scheme=Scheme("pss", "sha1")
     ),
     "signer's certificate signed with SHA-1": lambda: by(signer(scheme=Scheme("ecdsa", "sha1"))),
-    "intermediate with a DSA key": lambda: chain(("Forge dsa", {"key": key("dsa", "weak intermediate")})),
-    "intermediate with a curve of 224 bits": lambda: chain(
-        ("Forge p224", {"key": key("ecdsa-p224", "weak intermediate")})
-    ),
+    "intermediate with a DSA key": lambda: _middle(key=key("dsa", "weak intermediate")),
+    "intermediate with a curve of 224 bits": lambda: _middle(key=key("ecdsa-p224", "weak intermediate")),
 }
-
-
-def _expired() -> Cert:
-    return authority("Forge pinned and expired", house().root, dies=EARLIER)
 
 
 def _tsa(general_name: bytes, **knobs: object) -> object:

@@ -3,7 +3,7 @@
 import hashlib
 
 from tests.forge import der
-from tests.forge.case import Cases, edited, given, recipe
+from tests.forge.case import Cases, changed, edited, given, padded, recipe
 from tests.forge.keys import digest
 from tests.forge.pki import UNKNOWN_CRITICAL, house
 from tests.forge.token import DATA, DOCUMENT, SIGNED_DATA, Request, accuracy
@@ -44,6 +44,10 @@ def _tst(position: int, change: object) -> object:
     return edit
 
 
+def _without_last(value: bytes) -> bytes:
+    return der.seq(*list(der.children(value))[:-1])
+
+
 def _info(edit: object) -> object:
     return edited("tst_info", edit)
 
@@ -73,17 +77,15 @@ CONTENT: Cases = {
     "TSTInfo with a byte too many in its length": lambda: _info(der.long_length),
     "TSTInfo with an integer of needless bytes": lambda: _info(_tst(3, lambda _: b"\x02\x02\x00\x05")),
     "TSTInfo cut off": lambda: _info(lambda v: v[:-1]),
-    "TSTInfo with two nonces": lambda: _info(lambda v: der.with_more(v, der.integer(1), der.integer(2))),
+    "TSTInfo with two nonces": lambda: padded("tst_info", der.integer(1), der.integer(2)),
     "TSTInfo with its fields out of order": lambda: _info(
         lambda v: der.with_more(v, der.boolean(True), accuracy(1))
     ),
     "accuracy with a field too many": lambda: recipe(accuracy=der.with_more(accuracy(1), der.NULL)),
-    "imprint algorithm with a field too many": lambda: edited(
-        "imprint", lambda v: der.change(v, (0,), lambda a: der.with_more(a, der.NULL))
+    "imprint algorithm with a field too many": lambda: changed(
+        "imprint", (0,), lambda a: der.with_more(a, der.NULL)
     ),
-    "imprint algorithm with parameters": lambda: edited(
-        "imprint", lambda v: der.change(v, (0, 1), lambda _: der.integer(1))
-    ),
+    "imprint algorithm with parameters": lambda: changed("imprint", (0, 1), lambda _: der.integer(1)),
 }
 
 STRUCTURE: Cases = {
@@ -99,10 +101,8 @@ STRUCTURE: Cases = {
     "no digest algorithm listed": lambda: recipe(digest_algorithms=()),
     "another digest algorithm listed": lambda: recipe(digest_algorithms=("sha512",)),
     "sixty-five embedded certificates": lambda: recipe(certificates=(house().signer.der,) * 65),
-    "two certificate sets": lambda: edited("signed_data", lambda v: der.change(v, (3,), lambda one: one * 2)),
-    "two sets of signed attributes": lambda: edited(
-        "signer_info", lambda v: der.change(v, (3,), lambda one: one * 2)
-    ),
+    "two certificate sets": lambda: changed("signed_data", (3,), lambda one: one * 2),
+    "two sets of signed attributes": lambda: changed("signer_info", (3,), lambda one: one * 2),
     "content info of type data": lambda: recipe(outer_type=DATA),
     "content info of type enveloped data": lambda: recipe(outer_type="1.2.840.113549.1.7.3"),
     "content info of an unknown type": lambda: recipe(outer_type="1.3.6.1.4.1.99999.5"),
@@ -116,12 +116,8 @@ STRUCTURE: Cases = {
     "content another sequence": lambda: _info(lambda _: der.seq(der.integer(1))),
     "no SignerInfo": lambda: recipe(signer_infos=0),
     "two SignerInfos": lambda: recipe(signer_infos=2),
-    "SignerInfo without a signature": lambda: edited(
-        "signer_info", lambda v: der.seq(*list(der.children(v))[:-1])
-    ),
-    "SignedData without SignerInfos": lambda: edited(
-        "signed_data", lambda v: der.seq(*list(der.children(v))[:-1])
-    ),
+    "SignerInfo without a signature": lambda: edited("signer_info", _without_last),
+    "SignedData without SignerInfos": lambda: edited("signed_data", _without_last),
     "TSTInfo version 0": lambda: recipe(tst_version=0),
     "TSTInfo version 2": lambda: recipe(tst_version=2),
     "TSTInfo version -1": lambda: recipe(tst_version=-1),
@@ -130,8 +126,8 @@ STRUCTURE: Cases = {
     "TSTInfo without an imprint": lambda: _info(_tst(2, None)),
     "TSTInfo without a serial number": lambda: _info(_tst(3, None)),
     "TSTInfo without genTime": lambda: _info(_tst(4, None)),
-    "TSTInfo with a field too many": lambda: _info(lambda v: der.with_more(v, der.NULL)),
-    "imprint with a field too many": lambda: edited("imprint", lambda v: der.with_more(v, der.NULL)),
+    "TSTInfo with a field too many": lambda: padded("tst_info", der.NULL),
+    "imprint with a field too many": lambda: padded("imprint", der.NULL),
     "genTime as UTCTime": lambda: _info(_tst(4, lambda _: der.tlv(0x17, b"240301120000Z"))),
     "genTime as text": lambda: _info(_tst(4, lambda _: der.utf8("20240301120000Z"))),
     **{f"genTime {how}": lambda text=text: recipe(gen_time=text) for how, text in GEN_TIMES.items()},
@@ -148,33 +144,29 @@ HASH = digest("sha256", DOCUMENT)
 WINDOWS = DOCUMENT.replace(b"\n", b"\r\n")
 
 
-def _other(**knobs: object) -> object:
-    return recipe(**knobs)
-
-
 IMPRINT: Cases = {
-    "token for another document": lambda: _other(document=b"another"),
-    "token for the empty document": lambda: _other(document=b""),
+    "token for another document": lambda: recipe(document=b"another"),
+    "token for the empty document": lambda: recipe(document=b""),
     "document one byte longer": lambda: given(recipe(), document=DOCUMENT + b" "),
     "document without its last line feed": lambda: given(recipe(), document=DOCUMENT[:-1]),
     "document with other line endings": lambda: given(recipe(), document=WINDOWS),
-    "token for the document with other line endings": lambda: _other(document=WINDOWS),
-    "token for the document with a byte order mark": lambda: _other(document=b"\xef\xbb\xbf" + DOCUMENT),
-    "token for the hash of the document": lambda: _other(document=HASH),
-    "token for the hash in hexadecimal": lambda: _other(document=HASH.hex().encode()),
-    "token for a line of sha256sum": lambda: _other(document=HASH.hex().encode() + b"  protocol.md\n"),
-    "imprint of zeros": lambda: _other(imprint=bytes(32)),
-    "imprint cut to half": lambda: _other(imprint=HASH[:16]),
-    "imprint one byte longer": lambda: _other(imprint=HASH + b"\x00"),
-    "imprint empty": lambda: _other(imprint=b""),
-    "imprint a hash in hexadecimal": lambda: _other(imprint=HASH.hex().encode()),
-    "imprint SHA-1": lambda: _other(imprint_digest="sha1"),
-    "imprint MD5": lambda: _other(imprint_digest="md5"),
-    "imprint SHA-224": lambda: _other(imprint_digest="sha224"),
-    "imprint SHA3-256": lambda: _other(imprint_digest="sha3_256"),
-    "SHA-1 bytes under the name of SHA-256": lambda: _other(imprint=digest("sha1", DOCUMENT)),
-    "SHA-256 bytes under the name of SHA-512": lambda: _other(imprint_digest="sha512", imprint=HASH),
-    "SHA-512 bytes under the name of SHA-256": lambda: _other(imprint=hashlib.sha512(DOCUMENT).digest()),
+    "token for the document with other line endings": lambda: recipe(document=WINDOWS),
+    "token for the document with a byte order mark": lambda: recipe(document=b"\xef\xbb\xbf" + DOCUMENT),
+    "token for the hash of the document": lambda: recipe(document=HASH),
+    "token for the hash in hexadecimal": lambda: recipe(document=HASH.hex().encode()),
+    "token for a line of sha256sum": lambda: recipe(document=HASH.hex().encode() + b"  protocol.md\n"),
+    "imprint of zeros": lambda: recipe(imprint=bytes(32)),
+    "imprint cut to half": lambda: recipe(imprint=HASH[:16]),
+    "imprint one byte longer": lambda: recipe(imprint=HASH + b"\x00"),
+    "imprint empty": lambda: recipe(imprint=b""),
+    "imprint a hash in hexadecimal": lambda: recipe(imprint=HASH.hex().encode()),
+    "imprint SHA-1": lambda: recipe(imprint_digest="sha1"),
+    "imprint MD5": lambda: recipe(imprint_digest="md5"),
+    "imprint SHA-224": lambda: recipe(imprint_digest="sha224"),
+    "imprint SHA3-256": lambda: recipe(imprint_digest="sha3_256"),
+    "SHA-1 bytes under the name of SHA-256": lambda: recipe(imprint=digest("sha1", DOCUMENT)),
+    "SHA-256 bytes under the name of SHA-512": lambda: recipe(imprint_digest="sha512", imprint=HASH),
+    "SHA-512 bytes under the name of SHA-256": lambda: recipe(imprint=hashlib.sha512(DOCUMENT).digest()),
     "digest of another document": lambda: given(recipe(), document=None, digest=("sha256", bytes(32))),
 }
 

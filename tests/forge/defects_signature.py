@@ -90,9 +90,7 @@ SIGNATURE: Cases = {
         "signer_info", lambda v: _with_attribute(v, attribute("1.3.6.1.4.1.99999.9", der.utf8("later")))
     ),
     "attributes signed under their context tag": _signed_under_context_tag,
-    "ECDSA signature not encoded": lambda: by(
-        stamper("Forge raw", house().intermediate, "ecdsa-p256"), signature=bytes(range(1, 65))
-    ),
+    "ECDSA signature not encoded": lambda: _signer("ecdsa-p256", signature=bytes(range(1, 65))),
     "ECDSA signature with a trailing byte": lambda: _elliptic(lambda v: v + b"\x00"),
     "ECDSA signature with a byte too many in its length": lambda: _elliptic(der.long_length),
     "ECDSA signature with a third number": lambda: _elliptic(lambda v: der.with_more(v, der.integer(1))),
@@ -105,9 +103,8 @@ SIGNATURE: Cases = {
     "RSA key of an exponent of 2047 bits": lambda: _numbers(2**2047 + 1, 2**2046 + 1, b"\x01" * 256),
     "RSA key of modulus zero": lambda: _numbers(0, 65537, b""),
     "RSA key of a negative modulus": lambda: _numbers(-(2**2047), 65537, b"\x01" * 256),
-    "ECDSA signature of zeros": lambda: by(
-        stamper("Forge zero", house().intermediate, "ecdsa-p256"),
-        signature=der.seq(der.integer(0), der.integer(0)),
+    "ECDSA signature of zeros": lambda: _signer(
+        "ecdsa-p256", signature=der.seq(der.integer(0), der.integer(0))
     ),
     "RSA name over an elliptic key": lambda: _signer(
         "ecdsa-p256", algorithm=keys.Scheme("rsa").identifier(), scheme=keys.Scheme("ecdsa")
@@ -147,10 +144,7 @@ SIGNATURE: Cases = {
     "PKCS #1 v1.5 with a key that is for keys.PSS only": lambda: _signer("pss", scheme=keys.Scheme("rsa")),
     "PSS key of SHA-512 used with SHA-256": lambda: _signer("pss-sha512"),
     "PSS key with a short salt": lambda: _signer("pss-sha256", scheme=keys.Scheme("pss", salt=20)),
-    "Ed25519 signature with a bit flipped": lambda: edited(
-        "signature",
-        der.flipped,
-        signer=stamper("Forge Ed25519", house().intermediate, "ed25519"),
-        digest="sha512",
+    "Ed25519 signature with a bit flipped": lambda: _signer(
+        "ed25519", digest="sha512", edits=(("signature", der.flipped),)
     ),
 }

@@ -14,7 +14,7 @@ from tests.forge.case import (
     signer_of_length_80,
 )
 from tests.forge.keys import Scheme, digest, key
-from tests.forge.pki import UNKNOWN, house, stamper
+from tests.forge.pki import UNKNOWN, Cert, house, stamper
 from tests.forge.token import (
     CONTENT_TYPE,
     MESSAGE_DIGEST,
@@ -50,16 +50,16 @@ def _unused_bits() -> Case:
     raise ValueError("no signature ends in a zero bit")
 
 
+def _lacking(*certificates: Cert) -> Case:
+    return incomplete("signer", embedding(*certificates))
+
+
 SIGNER: Cases = {
-    "no certificate at all": lambda: incomplete("signer", embedding()),
-    "only the intermediate embedded": lambda: incomplete("signer", embedding(house().intermediate)),
-    "only another signer embedded": lambda: incomplete(
-        "signer", embedding(stamper("Another", house().intermediate))
-    ),
-    "only a certificate of another serial number": lambda: incomplete("signer", embedding(signer(serial=5))),
-    "only a certificate of another issuer": lambda: incomplete(
-        "signer", embedding(signer(issuer=house("B").intermediate))
-    ),
+    "no certificate at all": _lacking,
+    "only the intermediate embedded": lambda: _lacking(house().intermediate),
+    "only another signer embedded": lambda: _lacking(stamper("Another", house().intermediate)),
+    "only a certificate of another serial number": lambda: _lacking(signer(serial=5)),
+    "only a certificate of another issuer": lambda: _lacking(signer(issuer=house("B").intermediate)),
     "no certificate of the key identifier": lambda: incomplete(
         "signer", recipe(by_key=True, sid=der.tlv(0x80, bytes(20)))
     ),
@@ -84,6 +84,10 @@ SIGNER: Cases = {
 
 def _value(ids: tuple[Ess, ...], version: int) -> tuple[bytes, ...]:
     return (der.seq(der.seq(*(one.encode(version) for one in ids))),)
+
+
+def _placed(serial: int, label: str = "A", **knobs: int) -> object:
+    return with_ids(own_id(issuer=house(label).intermediate.subject, serial=serial), **knobs)
 
 
 def _reread() -> Case:
@@ -120,15 +124,9 @@ CERTIFICATE_ID: Cases = {
     "ESS v2 names the signer second": lambda: with_ids(Ess(house().intermediate.der), own_id()),
     "ESS v2 empty": with_ids,
     "ESS v1 empty": lambda: with_ids(version=1),
-    "ESS v2 with another serial number": lambda: with_ids(
-        own_id(issuer=house().intermediate.subject, serial=5)
-    ),
-    "ESS v2 with another issuer": lambda: with_ids(
-        own_id(issuer=house("B").intermediate.subject, serial=house().signer.number)
-    ),
-    "ESS v1 with another serial number": lambda: with_ids(
-        own_id(issuer=house().intermediate.subject, serial=5), version=1
-    ),
+    "ESS v2 with another serial number": lambda: _placed(5),
+    "ESS v2 with another issuer": lambda: _placed(house().signer.number, "B"),
+    "ESS v1 with another serial number": lambda: _placed(5, version=1),
     "ESS v1 right and v2 wrong": lambda: recipe(
         attributes=token.BOTH_IDS,
         values=((SIGNING_CERTIFICATE_V2, _value((Ess(house().intermediate.der),), 2)),),
@@ -147,6 +145,10 @@ CERTIFICATE_ID: Cases = {
 }
 
 
+def _also(*extra: bytes) -> object:
+    return recipe(extra_attributes=extra)
+
+
 def _attributes(*kinds: str, **knobs: object) -> object:
     return recipe(attributes=(*kinds, SIGNING_CERTIFICATE_V2), **knobs)
 
@@ -159,15 +161,9 @@ WRONG = der.octets(bytes(32))
 
 SIGNED_ATTRIBUTES: Cases = {
     "ESS v2 twice": lambda: recipe(attributes=(*token.BOTH_IDS, SIGNING_CERTIFICATE_V2)),
-    "an unknown attribute twice": lambda: recipe(
-        extra_attributes=(attribute("1.3.6.1.4.1.99999.9", der.NULL),) * 2
-    ),
-    "algorithm protection of another digest": lambda: recipe(
-        extra_attributes=(protection("sha512", Scheme("rsa")),)
-    ),
-    "algorithm protection of another signature": lambda: recipe(
-        extra_attributes=(protection("sha256", Scheme("rsa", "sha512")),)
-    ),
+    "an unknown attribute twice": lambda: _also(*(attribute("1.3.6.1.4.1.99999.9", der.NULL),) * 2),
+    "algorithm protection of another digest": lambda: _also(protection("sha512", Scheme("rsa"))),
+    "algorithm protection of another signature": lambda: _also(protection("sha256", Scheme("rsa", "sha512"))),
     "message digest of the encoded content": lambda: _values(
         MESSAGE_DIGEST, der.octets(digest("sha256", der.octets(recipe().tst_info())))
     ),
@@ -182,9 +178,7 @@ SIGNED_ATTRIBUTES: Cases = {
     "message digest missing": lambda: _attributes(CONTENT_TYPE),
     "message digest twice": lambda: _attributes(CONTENT_TYPE, MESSAGE_DIGEST, MESSAGE_DIGEST),
     "message digest right and wrong": lambda: recipe(extra_attributes=(attribute(MESSAGE_DIGEST, WRONG),)),
-    "message digest with two values": lambda: recipe(
-        values=((MESSAGE_DIGEST, (der.octets(b"\x00" * 32), der.octets(b"\x01" * 32))),)
-    ),
+    "message digest with two values": lambda: _values(MESSAGE_DIGEST, WRONG, der.octets(b"\x01" * 32)),
     "message digest without a value": lambda: _values(MESSAGE_DIGEST),
     "message digest wrong": lambda: _values(MESSAGE_DIGEST, WRONG),
     "message digest empty": lambda: _values(MESSAGE_DIGEST, der.octets(b"")),

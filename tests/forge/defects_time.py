@@ -45,6 +45,15 @@ def _revoked(on: datetime, reason: str | None, **knobs: Any) -> Made:
     return _lists(crl(_entry(on, reason), **knobs))
 
 
+def _listed(*entries: Revoked) -> Made:
+    return _lists(crl(*entries))
+
+
+def _covering(*fields: bytes) -> Made:
+    """Return the usual token beside a list that covers some certificates alone, and revokes its signer."""
+    return _revoked(AFTER, _KEY, extensions=(issuing_point(*fields),))
+
+
 def _issuer_revoked(on: datetime, reason: str | None, *others: bytes) -> Made:
     return _lists(*others, crl(Revoked(house().intermediate.number, on, reason), issuer=house().root))
 
@@ -94,27 +103,21 @@ REVOCATION: Cases = {
     "revoked among many": lambda: _lists(
         crl(*(Revoked(serial, BEFORE, _REPLACED) for serial in range(1, 200)), _entry(AFTER, _KEY))
     ),
-    "listed twice, the second time for key compromise": lambda: _lists(
-        crl(_entry(AFTER, _REPLACED), _entry(AFTER, _KEY))
+    "listed twice, the second time for key compromise": lambda: _listed(
+        _entry(AFTER, _REPLACED), _entry(AFTER, _KEY)
     ),
     # RFC 5280, section 5.3.2: since when a certificate is to be considered invalid, whatever the reason.
-    "signer revoked after genTime: superseded, and invalid since before": lambda: _lists(
-        crl(_entry(AFTER, _REPLACED, pki.invalid_since(BEFORE)))
+    "signer revoked after genTime: superseded, and invalid since before": lambda: _listed(
+        _entry(AFTER, _REPLACED, pki.invalid_since(BEFORE))
     ),
-    "signer revoked after genTime under an unknown critical condition": lambda: _lists(
-        crl(_entry(AFTER, _REPLACED, pki.UNKNOWN_CRITICAL))
+    "signer revoked after genTime under an unknown critical condition": lambda: _listed(
+        _entry(AFTER, _REPLACED, pki.UNKNOWN_CRITICAL)
     ),
     "delta list that revokes the signer": lambda: _revoked(AFTER, _KEY, extensions=(pki.DELTA,)),
-    "list of some reasons that revokes the signer": lambda: _revoked(
-        AFTER, _KEY, extensions=(issuing_point(pki.SOME_REASONS),)
-    ),
-    "list of users' certificates that revokes the signer": lambda: _revoked(
-        AFTER, _KEY, extensions=(issuing_point(pki.USER_CERTIFICATES),)
-    ),
+    "list of some reasons that revokes the signer": lambda: _covering(pki.SOME_REASONS),
+    "list of users' certificates that revokes the signer": lambda: _covering(pki.USER_CERTIFICATES),
     # Without a certificateIssuer an entry is of the list's own issuer (RFC 5280, section 5.3.3).
-    "indirect list that revokes the signer": lambda: _revoked(
-        AFTER, _KEY, extensions=(issuing_point(pki.INDIRECT),)
-    ),
+    "indirect list that revokes the signer": lambda: _covering(pki.INDIRECT),
     "list with a wrong signature": lambda: _lists(der.flipped(crl())),
     "list of the issuer's name and another key": lambda: _lists(crl(signed_by=key("ecdsa-p256", "impostor"))),
     "list with a wrong signature beside a good one": lambda: _lists(crl(), der.flipped(crl())),
@@ -148,9 +151,7 @@ KEEPS: Cases = {
     "valid: list of the root that has the signer's serial number": lambda: _revoked(
         BEFORE, _KEY, issuer=house().root
     ),
-    "valid: another certificate revoked": lambda: _lists(
-        crl(Revoked(house().signer.number + 1, BEFORE, _KEY))
-    ),
+    "valid: another certificate revoked": lambda: _listed(Revoked(house().signer.number + 1, BEFORE, _KEY)),
     "valid: clean list beside a serial number shared by two issuers": _sharing,
     "valid: clean delta list": lambda: _clean(pki.DELTA),
     "valid: clean list of users' certificates": lambda: _clean(issuing_point(pki.USER_CERTIFICATES)),
@@ -162,7 +163,7 @@ KEEPS: Cases = {
         _indirect(house("B").intermediate)
     ),
     "valid: clean list with an unknown critical extension": lambda: _clean(pki.UNKNOWN_CRITICAL),
-    "valid: signer revoked after genTime: superseded, and invalid since after": lambda: _lists(
-        crl(_entry(AFTER, _REPLACED, pki.invalid_since(AFTER)))
+    "valid: signer revoked after genTime: superseded, and invalid since after": lambda: _listed(
+        _entry(AFTER, _REPLACED, pki.invalid_since(AFTER))
     ),
 }
