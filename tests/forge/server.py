@@ -85,16 +85,20 @@ class Authority(_Loopback):
 
     Args:
         label: which house it is of; two labels share no key.
-        fault: one of `FAULTS`, or None.
+        fault: one of `FAULTS`, what makes another answer of the honest one, or None.
         at: the time it states; the machine's own where None.
         pause: seconds between two bytes of a slow answer.
     """
 
     def __init__(
-        self, label: str = "A", fault: str | None = None, at: datetime | None = None, pause: float = 1
+        self,
+        label: str = "A",
+        fault: str | Callable[[Recipe], Recipe] | None = None,
+        at: datetime | None = None,
+        pause: float = 1,
     ) -> None:
         super().__init__()
-        if fault is not None and fault not in FAULTS:
+        if isinstance(fault, str) and fault not in FAULTS:
             raise ValueError(f"no fault is called {fault}: {', '.join(FAULTS)}")
         self.house, self.fault, self.at, self._pause = house(label), fault, at, pause
         self.root = self.house.root.der
@@ -117,12 +121,11 @@ class Authority(_Loopback):
         )
 
     def respond(self, raw: bytes, handler: Handler) -> None:
-        fault = self.fault
-        good = self.recipe(raw)
-        if fault in _TRANSPORT:
-            _TRANSPORT[fault](self, good, handler)
+        good, change = self.recipe(raw), _CHANGES.get(self.fault, self.fault)
+        if self.fault in _TRANSPORT:
+            _TRANSPORT[self.fault](self, good, handler)
         else:
-            handler.send((_CHANGES[fault](good) if fault else good).make())
+            handler.send((change(good) if change else good).make())
 
     def drip(self, body: bytes) -> Iterator[bytes]:
         """Yield one byte after another, until nobody wants the rest."""

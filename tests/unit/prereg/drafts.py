@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import pickle
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -176,15 +177,11 @@ def is_untouched(folder: Path) -> bool:
 # Works in processes of its own, each of which ends as soon as it has renamed so many files within the
 # registration itself. The last one ends by itself.
 WORKER = """
-import json, os, signal, sys
-from pathlib import Path
+import os, pickle, signal, sys
 from tests.unit.prereg.drafts import add_to, amendment, freeze_with
-from toolkit.prereg.authority import Online
-from toolkit.prereg.trust import Trusted
 import requests, rfc3161ng, z3  # once, for all
 
-task, folders, entries, deaths = json.loads(sys.stdin.read())
-sources = [Online(Trusted(*e[:4], tuple(e[4])), (bytes.fromhex(e[5]),), e[6]) for e in entries]
+task, folders, sources, deaths = pickle.load(sys.stdin.buffer)
 replace = os.replace
 
 def work(folder):
@@ -193,7 +190,7 @@ def work(folder):
     else:
         freeze_with(folder, *sources)
 
-for folder, death in zip(map(Path, folders), deaths):
+for folder, death in zip(folders, deaths):
     child = os.fork()
     if child == 0:
         left = [death]
@@ -214,27 +211,22 @@ for folder, death in zip(map(Path, folders), deaths):
 
 def start_worker(
     task: str, folders: list[Path], sources: Sequence[Online], deaths: list[int]
-) -> subprocess.Popen[str]:
+) -> subprocess.Popen[bytes]:
     """Freeze or amend folders in processes of their own, each to die after so many renames."""
-    entries = [
-        [t.name, t.slug, t.operator, t.address, t.roots, s.certificates[0].hex(), s.timeout_s]
-        for s, t in ((s, s.trusted) for s in sources)
-    ]
     process = subprocess.Popen(
         [sys.executable, "-c", WORKER],
         cwd=CHECKOUT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        text=True,
         start_new_session=True,
     )
     assert process.stdin
-    process.stdin.write(json.dumps([task, list(map(str, folders)), entries, deaths]))
+    process.stdin.write(pickle.dumps((task, folders, sources, deaths)))
     process.stdin.close()
     return process
 
 
-def exit_codes(process: subprocess.Popen[str]) -> list[int]:
+def exit_codes(process: subprocess.Popen[bytes]) -> list[int]:
     """Wait for the processes, and return how each ended."""
     assert process.stdout
     with process, process.stdout:
