@@ -2,17 +2,16 @@
 
 import pytest
 
-from toolkit import api
-from toolkit.places import Home
+from toolkit import api, places
 from toolkit.registers.study import Study, open_study
 from toolkit.training.specification import Specification
 
 
 @pytest.fixture(scope="session")
-def embedded(home: Home) -> Study:
+def embedded(home: places.Home) -> Study:
     return open_study(home.study_folder("embedded"))
 
 
 @pytest.fixture(scope="session")
-def registered(embedded: Study, home: Home) -> dict[str, Specification]:
+def registered(embedded: Study, home: places.Home) -> dict[str, Specification]:
     return api.registered_runs(embedded, home)

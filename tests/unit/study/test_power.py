@@ -11,7 +11,6 @@ from toolkit.errors import UsageError
 from toolkit.estimators import crossed_bootstrap, draw_weights
 from toolkit.study.power import power, simulation
 from toolkit.study.power.power import Components, Power, fit, simulate
-from toolkit.study.power.simulation import Design
 
 TASK_SD = 0.25
 RESAMPLES = 40  # enough where the interval is not the point
@@ -23,7 +22,7 @@ def fitted(case: Case) -> Components:
 
 
 def run(case: Case, fitted: Components, rule: str = "H2a", **changes: object) -> Power:
-    design = Design(0.03, fitted.seed_sd, TASK_SD, 3, None, 1000, 1, RESAMPLES)
+    design = simulation.Design(0.03, fitted.seed_sd, TASK_SD, 3, None, 1000, 1, RESAMPLES)
     return simulate(case.book, rule, fitted, replace(design, **changes))  # type: ignore[arg-type]
 
 
@@ -87,7 +86,7 @@ def test_the_mean_of_simulated_studies_is_the_effect_on_every_endpoint(
     components = fit(case, rule, TASK_SD, 1)
     registered = case.book.rule(rule)
     share = simulation.trained_share(case.book.endpoints[registered.estimate])
-    design = Design(effect, 0.0, 0.1, 3, tasks, 600, 1, resamples=10)
+    design = simulation.Design(effect, 0.0, 0.1, 3, tasks, 600, 1, resamples=10)
     studies = list(power.studies(case.book, registered, components, design))
     for name in studies[0].series:
         truth = effect / share * simulation.trained_share(case.book.endpoints[name])
@@ -137,7 +136,7 @@ def test_of_two_readings_the_binding_one_decides(case: Case) -> None:
     """The literal reading of H2b asks for the final test under flips, the binding one for the clean test."""
     components = fit(case, "H2b", TASK_SD, 1)
     rule = case.book.rule("H2b")
-    design = Design(0.03, 0.0, TASK_SD, 3, None, 40, 1, RESAMPLES)
+    design = simulation.Design(0.03, 0.0, TASK_SD, 3, None, 40, 1, RESAMPLES)
     passing = next(s for s in power.studies(case.book, rule, components, design) if s.passes(rule))
     below = (Fraction(-1, 10),) * 3
     assert replace(passing, series={**passing.series, "c4_final_flips": below}).passes(rule)
@@ -180,7 +179,7 @@ def test_the_interval_covers_the_true_effect(case: Case, fitted: Components, sim
 
 def test_a_non_inferiority_rule_is_decided_by_its_simulated_interval(case: Case) -> None:
     components = fit(case, "H5", TASK_SD, 1)
-    design = Design(0.0, components.seed_sd, TASK_SD, 3, None, 300, 1, 1000)
+    design = simulation.Design(0.0, components.seed_sd, TASK_SD, 3, None, 300, 1, 1000)
     passes = [
         simulate(case.book, "H5", components, replace(design, effect=effect)).pass_probability
         for effect in (-0.10, 0.0, 0.05)

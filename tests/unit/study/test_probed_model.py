@@ -31,7 +31,6 @@ from toolkit.errors import DamagedError, UsageError  # noqa: E402
 from toolkit.policies.language_model.conversation import opening  # noqa: E402
 from toolkit.policies.language_model.loading import load_chat  # noqa: E402
 from toolkit.probe import spoken  # noqa: E402
-from toolkit.probe.spoken import Speaker, record_tasks  # noqa: E402
 from toolkit.registers.arrow import to_arrow  # noqa: E402
 from toolkit.registers.schema import TABLES  # noqa: E402
 from toolkit.registers.validation import check_table  # noqa: E402
@@ -98,8 +97,8 @@ def probed(jobs: tuple[ProbeJob, ...], folder: Path) -> MeasuredProbe:
     return probe_all(folder, jobs)
 
 
-def speaker(model: Any, base: Path) -> Speaker:
-    return Speaker(model, load_chat(str(base)), 1.0, 24, 24)
+def speaker(model: Any, base: Path) -> spoken.Speaker:
+    return spoken.Speaker(model, load_chat(str(base)), 1.0, 24, 24)
 
 
 def gram_of(probed: MeasuredProbe, trajectory: str, step: int, noise: str) -> list[Row]:
@@ -119,7 +118,7 @@ def test_its_gram_matrices_are_those_of_scores_from_a_loop_of_backward_passes(
     model = adapted(base, specification(base, run), 12)  # as the row of step 10 was made
     sampling = sampling_seed(DESIGN.root, run, 0)
     for rollouts in DESIGN.sets:
-        task = next(iter(record_tasks(speaker(model, base), rollouts, sampling, 10)))
+        task = next(iter(spoken.record_tasks(speaker(model, base), rollouts, sampling, 10)))
         row, *others = gram_of(probed, run, 10, rollouts.noise)
         assert len(others) == rollouts.tasks - 1
         scores = loop_scores(model, task.transcripts).astype(np.float64)
@@ -136,7 +135,7 @@ def test_a_rollout_is_sampled_from_the_seed_of_its_place(base: Path) -> None:
     model = adapted(base, specification(base, run), 2)
     rollouts, sampling = DESIGN.transition, 5
     chat = load_chat(str(base))
-    recorded = list(record_tasks(speaker(model, base), rollouts, sampling, 10))
+    recorded = list(spoken.record_tasks(speaker(model, base), rollouts, sampling, 10))
     task = load_task("diagnostic:1")
     numbers = units(sample_seed(sampling, 10, "probe/transition", (task.task_id, 1, 0)))
     tokens = chat.opening(opening(task.prompt))
@@ -160,7 +159,7 @@ def test_a_reward_is_the_true_outcome_of_the_rollout_s_desk(
     monkeypatch.setattr(spoken, "Recorded", GRADED)
     monkeypatch.setattr(spoken, "close", lambda desk: SimpleNamespace(true_success=desk.schedule.seed % 2))
     rollouts = DESIGN.transition
-    found = [task.rewards for task in record_tasks(speaker(model, base), rollouts, 5, 10)]
+    found = [task.rewards for task in spoken.record_tasks(speaker(model, base), rollouts, 5, 10)]
     odd = [[evaluation_seed(f"diagnostic:{task}", k) % 2 for k in range(2)] for task in range(2)]
     assert {one for task in odd for one in task} == {0, 1}
     assert found == [tuple(float(one) for one in task for _ in range(2)) for task in odd]
@@ -197,7 +196,7 @@ def test_what_the_desk_answered_is_not_chosen(base: Path) -> None:
         len(chat.tokenizer),
     )
     clean = DESIGN.outcome._replace(tasks=1)
-    (task,) = record_tasks(Speaker(model, chat, 1.0, 400, 24), clean, 5, 0)
+    (task,) = spoken.record_tasks(spoken.Speaker(model, chat, 1.0, 400, 24), clean, 5, 0)
     for one in task.transcripts:
         start = len(chat.opening(opening(load_task("validation:0").prompt)))
         said = [token for token, chosen in zip(one.tokens, one.chosen, strict=True) if chosen]

@@ -20,7 +20,6 @@ from toolkit.evaluation import sets
 from toolkit.policies.language_model.local import LocalEngine
 from toolkit.policies.language_model.lockstep import speak
 from toolkit.study.play import language_model_run
-from toolkit.study.play.language_model_run import train_run
 from toolkit.training.language_model import session
 from toolkit.training.specification import LanguageModelSpecification
 
@@ -67,7 +66,7 @@ def scripted() -> Iterator[None]:
 def train(folder: Path, model: str, say: Callable[[str], None] = lambda _: None, **changed: Any) -> bool:
     """Train the run; return whether anything was left to do."""
     with scripted():
-        return train_run(specification(model, **changed), model, folder, cpu=True, say=say)
+        return language_model_run.train_run(specification(model, **changed), model, folder, cpu=True, say=say)
 
 
 def main(folder: str, model: str, step: str) -> None:

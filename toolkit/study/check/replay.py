@@ -17,7 +17,6 @@ from typing import Any
 
 from toolkit import errors, seeds
 from toolkit.episodes.episode import Episode
-from toolkit.errors import EXCERPT
 from toolkit.evaluation import diagnostic, play
 from toolkit.evaluation.diagnostic import POOL as DIAGNOSTIC
 from toolkit.evaluation.sets import EvaluationSet, sets_at
@@ -219,8 +218,8 @@ def same(what: str, registered: Mapping[str, Any], found: Mapping[str, Any]) -> 
         if found.get(name) != value:
             raise errors.VerificationError(
                 f"{what} came out otherwise",
-                expected=str(value)[:EXCERPT],
-                found=str(found.get(name))[:EXCERPT],
+                expected=str(value)[: errors.EXCERPT],
+                found=str(found.get(name))[: errors.EXCERPT],
                 where=name,
                 remedy="the register was changed, or the code that made it: see toolkit study run --check",
             )

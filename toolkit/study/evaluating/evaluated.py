@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from toolkit.estimators import task_uncertainties
-from toolkit.estimators.taskwise import SMALLEST_SAMPLE
+from toolkit.estimators import task_uncertainties, taskwise
 from toolkit.noise.regimes import REGIMES
 from toolkit.registers import arrow, manifest, row_tables, schema, writer
 from toolkit.registers.arrow import Row
@@ -183,7 +182,7 @@ def _measured(rows: Sequence[Row]) -> dict[str, Any]:
         return {name: totals[:, column] / totals[:, -1] for column, name in enumerate(MEASURES)}
 
     plain = {name: float(value[0]) for name, value in means(np.ones((1, len(numbers)))).items()}
-    if len(numbers) < SMALLEST_SAMPLE:
+    if len(numbers) < taskwise.SMALLEST_SAMPLE:
         return {name: _figure(value, None, None) for name, value in plain.items()}
     uncertain = task_uncertainties(
         means, len(numbers), level=summaries.LEVEL, resamples=summaries.RESAMPLES, rng_seed=summaries.RNG_SEED

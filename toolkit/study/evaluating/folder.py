@@ -25,13 +25,12 @@ from pathlib import Path
 from typing import Any
 
 import toolkit
-from toolkit import errors, files
+from toolkit import errors, files, seeds
 from toolkit.evaluation import diagnostic, language_model
 from toolkit.evaluation.sets import EvaluationSet
 from toolkit.noise.regimes import REGIMES
 from toolkit.policies.language_model.opening import Opening, open_engine
 from toolkit.registers import arrow, schema
-from toolkit.seeds import sampling_seed
 from toolkit.study.executors import folder as folders
 from toolkit.study.executors.executor import HERE, Executor
 from toolkit.tasks.pools import POOLS
@@ -160,7 +159,7 @@ def perform(job: BlockJob) -> list[arrow.Row]:
         ToolkitError: it failed.
     """
     of = job.evaluation
-    sampling = language_model.Sampling(of.regime, 0, sampling_seed(ROOT, of.regime, job.seed))
+    sampling = language_model.Sampling(of.regime, 0, seeds.sampling_seed(ROOT, of.regime, job.seed))
     tasks = range(job.first, job.beyond)
     engine = open_engine(job.opening)
     if job.table == LUCK_SHARE:

@@ -17,8 +17,7 @@ from itertools import product
 from typing import Any
 
 from toolkit.evaluation import diagnostic, sets
-from toolkit.registers import arrow, columns, schema
-from toolkit.registers.row_types import CheckpointRow, EpisodeRow, GroupRow, LuckShareRow
+from toolkit.registers import arrow, columns, row_types, schema
 from toolkit.study.play import summaries, workplace
 from toolkit.study.play.segments import Segment, ends, names_of, rows_of
 from toolkit.tasks.pools import POOLS
@@ -121,7 +120,7 @@ def _of_runs(specification: Specification, rows: Segment) -> Iterator[str]:
             yield f"{name} has rows of {', '.join(map(str, sorted(others)))}"
 
 
-def _of_evaluations(specification: Specification, episodes: Sequence[EpisodeRow]) -> Iterator[str]:
+def _of_evaluations(specification: Specification, episodes: Sequence[row_types.EpisodeRow]) -> Iterator[str]:
     played: dict[Place, Counter[tuple[int, int]]] = {}
     for row in episodes:
         at = (row["phase"], row["pool"], row["regime"], row["step"])
@@ -140,7 +139,7 @@ def _of_evaluations(specification: Specification, episodes: Sequence[EpisodeRow]
     yield from (f"there is an evaluation that is not registered: {_said(at)}" for at in played)
 
 
-def _of_groups(specification: Specification, groups: Sequence[GroupRow]) -> Iterator[str]:
+def _of_groups(specification: Specification, groups: Sequence[row_types.GroupRow]) -> Iterator[str]:
     expected = product(range(1, specification.steps + 1), range(specification.prompts_per_step))
     positions = [(row["step"], row["position"]) for row in groups]
     if positions != list(expected):
@@ -153,11 +152,11 @@ def _of_groups(specification: Specification, groups: Sequence[GroupRow]) -> Iter
         yield f"{len(wrong)} training groups do not have {specification.group_size} rollouts"
 
 
-def _of_each_rollout(row: GroupRow) -> tuple[list[Any], ...]:
+def _of_each_rollout(row: row_types.GroupRow) -> tuple[list[Any], ...]:
     return row["schedule_seeds"], row["true_successes"], row["observed_rewards"], row["advantages"]
 
 
-def _of_diagnostics(specification: Specification, rows: Sequence[LuckShareRow]) -> Iterator[str]:
+def _of_diagnostics(specification: Specification, rows: Sequence[row_types.LuckShareRow]) -> Iterator[str]:
     expected = sorted(product(range(POOLS[diagnostic.POOL].size), range(diagnostic.SCHEDULES)))
     steps = sorted({row["step"] for row in rows})
     if steps != sorted(specification.diagnosed):
@@ -176,7 +175,7 @@ def _of_diagnostics(specification: Specification, rows: Sequence[LuckShareRow]) 
         yield f"a luck-share table does not have {diagnostic.SAMPLES} rollouts a row"
 
 
-def _of_checkpoints(specification: Specification, rows: Sequence[CheckpointRow]) -> Iterator[str]:
+def _of_checkpoints(specification: Specification, rows: Sequence[row_types.CheckpointRow]) -> Iterator[str]:
     steps = tuple(row["step"] for row in rows)
     if steps != ends(specification):
         yield f"there are checkpoints at {', '.join(map(str, steps))} alone"

@@ -20,8 +20,7 @@ from typing import TypeAlias
 from toolkit.files import read_bytes
 from toolkit.registers.arrow import Row
 from toolkit.study.executors.executor import HERE, Executor
-from toolkit.study.play import segments
-from toolkit.study.play.conclusion import conclude, files_of
+from toolkit.study.play import conclusion, segments
 from toolkit.study.play.launches import Launch, peak_memory_mb
 from toolkit.study.play.workplace import PlayedRuns, RunFolder, Workplace
 from toolkit.training.specification import Specification
@@ -101,7 +100,7 @@ def perform(job: Job, play: Play) -> Answer:
         ToolkitError: it failed.
     """
     if isinstance(job, ConcludeJob):
-        return Answer(conclude(job.specification, job.segments), peak_memory_mb())
+        return Answer(conclusion.conclude(job.specification, job.segments), peak_memory_mb())
     rows = play(job.specification, job.end, job.checkpoint)
     raw = segments.encode(segments.link(job.specification, job.number, job.end, job.before), rows)
     return Answer({segments.segment_name(job.number): raw}, peak_memory_mb())
@@ -138,7 +137,7 @@ class _Course:
         """Write down what was done; return whether the run is complete."""
         self.folder.keep(answer.contents)
         if not self.left:
-            self.folder.complete(files_of(self.folder.specification))
+            self.folder.complete(conclusion.files_of(self.folder.specification))
             assert self.launch is not None  # noqa: S101 - recorded with the first job
             self.folder.record(self.launch.ended(self.begun, answer.peak_memory_mb))
             return True

@@ -14,9 +14,8 @@ import numpy as np
 
 from toolkit.decisions.lookup import Registers
 from toolkit.estimators import debiased_between_share, noise_within_share
-from toolkit.probe import moments, uncertainty
+from toolkit.probe import evidence, moments, uncertainty
 from toolkit.probe.design import ALL, DESIGNS, OUTCOME
-from toolkit.probe.evidence import Place
 from toolkit.registers.arrow import Row
 from toolkit.registers.study import Study
 
@@ -42,7 +41,7 @@ class ProbeSize(NamedTuple):
 def published_figures(study: Study) -> list[Row]:
     """Return what a study's summaries allow, as rows of `probe_intervals`."""
     rows: list[Row] = []
-    clean: dict[Place, list[Row]] = {}
+    clean: dict[evidence.Place, list[Row]] = {}
     for row in study.rows(CLEAN) if study.has(CLEAN) else ():
         clean.setdefault(_place(row), []).append(row)
     size = probe_size(study)
@@ -76,8 +75,8 @@ def probe_size(study: Registers) -> ProbeSize | None:
     return None if rest or min(size, groups) < 2 else ProbeSize(size, groups)  # noqa: PLR2004 - a variance needs two
 
 
-def _place(row: Mapping[str, Any]) -> Place:
-    return Place(row["trajectory"], row["step"], row["scored"])
+def _place(row: Mapping[str, Any]) -> evidence.Place:
+    return evidence.Place(row["trajectory"], row["step"], row["scored"])
 
 
 def _condition(tasks: list[Row]) -> list[Row]:

@@ -20,8 +20,7 @@ import pytest
 from tests.conftest import CHECKOUT, Result, snapshot
 from tests.small_home import small_home
 from tests.unit.study import fake_play, test_probing
-from tests.unit.study.executors import sums
-from tests.unit.study.executors.ray_stack import require_ray
+from tests.unit.study.executors import ray_stack, sums
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.study.executors.executor import HERE, Executor
 from toolkit.study.executors.ray_connection import connected
@@ -29,7 +28,7 @@ from toolkit.study.play.runner import play_runs
 from toolkit.study.play.workplace import Workplace
 from toolkit.study.probing.run import probe_all, probe_jobs
 
-require_ray()
+ray_stack.require_ray()
 
 pytestmark = pytest.mark.slow
 RAY = Executor("ray", 2)
