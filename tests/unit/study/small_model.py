@@ -1,7 +1,5 @@
 """A language model small enough for tests, and two runs of it as their registers would hold them."""
 
-import base64
-import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +7,11 @@ from small_model.untrained import make_tokenizer
 
 from tests.unit.probe.designs import design
 from tests.unit.probe.tiny import draw
+from tests.unit.study import fake_play
 from toolkit.policies.language_model.opening import model_commit
 from toolkit.registers.arrow import Row
 from toolkit.study.new.task_pools import summarize
+from toolkit.study.play import language_model_run
 from toolkit.tasks.pools import load_task
 from toolkit.training.recipe import Recipe, load_recipe
 from toolkit.training.settings import lora_arguments
@@ -71,25 +71,11 @@ def recipe(base: Path, *changes: str) -> Recipe:
 
 def specification(base: Path, run_id: str, *changes: str) -> LanguageModelSpecification:
     """Return a run that starts from a base model; every change is a setting of its recipe."""
-    return LanguageModelSpecification(
-        study="small",
-        root="small",
-        run_id=run_id,
-        condition="X",
-        arm=run_id.split("-")[1],
-        seed=int(run_id[-1]),
-        tier=1,
-        role="primary",
-        regime="faults_p025",
-        at_noise="faults_p025",
-        scale_rewards="group",
-        steps=STEPS[-1],
-        surface_tokens=0,
-        checkpoint_every=STEPS[1],
-        pools={name: summarize(name).sha256 for name in ("diagnostic", "validation")},
-        recipe=recipe(base, *changes).document(),
-        model_commit=model_commit(str(base), None),
-    )
+    pools = {name: summarize(name).sha256 for name in ("diagnostic", "validation")}
+    place = {"condition": "X", "arm": run_id.split("-")[1], "seed": int(run_id[-1]), "diagnosed": ()}
+    sizes = {"steps": STEPS[-1], "checkpoint_every": STEPS[1], "surface_tokens": 0, "pools": pools}
+    own = {"recipe": recipe(base, *changes).document(), "model_commit": model_commit(str(base), None)}
+    return LanguageModelSpecification(**vars(fake_play.specification(run_id, **place, **sizes)), **own)
 
 
 def adapted(base: Path, run: LanguageModelSpecification, seed: int) -> Any:
@@ -110,15 +96,7 @@ def adapted(base: Path, run: LanguageModelSpecification, seed: int) -> Any:
 def adapter_row(model: Any, run_id: str, step: int, folder: Path) -> Row:
     """Save a model's adapter as a trainer does, and return its row of `adapters`."""
     model.save_pretrained(folder)
-    raw = (folder / "adapter_model.safetensors").read_bytes()
-    return {
-        "run_id": run_id,
-        "step": step,
-        "sha256": hashlib.sha256(raw).hexdigest(),
-        "coordinates": sum(t.numel() for n, t in model.named_parameters() if "lora_" in n),
-        "state_sha256": "0" * 64,
-        "adapter": base64.b64encode(raw).decode(),
-    }
+    return language_model_run.adapter_row(run_id, step, folder)
 
 
 def adapter_rows(base: Path, run: LanguageModelSpecification, folder: Path) -> list[Row]:

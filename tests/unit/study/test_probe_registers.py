@@ -20,18 +20,7 @@ from toolkit.registers.schema import TABLES
 from toolkit.registers.study import Study
 from toolkit.study.check.audit import ProbeReplayer, audit
 from toolkit.study.play.rows import rows_of_run
-from toolkit.study.probing.design import (
-    TABLES_OF_PROBE,
-    TABULATED,
-    RegisteredProbe,
-    is_measured_by,
-    own_data_amendments,
-    registered_probe,
-    required_probe,
-)
-from toolkit.study.probing.probed import probe_trajectory
-from toolkit.study.probing.report import recompute, report
-from toolkit.study.probing.run import probe_jobs
+from toolkit.study.probing import design, probed, report, run
 from toolkit.training.specification import Specification
 
 RUN = "c2-paired-s1"
@@ -43,26 +32,28 @@ def registration() -> Registration:
 
 
 @pytest.fixture(scope="module")
-def probe(registration: Registration, registered: dict[str, Specification]) -> RegisteredProbe:
-    return required_probe(registration, registered.values())
+def probe(registration: Registration, registered: dict[str, Specification]) -> design.RegisteredProbe:
+    return design.required_probe(registration, registered.values())
 
 
-def test_every_run_of_tier_1_is_probed_at_every_checkpoint(embedded: Study, probe: RegisteredProbe) -> None:
+def test_every_run_of_tier_1_is_probed_at_every_checkpoint(
+    embedded: Study, probe: design.RegisteredProbe
+) -> None:
     assert len(probe.runs) == 14
-    expected = {("base", 0), *((run.run_id, step) for run in probe.runs for step in range(20, 101, 20))}
+    expected = {("base", 0), *((each.run_id, step) for each in probe.runs for step in range(20, 101, 20))}
     for scored in ("all", "actions"):
         rows = [row for row in embedded.rows("probe_checkpoints") if row["scored"] == scored]
         assert {(row["trajectory"], row["step"]) for row in rows} == expected
 
 
 def test_the_untrained_policy_probed_again_is_what_is_registered(
-    embedded: Study, probe: RegisteredProbe
+    embedded: Study, probe: design.RegisteredProbe
 ) -> None:
-    rows = {run.run_id: rows_of_run(embedded, "checkpoints", run.run_id) for run in probe.runs}
-    base = probe_jobs(probe.design, probe.runs, rows)[0]
-    files = probe_trajectory(base)
+    rows = {each.run_id: rows_of_run(embedded, "checkpoints", each.run_id) for each in probe.runs}
+    base = run.probe_jobs(probe.design, probe.runs, rows)[0]
+    files = probed.probe_trajectory(base)
     found = json.loads(files["base.json"].split(b"\n", 1)[1])["tables"]
-    for name in TABULATED:
+    for name in design.TABULATED:
         registered = [row for row in embedded.rows(name) if row["trajectory"] == "base"]
         key = TABLES[name].key
         assert sorted(found[name], key=lambda row: [str(row[part]) for part in key]) == sorted(
@@ -73,10 +64,10 @@ def test_the_untrained_policy_probed_again_is_what_is_registered(
 
 
 def test_figures_computed_from_the_evidence_alone_are_those_stored(
-    embedded: Study, probe: RegisteredProbe
+    embedded: Study, probe: design.RegisteredProbe
 ) -> None:
-    meant = [row for row in report(embedded, RUN).checkpoints if row["step"] in (20, 100)]
-    compared, residual = recompute(embedded, meant, probe, lambda _: None)
+    meant = [row for row in report.report(embedded, RUN).checkpoints if row["step"] in (20, 100)]
+    compared, residual = report.recompute(embedded, meant, probe, lambda _: None)
     assert compared == 2 * 16 * 64 + len(meant) * (1 + 4 + 64 + 16 + 31)
     assert residual < 1e-12
 
@@ -84,17 +75,17 @@ def test_figures_computed_from_the_evidence_alone_are_those_stored(
 @pytest.fixture(scope="module")
 def rows(embedded: Study) -> dict[str, list[Row]]:
     """Return the rows of the probe's tables, read once."""
-    return {name: embedded.rows(name) for name in TABLES_OF_PROBE}
+    return {name: embedded.rows(name) for name in design.TABLES_OF_PROBE}
 
 
 def test_what_does_not_follow_from_evidence_and_design_is_named(
-    embedded: Study, rows: dict[str, list[Row]], probe: RegisteredProbe
+    embedded: Study, rows: dict[str, list[Row]], probe: design.RegisteredProbe
 ) -> None:
-    def refused(table: str, study: Any, by: RegisteredProbe) -> None:
+    def refused(table: str, study: Any, by: design.RegisteredProbe) -> None:
         with pytest.raises(VerificationError, match=f"{table} is not what the probe's evidence gives"):
-            recompute(study, meant, by, lambda _: None)
+            report.recompute(study, meant, by, lambda _: None)
 
-    meant = report(embedded, "base").checkpoints
+    meant = report.report(embedded, "base").checkpoints
     for table in ("probe_checkpoints", "probe_intervals"):
         stored = rows[table]
         at = next(at for at, row in enumerate(stored) if row["trajectory"] == "base")
@@ -106,7 +97,7 @@ def test_what_does_not_follow_from_evidence_and_design_is_named(
 
 
 def test_the_probe_s_seeds_hold_the_amendment_s_tokens(
-    registration: Registration, probe: RegisteredProbe, tmp_path: Path
+    registration: Registration, probe: design.RegisteredProbe, tmp_path: Path
 ) -> None:
     assert probe.design.root == f"embedded {amendment_anchor(registration, 'A1')}"
     assert amendment_anchor(registration, "A1") != anchor(registration)
@@ -131,7 +122,7 @@ def test_the_probe_s_seeds_hold_the_amendment_s_tokens(
 def test_an_amendment_that_reads_what_was_there_does_not_concern_its_own_probe_alone(
     registration: Registration,
 ) -> None:
-    assert own_data_amendments(registration) == {"A1"}
+    assert design.own_data_amendments(registration) == {"A1"}
     (amendment,) = registration.amendments
     for old, new in (
         ("each(probe_actions_s0 > 1)", "all(each(probe_actions_s0 > 1), mean(c2_auc) > 0)"),
@@ -140,17 +131,17 @@ def test_an_amendment_that_reads_what_was_there_does_not_concern_its_own_probe_a
         text = amendment.rules.replace(old, new)
         assert text != amendment.rules
         changed = replace(registration, amendments=(replace(amendment, rules=text),))
-        assert own_data_amendments(changed) == frozenset()
+        assert design.own_data_amendments(changed) == frozenset()
 
 
 def test_what_was_measured_says_by_which_design(
-    embedded: Study, rows: dict[str, list[Row]], probe: RegisteredProbe
+    embedded: Study, rows: dict[str, list[Row]], probe: design.RegisteredProbe
 ) -> None:
     def holds(**tables: list[Row] | None) -> bool:
-        return is_measured_by(probe, Changed(embedded, tables))  # type: ignore[arg-type]
+        return design.is_measured_by(probe, Changed(embedded, tables))  # type: ignore[arg-type]
 
     assert holds()
-    assert holds(**dict.fromkeys(TABLES_OF_PROBE))
+    assert holds(**dict.fromkeys(design.TABLES_OF_PROBE))
     assert not holds(probe_checkpoints=None)
     assert not holds(probe=None)
     other = {"spec_sha256": "0" * 64}
@@ -165,13 +156,13 @@ def test_a_token_of_nobody_is_noticed(copy: Home, toolkit: Callable[..., Result]
 
 def test_a_registration_without_a_probe_says_so(registered: dict[str, Specification]) -> None:
     other = load_registration(CHECKOUT / "prereg" / "paired-rollouts")
-    assert registered_probe(other, registered.values()) is None
+    assert design.registered_probe(other, registered.values()) is None
     with pytest.raises(IncompleteError, match="registers no probe"):
-        required_probe(other, registered.values())
+        design.required_probe(other, registered.values())
 
 
 def test_a_row_of_evidence_is_probed_again_and_what_was_changed_in_it_noticed(
-    embedded: Study, probe: RegisteredProbe
+    embedded: Study, probe: design.RegisteredProbe
 ) -> None:
     prober = ProbeReplayer(embedded, probe)
     first, *_, last = prober.rows(RUN)
@@ -189,7 +180,7 @@ def test_a_row_of_evidence_is_probed_again_and_what_was_changed_in_it_noticed(
 
 
 def test_an_audit_draws_evidence_where_a_probe_is_registered(
-    embedded: Study, registered: dict[str, Specification], probe: RegisteredProbe
+    embedded: Study, registered: dict[str, Specification], probe: design.RegisteredProbe
 ) -> None:
     done = audit(embedded, 5, 3, registered, lambda *_: None, probe=probe)
     assert done.sampled == {"episodes": 1, "groups": 1, "luck_share": 1, "checkpoints": 1, "probe_gram": 1}

@@ -18,15 +18,9 @@ require_stack()
 
 import torch  # noqa: E402
 
-from tests.unit.study.small_model import (  # noqa: E402
-    DESIGN,
-    RUNS,
-    adapted,
-    adapter_row,
-    adapter_rows,
-    save_base,
-    specification,
-)
+from tests.unit.study import small_model as small  # noqa: E402
+from tests.unit.study.small_model import DESIGN, RUNS, specification  # noqa: E402
+from tests.unit.training.language_model.scripts import Part, Script  # noqa: E402
 from toolkit.errors import DamagedError, UsageError  # noqa: E402
 from toolkit.policies.language_model.conversation import opening  # noqa: E402
 from toolkit.policies.language_model.loading import load_chat  # noqa: E402
@@ -57,13 +51,13 @@ GRADED = spoken.Recorded
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     torch.set_num_threads(1)
-    return save_base(tmp_path_factory.mktemp("base"))
+    return small.save_base(tmp_path_factory.mktemp("base"))
 
 
 @pytest.fixture(scope="module")
 def rows(base: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Row]]:
     folder = tmp_path_factory.mktemp("adapters")
-    return {run: adapter_rows(base, specification(base, run), folder) for run in RUNS}
+    return {run: small.adapter_rows(base, specification(base, run), folder) for run in RUNS}
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +109,7 @@ def test_its_gram_matrices_are_those_of_scores_from_a_loop_of_backward_passes(
 ) -> None:
     """Of the first task of each set."""
     run = RUNS[1]
-    model = adapted(base, specification(base, run), 12)  # as the row of step 10 was made
+    model = small.adapted(base, specification(base, run), 12)  # as the row of step 10 was made
     sampling = sampling_seed(DESIGN.root, run, 0)
     for rollouts in DESIGN.sets:
         task = next(iter(spoken.record_tasks(speaker(model, base), rollouts, sampling, 10)))
@@ -132,7 +126,7 @@ def test_its_gram_matrices_are_those_of_scores_from_a_loop_of_backward_passes(
 def test_a_rollout_is_sampled_from_the_seed_of_its_place(base: Path) -> None:
     """The first turn again: whole passes without a cache, uniform numbers through the distribution."""
     run = RUNS[0]
-    model = adapted(base, specification(base, run), 2)
+    model = small.adapted(base, specification(base, run), 2)
     rollouts, sampling = DESIGN.transition, 5
     chat = load_chat(str(base))
     recorded = list(spoken.record_tasks(speaker(model, base), rollouts, sampling, 10))
@@ -155,7 +149,7 @@ def test_a_reward_is_the_true_outcome_of_the_rollout_s_desk(
     base: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Task by task, schedule by schedule: a desk is a success here where its schedule's seed is odd."""
-    model = adapted(base, specification(base, RUNS[0]), 2)
+    model = small.adapted(base, specification(base, RUNS[0]), 2)
     monkeypatch.setattr(spoken, "Recorded", GRADED)
     monkeypatch.setattr(spoken, "close", lambda desk: SimpleNamespace(true_success=desk.schedule.seed % 2))
     rollouts = DESIGN.transition
@@ -165,36 +159,12 @@ def test_a_reward_is_the_true_outcome_of_the_rollout_s_desk(
     assert found == [tuple(float(one) for one in task for _ in range(2)) for task in odd]
 
 
-class Scripted:
-    """A model that says the same in every conversation: its turns' tokens, one after the other."""
-
-    def __init__(self, turns: list[list[int]], starts: int, known: int) -> None:
-        self.turns, self.starts, self.known = turns, starts, known
-        self.turn, self.at = -1, 0
-        self.config = SimpleNamespace(get_text_config=lambda: SimpleNamespace(max_position_embeddings=10_000))
-
-    def get_input_embeddings(self) -> Any:
-        return SimpleNamespace(weight=torch.zeros(1))
-
-    def __call__(self, input_ids: Any, **_: Any) -> Any:
-        if int(input_ids[0, -1]) == self.starts:
-            self.turn, self.at = self.turn + 1, 0
-        turn = self.turns[self.turn]
-        logits = torch.full((len(input_ids), 1, self.known), -1e4)
-        logits[:, :, turn[min(self.at, len(turn) - 1)]] = 0
-        self.at += 1
-        return SimpleNamespace(logits=logits, past_key_values=None)
-
-
 def test_what_the_desk_answered_is_not_chosen(base: Path) -> None:
     chat = load_chat(str(base))
     encode, last = chat.tokenizer.encode, chat.tokenizer.eos_token_id
     calls = encode("<call>no_such_tool<arg>item<is> chair")
-    model = Scripted(
-        [[*calls, last], [*encode("done"), last]],
-        chat.tokenizer.convert_tokens_to_ids("<assistant>"),
-        len(chat.tokenizer),
-    )
+    turns = ((*calls, last), (*encode("done"), last))
+    model = Script(chat.tokenizer, [Part(turns, (), None)] * 2).model(10_000)  # type: ignore[arg-type]
     clean = DESIGN.outcome._replace(tasks=1)
     (task,) = spoken.record_tasks(spoken.Speaker(model, chat, 1.0, 400, 24), clean, 5, 0)
     for one in task.transcripts:
@@ -266,7 +236,7 @@ def test_an_adapter_of_other_bytes_than_its_row_s_is_refused(
 
 
 def test_another_base_model_is_refused(jobs: tuple[ProbeJob, ...], tmp_path: Path) -> None:
-    other = specification(save_base(tmp_path / "other", seed=2), RUNS[0])
+    other = specification(small.save_base(tmp_path / "other", seed=2), RUNS[0])
     job = replace(jobs[1], run=replace(other, model_commit=jobs[1].run.model_commit))
     with pytest.raises(UsageError, match="starts from another model") as error:
         probe_all(tmp_path / "probe", [job])
@@ -277,7 +247,7 @@ def test_an_adapter_of_another_recipe_is_refused_and_so_are_other_coordinates(
     jobs: tuple[ProbeJob, ...], base: Path, tmp_path: Path
 ) -> None:
     other = specification(base, RUNS[0], "lora.rank=4", "lora.alpha=8")
-    row = adapter_row(adapted(base, other, 3), RUNS[0], 10, tmp_path / "adapter")
+    row = small.adapter_row(small.adapted(base, other, 3), RUNS[0], 10, tmp_path / "adapter")
     foreign = replace(jobs[1], checkpoints=(row,))
     with pytest.raises(DamagedError, match="not one of this model and recipe"):
         probe_all(tmp_path / "probe", [foreign])
