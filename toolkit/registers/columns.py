@@ -185,15 +185,8 @@ moment = partial(Column, type=Type.TIMESTAMP)
 
 ARMS = ("clean", "paired", "independent", "blocking", "blocking_paired")
 REGIMES = (
-    "clean",
-    "faults_p010",
-    "faults_p025",
-    "faults_p025_outage_free",
-    "faults_p025_outage_heavy",
-    "held_out_types",
-    "challenge",
-    "flips_q005",
-    "flips_q010",
+    *("clean", "faults_p010", "faults_p025", "faults_p025_outage_free", "faults_p025_outage_heavy"),
+    *("held_out_types", "challenge", "flips_q005", "flips_q010"),
 )
 POOLS = ("diagnostic", "diagnostic_128", "test", "train", "validation")
 ROLES = ("pilot", "primary", "reference", "replication")

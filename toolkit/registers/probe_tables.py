@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from toolkit.registers import columns as c
 
 NOISES = ("outcome", "transition")
 SCORED = ("all", "actions")
 COMPARATORS = ("independent", "stratified")
 FIGURES = (
-    "condition_ratio",
-    "trace_ratio",
-    "trace_ratio_stratified",
-    "within_ratio",
-    "within_share_paired",
-    "within_share_independent",
-    "within_share_stratified",
-    "norm_over_floor_paired",
-    "norm_over_floor_independent",
-    "norm_over_floor_stratified",
+    *("condition_ratio", "trace_ratio", "trace_ratio_stratified", "within_ratio"),
+    *("within_share_paired", "within_share_independent", "within_share_stratified"),
+    *("norm_over_floor_paired", "norm_over_floor_independent", "norm_over_floor_stratified"),
 )
 
 _CHECKPOINT = (
@@ -48,23 +43,17 @@ _ESTIMATOR = (
 OF_CHECKPOINT = c.Parent("probe_checkpoints", ("trajectory", "step", "scored"))
 
 
-def _by_design(stem: str, meaning: str, unit: str | None = "score²") -> tuple[c.Column, ...]:
-    return (
-        c.real(f"{stem}_paired", f"{meaning}, paired design.", unit=unit, low=0),
-        c.real(
-            f"{stem}_independent",
-            f"{meaning}, independent design (transition noise: labels drawn with replacement).",
-            unit=unit,
-            low=0,
-        ),
-        c.real(
-            f"{stem}_stratified",
-            f"{meaning}, one rollout a schedule; null for outcome noise.",
-            unit=unit,
-            nullable=True,
-            low=0,
-        ),
-    )
+_DESIGNS = {
+    "paired": "paired design",
+    "independent": "independent design (transition noise: labels drawn with replacement)",
+    "stratified": "one rollout a schedule; null for outcome noise",
+}
+
+
+def _by_design(stem: str, meaning: str, unit: str = "score²") -> Iterator[c.Column]:
+    for design, words in _DESIGNS.items():
+        column = c.real(f"{stem}_{design}", f"{meaning}, {words}.", unit=unit, low=0)
+        yield c.maybe(column) if design == "stratified" else column
 
 
 PROBE = c.Table(

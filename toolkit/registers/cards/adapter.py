@@ -108,7 +108,15 @@ def adapter_card(
         "base_revision": f', revision="{revision}"' if revision else "",
         "run_id": run["run_id"],
         "step": str(adapter.step),
-        "adapter": _adapter(adapter, revision),
+        "adapter": _facts(
+            {
+                "base model": f"`{adapter.base_model}`",
+                "commit of its weights": f"`{revision}`" if revision else None,
+                "rank": adapter.rank,
+                "alpha": adapter.alpha,
+                "adapted modules": ", ".join(adapter.targets) or None,
+            }
+        ),
         "training": _facts({label: run.get(name) for name, label in _TRAINING.items()}),
         "registers": f"`{origin.repository}` at commit `{origin.commit}`",
         "study": origin.pinned,
@@ -153,18 +161,6 @@ def _metadata(adapter: Adapter, results: Sequence[Row], origin: Origin) -> str:
     return yaml_dump(document, sort_keys=False).rstrip()
 
 
-def _adapter(adapter: Adapter, revision: str | None) -> str:
-    return _facts(
-        {
-            "base model": f"`{adapter.base_model}`",
-            "commit of its weights": f"`{revision}`" if revision else None,
-            "rank": adapter.rank,
-            "alpha": adapter.alpha,
-            "adapted modules": ", ".join(adapter.targets) or None,
-        }
-    )
-
-
 def _facts(facts: dict[str, object]) -> str:
     lines = ["| fact | value |", "| --- | --- |"]
     for label, value in facts.items():
@@ -181,13 +177,7 @@ def _results(rows: Sequence[Row]) -> str:
     ]
     for row in rows:
         success = f"{row['successes'] / row['episodes']:.4f}"
-        cells = (
-            row["pool"],
-            f"`{row['regime']}`",
-            row["episodes"],
-            success,
-            row.get("exposed"),
-            row.get("recovered"),
-        )
+        faults = (row.get("exposed"), row.get("recovered"))
+        cells = (row["pool"], f"`{row['regime']}`", row["episodes"], success, *faults)
         lines.append(f"| {' | '.join('' if cell is None else str(cell) for cell in cells)} |")
     return "\n".join(lines)

@@ -307,20 +307,14 @@ def config_of(table: Table, files: Mapping[str, bytes]) -> Config:
     columns: list[str] = []
     for path, content in files.items():
         columns, size = _read(content)
-        by_split.setdefault(_split(table.name, path), []).append(size)
+        split = PurePosixPath(path).name.split("-", 1)[0] if table.name in SPLIT_BY else WHOLE
+        by_split.setdefault(split, []).append(size)
+    pattern = "{}/{}-*.parquet" if table.name in SPLIT_BY else "{}/*.parquet"
     splits = (
-        Split(name, _pattern(table.name, name), sum(r for r, _ in sizes), sum(b for _, b in sizes))
+        Split(name, pattern.format(table.name, name), sum(r for r, _ in sizes), sum(b for _, b in sizes))
         for name, sizes in by_split.items()
     )
     return Config(table.narrowed(columns), tuple(splits), sum(map(len, files.values())))
-
-
-def _split(table: str, path: str) -> str:
-    return PurePosixPath(path).name.split("-", 1)[0] if table in SPLIT_BY else WHOLE
-
-
-def _pattern(table: str, split: str) -> str:
-    return f"{table}/{split}-*.parquet" if table in SPLIT_BY else f"{table}/*.parquet"
 
 
 def _read(content: bytes) -> tuple[list[str], tuple[int, int]]:

@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 from toolkit.errors import DamagedError
-from toolkit.registers.arrow import Row
 from toolkit.registers.cards.documents import repository_documents
 from toolkit.registers.manifest import Manifest, RegistrationRef
 from toolkit.registers.published import figures
-from toolkit.registers.published.source import Source, read_source
+from toolkit.registers.published.source import read_source
 from toolkit.registers.writer import compare_built, rows_files, write_study
 
 STUDY = "published"
 REGISTRATION = "paired-rollouts"
 
-_TABLES: dict[str, Callable[[Source], list[Row]]] = {
-    "runs": figures.runs,
-    "evaluations": figures.evaluations,
-    "groups_summary": figures.groups_summary,
-    "luck_share_summary": figures.luck_share_summary,
-    "probe": figures.probe,
-    "probe_checkpoints": figures.probe_checkpoints,
-    "probe_clean_tasks": figures.probe_clean_tasks,
-    "probe_diagnostic_tasks": figures.probe_diagnostic_tasks,
-    "intervals": figures.intervals,
-    "events": figures.events,
-}
+# Each has the name of the function that makes it.
+_TABLES = (
+    *(figures.runs, figures.evaluations, figures.groups_summary, figures.luck_share_summary),
+    *(figures.probe, figures.probe_checkpoints, figures.probe_clean_tasks, figures.probe_diagnostic_tasks),
+    *(figures.intervals, figures.events),
+)
 
 
 def build_published(source_folder: Path, folder: Path, card: str, registration: RegistrationRef) -> Manifest:
@@ -46,7 +38,7 @@ def build_published(source_folder: Path, folder: Path, card: str, registration: 
     """
     source = read_source(source_folder)
     try:
-        rows = {name: rows_of(source) for name, rows_of in _TABLES.items()}
+        rows = {rows_of.__name__: rows_of(source) for rows_of in _TABLES}
     except (KeyError, ValueError, ArithmeticError) as error:
         raise DamagedError(
             "the transcribed figures are not complete",

@@ -17,16 +17,8 @@ from toolkit.registers.arrow import Row
 from toolkit.registers.columns import Table, Type
 
 SOURCES = (
-    "calibration",
-    "decisions",
-    "evaluations",
-    "freeze",
-    "luck_share",
-    "probe",
-    "probe_clean_tasks",
-    "probe_diagnostic_tasks",
-    "runs",
-    "training_groups",
+    *("calibration", "decisions", "evaluations", "freeze", "luck_share"),
+    *("probe", "probe_clean_tasks", "probe_diagnostic_tasks", "runs", "training_groups"),
 )
 
 Record = dict[str, str]
