@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -82,7 +83,7 @@ def figures(rows: Mapping[str, Sequence[Row]]) -> list[dict[str, Any]]:
             "tasks": len({row["task"] for row in episodes}),
             "episodes": len(episodes),
             **_measured(episodes),
-            "ended": {end: sum(row["ended"] == end for row in episodes) for end in _ends(episodes)},
+            "ended": dict(sorted(Counter(row["ended"] for row in episodes).items())),
         }
         for regime, episodes in _by_regime(rows[EPISODES]).items()
     ]
@@ -160,10 +161,6 @@ def _by_regime(rows: Iterable[Row]) -> dict[str, list[Any]]:
     for row in rows:
         regimes.setdefault(row["regime"], []).append(row)
     return regimes
-
-
-def _ends(rows: Sequence[Row]) -> list[str]:
-    return sorted({row["ended"] for row in rows})
 
 
 def _measured(rows: Sequence[Row]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,7 @@ from toolkit.errors import IncompleteError, UsageError
 from toolkit.evaluation import diagnostic, sets
 from toolkit.prereg.registration import Registration
 from toolkit.study.plan.measured import Basis
+from toolkit.study.play import segments
 from toolkit.study.play.matrix import Selection, check_agreement, specify
 from toolkit.tasks.pools import POOLS
 from toolkit.training import plan
@@ -46,30 +48,28 @@ def runs_of(registration: Registration, selection: Selection) -> tuple[Specifica
 
 def count_run(specification: Specification) -> plan.RunCounts:
     """Return what a run plays."""
-    checkpoints = range(0, specification.steps + 1, specification.checkpoint_every)
-    played = {"periodic": 0, "final": 0}
+    checkpoints = segments.ends(specification)
+    played = Counter[str]()
     for step in checkpoints:
         is_last = step == specification.steps
         for each in sets.sets_at(specification.battery, specification.at_noise, is_last=is_last):
             played[each.phase] += each.tasks * each.schedules
     groups = specification.steps * specification.prompts_per_step
+    tables = POOLS[diagnostic.POOL].size * diagnostic.SCHEDULES * diagnostic.SAMPLES
     return plan.RunCounts(
-        run_id=specification.run_id,
-        condition=specification.condition,
-        arm=specification.arm,
-        seed=specification.seed,
-        tier=specification.tier,
+        **_place(specification),
         steps=specification.steps,
         groups=groups,
         rollouts=groups * specification.group_size,
         periodic=played["periodic"],
         final=played["final"],
-        diagnostic=len(specification.diagnosed)
-        * POOLS[diagnostic.POOL].size
-        * diagnostic.SCHEDULES
-        * diagnostic.SAMPLES,
-        checkpoints=tuple(checkpoints)[1:],
+        diagnostic=len(specification.diagnosed) * tables,
+        checkpoints=checkpoints[1:],
     )
+
+
+def _place(run: Specification | plan.RunCounts) -> dict[str, Any]:
+    return {name: getattr(run, name) for name in ("run_id", "tier", "condition", "arm", "seed")}
 
 
 def planned_runs(registration: Registration, selection: Selection) -> tuple[Specification, ...]:
@@ -161,11 +161,7 @@ class TrainingPlan:
 
     def _run(self, run: plan.RunCounts) -> dict[str, Any]:
         return {
-            "run_id": run.run_id,
-            "tier": run.tier,
-            "condition": run.condition,
-            "arm": run.arm,
-            "seed": run.seed,
+            **_place(run),
             **_counts([run]),
             "checkpoints": list(run.checkpoints),
             "hours": _range(plan.run_hours(run, self.rate) if self.rate else None),
@@ -271,7 +267,8 @@ def _rate(
         lacks.append(f"time: no measured run is here; {HOW_TO_MEASURE}")
         return None
     measured = load_recipe(basis.recipe)
-    others = _differing(recipe, measured)
+    ours, theirs = recipe.settings(), measured.settings()
+    others = tuple(name for name in DECIDES_TIME if ours[name] != theirs[name])
     same_model = recipe.model == measured.model
     if model is None or gpus is None:
         others += () if same_model else ("model",)
@@ -281,12 +278,6 @@ def _rate(
     if same_model or model is None or gpus is None:
         return basis.rate
     return plan.rescaled(basis.rate, find_model(measured.model).architecture, model.architecture, gpus)
-
-
-def _differing(recipe: Recipe, measured: Recipe) -> tuple[str, ...]:
-    """Return the settings that decide how long an episode takes and are not those that were measured."""
-    ours, theirs = recipe.settings(), measured.settings()
-    return tuple(name for name in DECIDES_TIME if ours[name] != theirs[name])
 
 
 def _counts(runs: Sequence[plan.RunCounts]) -> dict[str, int]:

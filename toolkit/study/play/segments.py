@@ -71,7 +71,11 @@ def play_segment(specification: Specification, end: int, before: Any) -> Segment
         DamagedError: the checkpoint belongs to another run, or is damaged.
     """
     make_tasks(tuple(sorted(specification.pools.items())))
-    weights = _taken_up(specification, before)  # 1
+    if before is None:  # 1
+        weights = adam.start(untrained(specification.surface_tokens))
+    else:
+        size = layout(specification.surface_tokens).size
+        weights = checkpoint.read_checkpoint(before, specification.run_id, size)
     segment: Segment = {"groups": [], "episodes": [], "luck_share": [], "checkpoints": []}
     while weights.step < end:  # 2
         weights, groups = grpo.train_step(specification, weights)
@@ -94,12 +98,6 @@ def make_tasks(pools: tuple[tuple[str, str], ...]) -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(CYCLES)
-
-
-def _taken_up(specification: Specification, before: Any) -> adam.Weights:
-    if before is None:
-        return adam.start(untrained(specification.surface_tokens))
-    return checkpoint.read_checkpoint(before, specification.run_id, layout(specification.surface_tokens).size)
 
 
 def _sampling(specification: Specification) -> int:

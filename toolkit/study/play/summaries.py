@@ -107,12 +107,7 @@ def evaluations(run: arrow.Row, episodes: Iterable[EpisodeRow]) -> list[arrow.Ro
         places.setdefault((row["phase"], row["pool"], row["regime"], row["step"]), []).append(row)
     names = ("phase", "pool", "regime", "step")
     return [
-        {
-            **run,
-            **dict(zip(names, at, strict=True)),
-            **_counts(rows),
-        }
-        for at, rows in sorted(places.items())
+        {**run, **dict(zip(names, at, strict=True)), **_counts(rows)} for at, rows in sorted(places.items())
     ]
 
 
