@@ -19,6 +19,11 @@ def require_trainer() -> None:
     _require("TRAINER", (*PACKAGES, "trl"), 'pip install "paired-rollouts-toolkit[train]"')
 
 
+def require_ray() -> None:
+    """Likewise for Ray."""
+    _require("RAY", ("ray",), 'pip install "paired-rollouts-toolkit[ray]"')
+
+
 def _require(what: str, packages: tuple[str, ...], install: str) -> None:
     missing = [name for name in packages if find_spec(name) is None]
     if not missing:

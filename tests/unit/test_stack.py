@@ -8,12 +8,13 @@ import pytest
 from tests.conftest import CHECKOUT
 from tests.unit import stack
 
-EITHER = pytest.mark.parametrize(
-    ("require", "package"), [(stack.require_stack, "torch"), (stack.require_trainer, "trl")]
+EACH = pytest.mark.parametrize(
+    ("require", "package"),
+    [(stack.require_stack, "torch"), (stack.require_trainer, "trl"), (stack.require_ray, "ray")],
 )
 
 
-@EITHER
+@EACH
 def test_without_a_package_tests_are_skipped_with_the_command_to_run(
     monkeypatch: pytest.MonkeyPatch, require: Callable[[], None], package: str
 ) -> None:
@@ -24,7 +25,7 @@ def test_without_a_package_tests_are_skipped_with_the_command_to_run(
     assert stopped.value.allow_module_level
 
 
-@EITHER
+@EACH
 def test_without_a_package_a_build_server_fails(
     monkeypatch: pytest.MonkeyPatch, require: Callable[[], None], package: str
 ) -> None:

@@ -15,8 +15,7 @@ from huggingface_hub.utils import parse_hf_mount
 
 from tests.conftest import CHECKOUT, Toolkit, snapshot
 from tests.small_home import small_home
-from tests.unit.stack import require_stack
-from tests.unit.study.executors.ray_stack import require_ray
+from tests.unit.stack import require_ray, require_stack
 from toolkit.cli.main import cli
 from toolkit.places import Home
 

@@ -54,11 +54,6 @@ def test_counted_episodes_are_those_of_every_embedded_run(
     assert counted == {run["run_id"]: run["episodes"] for run in embedded.rows("runs")}
 
 
-def test_a_run_leaves_a_checkpoint_every_twenty_steps(registration: Registration) -> None:
-    (run,) = runs_of(registration, Selection(runs=("c2-paired-s0",)))
-    assert count_run(run).checkpoints == (20, 40, 60, 80, 100)
-
-
 @pytest.mark.parametrize(
     "change", ["step.prompts=12", "step.rollouts=4", "step.steps=200", "step.checkpoint_every=50"]
 )

@@ -7,7 +7,7 @@ from multiprocessing import active_children
 import pytest
 
 from tests.conftest import Result
-from tests.unit.study.executors import ray_stack, sums
+from tests.unit.study.executors import sums
 from toolkit.errors import DamagedError, IncompleteError, VerificationError
 from toolkit.study.executors.executor import HERE, Executor
 
@@ -71,23 +71,3 @@ def test_an_address_without_ray_is_wrong_usage(toolkit: Callable[..., Result]) -
     result = toolkit("probe", "run", "embedded", "--address", "127.0.0.1:6379")
     assert result.code == 2
     assert "add --executor ray" in result.err
-
-
-@pytest.fixture
-def not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ray_stack, "find_spec", lambda _: None)
-
-
-@pytest.mark.usefixtures("not_installed")
-def test_without_ray_a_module_is_skipped_with_the_command_to_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("CI", raising=False)
-    with pytest.raises(pytest.skip.Exception, match=r"RAY WAS NOT TESTED.*pip install") as stopped:
-        ray_stack.require_ray()
-    assert stopped.value.allow_module_level
-
-
-@pytest.mark.usefixtures("not_installed")
-def test_without_ray_a_build_server_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CI", "1")
-    with pytest.raises(pytest.fail.Exception, match="RAY WAS NOT TESTED"):
-        ray_stack.require_ray()

@@ -19,8 +19,9 @@ import pytest
 
 from tests.conftest import CHECKOUT, Result, snapshot
 from tests.small_home import small_home
+from tests.unit.stack import require_ray
 from tests.unit.study import fake_play, test_probing
-from tests.unit.study.executors import ray_stack, sums
+from tests.unit.study.executors import sums
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.study.executors.executor import HERE, Executor
 from toolkit.study.executors.ray_connection import connected
@@ -28,7 +29,7 @@ from toolkit.study.play.runner import play_runs
 from toolkit.study.play.workplace import Workplace
 from toolkit.study.probing.run import probe_all, probe_jobs
 
-ray_stack.require_ray()
+require_ray()
 
 pytestmark = pytest.mark.slow
 RAY = Executor("ray", 2)
