@@ -97,11 +97,17 @@ def test_a_lost_part_is_a_lost_rule_to_others_even_while_a_part_is_unknown() -> 
     assert two.decide("B").verdict == "pass"
 
 
-def test_an_interval_read_through_another_rule_is_named() -> None:
+@pytest.mark.parametrize(
+    ("test", "configs"),
+    [(GAP, ["evaluations", "intervals", "runs"]), ("pooled < 1", ["groups_summary", "runs"])],
+)
+def test_a_decision_names_every_register_it_read_be_it_through_another_rule(
+    test: str, configs: list[str]
+) -> None:
     study = small_study()
     study.tables["intervals"] = []
-    decision = engine(rule("A", GAP) + rule("B", "passes(A)"), study).decide("B")
-    assert [register.config for register in decision.registers] == ["evaluations", "intervals", "runs"]
+    decision = engine(rule("A", test) + rule("B", "passes(A)"), study).decide("B")
+    assert [register.config for register in decision.registers] == configs
 
 
 def test_a_long_chain_of_rules_is_decided() -> None:
@@ -140,26 +146,18 @@ def test_a_mean_curve_needs_every_seed() -> None:
 
 @pytest.mark.parametrize(("is_summary", "basis"), [(True, "figures as published"), (False, "figures")])
 def test_a_criterion_says_what_it_rests_on(is_summary: bool, basis: str) -> None:
-    text = RULES.replace(
-        'outcome = { count = "spurious", of = "all_correct" }',
-        'outcome = { figure = "mean_max_abs_advantage" }',
+    figure = (
+        'outcome = { figure = "mean_max_abs_advantage" }\nby = "run"\nunit = "number"\nrange = ["0", "9"]\n'
     )
-    text = text.replace('by = "pooled"', 'by = "run"')
-    text = text.replace('unit = "fraction"\nrange = ["0", "1"]', 'unit = "number"\nrange = ["0", "9"]')
+    runs = 'condition = "X"\narms = ["paired"]\nseeds = [0, 1]\nregister = "groups_summary"\n'
+    text = f'[endpoints.advantage]\ntitle = "Advantage"\n{figure}{runs}'
     study = small_study()
     study.is_summary = is_summary
     for row in study.tables["groups_summary"]:
         row["mean_max_abs_advantage"] = 1.5
-    book = load_rulebook(
-        text + rule("A", "mean(pooled) = 1.5", "mean(gap) = 0", GAP, "passes(B)") + rule("B", HOLDS)
-    )
-    bases = [criterion.basis for criterion in Engine(book, ("small", ""), study).decide("A").criteria]
+    text += rule("A", "mean(advantage) = 1.5", HOLDS, GAP, "passes(B)") + rule("B", HOLDS)
+    bases = [criterion.basis for criterion in engine(text, study).decide("A").criteria]
     assert bases == [(basis,), ("counts",), ("interval not available",), ("rules",)]
-
-
-def test_a_decision_names_every_register_it_read() -> None:
-    decision = engine(rule("A", "pooled < 1") + rule("B", "passes(A)")).decide("B")
-    assert [register.config for register in decision.registers] == ["groups_summary", "runs"]
 
 
 def test_an_unknown_rule_is_wrong_usage() -> None:

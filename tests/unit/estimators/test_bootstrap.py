@@ -79,29 +79,28 @@ def test_weights_are_counts_of_draws_with_replacement() -> None:
     assert abs(joint) < 0.06
 
 
-def test_scipy_on_two_unpaired_index_vectors_agrees() -> None:
-    """An independent implementation of the crossed reading, with its own random numbers."""
-    d = differences()
+def scipys(d: np.ndarray, method: str, level: float, resamples: int) -> tuple[float, float]:
+    """Scipy's interval on two unpaired vectors of indices: the same crossed reading, with its own numbers."""
 
     def mean(seeds: np.ndarray, tasks: np.ndarray, axis: int = -1) -> np.ndarray:
         assert axis == -1
-        picked = d[seeds.astype(int)[..., :, None], tasks.astype(int)[..., None, :]]
-        return picked.mean(axis=(-2, -1))
+        return d[seeds.astype(int)[..., :, None], tasks.astype(int)[..., None, :]].mean(axis=(-2, -1))
 
-    theirs = stats.bootstrap(
-        (np.arange(3.0), np.arange(64.0)),
-        mean,
-        paired=False,
-        vectorized=True,
-        n_resamples=20_000,
-        method="percentile",
-        rng=np.random.default_rng(3),
-    ).confidence_interval
+    indices = tuple(np.arange(float(size)) for size in d.shape)
+    rng = np.random.default_rng(3)
+    how = {"n_resamples": resamples, "confidence_level": level, "method": method, "rng": rng}
+    ends = stats.bootstrap(indices, mean, **how).confidence_interval
+    return ends.low, ends.high
+
+
+def test_scipy_on_two_unpaired_index_vectors_agrees() -> None:
+    d = differences()
+    low, high = scipys(d, "percentile", 0.95, 20_000)
     ours = estimators.crossed_bootstrap(d, estimators.draw_weights(3, 64, 20_000, 4), 0.95)
     assert ours.low_error is not None
     assert ours.high_error is not None
-    assert abs(ours.low - theirs.low) < 5 * ours.low_error
-    assert abs(ours.high - theirs.high) < 5 * ours.high_error
+    assert abs(ours.low - low) < 5 * ours.low_error
+    assert abs(ours.high - high) < 5 * ours.high_error
 
 
 def enumerated_means(d: np.ndarray, *, nested: bool) -> list[float]:

@@ -112,9 +112,6 @@ def test_both_are_what_the_definition_gives(
                 assert one.contrast[task] == pytest.approx(contrast, rel=1e-10, abs=1e-14)
 
 
-# ---------------------------------------------------------------------------------------- the largest group
-
-
 @pytest.mark.parametrize("scaled", [False, True])
 def test_a_group_of_64_is_what_drawn_masks_give_on_average(scaled: bool) -> None:
     rng, number = np.random.default_rng(11), 20_000
@@ -129,9 +126,6 @@ def test_a_group_of_64_is_what_drawn_masks_give_on_average(scaled: bool) -> None
     assert abs(squares.mean() - found.second[0]) < 5 * squares.std() / math.sqrt(number)
     gap = gradients.mean(axis=0) - found.coefficients[0] @ scores
     assert (abs(gap) < 5 * gradients.std(axis=0) / math.sqrt(number)).all()
-
-
-# ------------------------------------------------------------------------- the published reward contrasts
 
 
 def test_published_reward_contrasts_follow_from_the_counts_of_successes(published: Study) -> None:
@@ -153,8 +147,6 @@ def test_published_reward_contrasts_follow_from_the_counts_of_successes(publishe
             assert of(moments, design).contrast.mean() == expected
 
 
-# ---------------------------------------------------------------------------------------- what is refused
-
 EYE = np.eye(2)[None]
 
 
@@ -169,12 +161,9 @@ EYE = np.eye(2)[None]
         ([[1, 0]], np.eye(3)[None], 0.1, None, "a Gram matrix a group"),
         ([[1, 0]], EYE, 0.1, [[1, 1, 1]], "a weight a rollout"),
         ([[1, 0.5]], EYE, 0.1, None, "outcomes are 0 or 1"),
-        ([[1, math.nan]], EYE, 0.1, None, "outcomes are 0 or 1"),
         ([[1, 0]], EYE * math.nan, 0.1, None, "not finite"),
         ([[1, 0]], EYE, 0.1, [[1, math.inf]], "not finite"),
         ([[1, 0]], EYE, 1.1, None, "rate"),
-        ([[1, 0]], EYE, -0.1, None, "rate"),
-        ([[1, 0]], EYE, math.nan, None, "rate"),
     ],
 )
 def test_what_is_no_group_is_refused(
@@ -287,12 +276,6 @@ def test_every_group_of_a_pool_together_has_the_pools_own_moments() -> None:
     np.testing.assert_allclose(found.coefficients, centred * 2 / (3 * 6), atol=1e-15)
 
 
-def test_a_group_of_one_reward_has_no_gradient() -> None:
-    found = estimators.regrouped_moments([[1, 1, 1]], [np.eye(3)], [[[0, 2]]], standardized=True)
-    assert (found.second.tolist(), found.contrast.tolist()) == ([0], [0])
-    assert not found.coefficients.any()
-
-
 PAIR = [[[0, 1]]]
 EYES = np.eye(3)[None]
 
@@ -304,15 +287,12 @@ EYES = np.eye(3)[None]
         ([[1, 0, 1]], EYES, [[[-1, 0]]], None, "does not have"),
         ([[1, 0, 1]], EYES, [[[0, 1], [2, 2]]], None, "or one twice"),
         ([[1, 0, 1]], EYES, [[[0, 1, 2, 0]]], None, "groups of 4 cannot be drawn from 3"),
-        ([[1, 0, 1]], EYES, [[[0]]], None, "groups of 1 cannot"),
         ([[1, 0, 1]], EYES, np.zeros((1, 0, 2), dtype=int), None, "0 groups"),
         ([[1, 0, 1]], EYES, [[[0.0, 1.0]]], None, "of positions"),
-        ([[1, 0, 1]], EYES, [[0, 1]], None, "of positions"),
         ([[1, 0, 1]], EYES, PAIR * 2, None, "of positions"),
         ([1, 0, 1], np.eye(3), PAIR, None, "expected rewards"),
         ([[1, 0, 1]], np.eye(2)[None], PAIR, None, "expected rewards"),
         ([[1, 0, math.nan]], EYES, PAIR, None, "finite"),
-        ([[1, 0, 1]], EYES * math.nan, PAIR, None, "finite"),
         ([[1, 0, 1]], EYES, PAIR, [[1, 1, math.nan]], "finite"),
         ([[1, 0, 1]], EYES, PAIR, [[1, 1]], "finite weight"),
     ],

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.unit.estimators.test_bootstrap import scipys
 from toolkit.estimators import (
     bca_interval,
     crossed_bootstrap,
@@ -107,25 +108,11 @@ def skewed(seeds: int = 5, tasks: int = 40) -> np.ndarray:
     return rng.exponential(1.0, (seeds, 1)) + rng.exponential(2.0, tasks) + rng.normal(size=(seeds, tasks))
 
 
-def by_scipy(table: np.ndarray, level: float) -> tuple[float, float]:
-    """Scipy's BCa on two unpaired vectors of indices: the same reading of the crossed bootstrap."""
-
-    def mean(seeds: np.ndarray, tasks: np.ndarray, axis: int = -1) -> np.ndarray:
-        del axis
-        return table[seeds.astype(int)[..., :, None], tasks.astype(int)[..., None, :]].mean(axis=(-2, -1))
-
-    data = tuple(np.arange(float(size)) for size in table.shape)
-    found = stats.bootstrap(
-        data, mean, n_resamples=40_000, confidence_level=level, method="BCa", rng=np.random.default_rng(5)
-    )
-    return found.confidence_interval.low, found.confidence_interval.high
-
-
 @pytest.mark.parametrize("level", [0.9, 0.95])
 def test_a_bca_interval_is_scipys(level: float) -> None:
     table = skewed()
     ours = bca_interval(table, draw_weights(*table.shape, 40_000, 6), level)
-    assert (ours.low, ours.high) == pytest.approx(by_scipy(table, level), abs=0.03)
+    assert (ours.low, ours.high) == pytest.approx(scipys(table, "BCa", level, 40_000), abs=0.03)
 
 
 def test_bca_moves_the_registered_interval_where_the_differences_are_skewed() -> None:
