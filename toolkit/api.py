@@ -73,18 +73,18 @@ def registration_of(study: Study, home: Home | None = None) -> Path:
     from toolkit.files import file_sha256
     from toolkit.prereg.record import FROZEN
 
-    named, registrations = study.manifest.registration, (home or find_home()).registrations
-    carried, own = study.folder / "prereg" / named.name, registrations / named.name
+    registered, registrations = study.manifest.registration, (home or find_home()).registrations
+    carried, own = study.folder / "prereg" / registered.name, registrations / registered.name
     is_carried = (carried / "rules.toml").is_file()
     # A draft was not frozen as anything yet.
-    is_own = (own / FROZEN).is_file() and file_sha256(own / FROZEN) == named.sha256
+    is_own = (own / FROZEN).is_file() and file_sha256(own / FROZEN) == registered.sha256
     if is_carried and not is_own:
         return carried
     if own.is_dir():
         return own
     raise IncompleteError(
         f"the registration of study {study.name!r} is not here",
-        expected=named.name,
+        expected=registered.name,
         where=registrations,
         remedy="put the registration's folder there",
     )

@@ -34,16 +34,16 @@ def rows(tabular: str) -> list[list[str]]:
 def main() -> None:
     """Print the tables as JSON."""
     text = Path(sys.argv[1]).read_text(encoding="utf-8")
-    found: dict[str, list[list[str]]] = {}
+    tables: dict[str, list[list[str]]] = {}
     for table in re.findall(r"\\begin\{table\}.*?\\end\{table\}", text, re.DOTALL):
         label = re.search(r"\\label\{(tab:\w+)\}", table)
         if label is None or label[1] not in TABLES:
             continue
         tabulars = re.findall(r"\\begin\{tabular\}.*?\\end\{tabular\}", table, re.DOTALL)
-        found |= {name: rows(body) for name, body in zip(TABLES[label[1]], tabulars, strict=True)}
-    if len(found) != sum(map(len, TABLES.values())):
-        sys.exit(f"not all tables were found: {sorted(found)}")
-    json.dump(found, sys.stdout, indent=1, ensure_ascii=False)
+        tables |= {name: rows(body) for name, body in zip(TABLES[label[1]], tabulars, strict=True)}
+    if len(tables) != sum(map(len, TABLES.values())):
+        sys.exit(f"not all tables were found: {sorted(tables)}")
+    json.dump(tables, sys.stdout, indent=1, ensure_ascii=False)
     print()
 
 

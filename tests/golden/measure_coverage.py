@@ -134,7 +134,7 @@ def measure(task_deviation: float, seeds: int, columns: list[tuple[str, str, flo
 
 def table(cells: list[Cell]) -> str:
     """Return the table of the README, its caption first."""
-    found = {(c.task_deviation, c.seeds, c.interval, c.level): c for c in cells}
+    by_cell = {(c.task_deviation, c.seeds, c.interval, c.level): c for c in cells}
     simulations = cells[0].simulations
     nominal, middling = (100 * math.sqrt(p * (1 - p) / simulations) for p in (0.95, 0.75))
     caption = (
@@ -149,7 +149,7 @@ def table(cells: list[Cell]) -> str:
     ]
     for deviation in TASK_DEVIATIONS:
         for seeds in SEEDS:
-            row = [found[deviation, seeds, interval, level] for _, interval, level in COLUMNS]
+            row = [by_cell[deviation, seeds, interval, level] for _, interval, level in COLUMNS]
             rates = " | ".join(f"{100 * cell.covered / cell.simulations:.1f}" for cell in row)
             lines.append(f"| {deviation:g} | {seeds} | {rates} |")
     return "\n".join(lines)

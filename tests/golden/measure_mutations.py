@@ -73,15 +73,15 @@ def bases() -> list[Base]:
     cases["with everything"] = verified(given(everything, request=Request(nonce=77).der))
     good = [(name, case.token, case.material, case.at) for name, case in cases.items()]
     good += [(one.name, one.token, one.material, PRESENT) for one in read_real().values() if one.valid]
-    found = []
+    made = []
     for name, raw, known, at in good:
         *_, last = der.children(raw)
         for one in dict.fromkeys((raw, raw if is_bare(raw) else last)):
             verdict = verify_token(one, Material(**known), at)
             if verdict.verdict != "verified":
                 raise ValueError(f"{name} is no good token: {verdict.message}")
-            found.append(Base(name, one, Material(**known), at, verdict))
-    return found
+            made.append(Base(name, one, Material(**known), at, verdict))
+    return made
 
 
 def is_bare(raw: bytes) -> bool:
@@ -193,9 +193,9 @@ def double(rng: Random, raw: bytes, _: bytes) -> bytes:
 def transplant(rng: Random, raw: bytes, other: bytes) -> bytes:
     """An element of another token in place of one here, at the same path where there is one."""
     path, _mine = _pick(rng, raw)
-    found = {place: other[start:end] for start, _content, end, place in elements(other)}
-    theirs = found.get(path) if rng.random() < 0.8 else None
-    return der.change(raw, path, lambda _one: theirs or rng.choice(list(found.values())))
+    parts = {place: other[start:end] for start, _content, end, place in elements(other)}
+    theirs = parts.get(path) if rng.random() < 0.8 else None
+    return der.change(raw, path, lambda _one: theirs or rng.choice(list(parts.values())))
 
 
 def exchange(rng: Random, raw: bytes, _: bytes) -> bytes:

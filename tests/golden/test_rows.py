@@ -79,8 +79,8 @@ def test_arms_of_one_seed_met_the_same_tasks(studies: dict[str, Study], name: st
     paired, independent = (
         rows_of_run(studies[name], "groups", pair.format(a)) for a in ("paired", "independent")
     )
-    place = itemgetter("step", "position", "task")
-    assert list(map(place, paired)) == list(map(place, independent))
+    task_of = itemgetter("step", "position", "task")
+    assert list(map(task_of, paired)) == list(map(task_of, independent))
 
 
 @pytest.mark.parametrize(("name", "run"), RUNS)

@@ -103,8 +103,8 @@ def test_any_call_gets_an_answer_of_the_documented_shape(episode: Episode) -> No
 
 @given(episodes())
 def test_the_same_episode_twice_is_the_same_to_the_byte(episode: Episode) -> None:
-    one, other = (json.dumps(episode_document(close(run(*episode)[0]))) for _ in range(2))
-    assert one == other
+    first, other = (json.dumps(episode_document(close(run(*episode)[0]))) for _ in range(2))
+    assert first == other
 
 
 @given(episodes(), st.data())

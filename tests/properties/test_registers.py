@@ -44,8 +44,10 @@ def test_different_rows_have_different_hashes(
     left: list[dict[str, Any]], right: list[dict[str, Any]]
 ) -> None:
     # By column: the order in which a row names its columns means nothing.
-    one, other = ([[repr(row[name]) for name in SCHEMA.names] for row in listed] for listed in (left, right))
-    same = one == other
+    mine, other = (
+        [[repr(row[name]) for name in SCHEMA.names] for row in rows_of_one] for rows_of_one in (left, right)
+    )
+    same = mine == other
     assert (row_sha256(table(left)) == row_sha256(table(right))) == same
 
 

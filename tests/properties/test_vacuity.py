@@ -89,16 +89,16 @@ def check(test: str) -> str:
     book = book_of(test)
     tried = [Supposed(book, point).decide("H").holds for point in POINTS]
     try:
-        found = outcomes(book, "H")
+        examples = outcomes(book, "H")
     except RuleError as error:
         if error.problem == "rule H can never pass":
             assert True not in tried
         elif error.problem == "rule H can never miss":
             assert False not in tried
         return error.problem
-    assert Supposed(book, found.passes).decide("H").holds is True
-    assert Supposed(book, found.misses).decide("H").holds is False
-    for example in (found.passes, found.misses):
+    assert Supposed(book, examples.passes).decide("H").holds is True
+    assert Supposed(book, examples.misses).decide("H").holds is False
+    for example in (examples.passes, examples.misses):
         assert all(inside(book, name, value) for name, value in example.endpoints.items())
         assert all(Fraction(-1) <= low <= high <= 1 for low, high in example.intervals.values())
     return "open"

@@ -27,17 +27,17 @@ def open_book(study: Study, registration: Registration) -> RuleBook:
             that it no longer has. Later ones are welcome: decisions name them.
         RuleError: the rules are not rules.
     """
-    named = study.manifest.registration
+    registered = study.manifest.registration
     amendments = {amendment.id: amendment.sha256 for amendment in registration.amendments}
-    if (named.name, named.sha256) != (registration.name, registration.sha256):
+    if (registered.name, registered.sha256) != (registration.name, registration.sha256):
         raise DamagedError(
             f"study {study.name!r} belongs to other frozen files than this registration's",
-            expected=f"{named.name} {named.sha256}",
+            expected=f"{registered.name} {registered.sha256}",
             found=f"{registration.name} {registration.sha256}",
             where=study.folder / "MANIFEST.json",
             remedy="use the registration the study names, or rebuild the registers for this one",
         )
-    for name, sha256 in named.amendments.items():
+    for name, sha256 in registered.amendments.items():
         if amendments.get(name) != sha256:
             raise DamagedError(
                 f"study {study.name!r} was made under an amendment that the registration does not have",

@@ -60,15 +60,15 @@ class Resampler:
         if unknown:
             return unavailable(unknown)
         runs = self._plan.deciding_runs(endpoint, self._registers.rows("runs"))  # 2
-        named = {key: run for key, run in runs.items() if isinstance(run, str)}
-        if len(named) < len(runs):
+        run_ids = {key: run for key, run in runs.items() if isinstance(run, str)}
+        if len(run_ids) < len(runs):
             return together(run for run in runs.values() if isinstance(run, Missing))
         if endpoint.id not in self._counted:
-            self._counted[endpoint.id] = self._counts(endpoint, tuple(named.values()))
+            self._counted[endpoint.id] = self._counts(endpoint, tuple(run_ids.values()))
         counts = self._counted[endpoint.id]  # 3
         if isinstance(counts, Missing):
             return counts
-        numerators, denominator = _differences(endpoint, named, counts)  # 4
+        numerators, denominator = _differences(endpoint, run_ids, counts)  # 4
         drawn = self._resampled(spec, numerators, denominator)  # 5
         return computed_interval(spec, drawn.low, drawn.high, drawn.low_error or 0, drawn.high_error or 0)
 

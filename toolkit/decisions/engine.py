@@ -74,8 +74,8 @@ class Engine:
         interval = self.interval(rule.interval) if rule.interval else None
         criteria = tuple(judge(c, measured, self._book.endpoints) for c in rule.criteria)  # 2
         reached = verdict_of(rule, criteria, rule.binding)  # 3
-        named = self._book.names_of(rule)  # 4
-        endpoints = self._endpoints(named | {rule.estimate})
+        names = self._book.names_of(rule)  # 4
+        endpoints = self._endpoints(names | {rule.estimate})
         change = self._book.changes.get(rule.id)
         decision = Decision(
             rule=rule.id,
@@ -96,8 +96,8 @@ class Engine:
             superseded=rule.superseded,
             registration=self._registration,
             amendment=self._reference(change.amendment, change.relation) if change else None,
-            rests_on=self._rests_on(named),
-            registers=self._read((*endpoints, *rule.secondary), named | {rule.interval}),
+            rests_on=self._rests_on(names),
+            registers=self._read((*endpoints, *rule.secondary), names | {rule.interval}),
             endpoints=endpoints,
             secondary=tuple(self._estimate(name) for name in rule.secondary),
             close_calls=close_calls(rule, measured, interval),

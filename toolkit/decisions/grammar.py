@@ -148,7 +148,7 @@ class _Parser:
 
     def _unexpected(self, expected: str) -> RuleError:
         token = self._tokens[self._next] if self._next < len(self._tokens) else None
-        found = "the end of the test" if token is None else f"{token.text!r} at position {token.at}"
+        shown = "the end of the test" if token is None else f"{token.text!r} at position {token.at}"
         return RuleError(
-            "a test cannot be read", expected=expected, found=f"{found} in {self._text!r}", where=self._where
+            "a test cannot be read", expected=expected, found=f"{shown} in {self._text!r}", where=self._where
         )

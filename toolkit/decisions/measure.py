@@ -81,11 +81,11 @@ def _measure(endpoint: Endpoint, registers: Registers, plan: Plan) -> Scalar | S
         return Series(
             "seed", tuple((str(seed), _contrast(endpoint, levels, seed)) for seed in endpoint.seeds)
         )
-    named = (
+    run_ids = (
         run if isinstance(run, str) else member
         for run, member in zip(runs.values(), members(endpoint), strict=True)
     )
-    return Series("run", tuple(zip(named, levels.values(), strict=True)))
+    return Series("run", tuple(zip(run_ids, levels.values(), strict=True)))
 
 
 def curve_points(endpoint: Endpoint, registers: Registers, plan: Plan) -> tuple[CurvePoint, ...]:
@@ -182,9 +182,9 @@ def _over_steps(endpoint: Endpoint, run: str, by_step: tuple[Fraction, ...]) -> 
 
 def _pooled(endpoint: Endpoint, table: Sequence[Row], runs: Runs) -> Scalar:
     """Return the rate of the counts of all seeds together."""
-    place = _single_step(endpoint)
+    step = _single_step(endpoint)
     rows = [
-        r if isinstance(r, Missing) else _row(endpoint, table, {"run_id": r, **place}) for r in runs.values()
+        r if isinstance(r, Missing) else _row(endpoint, table, {"run_id": r, **step}) for r in runs.values()
     ]
     pairs = whole(row if isinstance(row, Missing) else _cells(endpoint, row) for row in rows)
     if isinstance(pairs, Missing):

@@ -211,13 +211,13 @@ def change_rules(
         section.text(key)
     section.texts("changes")
     section.text("note", "")
-    named = [(rule, relation) for relation in RELATIONS for rule in section.texts(relation, ())]
+    pairs = [(rule, relation) for relation in RELATIONS for rule in section.texts(relation, ())]
     section.done()
-    relations = dict(named)
-    if len(relations) != len(named) or set(new) != set(relations):
+    relations = dict(pairs)
+    if len(relations) != len(pairs) or set(new) != set(relations):
         raise section.wrong(
             "an amendment's rules are not those that it replaces, restates or adds, each named once",
-            expected=", ".join(rule for rule, _ in named) or "no rule",
+            expected=", ".join(rule for rule, _ in pairs) or "no rule",
             found=", ".join(new) or "no rule",
         )
     for name, rule in new.items():

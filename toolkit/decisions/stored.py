@@ -34,8 +34,8 @@ def inputs_sha256(registration: tuple[str, str], amendments: Mapping[str, str], 
         the decisions and the launches.
     """
     tables = {name: registers.sha256(name) for name in TABLES if name not in LEFT_OUT and registers.has(name)}
-    named = {"name": registration[0], "sha256": registration[1]}
-    document = {"registration": named, "amendments": dict(amendments), "tables": tables}
+    frozen = {"name": registration[0], "sha256": registration[1]}
+    document = {"registration": frozen, "amendments": dict(amendments), "tables": tables}
     canonical = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(canonical.encode()).hexdigest()
 

@@ -113,10 +113,12 @@ def write_rows_study(
         "evaluations": [row for run in runs for row in _evaluation_rows(run, made[run.id])],
         **(rows or {}),
     }
-    tables = {name: to_arrow(TABLES[name], listed) for name, listed in derived.items()}
+    tables = {name: to_arrow(TABLES[name], rows_of_table) for name, rows_of_table in derived.items()}
     files = {name: {f"{name}/train-00000-of-00001.parquet": table} for name, table in tables.items()}
-    listed = sorted({**made, **(episodes or {})}.items())
-    files["episodes"] = {f"episodes/{run}.parquet": table for run, table in listed if table is not None}
+    rows_of_table = sorted({**made, **(episodes or {})}.items())
+    files["episodes"] = {
+        f"episodes/{run}.parquet": table for run, table in rows_of_table if table is not None
+    }
     entries, tables_of = {}, {}
     for name, parts in files.items():
         for file, part in parts.items():
@@ -130,9 +132,11 @@ def write_rows_study(
             EPISODES if name == EPISODES.name else TABLES[name].narrowed(whole.column_names)
         ).column_names
         tables_of[name] = TableEntry(whole.num_rows, row_sha256(whole), columns, tuple(parts))
-    named = RegistrationRef(*registration, dict(amendments or {}))
+    registered = RegistrationRef(*registration, dict(amendments or {}))
     version = toolkit.__version__
-    write_manifest(folder, Manifest("rows", "rows", SCHEMA_VERSION, version, named, {}, tables_of, entries))
+    write_manifest(
+        folder, Manifest("rows", "rows", SCHEMA_VERSION, version, registered, {}, tables_of, entries)
+    )
     return open_study(folder)
 
 
@@ -153,8 +157,8 @@ def _run_row(run: Run) -> dict[str, Any]:
     texts = dict.fromkeys(("provider", "recipe_sha256"), "here")
     texts |= {"scale_rewards": "group", "loss_type": "dapo", "status": "COMPLETE", "role": "primary"}
     row = {column.name: None if column.nullable else 0 for column in TABLES["runs"].columns}
-    place = {"run_id": run.id, "condition": run.condition, "arm": run.arm, "seed": run.seed}
-    return {**row, **texts, **place, **run.facts}
+    cell = {"run_id": run.id, "condition": run.condition, "arm": run.arm, "seed": run.seed}
+    return {**row, **texts, **cell, **run.facts}
 
 
 def _evaluation_rows(run: Run, episodes: pa.Table) -> list[dict[str, Any]]:
@@ -163,12 +167,12 @@ def _evaluation_rows(run: Run, episodes: pa.Table) -> list[dict[str, Any]]:
     counted = episodes.set_column(at, "successes", episodes["true_success"].cast(pa.int32()))
     sums = counted.group_by(keys).aggregate([([], "count_all"), ("successes", "sum")]).to_pylist()
     empty = dict.fromkeys((n for n in TABLES["evaluations"].column_names if n not in UNTOLD), 0)
-    place = {"run_id": run.id, "condition": run.condition, "arm": run.arm, "seed": run.seed}
+    cell = {"run_id": run.id, "condition": run.condition, "arm": run.arm, "seed": run.seed}
     rows = []
     for row in sums:
         won = dict.fromkeys(("successes", "observed_successes"), row["successes_sum"])
         counts = {"episodes": row["count_all"], "recovered": None, **won}
-        rows.append({**empty, **place, **{key: row[key] for key in keys}, **counts})
+        rows.append({**empty, **cell, **{key: row[key] for key in keys}, **counts})
     return rows
 
 
@@ -179,12 +183,12 @@ def registered_study(
     facts = {"steps": 100, "group_size": 8, "prompts_per_step": 24, "training_groups": 2400}
     fixed = {**facts, "training_rollouts": 19200, "fault_rate": Decimal("0.25"), "flip_rate": Decimal(0)}
     runs = [Run("C2", arm, seed, fixed) for arm in ("independent", "paired") for seed in (0, 1, 2)]
-    named = case.study.manifest.registration
+    registered = case.study.manifest.registration
     return write_rows_study(
         folder,
         runs,
         [Evaluation("periodic", "validation", "faults_p025", (0, 20, 40, 60, 80, 100), 64, 2)],
         rows=rows,
-        registration=(named.name, named.sha256),
-        amendments=named.amendments,
+        registration=(registered.name, registered.sha256),
+        amendments=registered.amendments,
     )

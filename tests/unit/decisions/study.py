@@ -86,8 +86,8 @@ def amendment(label: str, relations: str, *parts: str) -> str:
 
 def run_row(condition: str, arm: str, seed: int, **facts: Any) -> dict[str, Any]:
     """Return a row of `runs`, as far as the engine reads it."""
-    place = {"run_id": f"{condition}-{arm}-{seed}", "condition": condition, "arm": arm, "seed": seed}
-    return place | {"role": "primary", "scale_rewards": "group", "status": "COMPLETE"} | facts
+    cell = {"run_id": f"{condition}-{arm}-{seed}", "condition": condition, "arm": arm, "seed": seed}
+    return cell | {"role": "primary", "scale_rewards": "group", "status": "COMPLETE"} | facts
 
 
 def evaluation_row(run_id: str, step: int, successes: int, **facts: Any) -> dict[str, Any]:

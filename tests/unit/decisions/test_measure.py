@@ -191,8 +191,8 @@ range = ["0", "1000000"]
 
 
 def probe_row(trajectory: str, step: int, paired: float, **facts: object) -> dict[str, object]:
-    place = {"trajectory": trajectory, "step": step, "noise": "outcome", "estimator": "MC"}
-    return {**place, "trace_paired": paired, "trace_independent": 4.0, **facts}
+    key = {"trajectory": trajectory, "step": step, "noise": "outcome", "estimator": "MC"}
+    return {**key, "trace_paired": paired, "trace_independent": 4.0, **facts}
 
 
 def probed(*rows: dict[str, object], rules: str = PROBED) -> object:

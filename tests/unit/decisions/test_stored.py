@@ -153,7 +153,7 @@ def test_the_inputs_are_every_other_table(table: str) -> None:
 
 def test_the_inputs_are_the_registration_and_its_amendments() -> None:
     known = {
-        inputs_sha256(*named, small())
-        for named in ((REGISTRATION, {}), (("other", "0" * 64), {}), (REGISTRATION, {"A1": "1"}))
+        inputs_sha256(*inputs, small())
+        for inputs in ((REGISTRATION, {}), (("other", "0" * 64), {}), (REGISTRATION, {"A1": "1"}))
     }
     assert len(known) == 3

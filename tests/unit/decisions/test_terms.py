@@ -69,10 +69,10 @@ class Held:
     name, is_summary = "held", False
 
     def __init__(self, told: dict[str, object], **facts: object) -> None:
-        place = {"condition": "X", "seed": 0, "role": "primary", "status": "COMPLETE"}
+        cell = {"condition": "X", "seed": 0, "role": "primary", "status": "COMPLETE"}
         where = {"phase": "periodic", "pool": "levers", "regime": "calm", "step": 20, "episodes": 10}
         self._rows: dict[str, list[dict[str, object]]] = {
-            "runs": [{"run_id": arm, "arm": arm, **place, **facts} for arm in ("optimism", "chance")],
+            "runs": [{"run_id": arm, "arm": arm, **cell, **facts} for arm in ("optimism", "chance")],
             "evaluations": [
                 {"run_id": "optimism", "successes": 7, **where, **told},
                 {"run_id": "chance", "successes": 4, **where, **(SETS if told else {})},

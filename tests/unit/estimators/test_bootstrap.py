@@ -134,10 +134,10 @@ def test_nested_resamples_reach_their_closed_form_where_tasks_alone_differ() -> 
 
 def test_listing_the_seeds_is_the_crossed_interval_without_their_noise() -> None:
     d, weights = differences(), estimators.draw_weights(3, 64, 3000, 2)
-    listed = estimators.seed_enumerated_bootstrap(d, weights, 0.95)
+    interval = estimators.seed_enumerated_bootstrap(d, weights, 0.95)
     by_hand = [(weights.tasks @ d[list(drawn)].mean(axis=0)) for drawn in product(range(3), repeat=3)]
     expected = np.quantile(np.concatenate(by_hand), [0.025, 0.975], method="inverted_cdf")
-    assert (listed.low, listed.high) == pytest.approx(tuple(expected), abs=1e-9)
+    assert (interval.low, interval.high) == pytest.approx(tuple(expected), abs=1e-9)
 
 
 def test_the_same_seed_gives_the_same_interval_and_another_one_another() -> None:
@@ -211,9 +211,9 @@ def test_its_ends_are_quantiles_of_exact_means() -> None:
         for b in range(400)
     ]
     few = type(WEIGHTS)(WEIGHTS.seeds[:400], WEIGHTS.tasks[:400], WEIGHTS.rng_seed)
-    found = estimators.counted_bootstrap(table, 20, few, 0.9)
+    interval = estimators.counted_bootstrap(table, 20, few, 0.9)
     low, high = np.quantile(sums, [0.05, 0.95]) / (3 * 49 * 20)
-    assert (found.low, found.high) == pytest.approx((low, high), rel=1e-14)
+    assert (interval.low, interval.high) == pytest.approx((low, high), rel=1e-14)
 
 
 @pytest.mark.parametrize(("value", "denominator"), [(0.5, 20), (1.0, 0)])

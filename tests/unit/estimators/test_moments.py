@@ -81,14 +81,14 @@ def test_the_closed_form_is_what_listing_every_mask_gives(
 ) -> None:
     outcomes, scores, weights = drawn(seed, tasks, size, zeros)
     closed = estimators.outcome_moments(outcomes, gram(scores), q, weights=weights, standardized=scaled)
-    listed = estimators.enumerated_outcome_moments(
+    by_mask = estimators.enumerated_outcome_moments(
         outcomes, gram(scores), q, weights=weights, standardized=scaled
     )
     for design in DESIGNS:
-        one, other = of(closed, design), of(listed, design)
-        np.testing.assert_allclose(one.second, other.second, rtol=1e-10, atol=1e-12)
-        np.testing.assert_allclose(one.coefficients, other.coefficients, rtol=1e-10, atol=1e-12)
-        np.testing.assert_allclose(one.contrast, other.contrast, rtol=1e-10, atol=1e-14)
+        expected, other = of(closed, design), of(by_mask, design)
+        np.testing.assert_allclose(expected.second, other.second, rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(expected.coefficients, other.coefficients, rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(expected.contrast, other.contrast, rtol=1e-10, atol=1e-14)
 
 
 @settings(max_examples=40)
@@ -98,18 +98,18 @@ def test_both_are_what_the_definition_gives(
 ) -> None:
     outcomes, scores, weights = drawn(seed, 2, size, zeros)
     for function in (estimators.outcome_moments, estimators.enumerated_outcome_moments):
-        found = function(outcomes, gram(scores), q, weights=weights, standardized=scaled)
+        moments = function(outcomes, gram(scores), q, weights=weights, standardized=scaled)
         for design in DESIGNS:
-            one = of(found, design)
+            group = of(moments, design)
             for task in range(2):
                 mine = None if weights is None else weights[task]
                 second, mean, advantages, contrast = by_definition(
                     outcomes[task], scores[task], q, design, weights=mine, scaled=scaled
                 )
-                assert one.second[task] == pytest.approx(second, rel=1e-10, abs=1e-12)
-                assert one.coefficients[task] == pytest.approx(advantages, rel=1e-10, abs=1e-12)
-                assert one.coefficients[task] @ scores[task] == pytest.approx(mean, rel=1e-10, abs=1e-12)
-                assert one.contrast[task] == pytest.approx(contrast, rel=1e-10, abs=1e-14)
+                assert group.second[task] == pytest.approx(second, rel=1e-10, abs=1e-12)
+                assert group.coefficients[task] == pytest.approx(advantages, rel=1e-10, abs=1e-12)
+                assert group.coefficients[task] @ scores[task] == pytest.approx(mean, rel=1e-10, abs=1e-12)
+                assert group.contrast[task] == pytest.approx(contrast, rel=1e-10, abs=1e-14)
 
 
 @pytest.mark.parametrize("scaled", [False, True])
@@ -121,10 +121,12 @@ def test_a_group_of_64_is_what_drawn_masks_give_on_average(scaled: bool) -> None
     if scaled:
         advantages /= observed.std(axis=1, ddof=1, keepdims=True) + EPSILON
     gradients = advantages @ scores / 64
-    found = estimators.outcome_moments([outcomes], [scores @ scores.T], 0.1, standardized=scaled).independent
+    moments = estimators.outcome_moments(
+        [outcomes], [scores @ scores.T], 0.1, standardized=scaled
+    ).independent
     squares = (gradients**2).sum(axis=1)
-    assert abs(squares.mean() - found.second[0]) < 5 * squares.std() / math.sqrt(number)
-    gap = gradients.mean(axis=0) - found.coefficients[0] @ scores
+    assert abs(squares.mean() - moments.second[0]) < 5 * squares.std() / math.sqrt(number)
+    gap = gradients.mean(axis=0) - moments.coefficients[0] @ scores
     assert (abs(gap) < 5 * gradients.std(axis=0) / math.sqrt(number)).all()
 
 
@@ -195,10 +197,10 @@ def through_the_probe(
     moments = estimators.outcome_moments(actions, products, q, standardized=scaled)
     figures = {}
     for design in ("independent", "paired"):
-        one = getattr(moments, design)
+        group = getattr(moments, design)
         # E g differs from tuple to tuple: the pooled mean is that of the means.
-        mean = float(chances @ (one.coefficients * scores).sum(axis=1))
-        figures[design] = (chances @ one.second - mean**2, abs(mean), chances @ one.contrast)
+        mean = float(chances @ (group.coefficients * scores).sum(axis=1))
+        figures[design] = (chances @ group.second - mean**2, abs(mean), chances @ group.contrast)
     return figures
 
 
@@ -246,34 +248,34 @@ def test_moments_are_those_of_explicit_gradients(
         [[rng.permutation(size + 3)[:size] for _ in range(number)] for _ in range(tasks)], dtype=int
     )
     weights = rng.uniform(0, 2, rewards.shape) * (rng.random(rewards.shape) > 0.3) if weighted else None
-    found = estimators.regrouped_moments(rewards, gram, groups, weights=weights, standardized=scaled)
+    moments = estimators.regrouped_moments(rewards, gram, groups, weights=weights, standardized=scaled)
     for task in range(tasks):
         gradients, contrasts = [], []
-        for listed in groups[task]:
-            observed = [float(rewards[task, at]) for at in listed]
+        for members in groups[task]:
+            observed = [float(rewards[task, at]) for at in members]
             mean = sum(observed) / size
             variance = sum((r - mean) ** 2 for r in observed) / (size - 1)
             gradient = np.zeros(3)
-            for at, reward in zip(listed, observed, strict=True):
+            for at, reward in zip(members, observed, strict=True):
                 weight = 1 / size if weights is None else weights[task, at]
                 advantage = (reward - mean) / ((math.sqrt(variance) + EPSILON) if scaled else 1)
                 gradient += advantage * weight * scores[task, at]
             gradients.append(gradient)
             contrasts.append(2 * variance)
         table = np.array(gradients)
-        assert found.second[task] == pytest.approx((table**2).sum(axis=1).mean(), rel=1e-10, abs=1e-12)
-        assert found.coefficients[task] @ scores[task] == pytest.approx(table.mean(axis=0), abs=1e-12)
-        assert found.contrast[task] == pytest.approx(np.mean(contrasts), abs=1e-14)
+        assert moments.second[task] == pytest.approx((table**2).sum(axis=1).mean(), rel=1e-10, abs=1e-12)
+        assert moments.coefficients[task] @ scores[task] == pytest.approx(table.mean(axis=0), abs=1e-12)
+        assert moments.contrast[task] == pytest.approx(np.mean(contrasts), abs=1e-14)
 
 
 def test_every_group_of_a_pool_together_has_the_pools_own_moments() -> None:
     """Over all groups of G of N: twice the sample variance, and c_i = (G-1)/(G(N-1)) (r_i - mean r)."""
     rewards, _, gram = pool(4, 2, 7)
     groups = np.array([list(combinations(range(7), 3))] * 2)
-    found = estimators.regrouped_moments(rewards, gram, groups)
-    assert found.contrast == pytest.approx(2 * rewards.var(axis=1, ddof=1), abs=1e-14)
+    moments = estimators.regrouped_moments(rewards, gram, groups)
+    assert moments.contrast == pytest.approx(2 * rewards.var(axis=1, ddof=1), abs=1e-14)
     centred = rewards - rewards.mean(axis=1, keepdims=True)
-    np.testing.assert_allclose(found.coefficients, centred * 2 / (3 * 6), atol=1e-15)
+    np.testing.assert_allclose(moments.coefficients, centred * 2 / (3 * 6), atol=1e-15)
 
 
 PAIR = [[[0, 1]]]
