@@ -81,9 +81,9 @@ def _rogue() -> object:
 def _loop() -> object:
     """Two authorities that certify each other, and nobody else does."""
     first, second = (Cert(n, key("ecdsa-p256", n), ca=True, usages=("certificate_signing",)) for n in "AB")
-    one, two = first.but(issuer=second), second.but(issuer=first)
-    last = stamper("Forge Stamper in a loop", one)
-    return by(last, certificates=(last.der, one.der, two.der))
+    below_second, below_first = first.but(issuer=second), second.but(issuer=first)
+    last = stamper("Forge Stamper in a loop", below_second)
+    return by(last, certificates=(last.der, below_second.der, below_first.der))
 
 
 def _crowd() -> object:
@@ -92,7 +92,7 @@ def _crowd() -> object:
     first = Cert(common, shared, ca=True, usages=("certificate_signing",), subject_name=name(common))
     crowd = [first.but(serial=1000 + number, issuer_name=name(common)) for number in range(60)]
     last = stamper("Forge Stamper in a crowd", first)
-    return by(last, certificates=(last.der, *(one.der for one in crowd)))
+    return by(last, certificates=(last.der, *(member.der for member in crowd)))
 
 
 def _renamed(certificate: bytes, times: int = -1) -> bytes:

@@ -91,10 +91,10 @@ CONTENT: Cases = {
 STRUCTURE: Cases = {
     **CONTENT,
     **{
-        f"a field too many in {place}": lambda path=path: edited(
-            "response", lambda v: der.change(v, path, lambda one: der.with_more(one, der.NULL))
+        f"a field too many in {where}": lambda path=path: changed(
+            "response", path, lambda part: der.with_more(part, der.NULL)
         )
-        for place, path in (*SEQUENCES.items(), *WRAPPERS.items())
+        for where, path in (*SEQUENCES.items(), *WRAPPERS.items())
         if path != (0,)
     },
     "embedded element that is no certificate": lambda: recipe(certificates=(house().signer.der, der.NULL)),

@@ -83,7 +83,7 @@ SIGNER: Cases = {
 
 
 def _value(ids: tuple[Ess, ...], version: int) -> tuple[bytes, ...]:
-    return (der.seq(der.seq(*(one.encode(version) for one in ids))),)
+    return (der.seq(der.seq(*(each.encode(version) for each in ids))),)
 
 
 def _placed(serial: int, label: str = "A", **knobs: int) -> object:

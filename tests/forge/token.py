@@ -55,8 +55,8 @@ def attribute(dotted: str, *values: bytes) -> bytes:
 
 def protection(digest_name: str, scheme: Scheme) -> bytes:
     """Return the attribute that repeats the algorithms (RFC 6211)."""
-    named = der.implicit(1, scheme.identifier())
-    return attribute(ALGORITHM_PROTECTION, der.seq(digest_identifier(digest_name), named))
+    repeated = der.implicit(1, scheme.identifier())
+    return attribute(ALGORITHM_PROTECTION, der.seq(digest_identifier(digest_name), repeated))
 
 
 def accuracy(seconds: int | None = None, millis: int | None = None, micros: int | None = None) -> bytes:
@@ -162,8 +162,8 @@ class Recipe:
         honest = {
             CONTENT_TYPE: (der.oid(self.content_type),),
             MESSAGE_DIGEST: (der.octets(digest(self.digest, content)),),
-            SIGNING_CERTIFICATE: (der.seq(der.seq(*(one.encode(1) for one in ids))),),
-            SIGNING_CERTIFICATE_V2: (der.seq(der.seq(*(one.encode(2) for one in ids))),),
+            SIGNING_CERTIFICATE: (der.seq(der.seq(*(each.encode(1) for each in ids))),),
+            SIGNING_CERTIFICATE_V2: (der.seq(der.seq(*(each.encode(2) for each in ids))),),
         }
         honest.update(dict(self.values))
         return [attribute(kind, *honest[kind]) for kind in self.attributes] + list(self.extra_attributes)
@@ -204,12 +204,12 @@ class Recipe:
         certificates = self.embedded()
         if self.sort_certificates:
             certificates = tuple(sorted(certificates))
-        listed = (self.digest,) if self.digest_algorithms is None else self.digest_algorithms
+        algorithms = (self.digest,) if self.digest_algorithms is None else self.digest_algorithms
         infos = [self.signer_info(content) for _ in range(self.signer_infos)]
         wrapped = self._edited("content", der.octets(content))
         value = der.seq(
             der.integer(self.version),
-            der.set_of(*(digest_identifier(one, null=self.digest_null) for one in listed)),
+            der.set_of(*(digest_identifier(algorithm, null=self.digest_null) for algorithm in algorithms)),
             der.seq(der.oid(self.content_type), b"" if self.detached else der.explicit(0, wrapped)),
             self._edited("certificates", der.explicit(0, *certificates) if certificates else b""),
             der.explicit(1, *self.crls) if self.crls else b"",

@@ -265,13 +265,13 @@ def _record(digest: str, draft: Draft, standing: str, tokens: tuple[Judged, ...]
 def _trust_file(draft: Draft, trusted: tuple[Trusted, ...], standing: str) -> bytes:
     """Return the trust file: the draft's own where it has one, else one that names whom we ask."""
     own = draft.contents.get(TRUST)
-    named = parse_trust(_decoded(own, TRUST), TRUST) if own is not None else ()
-    if own is not None and standing == record.PUBLIC and set(named) == set(trusted):
+    authorities = parse_trust(_decoded(own, TRUST), TRUST) if own is not None else ()
+    if own is not None and standing == record.PUBLIC and set(authorities) == set(trusted):
         return own
-    if any(authority.address != ADDRESS for authority in named):
+    if any(authority.address != ADDRESS for authority in authorities):
         raise UsageError(
             "the draft's trust file names other authorities than those to be asked",
-            expected=", ".join(authority.name for authority in named),
+            expected=", ".join(authority.name for authority in authorities),
             found=", ".join(authority.name for authority in trusted),
             where=TRUST,
             remedy="ask those, or remove the file",

@@ -100,12 +100,12 @@ def read_record(content: bytes) -> FreezeRecord:
         raise ValueError("document_sha256 is no SHA-256")
     if not record.authorities:
         raise ValueError("a freeze has authorities")
-    places = [place for a in record.authorities for place in (a.token_place, a.request_place) if place]
+    places = [path for a in record.authorities for path in (a.token_place, a.request_place) if path]
     if record.is_restated:
         places.append(record.document_place)
-    for place in places:
-        if not re.fullmatch(rf"{EVIDENCE}/\w[\w.-]*", place):
-            raise ValueError(f"{place!r} is no file under {EVIDENCE}/")
+    for path in places:
+        if not re.fullmatch(rf"{EVIDENCE}/\w[\w.-]*", path):
+            raise ValueError(f"{path!r} is no file under {EVIDENCE}/")
     if len(set(places)) != len(places):
         raise ValueError("one file is named twice")
     return record

@@ -201,10 +201,10 @@ class OrderMaker:
 
     def _stock_for(self, order: records.Order, form: str) -> dict[str, str]:
         stream = self._stream
-        named = stream.choice(self._warehouses)
+        usual = stream.choice(self._warehouses)
         sources = {}
         for line in order.lines:
-            source = stream.choice(self._warehouses) if form == "search" else named
+            source = stream.choice(self._warehouses) if form == "search" else usual
             sources[line.product_id] = source
             stock = []
             for warehouse in self._warehouses:

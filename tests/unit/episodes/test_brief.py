@@ -48,9 +48,9 @@ def test_what_is_read_leads_to_one_record() -> None:
     for number in range(300):
         task = load_task(f"train:{number}")
         brief = read_prompt(task.prompt)
-        said = brief.customer
+        person = brief.customer
         records = task.base.records.values()
-        people = [r for r in records if isinstance(r, Customer) if said.items() <= r._asdict().items()]
+        people = [r for r in records if isinstance(r, Customer) if person.items() <= r._asdict().items()]
         (customer,) = people
         orders = [r for r in records if isinstance(r, Order) and r.customer_id == customer.customer_id]
         for errand in brief.errands:

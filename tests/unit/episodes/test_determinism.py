@@ -62,10 +62,10 @@ def test_the_hash_seed_of_the_process_does_not_matter() -> None:
 def test_other_python_versions_play_the_same_episodes_to_the_byte() -> None:
     names = [f"python3.{minor}" for minor in range(11, 16)] + ["python3", "pypy3"]
     folders = ("/usr/bin", "/usr/local/bin")
-    found = {shutil.which(name) for name in names}
-    found |= {shutil.which(name, path=folder) for name in names for folder in folders}
-    found |= {str(path) for path in Path.home().glob(".pyenv/versions/3.*/bin/python")}
-    others = sorted(found - {None, sys.executable})
+    paths = {shutil.which(name) for name in names}
+    paths |= {shutil.which(name, path=folder) for name in names for folder in folders}
+    paths |= {str(path) for path in Path.home().glob(".pyenv/versions/3.*/bin/python")}
+    others = sorted(paths - {None, sys.executable})
     results = {path: result for path in others if path and (result := printed(path)) is not None}
     own = printed(sys.executable)
     assert own is not None
@@ -90,9 +90,9 @@ def test_two_desks_in_turns_do_not_meet() -> None:
     task = load_task("test:3")
     alone = Desk(task, REGIMES["faults_p025"], 5)
     answers = [alone.call(call.tool, call.arguments) for call in task.plan]
-    one, other = (Desk(task, REGIMES["faults_p025"], seed) for seed in (5, 6))
+    first, other = (Desk(task, REGIMES["faults_p025"], seed) for seed in (5, 6))
     in_turns = []
     for call in task.plan:
-        in_turns.append(one.call(call.tool, call.arguments))
+        in_turns.append(first.call(call.tool, call.arguments))
         other.call(call.tool, call.arguments)
     assert in_turns == answers

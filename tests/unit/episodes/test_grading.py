@@ -122,8 +122,10 @@ def test_an_accent_may_be_composed_or_not() -> None:
     order_id = next(c.arguments["order_id"] for c in task.plan if c.tool == "update_shipping_address")
     order = task.expected[order_id]
     assert isinstance(order, Order)
-    one, other = (order._replace(address=order.address._replace(street=s)) for s in ("1 Rué", "1 Rue\u0301"))
-    accented = replace(task, expected={order_id: one})
+    composed, other = (
+        order._replace(address=order.address._replace(street=s)) for s in ("1 Rué", "1 Rue\u0301")
+    )
+    accented = replace(task, expected={order_id: composed})
     assert succeeded(accented, World(task.base, {order_id: other}, 1))
 
 

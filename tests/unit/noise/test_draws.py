@@ -166,7 +166,7 @@ def independence(one: np.ndarray, other: np.ndarray) -> float:
 
 def between_words(sample: np.ndarray) -> float:
     """Return the smallest probability of gate against type against magnitude, were they independent."""
-    return min(independence(one, other) for one, other in combinations(sample, 2))
+    return min(independence(word, other) for word, other in combinations(sample, 2))
 
 
 def shifted(word: np.ndarray, offset: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
@@ -179,7 +179,7 @@ def shifted(word: np.ndarray, offset: tuple[int, ...]) -> tuple[np.ndarray, np.n
 def serial(sample: np.ndarray, offset: tuple[int, ...]) -> float:
     """Return the smallest probability of the correlation of draws an offset apart, were there none."""
     pairs = (shifted(word, offset) for word in sample)
-    return float(min(stats.pearsonr(one.ravel(), other.ravel()).pvalue for one, other in pairs))
+    return float(min(stats.pearsonr(word.ravel(), other.ravel()).pvalue for word, other in pairs))
 
 
 # Along each axis, and along the diagonals where parts that are added to one another would meet again.

@@ -99,7 +99,7 @@ def own() -> list[list[Draw]]:
 
 
 def test_rollouts_of_an_independent_group_meet_unrelated_words(own: list[list[Draw]]) -> None:
-    assert min(stats.pearsonr(one, other).pvalue for one, other in combinations(gates(own), 2)) > 1e-4
+    assert min(stats.pearsonr(slot, other).pvalue for slot, other in combinations(gates(own), 2)) > 1e-4
 
 
 def test_rollouts_of_a_paired_group_meet_the_same_words(shared: list[list[Draw]]) -> None:
@@ -116,8 +116,8 @@ def test_a_rollout_meets_what_it_meets_in_the_other_design(
     shared: list[list[Draw]], own: list[list[Draw]]
 ) -> None:
     for slot in range(SIZE):
-        one, other = gates([shared[slot], own[slot]])
-        assert same_word(one, other) > 1e-4
+        paired_gates, other = gates([shared[slot], own[slot]])
+        assert same_word(paired_gates, other) > 1e-4
         assert same_faults(*faults([shared[slot], own[slot]])) > 1e-4
 
 

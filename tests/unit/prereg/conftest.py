@@ -18,15 +18,15 @@ def _quick(monkeypatch) -> None:
 
 @pytest.fixture(scope="session")
 def pair():
-    with Authority("A") as one, Authority("B") as other:
-        yield source(one, "Authority A"), source(other, "Authority B")
+    with Authority("A") as first, Authority("B") as other:
+        yield source(first, "Authority A"), source(other, "Authority B")
 
 
 @pytest.fixture
 def servers():
     """Two authorities of the test's own, whose clocks and faults it may set."""
-    with Authority("A") as one, Authority("B") as other:
-        yield one, other
+    with Authority("A") as first, Authority("B") as other:
+        yield first, other
 
 
 @pytest.fixture

@@ -64,7 +64,7 @@ def source(
 
 def freeze_with(folder: Path, *sources: Source, standing: str = "public") -> Frozen:
     """Freeze a draft; whoever is asked is known."""
-    known = tuple(one.trusted for one in sources)
+    known = tuple(source.trusted for source in sources)
     return freeze(folder, opened(folder), sources, known, standing=standing)
 
 
@@ -139,7 +139,7 @@ def add_to(
     path.write_bytes(content)
     entry, raw = read_addition(registration, path)
     meanwhile(folder)
-    known = tuple(one.trusted for one in sources)
+    known = tuple(source.trusted for source in sources)
     return add(registration, entry, raw, sources, known, check=lambda fresh: check_entry(fresh, entry))
 
 

@@ -37,11 +37,11 @@ def added(_twice_added, tmp_path):
 
 def test_an_amendment_changes_the_rule_that_it_names(added) -> None:
     registration = load_registration(added)
-    book = load_rulebook(registration.rules, [one.rules for one in registration.amendments])
+    book = load_rulebook(registration.rules, [entry.rules for entry in registration.amendments])
     assert book.rule("H").criteria[0].test == "mean(gap) >= 0.05"
     change = book.changes["H"]
     assert (change.amendment, change.frozen.criteria[0].test) == ("A1", "mean(gap) >= 0.03")
-    assert [(one.id, one.title) for one in registration.deviations] == [("D1", "A power cut")]
+    assert [(event.id, event.title) for event in registration.deviations] == [("D1", "A power cut")]
 
 
 def test_what_was_added_is_verified_in_its_order(added, pair) -> None:
@@ -112,22 +112,22 @@ def test_two_amendments_at_once_do_not_contradict_each_other(frozen, pair) -> No
     with pytest.raises(ToolkitError):
         add_to(frozen, second, *pair, meanwhile=lambda _: add_to(frozen, first, *pair))
     registration = load_registration(frozen)
-    book = load_rulebook(registration.rules, [one.rules for one in registration.amendments])
+    book = load_rulebook(registration.rules, [entry.rules for entry in registration.amendments])
     assert book.changes["H"].amendment == "A1"
 
 
 def test_other_authorities_than_the_freezes_can_vouch_for_an_addition(frozen, pair) -> None:
     """One of the freeze's may be gone by then."""
-    with Authority("C") as one, Authority("D") as other:
-        fresh = source(one, "Authority C"), source(other, "Authority D")
+    with Authority("C") as third, Authority("D") as other:
+        fresh = source(third, "Authority C"), source(other, "Authority D")
         add_to(frozen, amendment(), *fresh)
     result = verify(frozen, *pair, *fresh)
     assert (result.verdict, problems(result)) == ("verified", [])
 
 
 def test_a_third_authority_more_does_no_harm(frozen, pair) -> None:
-    with Authority("C") as one:
-        add_to(frozen, amendment(), *pair, source(one, "Authority C"))
+    with Authority("C") as third:
+        add_to(frozen, amendment(), *pair, source(third, "Authority C"))
     assert verify(frozen, *pair).verdict == "verified"
 
 
@@ -166,9 +166,9 @@ def _append(folder, name: str, content: bytes) -> None:
 
 
 def _swap_tokens(folder) -> None:
-    one, other = (folder / "evidence" / f"{label}.authority-a.tsr" for label in ("A1", "D1"))
-    first, second = one.read_bytes(), other.read_bytes()
-    one.write_bytes(second)
+    first_path, other = (folder / "evidence" / f"{label}.authority-a.tsr" for label in ("A1", "D1"))
+    first, second = first_path.read_bytes(), other.read_bytes()
+    first_path.write_bytes(second)
     other.write_bytes(first)
 
 
@@ -244,4 +244,4 @@ def test_a_registration_frozen_elsewhere_records_without_tokens(restated) -> Non
     assert add_to(restated, deviation("D99", concerns=["H2a"])).tokens == ()
     assert chained(restated) == [*before, "deviations/D99.toml"]
     assert load_registration(restated).deviations[-1].id == "D99"
-    assert {one.step: one.outcome for one in verify(restated).checks}[8] == "unproven"
+    assert {check.step: check.outcome for check in verify(restated).checks}[8] == "unproven"

@@ -37,8 +37,8 @@ def judged(case: Case):
 @pytest.mark.parametrize("name", CASES)
 def test_a_forged_token_gets_its_verdict(name) -> None:
     case = built(name)
-    found = judged(case)
-    assert (found.verdict, found.failed_check) == (case.expected, case.failed_check), found.message
+    verdict = judged(case)
+    assert (verdict.verdict, verdict.failed_check) == (case.expected, case.failed_check), verdict.message
 
 
 def test_every_check_of_a_token_has_several_defects() -> None:

@@ -25,7 +25,7 @@ def test_a_demonstrations_keys_are_written_nowhere(tmp_path, draft) -> None:
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
     sources = demonstrate(draft)
-    keys = [one._key for one in sources]  # noqa: SLF001 - what must be found nowhere
+    keys = [source._key for source in sources]  # noqa: SLF001 - what must be found nowhere
     secrets = [key.private_numbers().private_value.to_bytes(32, "big") for key in keys]
     secrets += [key.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption()) for key in keys]
     written = [path.read_bytes() for path in sorted(tmp_path.rglob("*")) if path.is_file()]

@@ -19,7 +19,7 @@ from tests.unit.prereg.drafts import H, add_to, amendment, freeze_with, problems
 from toolkit.errors import DamagedError
 from toolkit.prereg.checks import agreement, independence
 from toolkit.prereg.chronology import StudyRuns
-from toolkit.prereg.evidence import Judged, Subject, judge
+from toolkit.prereg.evidence import Judged, Subject, judge, places
 from toolkit.prereg.pending import begin, pending_document
 from toolkit.prereg.registration import load_registration
 from toolkit.prereg.token.der import MAX_ELEMENTS, check_der
@@ -228,11 +228,11 @@ def test_a_proven_amendment_is_dated_by_its_tokens(frozen, pair) -> None:
     path.write_text(re.sub(r'dated = ".*"', 'dated = "2020-01-01"', path.read_text()))
     rehash(frozen)
     chain = (frozen / "LATER.chain").read_bytes()
-    for one in pair:
-        reply = one.obtain(hashlib.sha256(chain).digest(), lambda _: VERIFIED, lambda _: None)
-        place = frozen / "evidence" / f"A1.{one.trusted.slug}"
-        place.with_name(place.name + ".tsr").write_bytes(reply.response)
-        place.with_name(place.name + ".tsq").write_bytes(reply.request)
+    for source in pair:
+        reply = source.obtain(hashlib.sha256(chain).digest(), lambda _: VERIFIED, lambda _: None)
+        token, request = (frozen / name for name in places("A1", source.trusted))
+        token.write_bytes(reply.response)
+        request.write_bytes(reply.request)
     assert problems(verify(frozen, *pair)) == [(8, "failed")]
 
 

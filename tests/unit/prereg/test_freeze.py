@@ -48,8 +48,8 @@ def test_files_are_hashed_as_bytes(draft, pair) -> None:
     (draft / "protocol.md").write_bytes(raw)
     (draft / "data.bin").write_bytes(b"\xff\x00\r\n")
     freeze_with(draft, *pair)
-    listed = (draft / "FROZEN.sha256").read_bytes()
-    assert b"%s  protocol.md\n" % hashlib.sha256(raw).hexdigest().encode() in listed
+    lines = (draft / "FROZEN.sha256").read_bytes()
+    assert b"%s  protocol.md\n" % hashlib.sha256(raw).hexdigest().encode() in lines
     assert (draft / "protocol.md").read_bytes() == raw
     assert verify(draft, *pair).verdict == "verified"
 
@@ -64,8 +64,8 @@ def test_the_drafts_own_trust_file_is_kept_as_it_is(draft, pair) -> None:
 
 def test_a_trust_file_that_names_others_is_refused(draft, pair) -> None:
     with Authority("C") as other:
-        named = (pair[0].trusted, source(other, "Authority C").trusted)
-    (draft / "trust.toml").write_text(write_trust(named, "By hand."))
+        others = (pair[0].trusted, source(other, "Authority C").trusted)
+    (draft / "trust.toml").write_text(write_trust(others, "By hand."))
     with pytest.raises(UsageError, match="names other authorities than those to be asked"):
         freeze_with(draft, *pair)
     assert not (draft / "FROZEN.sha256").exists()
@@ -83,7 +83,7 @@ def test_what_was_frozen_meanwhile_is_not_frozen_again(draft, pair) -> None:
     first = freeze_with(draft, *pair)
     record = (draft / "record.toml").read_bytes()
     with pytest.raises(UsageError, match="frozen already"):
-        freeze(draft, before, pair, [one.trusted for one in pair], standing="public")
+        freeze(draft, before, pair, [online.trusted for online in pair], standing="public")
     assert (draft / "record.toml").read_bytes() == record
     assert load_registration(draft).sha256 == first.sha256
 
@@ -97,10 +97,10 @@ def test_a_recorded_time_that_no_token_states_is_found(frozen, pair) -> None:
 
 def test_many_freezes_at_once(tmp_path, pair) -> None:
     folders = [drafts.write_draft(tmp_path, f"study-{number}") for number in range(8)]
-    patient = [replace(one, timeout_s=60) for one in pair]
+    patient = [replace(online, timeout_s=60) for online in pair]
     with ThreadPoolExecutor(8) as pool:
         made = list(pool.map(lambda folder: freeze_with(folder, *patient), folders))
-    assert len({one.sha256 for one in made}) == 8
+    assert len({frozen.sha256 for frozen in made}) == 8
     assert {verify(folder, *pair).verdict for folder in folders} == {"verified"}
 
 

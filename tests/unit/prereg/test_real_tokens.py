@@ -38,7 +38,7 @@ def read_real() -> dict[str, Real]:
     manifest = TSA / "manifest.json"
     if not manifest.is_file():
         return {}
-    return {one["name"]: _read(one) for one in json.loads(manifest.read_text(encoding="utf-8"))["cases"]}
+    return {case["name"]: _read(case) for case in json.loads(manifest.read_text(encoding="utf-8"))["cases"]}
 
 
 def _read(one: dict[str, Any]) -> Real:
@@ -95,34 +95,34 @@ def judged(real: Real, **changed: Any):
 
 @pytest.mark.parametrize("name", VALID)
 def test_a_good_real_token_is_verified(name) -> None:
-    found = judged(REAL[name])
-    assert found.verdict == "verified", found.message
+    verdict = judged(REAL[name])
+    assert verdict.verdict == "verified", verdict.message
 
 
 @pytest.mark.parametrize("name", INVALID)
 def test_a_bad_real_token_fails_where_its_defect_is(name) -> None:
-    found = judged(REAL[name])
-    assert found.verdict in {"not_verified", "incomplete"}, REAL[name].why
-    assert found.failed_check == CHECKS.get(name, found.failed_check)
+    verdict = judged(REAL[name])
+    assert verdict.verdict in {"not_verified", "incomplete"}, REAL[name].why
+    assert verdict.failed_check == CHECKS.get(name, verdict.failed_check)
 
 
 @pytest.mark.parametrize("name", VALID)
 def test_what_a_real_token_states_is_read_as_others_read_it(name) -> None:
-    found, facts = judged(REAL[name]), REAL[name].facts
+    verdict, facts = judged(REAL[name]), REAL[name].facts
     stated = datetime.fromisoformat(facts["gen_time"])
-    assert found.gen_time is not None
-    assert abs((found.gen_time - stated).total_seconds()) < 1
-    assert (found.policy, found.serial) == (facts["policy"], str(facts["serial"]))
-    assert (found.imprint_algorithm, found.imprint) == (facts["imprint_alg"], facts["imprint"])
-    assert found.root_sha256 in facts["root_sha256"]
+    assert verdict.gen_time is not None
+    assert abs((verdict.gen_time - stated).total_seconds()) < 1
+    assert (verdict.policy, verdict.serial) == (facts["policy"], str(facts["serial"]))
+    assert (verdict.imprint_algorithm, verdict.imprint) == (facts["imprint_alg"], facts["imprint"])
+    assert verdict.root_sha256 in facts["root_sha256"]
 
 
 @pytest.mark.parametrize("name", VALID)
 def test_openssl_vetoes_no_good_real_token(name) -> None:
     real = REAL[name]
-    found = second_opinion(real.token, Material(**real.material), judged(real))
-    assert found.verdict == "verified", found.message
-    assert found.notes[-1].startswith(("openssl agrees", "openssl was not asked"))
+    verdict = second_opinion(real.token, Material(**real.material), judged(real))
+    assert verdict.verdict == "verified", verdict.message
+    assert verdict.notes[-1].startswith(("openssl agrees", "openssl was not asked"))
 
 
 def test_openssl_is_asked_about_all_but_one_good_real_token() -> None:

@@ -138,10 +138,10 @@ def test_files_that_are_not_as_recorded_end_it_at_the_first_step(restated, chang
 
 
 def test_another_document_fails_the_second_step(restated) -> None:
-    place = restated / "evidence" / "document"
-    place.parent.mkdir()
-    place.write_bytes(b"another document")
-    result = verified(place.parents[1])
+    path = restated / "evidence" / "document"
+    path.parent.mkdir()
+    path.write_bytes(b"another document")
+    result = verified(path.parents[1])
     assert result.verdict == "not_verified"
     assert hashlib.sha256(b"another document").hexdigest() in result.checks[1].detail
 
@@ -171,10 +171,10 @@ def evidence(restated):
     (restated / "evidence").mkdir()
     (restated / "evidence" / "document").write_bytes(document)
     for authority in authorities:
-        place = restated / "evidence" / authority.trusted.slug
+        path = restated / "evidence" / authority.trusted.slug
         token = authority.answer(make_request(hashlib.sha256(document).digest()))
-        place.with_suffix(".tsr").write_bytes(token)
-        place.with_suffix(".pem").write_bytes(write_certificates([authority.root]))
+        path.with_suffix(".tsr").write_bytes(token)
+        path.with_suffix(".pem").write_bytes(write_certificates([authority.root]))
     known = tuple(authority.trusted for authority in authorities)
     accepted = frozenset([load_registration(restated).entries[-1].link])
     return restated, Reader(known, datetime.now(UTC) + timedelta(seconds=1), restatements=accepted)

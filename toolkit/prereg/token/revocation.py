@@ -150,8 +150,8 @@ def _scope(crl: x509.CertificateRevocationList, certificate: Certificate) -> str
             wrong_kind = value.only_contains_user_certs if certificate.is_ca else value.only_contains_ca_certs
             if value.only_contains_attribute_certs or wrong_kind:
                 return "foreign"
-            named = {str(name.value) for name in value.full_name or ()}
-            is_shard = bool(named or value.relative_name) and named.isdisjoint(certificate.list_places)
+            lists = {str(name.value) for name in value.full_name or ()}
+            is_shard = bool(lists or value.relative_name) and lists.isdisjoint(certificate.list_places)
             if value.indirect_crl or value.only_some_reasons or is_shard:
                 scope = "partial"
     return scope

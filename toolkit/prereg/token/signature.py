@@ -99,11 +99,11 @@ def _stated(algorithm: Node) -> Any:
         check_algorithm(algorithm)
     elif "parameters" in fields:
         parameters = fields["parameters"].fields(_PSS_PARAMETERS)
-        named = {name: value.only_child() for name, value in parameters.items()}
-        if "hash" in named:
-            check_algorithm(named["hash"])
-        if "mask" in named:
-            mask = named["mask"].fields(_MASK)
+        parts = {name: value.only_child() for name, value in parameters.items()}
+        if "hash" in parts:
+            check_algorithm(parts["hash"])
+        if "mask" in parts:
+            mask = parts["mask"].fields(_MASK)
             check_algorithm(mask["parameters"])
     return stated
 
@@ -117,10 +117,10 @@ def _scheme(algorithm: Any) -> tuple[str, str | None]:
         return "rsa", None
     if name in {"ed25519", "ed448"}:
         return name, None
-    named, _, scheme = name.partition("_")
+    hashed, _, scheme = name.partition("_")
     if scheme not in {"rsa", "ecdsa"}:
         raise Refused(f"weak or unknown algorithm {name}")
-    return scheme, named
+    return scheme, hashed
 
 
 def _public_key(der: bytes, key_info: Any) -> Any:

@@ -256,12 +256,12 @@ def _check_versions(version: Node, signer: Mapping[str, Node], *, has_others: bo
     stated, allowed = integer(version), {3, 4, 5} if has_others else {3}
     if stated not in allowed:
         raise Refused(f"SignedData has version {stated} instead of 3")
-    named = signer["signer_id"]
-    if named.tag == der.SEQUENCE:
-        named.fields(der.ISSUER_AND_SERIAL)
-    elif named.tag != _BY_KEY:
+    signer_id = signer["signer_id"]
+    if signer_id.tag == der.SEQUENCE:
+        signer_id.fields(der.ISSUER_AND_SERIAL)
+    elif signer_id.tag != _BY_KEY:
         raise Refused("the signer is named in no way that there is")
-    wanted = 1 if named.tag == der.SEQUENCE else 3
+    wanted = 1 if signer_id.tag == der.SEQUENCE else 3
     if integer(signer["version"]) != wanted:
         raise Refused(f"SignerInfo has version {integer(signer['version'])} instead of {wanted}")
 

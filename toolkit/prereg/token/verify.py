@@ -184,9 +184,9 @@ def _signer(timestamp: Timestamp, embedded: tuple[Certificate, ...], material: M
 
 def _is_meant(signer_id: Node, certificate: Certificate) -> bool:
     if signer_id.tag == SEQUENCE:
-        named = signer_id.fields(ISSUER_AND_SERIAL)
-        serial = int.from_bytes(named["serial"].content, signed=True)
-        return (named["issuer"].der, serial) == (certificate.issuer, certificate.serial)
+        stated = signer_id.fields(ISSUER_AND_SERIAL)
+        serial = int.from_bytes(stated["serial"].content, signed=True)
+        return (stated["issuer"].der, serial) == (certificate.issuer, certificate.serial)
     return signer_id.content == certificate.key_identifier
 
 
