@@ -77,6 +77,10 @@ def name_anew(folder: Path, *names: str) -> None:
     write_manifest(folder, replace(manifest, files={**manifest.files, **entries}))
 
 
+def push(study: object, *arguments: object) -> Result:
+    return run("registers", "push", study, NAME, *arguments)
+
+
 def pull(revision: str = "@v1.0.0", *arguments: object) -> Result:
     return run("registers", "pull", f"{NAME}{revision}", *arguments)
 

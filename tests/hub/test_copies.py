@@ -8,6 +8,7 @@ import pytest
 from tests.conftest import Result, run, snapshot
 from tests.hub.conftest import NAME, damage, expect, make_rows, put
 from tests.hub.server import FixtureHub
+from toolkit.files import write_bytes
 
 
 def pull_into(folder: Path) -> Result:
@@ -21,37 +22,17 @@ def copy(hub: FixtureHub, warm: Path, tmp_path: Path) -> Path:
     return tmp_path / "copy"
 
 
-def of_ones_own_rows(copy: Path) -> None:
-    damage(next((copy / "episodes").iterdir()))
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "rows of one's own": lambda copy: damage(next((copy / "episodes").iterdir())),
+    "notes": lambda copy: (copy / "notes.txt").write_text("mine"),
+    "a hidden note": lambda copy: (copy / ".note").write_text("mine"),
+    "a history": lambda copy: write_bytes(copy / ".git" / "HEAD", b"ref: refs/heads/main"),
+    "a link": lambda copy: (copy / "link").symlink_to(copy.parent),
+    "a study that agrees with itself": lambda copy: make_rows(copy, runs=2),
+}
 
 
-def of_notes(copy: Path) -> None:
-    (copy / "notes.txt").write_text("mine")
-
-
-def of_a_hidden_note(copy: Path) -> None:
-    (copy / ".note").write_text("mine")
-
-
-def of_a_history(copy: Path) -> None:
-    (copy / ".git").mkdir()
-    (copy / ".git" / "HEAD").write_text("ref: refs/heads/main")
-
-
-def of_a_link(copy: Path) -> None:
-    (copy / "link").symlink_to(copy.parent)
-
-
-def of_a_study_of_ones_own(copy: Path) -> None:
-    """Leave what agrees with its own manifest, and is on no Hub."""
-    make_rows(copy, runs=2)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [of_ones_own_rows, of_notes, of_a_hidden_note, of_a_history, of_a_link, of_a_study_of_ones_own],
-    ids=lambda change: change.__name__,
-)
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_a_copy_with_something_of_ones_own_is_refused_and_not_touched(
     copy: Path, change: Callable[[Path], None]
 ) -> None:

@@ -4,16 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Result, run
-from tests.hub.conftest import NAME, PUBLISHED, TOKEN, damage, expect, make_rows, meet, name_anew, put
+from tests.conftest import run
+from tests.hub.conftest import NAME, PUBLISHED, TOKEN, damage, expect, make_rows, meet, name_anew, push, put
 from tests.hub.server import FixtureHub
 from toolkit.files import write_bytes
 from toolkit.registers.hub import push as pushing
 from toolkit.registers.manifest import read_manifest
-
-
-def push(study: object, *arguments: object) -> Result:
-    return run("registers", "push", study, NAME, *arguments)
 
 
 @pytest.fixture(scope="module")

@@ -214,11 +214,7 @@ def _refused(error: Exception, what: str, doing: str) -> ToolkitError:
     for kind, made, problem, remedy in meanings:
         if isinstance(error, kind):
             return made(f"{doing} failed: {problem}", found=_short(error), where=_place(what), remedy=remedy)
-    return _status(error, what, doing)
-
-
-def _status(error: Exception, what: str, doing: str) -> ToolkitError:
-    """Return the error for an answer that says no more than its status."""
+    # No more is said than a status.
     where, response = _place(what), getattr(error, "response", None)
     status = 0 if response is None else int(response.status_code)
     if status == HTTPStatus.PRECONDITION_FAILED:

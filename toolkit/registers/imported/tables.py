@@ -60,12 +60,7 @@ def tables_of(source: pl.DataFrame, mapping: TableMapping) -> dict[str, pl.DataF
             "pool", "index", pl.col("task").alias("task_id"), *(n for n in OF_TASKS if n in tasks.columns)
         ),
     }
-    return {name: table.sort(_key(name)) for name, table in tables.items()}
-
-
-def _key(name: str) -> list[str]:
-    keys = {table.name: table.key for table in (RUNS, EPISODES, EVALUATIONS, TASK_POOLS)}
-    return list(keys[name])
+    return {name: table.sort(TABLES[name].key) for name, table in tables.items()}
 
 
 def _converted(source: pl.DataFrame, mapping: TableMapping) -> pl.DataFrame:
