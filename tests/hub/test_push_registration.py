@@ -33,8 +33,8 @@ def carrying(rows: Path) -> Path:
     source = CHECKOUT / "prereg" / REGISTRATION
     shutil.copytree(source, rows / CARRIED)
     manifest = read_manifest(rows)
-    named = replace(manifest.registration, name=REGISTRATION, sha256=load_registration(source).sha256)
-    write_manifest(rows, replace(manifest, registration=named))
+    reference = replace(manifest.registration, name=REGISTRATION, sha256=load_registration(source).sha256)
+    write_manifest(rows, replace(manifest, registration=reference))
     reseal(rows)
     return rows
 

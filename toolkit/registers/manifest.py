@@ -234,16 +234,16 @@ def check_nothing_else(folder: Path, manifest: Manifest) -> None:
 
 def _manifest(document: dict[str, Any]) -> Manifest:
     """Return the manifest that a JSON document holds: every key known, every value of its type."""
-    named = document.pop("registration")
+    registration = document.pop("registration")
     manifest = Manifest(
         study=_text(document.pop("study")),
         evidence=_text(document.pop("evidence")),
         schema_version=_text(document.pop("schema_version")),
         code_version=_text(document.pop("code_version")),
         registration=RegistrationRef(
-            _text(named["name"]),
-            _digest(named["sha256"]),
-            {_text(name): _digest(sha256) for name, sha256 in named["amendments"].items()},
+            _text(registration["name"]),
+            _digest(registration["sha256"]),
+            {_text(name): _digest(sha256) for name, sha256 in registration["amendments"].items()},
         ),
         words={
             _text(name): tuple(_text(word) for word in words) for name, words in document.pop("words").items()

@@ -83,10 +83,10 @@ def test_a_schedule_with_two_seeds_is_damage(tmp_path: Path) -> None:
 
 def test_an_absent_value_is_damage_and_no_failure(tmp_path: Path) -> None:
     rows = episodes_of(RUN, [VALIDATION])
-    place = rows.column_names.index("true_success")
+    position = rows.column_names.index("true_success")
     holed = pc.if_else(pa.array([True] * (rows.num_rows - 1) + [False]), rows["true_success"], None)
     everyone = {
-        run.id: rows.set_column(place, "true_success", holed) if run is RUN else None for run in SMALL_RUNS
+        run.id: rows.set_column(position, "true_success", holed) if run is RUN else None for run in SMALL_RUNS
     }
     study = write_rows_study(tmp_path, episodes=everyone)
     with pytest.raises(DamagedError, match="true_success is absent"):

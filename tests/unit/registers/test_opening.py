@@ -43,8 +43,8 @@ def carrying(copy: Home) -> Path:
     carried = folder / "prereg" / "paired-rollouts"
     shutil.move(copy.registrations / "paired-rollouts", carried)
     manifest = open_registers("published", copy).manifest
-    found = {p.relative_to(folder).as_posix(): p for p in sorted(carried.rglob("*")) if p.is_file()}
-    files = {name: FileEntry(file_sha256(path), path.stat().st_size) for name, path in found.items()}
+    paths = {p.relative_to(folder).as_posix(): p for p in sorted(carried.rglob("*")) if p.is_file()}
+    files = {name: FileEntry(file_sha256(path), path.stat().st_size) for name, path in paths.items()}
     write_manifest(folder, replace(manifest, files=manifest.files | files))
     return folder
 

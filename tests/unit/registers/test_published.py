@@ -88,9 +88,9 @@ def test_per_task_probe_rows_add_up_to_the_summaries(published: Study) -> None:
     summary = {(r["trajectory"], r["step"], r["noise"], r["estimator"]): r for r in published.rows("probe")}
     tasks = published.rows("probe_clean_tasks")
     for checkpoint in published.rows("probe_checkpoints"):
-        place = (checkpoint["trajectory"], checkpoint["step"])
-        mine = [t for t in tasks if (t["trajectory"], t["step"]) == place]
-        row = summary[(*place, "outcome", "MC")]
+        at = (checkpoint["trajectory"], checkpoint["step"])
+        mine = [t for t in tasks if (t["trajectory"], t["step"]) == at]
+        row = summary[(*at, "outcome", "MC")]
         assert len(mine) == 64
         assert sum(t["condition_left"] for t in mine) / 64 == pytest.approx(row["condition_left"], rel=1e-9)
         assert sum(t["condition_right"] for t in mine) / 64 == pytest.approx(row["condition_right"], rel=1e-9)

@@ -18,7 +18,7 @@ def tables(study: Study, **defect: Any) -> dict[str, Any]:
     """Return runs and evaluations as Arrow, the first evaluation changed."""
     rows = {name: study.rows(name) for name in ("runs", "evaluations")}
     rows["evaluations"][0].update(defect)
-    return {name: to_arrow(TABLES[name], listed) for name, listed in rows.items()}
+    return {name: to_arrow(TABLES[name], values) for name, values in rows.items()}
 
 
 def test_good_rows_pass(published: Study) -> None:
@@ -64,7 +64,7 @@ def test_figures_that_contradict_each_other_are_refused(
     rows = {name: published.rows(name) for name in {table, "runs", "probe_checkpoints"}}
     rows[table][0].update(defect)
     with pytest.raises(DamagedError, match=problem):
-        check_rows({name: to_arrow(TABLES[name], listed) for name, listed in rows.items()})
+        check_rows({name: to_arrow(TABLES[name], values) for name, values in rows.items()})
 
 
 def test_a_row_with_other_columns_is_refused(published: Study) -> None:

@@ -28,9 +28,9 @@ def endpoint() -> str:
 
 def cache_folder() -> Path:
     """Return the folder in which the Hub's client keeps what it downloaded."""
-    named = os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE")
-    if named:
-        return Path(named).expanduser().resolve()
+    cache = os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE")
+    if cache:
+        return Path(cache).expanduser().resolve()
     home = os.environ.get("HF_HOME")
     base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     return (Path(home) if home else Path(base) / "huggingface").expanduser().resolve() / "hub"

@@ -34,8 +34,8 @@ def document(repositories: dict[str, Path], name: str) -> Any:
 
 
 def test_it_has_a_record_set_a_table_and_a_field_a_column(document: Any, name: str) -> None:
-    found = {r["@id"]: [f["name"] for f in r["field"]] for r in document["recordSet"]}
-    assert found == {table.name: list(table.column_names) for table in shipped(name).tables}
+    columns = {r["@id"]: [f["name"] for f in r["field"]] for r in document["recordSet"]}
+    assert columns == {table.name: list(table.column_names) for table in shipped(name).tables}
 
 
 def test_every_file_of_a_table_is_in_its_file_set(

@@ -59,9 +59,9 @@ def cells(values: list[object]) -> pl.DataFrame:
 @pytest.mark.parametrize("case", GOOD)
 def test_a_value_is_converted_exactly(case: str) -> None:
     kind, given, expected = GOOD[case]
-    found = converted(cells(list(given)), Column("ours", "", kind), "theirs", {})
-    assert found.to_list() == expected
-    assert found.name == "ours"
+    values = converted(cells(list(given)), Column("ours", "", kind), "theirs", {})
+    assert values.to_list() == expected
+    assert values.name == "ours"
 
 
 @pytest.mark.parametrize("case", BAD)
@@ -83,5 +83,5 @@ def test_a_gap_is_refused_where_a_value_is_needed() -> None:
 
 def test_words_are_translated_before_they_are_read() -> None:
     words = {"won": "true", "lost": "false"}
-    found = converted(cells(["won", "lost", "true"]), Column("ours", "", Type.BOOL), "theirs", words)
-    assert found.to_list() == [True, False, True]
+    values = converted(cells(["won", "lost", "true"]), Column("ours", "", Type.BOOL), "theirs", words)
+    assert values.to_list() == [True, False, True]
