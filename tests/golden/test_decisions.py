@@ -100,9 +100,7 @@ def test_the_frozen_h1b_could_not_have_been_evaluated(case: Case) -> None:
     ("rule", "figure"),
     [("H2a", "auc_difference"), ("H2b", "auc_difference"), ("H3", "difference"), ("H5", "difference")],
 )
-def test_estimates_are_those_of_the_original_decision_registers(
-    decisions: dict[str, Decision], rule: str, figure: str
-) -> None:
+def test_estimates_are_the_original_ones(decisions: dict[str, Decision], rule: str, figure: str) -> None:
     estimate = decisions[rule].estimate
     assert estimate is not None
     for member, value in {**dict(estimate.members.items), "mean": estimate.mean}.items():

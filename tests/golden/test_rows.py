@@ -84,9 +84,7 @@ def test_arms_of_one_seed_met_the_same_tasks(studies: dict[str, Study], name: st
 
 
 @pytest.mark.parametrize(("name", "run"), RUNS)
-def test_a_group_shares_its_schedule_in_the_paired_design_alone(
-    studies: dict[str, Study], name: str, run: str
-) -> None:
+def test_a_group_shares_its_schedule_where_paired(studies: dict[str, Study], name: str, run: str) -> None:
     shares = {len(set(row["schedule_seeds"])) == 1 for row in rows_of_run(studies[name], "groups", run)}
     assert shares == {"paired" in run}
 

@@ -49,9 +49,7 @@ def one_form(field: Field) -> Field:
 
 
 @given(seeds, keys, st.lists(st.one_of(keys, st.just(GRADER))))
-def test_a_draw_hangs_on_its_seed_and_key_and_not_on_what_was_drawn_before(
-    seed: int, key: EventKey, before: list[tuple[str, ...]]
-) -> None:
+def test_a_draw_hangs_on_seed_and_key_alone(seed: int, key: EventKey, before: list[tuple[str, ...]]) -> None:
     used = Schedule(seed)
     for earlier in before:
         _ = used.grader() if earlier == GRADER else used.draw(*earlier)
@@ -98,18 +96,14 @@ def test_a_fault_at_a_lower_rate_is_the_same_fault_at_a_higher(
 
 
 @given(draws, st.sampled_from(["read", "list", "write"]), repeats, mixtures)
-def test_whether_a_call_faults_hangs_on_the_gate_alone(
-    draw: Draw, kind: Kind, repeat: int, mixture: Mixture
-) -> None:
+def test_the_gate_alone_makes_a_fault(draw: Draw, kind: Kind, repeat: int, mixture: Mixture) -> None:
     assume(set(mixture.weights) & set(APPLIES[kind]))
     fault = Regime("", "", 0.25, mixture).fault(kind, repeat, draw)
     assert (fault is not None) == (draw.gate < 0.25)
 
 
 @given(draws, words, kinds, mixtures)
-def test_of_which_type_a_fault_is_does_not_hang_on_gate_or_strength(
-    draw: Draw, other: int, kind: Kind, mixture: Mixture
-) -> None:
+def test_a_type_hangs_on_its_word_alone(draw: Draw, other: int, kind: Kind, mixture: Mixture) -> None:
     word = other.to_bytes(8, "big")
     changed = Draw(word + draw.digest[8:16] + word + word)
     assert mixture.pick(kind, changed) == mixture.pick(kind, draw)
@@ -134,9 +128,7 @@ def test_a_picked_type_has_a_weight_and_applies(mixture: Mixture, kind: Kind, dr
 @example(HIGHEST, "write", 0)
 @example(LOWEST, "write", 1)
 @example(LOWEST, "list", 0)
-def test_the_challenge_faults_the_first_attempt_of_a_write_and_nothing_else(
-    draw: Draw, kind: Kind, repeat: int
-) -> None:
+def test_the_challenge_faults_first_attempts_of_writes_alone(draw: Draw, kind: Kind, repeat: int) -> None:
     expected = "transient" if kind == "write" and repeat == 0 else None
     assert REGIMES["challenge"].fault(kind, repeat, draw) == expected
 
@@ -185,9 +177,7 @@ def test_a_cut_page_keeps_an_item_and_never_all_of_several(draw: Draw, items: in
 
 
 @given(draws, words, words, st.integers(1, 100))
-def test_how_strong_a_fault_is_does_not_hang_on_gate_or_type(
-    draw: Draw, gate: int, kind: int, items: int
-) -> None:
+def test_strength_does_not_hang_on_gate_or_type(draw: Draw, gate: int, kind: int, items: int) -> None:
     changed = Draw(gate.to_bytes(8, "big") + kind.to_bytes(8, "big") + draw.digest[16:])
     assert (retry_after(changed), kept(changed, items)) == (retry_after(draw), kept(draw, items))
 

@@ -108,9 +108,7 @@ def test_the_same_episode_twice_is_the_same_to_the_byte(episode: Episode) -> Non
 
 
 @given(episodes(), st.data())
-def test_equal_seed_and_key_meet_the_same_fate_whatever_happened_before(
-    episode: Episode, data: st.DataObject
-) -> None:
+def test_equal_seed_and_key_meet_the_same_fate_in_any_order(episode: Episode, data: st.DataObject) -> None:
     """Two rollouts of one schedule, the calls of one in another order: equal keys, equal faults."""
     task, regime, seed, calls = episode
     shuffled = data.draw(st.permutations(calls))

@@ -40,9 +40,7 @@ def test_the_encoding_of_a_parquet_file_does_not_matter(
 
 
 @given(rows, rows)
-def test_different_rows_have_different_hashes(
-    left: list[dict[str, Any]], right: list[dict[str, Any]]
-) -> None:
+def test_other_rows_have_other_hashes(left: list[dict[str, Any]], right: list[dict[str, Any]]) -> None:
     # By column: the order in which a row names its columns means nothing.
     mine, other = (
         [[repr(row[name]) for name in SCHEMA.names] for row in rows_of_one] for rows_of_one in (left, right)
@@ -83,9 +81,7 @@ FORMS: list[Callable[[Texts], list[pa.Array]]] = [
 
 
 @given(words, st.sampled_from(FORMS))
-def test_strings_are_hashed_as_the_definition_says_however_they_lie(
-    texts: Texts, form: Callable[[Texts], list[pa.Array]]
-) -> None:
+def test_strings_are_hashed_as_defined(texts: Texts, form: Callable[[Texts], list[pa.Array]]) -> None:
     assert row_sha256(pa.table({"w": pa.chunked_array(form(texts))})) == by_definition(
         {"w": ("string", texts)}
     )
@@ -95,9 +91,7 @@ lists = st.lists(st.none() | st.lists(st.integers(0, 2**64 - 1), max_size=4), ma
 
 
 @given(lists, st.integers(0, 8))
-def test_lists_are_hashed_as_the_definition_says_wherever_they_are_cut(
-    values: list[list[int] | None], cut: int
-) -> None:
+def test_lists_are_hashed_as_defined_wherever_cut(values: list[list[int] | None], cut: int) -> None:
     kind = pa.list_(pa.uint64())
     whole = pa.array([[1], None, *values, [2, 3]], kind)
     cut = min(cut, len(values))

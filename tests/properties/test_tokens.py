@@ -123,9 +123,7 @@ def test_a_random_request_list_or_certificate_beside_a_good_token_is_judged(raw:
     assert judged(honest(), roots=(raw,)) == judged(honest(), signer=raw) == "not_verified"
 
 
-def test_a_file_of_fifty_megabytes_is_answered_at_once(
-    toolkit: Callable[..., Result], tmp_path: Path
-) -> None:
+def test_fifty_megabytes_are_answered_at_once(toolkit: Callable[..., Result], tmp_path: Path) -> None:
     """No more of it is read than the largest token has."""
     size = 50 << 20
     token, document, root = (tmp_path / name for name in ("token.tsr", "document", "root.pem"))

@@ -236,7 +236,7 @@ few = {"word": some(["a", "b", None]), "seed": some([0, 2**64 - 1, None]), "choi
     st.lists(st.fixed_dictionaries({**few, "real": some([None, 0.0, 0.0])}), max_size=4),
     st.booleans(),
 )
-def test_references_are_judged_as_rows_are(
+def test_references_are_judged(
     others: list[dict[str, Any]], listed: list[dict[str, Any]], here: bool
 ) -> None:
     known = {(row["word"], row["seed"]): row for row in others} if here else {}

@@ -156,9 +156,7 @@ def test_incomplete_evidence_leaves_no_interval(tmp_path: Path, made: dict[str, 
 
 
 @pytest.mark.parametrize(("column", "change"), [("successes", 1), ("episodes", 0)])
-def test_episodes_that_contradict_the_evaluations_are_damage(
-    tmp_path: Path, column: str, change: int
-) -> None:
+def test_episodes_that_contradict_evaluations_are_damage(tmp_path: Path, column: str, change: int) -> None:
     rows = evaluation_rows(SMALL_RUNS, [VALIDATION])
     episodes: dict[str, Any] = {}
     if change:
@@ -182,8 +180,6 @@ def test_episodes_that_contradict_the_evaluations_are_damage(
         ('seeds = [0, 1]\nby = "seed"', 'seeds = [0]\nby = "seed"', "nothing to resample"),
     ],
 )
-def test_what_cannot_be_computed_is_missing_with_its_reason(
-    tmp_path: Path, old: str, new: str, reason: str
-) -> None:
+def test_what_cannot_be_computed_says_why(tmp_path: Path, old: str, new: str, reason: str) -> None:
     assert old in RULES
     assert reason in missing_of(write_rows_study(tmp_path), RULES.replace(old, new))

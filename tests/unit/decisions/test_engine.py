@@ -101,9 +101,7 @@ def test_a_lost_part_is_a_lost_rule_to_others_even_while_a_part_is_unknown() -> 
     ("test", "configs"),
     [(GAP, ["evaluations", "intervals", "runs"]), ("pooled < 1", ["groups_summary", "runs"])],
 )
-def test_a_decision_names_every_register_it_read_be_it_through_another_rule(
-    test: str, configs: list[str]
-) -> None:
+def test_a_decision_names_every_register_it_read(test: str, configs: list[str]) -> None:
     study = small_study()
     study.tables["intervals"] = []
     decision = engine(rule("A", test) + rule("B", "passes(A)"), study).decide("B")
@@ -238,8 +236,6 @@ def test_a_quotient_over_zero_has_no_value() -> None:
         ("passes(A)", None),
     ],
 )
-def test_a_criterion_that_compares_two_measured_numbers_says_both(
-    test: str, against: Fraction | None
-) -> None:
+def test_a_criterion_that_compares_two_numbers_says_both(test: str, against: Fraction | None) -> None:
     (criterion,) = engine(rule("A", HOLDS) + rule("H", test)).decide("H").criteria
     assert criterion.against == against

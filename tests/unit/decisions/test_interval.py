@@ -82,9 +82,7 @@ def test_a_missing_mean_has_no_interval() -> None:
         ("-0.07", "-0.01", None, "excludes_zero"),
     ],
 )
-def test_evidence_says_what_lies_in_the_interval(
-    low: str, high: str, threshold: str | None, expected: str
-) -> None:
+def test_evidence_says_what_lies_inside(low: str, high: str, threshold: str | None, expected: str) -> None:
     interval = Interval("i", "gap", Fraction("0.95"), Fraction(low), Fraction(high), "published", "")
     assert evidence_of(interval, Fraction(threshold) if threshold else None) == expected
 

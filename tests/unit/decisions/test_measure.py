@@ -58,9 +58,7 @@ def test_a_run_missing_from_a_tier_that_was_begun_is_a_gap() -> None:
         (lambda s: s.tables["runs"][0].update(status="INCOMPLETE"), "is not complete"),
     ],
 )
-def test_incomplete_evidence_is_missing_and_says_why(
-    damage: Callable[[SmallStudy], None], reason: str
-) -> None:
+def test_incomplete_evidence_says_why(damage: Callable[[SmallStudy], None], reason: str) -> None:
     study = small_study()
     damage(study)
     gap = members(study)["0"]

@@ -63,9 +63,7 @@ def interval_of(study: Study, *, recompute: bool = False) -> Interval:
     return interval
 
 
-def test_a_stored_interval_is_the_computed_one_to_the_bit(
-    tmp_path: Path, plain: Study, rows: list[dict[str, Any]]
-) -> None:
+def test_a_stored_interval_is_as_computed(tmp_path: Path, plain: Study, rows: list[dict[str, Any]]) -> None:
     assert interval_of(storing(tmp_path, rows)) == replace(interval_of(plain), is_stored=True)
 
 
@@ -83,9 +81,7 @@ def test_nothing_is_resampled_for_inputs_that_are_stored(
     assert [decision.verdict for decision in engine(study).decide_all()][1] == "met"
 
 
-def test_what_is_stored_elsewhere_or_not_at_all_is_computed(
-    tmp_path: Path, rows: list[dict[str, Any]]
-) -> None:
+def test_what_is_not_stored_is_computed(tmp_path: Path, rows: list[dict[str, Any]]) -> None:
     stored = storing(tmp_path / "stored", rows)
     assert not interval_of(stored, recompute=True).is_stored
     amended = engine(stored, {"A1": "1" * 64}).decide("H").interval

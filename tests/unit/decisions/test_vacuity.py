@@ -158,9 +158,7 @@ def test_without_the_solver_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatc
     assert caught.value.remedy == "pip install 'paired-rollouts-toolkit[freeze]'"
 
 
-def test_values_that_do_not_evaluate_as_the_solver_says_are_not_believed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_values_that_do_not_evaluate_so_are_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
     decided = formulas.Formulas._decided  # noqa: SLF001
     monkeypatch.setattr(formulas.Formulas, "_decided", lambda *given: formulas._not(decided(*given)))  # noqa: SLF001
     with pytest.raises(RuleError, match="could not be decided"):
@@ -178,9 +176,7 @@ def test_every_shipped_rule_could_as_it_was_frozen(case: Case) -> None:
     check_not_vacuous(replace(case.book, rules=case.book.rules | frozen), only=frozen)
 
 
-def test_every_shipped_rule_can_turn_out_either_way_and_the_engine_decides_the_examples_so(
-    case: Case,
-) -> None:
+def test_every_shipped_rule_can_turn_out_either_way_and_is_decided_so(case: Case) -> None:
     for registered in case.book.rules.values():
         for reading in registered.readings or ("",):
             example = outcomes(case.book, registered.id, reading)

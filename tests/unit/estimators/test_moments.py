@@ -93,9 +93,7 @@ def test_the_closed_form_is_what_listing_every_mask_gives(
 
 @settings(max_examples=40)
 @given(st.integers(0, 2**31), st.integers(2, 5), RATES, WEIGHTS, st.booleans())
-def test_both_are_what_the_definition_gives(
-    seed: int, size: int, q: float, zeros: float | None, scaled: bool
-) -> None:
+def test_both_are_as_defined(seed: int, size: int, q: float, zeros: float | None, scaled: bool) -> None:
     outcomes, scores, weights = drawn(seed, 2, size, zeros)
     for function in (estimators.outcome_moments, estimators.enumerated_outcome_moments):
         moments = function(outcomes, gram(scores), q, weights=weights, standardized=scaled)

@@ -94,9 +94,7 @@ def test_the_same_seed_gives_the_same_numbers_and_another_others() -> None:
         (np.array([1.0, math.nan, 1, 1]), None),
     ],
 )
-def test_a_figure_that_some_resample_does_not_define_has_at_most_a_value(
-    right: np.ndarray, value: float | None
-) -> None:
+def test_a_figure_that_some_resample_lacks_has_no_interval(right: np.ndarray, value: float | None) -> None:
     def both(counts: np.ndarray) -> dict[str, np.ndarray]:
         return {"bad": (counts @ np.ones(4)) / (counts @ right), "good": counts @ np.arange(4.0)}
 
@@ -113,9 +111,7 @@ def test_a_figure_that_some_resample_does_not_define_has_at_most_a_value(
         (lambda counts: np.where(counts.sum(axis=1) == 3, np.nan, 1.0), 1.0),
     ],
 )
-def test_a_figure_without_an_interval_has_a_value(
-    figure: Callable[[np.ndarray], np.ndarray], value: float
-) -> None:
+def test_a_figure_may_have_a_value_alone(figure: Callable[[np.ndarray], np.ndarray], value: float) -> None:
     done = estimators.task_uncertainties(
         lambda counts: {"figure": figure(counts)}, 4, level=0.9, resamples=200, rng_seed=1
     )
@@ -189,9 +185,7 @@ def test_a_count_repeats_a_task_with_all_its_groups(seed: int, tasks: int) -> No
         ([1, 2], np.eye(2), [[1, 1, 1]], "expected counts"),
     ],
 )
-def test_what_cannot_be_pooled_is_refused(
-    second: object, products: object, counts: object, reason: str
-) -> None:
+def test_other_moments_are_refused(second: object, products: object, counts: object, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         estimators.pooled_trace(second, products, counts)
 
