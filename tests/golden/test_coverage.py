@@ -33,9 +33,7 @@ def rate(task_deviation: float, seeds: int, interval: str, level: float = 0.95) 
 
 
 def test_every_cell_is_stored_once() -> None:
-    expected = {
-        (d, s, interval, level) for d in TASK_DEVIATIONS for s in SEEDS for _, interval, level in COLUMNS
-    }
+    expected = {(d, s, i, level) for d in TASK_DEVIATIONS for s in SEEDS for _, i, level in COLUMNS}
     assert set(CELLS) == expected
     assert len(stored()) == len(expected)
     assert all(0 <= cell.covered <= cell.simulations == SIMULATIONS for cell in CELLS.values())

@@ -138,16 +138,14 @@ def test_training_groups_and_luck_shares(published: Study, figures: Figures, row
     condition, arm, seed = row[0].split()
     run = figures.run[condition, NAMES.get(arm, arm), int(seed)]
     counts = "SELECT groups, all_correct, spurious, zero_variance, mean_max_abs_advantage FROM groups_summary"
-    ((groups, correct, spurious, constant, advantage),) = ask(
-        published, f"{counts} WHERE run_id = '{run}'"
-    ).rows
+    ((groups, correct, spurious, equal, advantage),) = ask(published, f"{counts} WHERE run_id = '{run}'").rows
     shares = f"SELECT luck_share FROM luck_share_summary WHERE run_id = '{run}' AND step IN (0, 100)"
     luck = ask(published, f"{shares} ORDER BY step").rows
     assert str(correct) == row[1]
     # The paper's table defines the spurious rate for C4 only.
     assert (condition == "C4") == (row[2] != "--")
     assert spurious == 0 if row[2] == "--" else printed_as(Fraction(spurious, correct), row[2])
-    assert printed_as(Fraction(constant, groups), row[3])
+    assert printed_as(Fraction(equal, groups), row[3])
     assert printed_as(advantage, row[4])
     assert [printed_as(value, cell) for (value,), cell in zip(luck, row[5:], strict=True)] == [True, True]
 

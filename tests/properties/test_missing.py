@@ -72,8 +72,8 @@ def test_a_contrast_changes_sign_with_its_arms(counts: list[int]) -> None:
     built = study(counts, [1, 1], set())
     turned = study(counts[4:] + counts[:4], [1, 1], set())
     book = load_rulebook(RULES + rule("A", "mean(gap) > 0"))
-    straight, other = (
+    first, other = (
         Engine(book, ("small", ""), each).decide("A").criteria[0].value for each in (built, turned)
     )
-    assert isinstance(straight, Fraction)
-    assert straight == -other
+    assert isinstance(first, Fraction)
+    assert first == -other

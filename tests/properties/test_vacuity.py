@@ -36,9 +36,7 @@ POINTS = [
 ][::9]
 
 constants = st.sampled_from(("0", "0.5", "1", "2", "(-1)", "(-0.5)"))
-named = st.sampled_from(
-    ("pooled", "mean(gap)", "mean(other)", "min(gap)", "max(gap)", "first(gap)", "last(other)")
-)
+named = st.sampled_from(("pooled", "mean(gap)", "mean(other)", "min(gap)", "max(gap)", "last(other)"))
 ends = st.sampled_from(("mean(rest(gap))", "max(rest(rest(gap)))", "lower(gap_95)", "upper(gap_95)"))
 numbers = constants | named | ends | st.just("count(gap > 0)")
 series = st.sampled_from(("gap", "other", "abs(gap)", "rest(gap)", "gap - other", "gap + pooled", "-gap"))
@@ -59,7 +57,7 @@ def truths_of(some: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
         st.builds("between({}, {}, {})".format, series, constants, some),
         st.builds("gap {} other".format, st.sampled_from(COMPARISONS)),
     )
-    simple = st.one_of(
+    alone = st.one_of(
         st.builds("{} {} {}".format, some, st.sampled_from(COMPARISONS), some),
         st.builds("within({}, {}, {})".format, some, some, constants),
         st.builds("{}({})".format, st.sampled_from(("each", "majority")), each_of),
@@ -67,10 +65,8 @@ def truths_of(some: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
         st.builds("decreasing({})".format, series),
         st.just("passes(A)"),
     )
-    several = st.lists(simple, min_size=1, max_size=3).map(", ".join)
-    return simple | st.builds("{}({})".format, st.sampled_from(("all", "any", "not(all")), several).map(
-        closed
-    )
+    several = st.lists(alone, min_size=1, max_size=3).map(", ".join)
+    return alone | st.builds("{}({})".format, st.sampled_from(("all", "any", "not(all")), several).map(closed)
 
 
 def closed(text: str) -> str:

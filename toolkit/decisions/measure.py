@@ -182,9 +182,9 @@ def _over_steps(endpoint: Endpoint, run: str, by_step: tuple[Fraction, ...]) -> 
 
 def _pooled(endpoint: Endpoint, table: Sequence[Row], runs: Runs) -> Scalar:
     """Return the rate of the counts of all seeds together."""
-    step = _single_step(endpoint)
+    at = _single_step(endpoint)
     rows = [
-        r if isinstance(r, Missing) else _row(endpoint, table, {"run_id": r, **step}) for r in runs.values()
+        r if isinstance(r, Missing) else _row(endpoint, table, {"run_id": r, **at}) for r in runs.values()
     ]
     pairs = whole(row if isinstance(row, Missing) else _cells(endpoint, row) for row in rows)
     if isinstance(pairs, Missing):

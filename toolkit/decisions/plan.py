@@ -118,10 +118,8 @@ def place_of(run: RunRow) -> tuple[str, str, str, int]:
 
 def described(endpoint: Endpoint, arm: str, seed: int) -> str:
     """Return the place of a run in words."""
-    scaling = (
-        "" if endpoint.scale_rewards in {"", "group"} else f" with scale_rewards {endpoint.scale_rewards}"
-    )
-    return f"{endpoint.condition} {arm} seed {seed}{scaling}"
+    how = "" if endpoint.scale_rewards in {"", "group"} else f" with scale_rewards {endpoint.scale_rewards}"
+    return f"{endpoint.condition} {arm} seed {seed}{how}"
 
 
 def read_plan(

@@ -113,12 +113,10 @@ def write_rows_study(
         "evaluations": [row for run in runs for row in _evaluation_rows(run, made[run.id])],
         **(rows or {}),
     }
-    tables = {name: to_arrow(TABLES[name], rows_of_table) for name, rows_of_table in derived.items()}
+    tables = {name: to_arrow(TABLES[name], rows_of) for name, rows_of in derived.items()}
     files = {name: {f"{name}/train-00000-of-00001.parquet": table} for name, table in tables.items()}
-    rows_of_table = sorted({**made, **(episodes or {})}.items())
-    files["episodes"] = {
-        f"episodes/{run}.parquet": table for run, table in rows_of_table if table is not None
-    }
+    rows_of = sorted({**made, **(episodes or {})}.items())
+    files["episodes"] = {f"episodes/{run}.parquet": table for run, table in rows_of if table is not None}
     entries, tables_of = {}, {}
     for name, parts in files.items():
         for file, part in parts.items():
@@ -132,11 +130,9 @@ def write_rows_study(
             EPISODES if name == EPISODES.name else TABLES[name].narrowed(whole.column_names)
         ).column_names
         tables_of[name] = TableEntry(whole.num_rows, row_sha256(whole), columns, tuple(parts))
-    registered = RegistrationRef(*registration, dict(amendments or {}))
+    frozen = RegistrationRef(*registration, dict(amendments or {}))
     version = toolkit.__version__
-    write_manifest(
-        folder, Manifest("rows", "rows", SCHEMA_VERSION, version, registered, {}, tables_of, entries)
-    )
+    write_manifest(folder, Manifest("rows", "rows", SCHEMA_VERSION, version, frozen, {}, tables_of, entries))
     return open_study(folder)
 
 
@@ -148,9 +144,7 @@ def evaluation_rows(runs: Sequence[Run], evaluations: Sequence[Evaluation]) -> l
 def _table(columns: Mapping[str, Any], rows: int) -> pa.Table:
     schema = arrow_schema(EPISODES)
     zeros = np.zeros(rows, dtype=int)
-    return pa.table(
-        [pa.array(columns.get(field.name, zeros)).cast(field.type) for field in schema], schema=schema
-    )
+    return pa.table([pa.array(columns.get(f.name, zeros)).cast(f.type) for f in schema], schema=schema)
 
 
 def _run_row(run: Run) -> dict[str, Any]:

@@ -55,13 +55,11 @@ RULES = tomllib.loads((CHECKOUT / "prereg/paired-rollouts/rules.toml").read_text
 @pytest.mark.parametrize("name", RULES["endpoints"])
 def test_the_query_lists_the_rows_that_were_read(case: Case, name: str) -> None:
     endpoint = case.book.endpoints[name]
-    recording = Recording(case.study, endpoint.register)
-    value = measure(endpoint, recording, case.book.plan)  # type: ignore[arg-type]
+    study = Recording(case.study, endpoint.register)
+    value = measure(endpoint, study, case.book.plan)  # type: ignore[arg-type]
     answer = ask(case.study, rows_query(endpoint, case.book.plan))
     shown = {tuple(row) for row in answer.rows}
-    read = {
-        tuple(dict.get(row, column) for column in answer.columns if column in row) for row in recording.read
-    }
+    read = {tuple(dict.get(row, column) for column in answer.columns if column in row) for row in study.read}
     assert shown == read
     present = value.present() if isinstance(value, Series) else value
     assert shown or isinstance(present, Missing)

@@ -79,10 +79,10 @@ def gram(scores: np.ndarray) -> np.ndarray:
 def test_the_closed_form_is_what_listing_every_mask_gives(
     seed: int, tasks: int, size: int, q: float, zeros: float | None, scaled: bool
 ) -> None:
-    outcomes, scores, weights = drawn(seed, tasks, size, zeros)
-    closed = estimators.outcome_moments(outcomes, gram(scores), q, weights=weights, standardized=scaled)
+    truths, scores, weights = drawn(seed, tasks, size, zeros)
+    closed = estimators.outcome_moments(truths, gram(scores), q, weights=weights, standardized=scaled)
     by_mask = estimators.enumerated_outcome_moments(
-        outcomes, gram(scores), q, weights=weights, standardized=scaled
+        truths, gram(scores), q, weights=weights, standardized=scaled
     )
     for design in DESIGNS:
         expected, other = of(closed, design), of(by_mask, design)
