@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.forge import der
 from tests.forge.pki import Cert, authority, directory, extension, house, root, stamper
-from tests.forge.token import DOCUMENT, NOW, Recipe
+from tests.forge.token import DOCUMENT, NOW, Recipe, own_id, with_ids
 from toolkit.prereg.token.verdict import TokenVerdict
 from toolkit.prereg.token.verify import Material, verify_token
 
@@ -120,6 +120,21 @@ def chain(
     for common, knobs in below:
         issuer = authority(common, issuer, **knobs)
     return given(by(stamper("Forge Stamper of a chain", issuer).but(**last)), roots=(first.der,))
+
+
+def middle(top: dict[str, object] | None = None, **knobs: object) -> Made:
+    """Return a token of a chain with one authority below the root, each with its knobs."""
+    return chain(("Forge Issuing of a chain", knobs), top=top)
+
+
+def also(*extra: bytes) -> Recipe:
+    """Return a recipe of a token with more signed attributes."""
+    return recipe(extra_attributes=extra)
+
+
+def placed(serial: int, label: str = "A", version: int = 2) -> Recipe:
+    """Return a recipe whose signed attributes name the signer's issuer, of a house, and its number."""
+    return with_ids(own_id(issuer=house(label).intermediate.subject, serial=serial), version=version)
 
 
 def organization(text: str, tag: int = 0x0C) -> bytes:

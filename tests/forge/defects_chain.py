@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from tests.forge import der, pki
-from tests.forge.case import Cases, by, chain, embedding, given, organization, recipe, signer
+from tests.forge.case import Cases, by, chain, embedding, given, middle, organization, recipe, signer
 from tests.forge.keys import Scheme, key
 from tests.forge.pki import (
     TIME_STAMPING,
@@ -56,12 +56,8 @@ PURPOSE: Cases = {
 }
 
 
-def _middle(top: dict[str, object] | None = None, **knobs: object) -> object:
-    return chain(("Forge Issuing of a chain", knobs), top=top)
-
-
 def _constrained(**bases: bytes) -> object:
-    return _middle(extensions=(name_constraints(**{kind: (base,) for kind, base in bases.items()}),))
+    return middle(extensions=(name_constraints(**{kind: (base,) for kind, base in bases.items()}),))
 
 
 def _embedding(*extra: bytes, roots: tuple[bytes, ...] | None = None) -> object:
@@ -140,7 +136,7 @@ CHAIN: Cases = {
     "signer's certificate with a wrong signature": lambda: by(signer(damaged=True)),
     "signer's certificate signed by another key": lambda: by(signer(signed_by=key("ecdsa-p256", "x"))),
     "signer's certificate names another issuer": lambda: by(signer(issuer_name=name("Nobody"))),
-    "intermediate with a wrong signature": lambda: _middle(damaged=True),
+    "intermediate with a wrong signature": lambda: middle(damaged=True),
     "embedded bystander with a wrong signature": lambda: _embedding(
         stamper("Bystander", house().intermediate, damaged=True).der
     ),
@@ -158,18 +154,18 @@ CHAIN: Cases = {
     "signer's validity ends before it begins": lambda: by(
         signer(born=datetime(2024, 6, 1, tzinfo=UTC), dies=datetime(2024, 1, 1, tzinfo=UTC))
     ),
-    "intermediate expired at genTime": lambda: _middle(dies=EARLIER),
-    "intermediate not yet valid at genTime": lambda: _middle(born=LATER),
-    "root expired at genTime": lambda: _middle({"dies": EARLIER}),
-    "root not yet valid at genTime": lambda: _middle({"born": LATER}),
+    "intermediate expired at genTime": lambda: middle(dies=EARLIER),
+    "intermediate not yet valid at genTime": lambda: middle(born=LATER),
+    "root expired at genTime": lambda: middle({"dies": EARLIER}),
+    "root not yet valid at genTime": lambda: middle({"born": LATER}),
     "pinned intermediate expired at genTime": _expired,
-    "intermediate is no authority": lambda: _middle(ca=False),
-    "intermediate without basic constraints": lambda: _middle(ca=None),
-    "intermediate is a signer": lambda: _middle(ca=None, usages=BOTH[:1], purposes=(TIME_STAMPING,)),
-    "intermediate may not sign certificates": lambda: _middle(usages=("digital_signature", "crl_signing")),
-    "intermediate of version 1": lambda: _middle(version=1),
-    "root is no authority": lambda: _middle({"ca": False}),
-    "path length of the root exceeded": lambda: _middle({"path_length": 0}),
+    "intermediate is no authority": lambda: middle(ca=False),
+    "intermediate without basic constraints": lambda: middle(ca=None),
+    "intermediate is a signer": lambda: middle(ca=None, usages=BOTH[:1], purposes=(TIME_STAMPING,)),
+    "intermediate may not sign certificates": lambda: middle(usages=("digital_signature", "crl_signing")),
+    "intermediate of version 1": lambda: middle(version=1),
+    "root is no authority": lambda: middle({"ca": False}),
+    "path length of the root exceeded": lambda: middle({"path_length": 0}),
     "path length of an intermediate exceeded": lambda: chain(
         ("Forge I", {"path_length": 0}), ("Forge J", {})
     ),
@@ -191,20 +187,20 @@ CHAIN: Cases = {
         ("Forge I", {"extensions": (name_constraints(excluded=(dns("example.org"),)),)}),
         extensions=(alternative_name(dns("stamp.example.org")),),
     ),
-    "intermediate with an unknown critical extension": lambda: _middle(extensions=(pki.UNKNOWN_CRITICAL,)),
+    "intermediate with an unknown critical extension": lambda: middle(extensions=(pki.UNKNOWN_CRITICAL,)),
     "signer with an unknown critical extension": lambda: by(signer(extensions=(pki.UNKNOWN_CRITICAL,))),
-    "intermediate with an RSA key of 1024 bits": lambda: _middle(key=key("rsa-1024", "weak intermediate")),
-    "root with an RSA key of 1024 bits": lambda: _middle({"key": key("rsa-1024", "weak root")}),
-    "intermediate signed with SHA-1": lambda: _middle(scheme=Scheme("ecdsa", "sha1")),
-    "intermediate signed with RSA and MD5": lambda: _middle(
+    "intermediate with an RSA key of 1024 bits": lambda: middle(key=key("rsa-1024", "weak intermediate")),
+    "root with an RSA key of 1024 bits": lambda: middle({"key": key("rsa-1024", "weak root")}),
+    "intermediate signed with SHA-1": lambda: middle(scheme=Scheme("ecdsa", "sha1")),
+    "intermediate signed with RSA and MD5": lambda: middle(
         {"key": key("rsa-2048", "md5 root")}, scheme=Scheme("rsa", "md5")
     ),
-    "intermediate signed with PSS and SHA-1": lambda: _middle(
+    "intermediate signed with PSS and SHA-1": lambda: middle(
         {"key": key("rsa-2048", "pss root")}, scheme=Scheme("pss", "sha1")
     ),
     "signer's certificate signed with SHA-1": lambda: by(signer(scheme=Scheme("ecdsa", "sha1"))),
-    "intermediate with a DSA key": lambda: _middle(key=key("dsa", "weak intermediate")),
-    "intermediate with a curve of 224 bits": lambda: _middle(key=key("ecdsa-p224", "weak intermediate")),
+    "intermediate with a DSA key": lambda: middle(key=key("dsa", "weak intermediate")),
+    "intermediate with a curve of 224 bits": lambda: middle(key=key("ecdsa-p224", "weak intermediate")),
 }
 
 

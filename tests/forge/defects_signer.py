@@ -4,11 +4,13 @@ from tests.forge import der, token
 from tests.forge.case import (
     Case,
     Cases,
+    also,
     by,
     edited,
     embedding,
     given,
     incomplete,
+    placed,
     recipe,
     signer,
     signer_of_length_80,
@@ -86,10 +88,6 @@ def _value(ids: tuple[Ess, ...], version: int) -> tuple[bytes, ...]:
     return (der.seq(der.seq(*(each.encode(version) for each in ids))),)
 
 
-def _placed(serial: int, label: str = "A", **knobs: int) -> object:
-    return with_ids(own_id(issuer=house(label).intermediate.subject, serial=serial), **knobs)
-
-
 def _reread() -> Case:
     """The signer's certificate changed where a parser that writes it again would mend it.
 
@@ -124,9 +122,9 @@ CERTIFICATE_ID: Cases = {
     "ESS v2 names the signer second": lambda: with_ids(Ess(house().intermediate.der), own_id()),
     "ESS v2 empty": with_ids,
     "ESS v1 empty": lambda: with_ids(version=1),
-    "ESS v2 with another serial number": lambda: _placed(5),
-    "ESS v2 with another issuer": lambda: _placed(house().signer.number, "B"),
-    "ESS v1 with another serial number": lambda: _placed(5, version=1),
+    "ESS v2 with another serial number": lambda: placed(5),
+    "ESS v2 with another issuer": lambda: placed(house().signer.number, "B"),
+    "ESS v1 with another serial number": lambda: placed(5, version=1),
     "ESS v1 right and v2 wrong": lambda: recipe(
         attributes=token.BOTH_IDS,
         values=((SIGNING_CERTIFICATE_V2, _value((Ess(house().intermediate.der),), 2)),),
@@ -145,10 +143,6 @@ CERTIFICATE_ID: Cases = {
 }
 
 
-def _also(*extra: bytes) -> object:
-    return recipe(extra_attributes=extra)
-
-
 def _attributes(*kinds: str, **knobs: object) -> object:
     return recipe(attributes=(*kinds, SIGNING_CERTIFICATE_V2), **knobs)
 
@@ -161,9 +155,9 @@ WRONG = der.octets(bytes(32))
 
 SIGNED_ATTRIBUTES: Cases = {
     "ESS v2 twice": lambda: recipe(attributes=(*token.BOTH_IDS, SIGNING_CERTIFICATE_V2)),
-    "an unknown attribute twice": lambda: _also(*(attribute("1.3.6.1.4.1.99999.9", der.NULL),) * 2),
-    "algorithm protection of another digest": lambda: _also(protection("sha512", Scheme("rsa"))),
-    "algorithm protection of another signature": lambda: _also(protection("sha256", Scheme("rsa", "sha512"))),
+    "an unknown attribute twice": lambda: also(*(attribute("1.3.6.1.4.1.99999.9", der.NULL),) * 2),
+    "algorithm protection of another digest": lambda: also(protection("sha512", Scheme("rsa"))),
+    "algorithm protection of another signature": lambda: also(protection("sha256", Scheme("rsa", "sha512"))),
     "message digest of the encoded content": lambda: _values(
         MESSAGE_DIGEST, der.octets(digest("sha256", der.octets(recipe().tst_info())))
     ),

@@ -7,11 +7,14 @@ from tests.forge import der, pki
 from tests.forge.case import (
     Case,
     Cases,
+    also,
     by,
     chain,
     embedding,
     given,
+    middle,
     organization,
+    placed,
     recipe,
     signer,
     signer_of_length_80,
@@ -46,6 +49,14 @@ def _keyed(kind: str, **knobs: object) -> Case:
     return given(token, beyond_openssl=beyond)
 
 
+def _pss(digest: str = "sha256", **knobs: int) -> Case:
+    return given(recipe(digest=digest, scheme=Scheme("pss", digest, **knobs)), beyond_openssl=NO_PSS)
+
+
+def _meant_for(purpose: str) -> Case:
+    return middle(purposes=(purpose,), purposes_critical=False)
+
+
 def _two_ways() -> Case:
     """The intermediate certified by two roots, of which one is pinned; the other way comes first."""
     mine = house()
@@ -75,7 +86,7 @@ def _of_size(size: int) -> Case:
 def _attributes_of(size: int) -> Case:
     """Signed attributes of so many bytes: a length whose last byte is 0x80."""
     for filling in range(size):
-        token = recipe(extra_attributes=(attribute("1.3.6.1.4.1.99999.9", der.octets(bytes(filling))),))
+        token = also(attribute("1.3.6.1.4.1.99999.9", der.octets(bytes(filling))))
         encoded = der.set_of(*token.signed_attributes(token.tst_info()))
         if len(der.body(encoded)) == size:
             return token
@@ -85,10 +96,6 @@ def _attributes_of(size: int) -> Case:
 def _pinned_intermediate(**knobs: object) -> Case:
     middle = house().intermediate
     return given(recipe(**knobs), roots=(middle.der,))
-
-
-def _attributed(signing_time: str) -> bytes:
-    return attribute(SIGNING_TIME, der.tlv(0x17, signing_time.encode()))
 
 
 def _printable(name: bytes) -> bytes:
@@ -101,8 +108,8 @@ RESPONSES: Cases = {
     "valid: bare token": lambda: recipe(bare=True),
     "valid: granted with modifications": lambda: recipe(status=1),
     "valid: granted with a text": lambda: recipe(text="Operation okay"),
-    "valid: certificates not sorted": lambda: recipe(
-        certificates=(house().intermediate.der, house().signer.der)[::-1], sort_certificates=False
+    "valid: certificates not sorted": lambda: embedding(
+        house().signer, house().intermediate, sort_certificates=False
     ),
     "valid: certificates in the other order": lambda: embedding(
         house().intermediate, house().signer, sort_certificates=False
@@ -181,22 +188,16 @@ INFO: Cases = {
 SIGNING: Cases = {
     "valid: ESS v1": lambda: with_ids(own_id(), version=1),
     "valid: ESS v1 and v2": lambda: recipe(attributes=BOTH_IDS),
-    "valid: ESS v1 with issuer and serial number": lambda: with_ids(
-        own_id(issuer=house().intermediate.subject, serial=house().signer.number), version=1
-    ),
-    "valid: ESS v2 with issuer and serial number": lambda: with_ids(
-        own_id(issuer=house().intermediate.subject, serial=house().signer.number)
-    ),
+    "valid: ESS v1 with issuer and serial number": lambda: placed(house().signer.number, version=1),
+    "valid: ESS v2 with issuer and serial number": lambda: placed(house().signer.number),
     "valid: ESS v2 with SHA-512": lambda: with_ids(own_id(digest="sha512")),
     "valid: ESS v2 with SHA-384": lambda: with_ids(own_id(digest="sha384")),
     "valid: ESS v2 that writes its default": lambda: with_ids(own_id(stated=True)),
     "valid: ESS v2 for the chain": lambda: with_ids(own_id(), Ess(house().intermediate.der)),
     "valid: ESS v1 for the chain": lambda: with_ids(own_id(), Ess(house().intermediate.der), version=1),
-    "valid: signing time": lambda: recipe(extra_attributes=(_attributed("240301120000Z"),)),
-    "valid: algorithm protection": lambda: recipe(extra_attributes=(protection("sha256", Scheme("rsa")),)),
-    "valid: unknown signed attribute": lambda: recipe(
-        extra_attributes=(attribute("1.3.6.1.4.1.99999.9", der.utf8("anything")),)
-    ),
+    "valid: signing time": lambda: also(attribute(SIGNING_TIME, der.tlv(0x17, b"240301120000Z"))),
+    "valid: algorithm protection": lambda: also(protection("sha256", Scheme("rsa"))),
+    "valid: unknown signed attribute": lambda: also(attribute("1.3.6.1.4.1.99999.9", der.utf8("anything"))),
     "valid: rsaEncryption as signature algorithm": lambda: recipe(scheme=Scheme("rsa", plain=True)),
     "valid: RSA with SHA-384": lambda: recipe(digest="sha384"),
     "valid: RSA with SHA-512": lambda: recipe(digest="sha512"),
@@ -206,22 +207,18 @@ SIGNING: Cases = {
     "valid: P-384 with SHA-256": lambda: _keyed("ecdsa-p384"),
     "valid: P-521 with SHA-512": lambda: _keyed("ecdsa-p521", digest="sha512"),
     "valid: Ed25519": lambda: _keyed("ed25519", digest="sha512", beyond_openssl=NO_ED25519),
-    "valid: PSS by an RSA key": lambda: given(recipe(scheme=Scheme("pss")), beyond_openssl=NO_PSS),
-    "valid: PSS with a salt of 20 bytes": lambda: given(
-        recipe(scheme=Scheme("pss", salt=20)), beyond_openssl=NO_PSS
-    ),
-    "valid: PSS with SHA-512": lambda: given(
-        recipe(digest="sha512", scheme=Scheme("pss", "sha512")), beyond_openssl=NO_PSS
-    ),
+    "valid: PSS by an RSA key": _pss,
+    "valid: PSS with a salt of 20 bytes": lambda: _pss(salt=20),
+    "valid: PSS with SHA-512": lambda: _pss("sha512"),
     "valid: PSS key": lambda: _keyed("pss"),
     "valid: PSS key with parameters": lambda: _keyed("pss-sha256"),
 }
 
+WRITTEN_DEFAULT = extension("2.5.29.19", der.seq(der.boolean(False)))
+SIGNATURES = ("digital_signature", "non_repudiation")
 CHAINS: Cases = {
     "valid: key usage non-repudiation": lambda: by(signer(usages=("non_repudiation",))),
-    "valid: key usage of both signatures": lambda: by(
-        signer(usages=("digital_signature", "non_repudiation"))
-    ),
+    "valid: key usage of both signatures": lambda: by(signer(usages=SIGNATURES)),
     "valid: key usage not stated": lambda: by(signer(usages=None)),
     "valid: key usage not critical": lambda: by(signer(usages_critical=False)),
     "valid: signer says that it is no authority": lambda: by(signer(ca=False)),
@@ -234,45 +231,33 @@ CHAINS: Cases = {
     "valid: signer below the root": chain,
     "valid: chain of four": lambda: chain(("Forge I", {}), ("Forge J", {})),
     "valid: chain of six": lambda: chain(("Forge I", {}), ("Forge J", {}), ("Forge K", {}), ("Forge L", {})),
-    "valid: path length just long enough": lambda: chain(
-        ("Forge I", {"path_length": 0}), top={"path_length": 1}
-    ),
-    "valid: intermediate for time stamping": lambda: chain(
-        ("Forge I", {"purposes": (pki.TIME_STAMPING,), "purposes_critical": False})
-    ),
-    "valid: intermediate for any purpose": lambda: chain(
-        ("Forge I", {"purposes": (pki.ANY_PURPOSE,), "purposes_critical": False})
-    ),
+    "valid: path length just long enough": lambda: middle({"path_length": 1}, path_length=0),
+    "valid: intermediate for time stamping": lambda: _meant_for(pki.TIME_STAMPING),
+    "valid: intermediate for any purpose": lambda: _meant_for(pki.ANY_PURPOSE),
     # RFC 5280 lets an extended key usage speak of its own certificate's key only, and authorities that are in
     # use have others than time stamping above a signer (Fujitsu, GlobalSign for Adobe).
-    "valid: intermediate for OCSP signing": lambda: chain(
-        ("Forge I", {"purposes": (pki.OCSP_SIGNING,), "purposes_critical": False})
-    ),
-    "valid: root for OCSP signing": lambda: chain(
-        ("Forge I", {}), top={"purposes": (pki.OCSP_SIGNING,), "purposes_critical": False}
+    "valid: intermediate for OCSP signing": lambda: _meant_for(pki.OCSP_SIGNING),
+    "valid: root for OCSP signing": lambda: middle(
+        {"purposes": (pki.OCSP_SIGNING,), "purposes_critical": False}
     ),
     "valid: certificate whose length ends in 0x80": lambda: by(signer_of_length_80()),
     "valid: certificate whose length ends in 0x80 and that writes a default": lambda: by(
-        signer_of_length_80(extension("2.5.29.19", der.seq(der.boolean(False))))
+        signer_of_length_80(WRITTEN_DEFAULT)
     ),
-    "valid: signer that writes a default": lambda: by(
-        signer(extensions=(extension("2.5.29.19", der.seq(der.boolean(False))),))
-    ),
+    "valid: signer that writes a default": lambda: by(signer(extensions=(WRITTEN_DEFAULT,))),
     "valid: signed attributes of 384 bytes": lambda: _attributes_of(384),
-    "valid: name among the permitted ones": lambda: chain(
-        ("Forge I", {"extensions": (name_constraints(permitted=(organization("Forge"),)),)})
+    "valid: name among the permitted ones": lambda: middle(
+        extensions=(name_constraints(permitted=(organization("Forge"),)),)
     ),
-    "valid: names of another kind constrained": lambda: chain(
-        ("Forge I", {"extensions": (name_constraints(permitted=(dns("example.org"),)),)})
+    "valid: names of another kind constrained": lambda: middle(
+        extensions=(name_constraints(permitted=(dns("example.org"),)),)
     ),
-    "valid: root signed with SHA-1": lambda: chain(("Forge I", {}), top={"scheme": Scheme("ecdsa", "sha1")}),
-    "valid: root whose own signature is wrong": lambda: chain(("Forge I", {}), top={"damaged": True}),
-    "valid: intermediate signed with PSS": lambda: chain(
-        ("Forge I", {"scheme": Scheme("pss")}), top={"key": key("rsa-2048", "pss root")}
+    "valid: root signed with SHA-1": lambda: middle({"scheme": Scheme("ecdsa", "sha1")}),
+    "valid: root whose own signature is wrong": lambda: middle({"damaged": True}),
+    "valid: intermediate signed with PSS": lambda: middle(
+        {"key": key("rsa-2048", "pss root")}, scheme=Scheme("pss")
     ),
-    "valid: intermediate with an Ed25519 key": lambda: chain(
-        ("Forge I", {"key": key("ed25519", "intermediate")})
-    ),
+    "valid: intermediate with an Ed25519 key": lambda: middle(key=key("ed25519", "intermediate")),
     "valid: pinned intermediate": _pinned_intermediate,
     "valid: pinned intermediate with the signer alone": lambda: _pinned_intermediate(
         certificates=(house().signer.der,)

@@ -72,10 +72,6 @@ def _with_list(**knobs: object) -> TokenVerdict:
     return judged(recipe(), crls=(Crl(house().intermediate, AFTER, **knobs).der,))
 
 
-def _insisting(**knobs: object) -> TokenVerdict:
-    return judged(by(stamper("Forge Insisting", house().intermediate, "pss-sha256"), **knobs))
-
-
 EDGES: dict[str, tuple[Callable[[], TokenVerdict], str | None, str]] = {
     "an unknown attribute of several values": (
         lambda: judged(
@@ -114,9 +110,14 @@ EDGES: dict[str, tuple[Callable[[], TokenVerdict], str | None, str]] = {
         "signature",
         "",
     ),
-    "a key that insists on SHA-256": (_insisting, None, ""),
     "a key that insists on SHA-256 under SHA-512": (
-        lambda: _insisting(scheme=Scheme("pss", "sha512"), digest="sha512"),
+        lambda: judged(
+            by(
+                stamper("S", house().intermediate, "pss-sha256"),
+                scheme=Scheme("pss", "sha512"),
+                digest="sha512",
+            )
+        ),
         "signature",
         "the signature's parameters are not those that its key insists on",
     ),

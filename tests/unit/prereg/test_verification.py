@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import CHECKOUT
 from tests.registrations import rehash
 from tests.unit.prereg.drafts import problems, told
 from toolkit.prereg.authority import make_request
@@ -14,7 +15,7 @@ from toolkit.prereg.checks import Reader
 from toolkit.prereg.chronology import Chronology, Freeze, StudyRuns, chronology, seconds_to_settle
 from toolkit.prereg.demonstration import DemonstrationAuthority
 from toolkit.prereg.pem import write_certificates
-from toolkit.prereg.registration import Registration, load_registration
+from toolkit.prereg.registration import load_registration
 from toolkit.prereg.trust import known_authorities, known_restatements, write_trust
 from toolkit.prereg.verification import Verification, verify_registration
 
@@ -23,13 +24,17 @@ NOW = datetime(2026, 11, 20, tzinfo=UTC)
 FREEZE = Freeze(datetime(2026, 9, 8, 12, 34, 40, tzinfo=UTC), is_proven=False)
 
 
-@pytest.fixture
-def registration(home) -> Registration:
-    return load_registration(home.registration_folder("paired-rollouts"))
+PAIRED = CHECKOUT / "prereg" / "paired-rollouts"
 
 
-def order_of(registration: Registration, *runs: dict[str, Any]) -> Chronology:
-    return chronology(registration, StudyRuns("s", runs, ROLES), FREEZE, NOW)
+def run(seconds: int | None, name: str = "any", role: str = "primary") -> dict[str, Any]:
+    """Return the row of a run launched so long after the freeze; None for one that does not say when."""
+    launched = None if seconds is None else FREEZE.by + timedelta(seconds=seconds)
+    return {"run_id": name, "role": role, "launched_at": launched}
+
+
+def order_of(*runs: dict[str, Any]) -> Chronology:
+    return chronology(load_registration(PAIRED), StudyRuns("s", runs, ROLES), FREEZE, NOW)
 
 
 def verified(folder, *studies: StudyRuns) -> Verification:
@@ -41,10 +46,8 @@ def outcomes(result: Verification) -> list[tuple[int, str]]:
     return [(check.step, check.outcome) for check in result.checks]
 
 
-def test_thirteen_runs_follow_the_freeze_and_the_pilot_is_disclosed(published, home) -> None:
-    result = verified(
-        home.registration_folder("paired-rollouts"), StudyRuns("published", published.rows("runs"), ROLES)
-    )
+def test_thirteen_runs_follow_the_freeze_and_the_pilot_is_disclosed(published) -> None:
+    result = verified(PAIRED, StudyRuns("published", published.rows("runs"), ROLES))
     (order,) = result.chronology
     assert (order.verdict, len(order.runs_after)) == ("runs_after_freeze", 13)
     assert order.disclosed_exceptions == ("gate1-c2-paired-s0",)
@@ -64,23 +67,17 @@ def test_thirteen_runs_follow_the_freeze_and_the_pilot_is_disclosed(published, h
         (10**8, "any", "incomplete"),
     ],
 )
-def test_a_run_before_the_freeze_needs_to_be_disclosed(registration, seconds, run_id, verdict) -> None:
-    launched: Any = None if seconds is None else FREEZE.by + timedelta(seconds=seconds)
-    run = {"run_id": run_id, "role": "primary", "launched_at": launched}
-    assert order_of(registration, run).verdict == verdict
+def test_a_run_before_the_freeze_needs_to_be_disclosed(seconds, run_id, verdict) -> None:
+    assert order_of(run(seconds, run_id)).verdict == verdict
 
 
-def test_a_replication_is_not_part_of_the_order(registration) -> None:
-    order = order_of(registration, {"run_id": "late", "role": "replication", "launched_at": None})
+def test_a_replication_is_not_part_of_the_order() -> None:
+    order = order_of(run(None, role="replication"))
     assert (order.verdict, order.unknown) == ("incomplete", ())
 
 
-def test_a_disclosed_run_may_come_before_others_that_come_after(registration) -> None:
-    early, late = (
-        {"run_id": name, "role": "primary", "launched_at": FREEZE.by + timedelta(seconds=seconds)}
-        for name, seconds in (("gate1-c2-paired-s0", -1), ("any", 1))
-    )
-    order = order_of(registration, early, late)
+def test_a_disclosed_run_may_come_before_others_that_come_after() -> None:
+    order = order_of(run(-1, "gate1-c2-paired-s0"), run(1))
     assert (order.verdict, order.disclosed_exceptions) == ("runs_after_freeze", ("gate1-c2-paired-s0",))
 
 
@@ -93,16 +90,14 @@ def test_a_disclosed_run_may_come_before_others_that_come_after(registration) ->
         (None, "missing", "incomplete"),
     ],
 )
-def test_where_no_accuracy_is_stated_a_minute_is_granted(home, seconds, outcome, verdict) -> None:
-    launched = None if seconds is None else FREEZE.by + timedelta(seconds=seconds)
-    run = {"run_id": "whichever", "role": "primary", "launched_at": launched}
-    result = verified(home.registration_folder("paired-rollouts"), StudyRuns("s", [run], ROLES))
+def test_where_no_accuracy_is_stated_a_minute_is_granted(seconds, outcome, verdict) -> None:
+    result = verified(PAIRED, StudyRuns("s", [run(seconds, "whichever")], ROLES))
     assert (dict(outcomes(result))[7], result.verdict) == (outcome, verdict)
     assert seconds == 61 or "whichever" in told(result, 7)
 
 
-def test_without_document_and_tokens_the_verdict_is_incomplete(home) -> None:
-    result = verified(home.registration_folder("paired-rollouts"))
+def test_without_document_and_tokens_the_verdict_is_incomplete() -> None:
+    result = verified(PAIRED)
     assert result.verdict == "incomplete"
     passed, missing, unproven = "passed", "missing", "unproven"
     expected = [passed, missing, unproven, missing, missing, missing, missing, unproven, unproven]
@@ -191,24 +186,17 @@ def test_with_its_evidence_in_place_the_document_is_verified(evidence) -> None:
     assert f"--restatement {load_registration(folder).entries[-1].link}" in told(alone, 3)
 
 
-def test_the_shipped_restatement_is_the_one_that_is_stood_for(registration) -> None:
-    assert registration.entries[-1].link in known_restatements()
-
-
-def _no_root(folder, reader):
-    (folder / "evidence" / "freetsa.pem").unlink()
-    return reader
-
-
-def _no_document(folder, reader):
-    (folder / "evidence" / "document").unlink()
-    return reader
+def test_the_shipped_restatement_is_the_one_that_is_stood_for() -> None:
+    assert load_registration(PAIRED).entries[-1].link in known_restatements()
 
 
 def _another_token(folder, reader):
     token = DemonstrationAuthority("FreeTSA").answer(make_request(hashlib.sha256(b"another").digest()))
     (folder / "evidence" / "freetsa.tsr").write_bytes(token)
-    return reader
+
+
+def _without(name: str):
+    return lambda folder, _: (folder / "evidence" / name).unlink()
 
 
 LACKING = {
@@ -218,13 +206,13 @@ LACKING = {
         ("incomplete", [(3, "missing")], "--restatement "),
     ),
     # The tokens are judged by the recorded hash.
-    "the document is missing": (_no_document, ("incomplete", [(2, "missing")], "Get it from")),
+    "the document is missing": (_without("document"), ("incomplete", [(2, "missing")], "Get it from")),
     "a token of another document": (
         _another_token,
         ("not_verified", [(4, "failed"), (5, "missing"), (6, "missing")], "check 5, imprint: token is for"),
     ),
     "a root is missing": (
-        _no_root,
+        _without("freetsa.pem"),
         ("incomplete", [(4, "missing"), (5, "missing"), (6, "missing")], "put the one with SHA-256"),
     ),
 }
@@ -234,13 +222,13 @@ LACKING = {
 def test_what_evidence_lacks_shows_at_its_step(evidence, lack) -> None:
     folder, reader = evidence
     change, (verdict, wrong, words) = LACKING[lack]
-    result = verify_registration(folder, change(folder, reader))
+    result = verify_registration(folder, change(folder, reader) or reader)
     assert (result.verdict, problems(result), result.existed_by) == (verdict, wrong, None)
     assert words in told(result, wrong[0][0])
 
 
 @pytest.mark.parametrize(("age", "left"), [(0.5, 9.5), (9, 1.0), (10, 0.0), (3600, 0.0), (-60, 0.0)])
-def test_a_launch_waits_until_the_freeze_is_over_by_every_clock(home, age, left) -> None:
-    registration = load_registration(home.registration_folder("embedded"))
+def test_a_launch_waits_until_the_freeze_is_over_by_every_clock(age, left) -> None:
+    registration = load_registration(CHECKOUT / "prereg" / "embedded")
     last = max(authority.recorded_time for authority in registration.record.authorities)
     assert seconds_to_settle(registration, last + timedelta(seconds=age)) == left
