@@ -75,21 +75,18 @@ def to_rows(arrow: Any) -> list[Row]:
     for name, column in zip(arrow.column_names, arrow.columns, strict=True):
         if pa.types.is_timestamp(column.type):
             ticks = column.cast(pa.int64()).to_pylist()
-            columns[name] = [None if tick is None else _moment(tick, name) for tick in ticks]
+            columns[name] = [None if tick is None else moment(tick, name) for tick in ticks]
         else:
             columns[name] = column.to_pylist()
     return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
 
-def is_in_calendar(tick: int) -> bool:
-    """Return whether a time, in microseconds since 1970, is one that Python can say."""
-    try:
-        return bool(_EPOCH + timedelta(microseconds=tick))
-    except OverflowError:
-        return False
+def moment(tick: int, name: str) -> datetime:
+    """Return a time of a column from its microseconds since 1970.
 
-
-def _moment(tick: int, name: str) -> datetime:
+    Raises:
+        DamagedError: it is none that Python can say.
+    """
     try:
         return _EPOCH + timedelta(microseconds=tick)
     except OverflowError:

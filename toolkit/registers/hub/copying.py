@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 from toolkit.errors import IncompleteError, ToolkitError
@@ -27,7 +27,7 @@ def check_into(folder: Path, study: Study) -> None:
         IncompleteError: something lies there that would be lost.
     """
     try:
-        lost = next(_lost(folder, study), None)
+        lost = _lost(folder, study)
     except OSError as error:
         lost = str(error.strerror or error)
     if lost is not None:
@@ -67,22 +67,17 @@ def copy_into(folder: Path, study: Study, say: Callable[[str], None] = lambda _:
     return open_study(folder, study.origin)
 
 
-def _lost(folder: Path, study: Study) -> Iterator[str]:
-    """Return what in a folder is not a pulled study's, each thing by its name."""
+def _lost(folder: Path, study: Study) -> str | None:
+    """Return the first thing in a folder that is not a pulled study's; None where there is none."""
     if not folder.exists() and not folder.is_symlink():
-        return
+        return None
     if not folder.is_dir():
-        yield "a file"
-        return
+        return "a file"
     there = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*"))}
-    if not there:
-        return
     if MANIFEST_NAME not in there:
-        yield next(iter(there))
-        return
+        return next(iter(there), None)
     if not _was_pulled(folder / MANIFEST_NAME, study):
-        yield f"{MANIFEST_NAME}, which is of no commit of the repository that was pulled"
-        return
+        return f"{MANIFEST_NAME}, which is of no commit of the repository that was pulled"
     manifest = read_manifest(folder)
     for name, path in there.items():
         is_hidden = any(part.startswith(".") for part in name.split("/"))
@@ -90,7 +85,8 @@ def _lost(folder: Path, study: Study) -> Iterator[str]:
         if name == MANIFEST_NAME or (is_folder and not is_hidden):
             continue
         if name not in manifest.files or not _is_proven(folder, name, manifest):
-            yield name
+            return name
+    return None
 
 
 def _was_pulled(manifest: Path, study: Study) -> bool:
