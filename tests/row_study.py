@@ -169,6 +169,22 @@ def tables(ids: Sequence[str]) -> dict[str, list[pa.Table]]:
     }
 
 
+def with_column(table: pa.Table, name: str, values: Any) -> pa.Table:
+    """Return a table with other values in a column: of its type, or an array of another."""
+    position = table.column_names.index(name)
+    field = table.schema.field(position)
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return table.set_column(position, field.with_type(values.type).with_nullable(True), values)
+    return table.set_column(position, field, pa.array(values, field.type))
+
+
+def with_value(table: pa.Table, name: str, row: int, value: object) -> pa.Table:
+    """Return a table with another value in one place."""
+    values = table[name].to_pylist()
+    values[row] = value
+    return with_column(table, name, values)
+
+
 def lay(folder: Path, parts: Mapping[str, Sequence[pa.Table]]) -> dict[str, list[str]]:
     """Write the files of tables, one a part, and return their names."""
     names = {name: [f"{name}/{part[0][0]}.parquet" for part in listed] for name, listed in parts.items()}

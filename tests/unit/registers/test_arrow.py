@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.row_study import with_column
 from toolkit.errors import DamagedError
 from toolkit.registers.arrow import arrow_schema, check_columns, shape, to_arrow, to_rows
 from toolkit.registers.columns import Table, bits, numbers, seed, seeds, text
@@ -85,8 +86,7 @@ OTHER_TYPES = {
 
 @pytest.mark.parametrize("name", OTHER_TYPES)
 def test_elements_of_another_type_are_refused(name: str) -> None:
-    table = to_arrow(LISTS, ROWS)
-    other = table.set_column(table.column_names.index(name), name, OTHER_TYPES[name])
+    other = with_column(to_arrow(LISTS, ROWS), name, OTHER_TYPES[name])
     with pytest.raises(DamagedError, match=f"column '{name}' of lists has another type"):
         check_columns(LISTS, other.schema, "here")
 

@@ -7,6 +7,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from tests.row_study import with_column, with_value
 from tests.unit.decisions.rows_study import SMALL_RUNS, VALIDATION, Evaluation, episodes_of, write_rows_study
 from toolkit.errors import DamagedError, IncompleteError
 from toolkit.registers.episode_counts import Counts
@@ -23,11 +24,7 @@ def counted(study: Study, *runs: str, steps: tuple[int, ...] = (0, 20)) -> Count
 
 def changed(column: str, row: int, value: object) -> pa.Table:
     """Return a run's episodes with one value changed."""
-    rows = episodes_of(RUN, [VALIDATION])
-    values = rows[column].to_pylist()
-    values[row] = value
-    field = rows.schema.field(column)
-    return rows.set_column(rows.column_names.index(column), field, pa.array(values, field.type))
+    return with_value(episodes_of(RUN, [VALIDATION]), column, row, value)
 
 
 @pytest.fixture(scope="module")
@@ -83,10 +80,9 @@ def test_a_schedule_with_two_seeds_is_damage(tmp_path: Path) -> None:
 
 def test_an_absent_value_is_damage_and_no_failure(tmp_path: Path) -> None:
     rows = episodes_of(RUN, [VALIDATION])
-    position = rows.column_names.index("true_success")
     holed = pc.if_else(pa.array([True] * (rows.num_rows - 1) + [False]), rows["true_success"], None)
     everyone = {
-        run.id: rows.set_column(position, "true_success", holed) if run is RUN else None for run in SMALL_RUNS
+        run.id: with_column(rows, "true_success", holed) if run is RUN else None for run in SMALL_RUNS
     }
     study = write_rows_study(tmp_path, episodes=everyone)
     with pytest.raises(DamagedError, match="true_success is absent"):
@@ -113,8 +109,6 @@ def test_a_file_with_other_columns_is_damage(tmp_path: Path) -> None:
 
 def test_an_absent_regime_is_damage_and_not_passed_over(tmp_path: Path) -> None:
     rows = episodes_of(RUN, [VALIDATION])
-    at = rows.column_names.index("regime")
-    regimes = rows["regime"].to_pylist()
-    absent = rows.set_column(at, pa.field("regime", pa.string()), pa.array([None, *regimes[1:]], pa.string()))
+    absent = with_column(rows, "regime", pa.array([None, *rows["regime"].to_pylist()[1:]], pa.string()))
     with pytest.raises(DamagedError):
         counted(write_rows_study(tmp_path, episodes={RUN.id: absent}))

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from tests.row_study import with_column
 from toolkit.errors import DamagedError
 from toolkit.registers.rowhash import row_sha256
 from toolkit.registers.study import Study
@@ -82,7 +83,7 @@ def test_chunks_slices_and_dictionaries_do_not_matter() -> None:
     chunked = pa.concat_tables([whole.slice(0, 1), whole.slice(1, 3)])
     padded = pa.concat_tables([whole, whole]).slice(2, 4)
     rolled = pa.concat_tables([whole.slice(2, 2), whole.slice(0, 2)])
-    encoded = whole.set_column(0, "word", whole["word"].dictionary_encode())
+    encoded = with_column(whole, "word", whole["word"].dictionary_encode())
     assert row_sha256(chunked) == row_sha256(encoded) == row_sha256(whole)
     assert row_sha256(padded) == row_sha256(rolled) != row_sha256(whole)
 
@@ -93,11 +94,10 @@ def test_an_empty_table_has_a_hash() -> None:
 
 @pytest.mark.parametrize("name", COLUMNS)
 def test_null_is_not_zero(name: str) -> None:
-    kind, arrow_type, given = COLUMNS[name]
+    kind, _, given = COLUMNS[name]
     zero = {"string": "", "bool": False}.get(kind, Decimal(0) if name == "exact" else 0)
     values = [([] if kind.startswith("list<") else zero) if value is None else value for value in given]
-    filled = table().set_column(list(COLUMNS).index(name), name, pa.array(values, arrow_type))
-    assert row_sha256(filled) != row_sha256(table())
+    assert row_sha256(with_column(table(), name, values)) != row_sha256(table())
 
 
 @pytest.mark.parametrize(

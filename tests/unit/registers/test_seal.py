@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests import row_study
+from tests.row_study import with_column
 from toolkit.errors import DamagedError, IncompleteError, ToolkitError, UsageError
 from toolkit.registers import writer
 from toolkit.registers.arrow import parquet_bytes
@@ -78,22 +79,11 @@ def test_sealing_again_gives_the_same_bytes(tmp_path: Path, files: Files) -> Non
     assert (tmp_path / "MANIFEST.json").read_bytes() == before
 
 
-def with_column(table: pa.Table, name: str, values: Any) -> pa.Table:
-    """Return a table with other values in a column."""
-    position = table.column_names.index(name)
-    field = table.schema.field(position)
-    return table.set_column(position, field, pa.array(values, field.type))
-
-
 def changed(name: str, part: int, change: Callable[[pa.Table], pa.Table]) -> Callable[[Parts], None]:
     def apply(parts: Parts) -> None:
         parts[name][part] = change(parts[name][part])
 
     return apply
-
-
-def retyped(table: pa.Table) -> pa.Table:
-    return table.set_column(table.column_names.index("task"), "task", table["task"].cast(pa.int32()))
 
 
 def infinite(table: pa.Table) -> pa.Table:
@@ -111,7 +101,9 @@ DEFECTS: dict[str, Callable[[Parts], object]] = {
     "episodes.observed_reward is larger than it can be": changed(
         "episodes", 0, lambda table: with_column(table, "true_success", [False] * table.num_rows)
     ),
-    "column 'task' of groups has another type": changed("groups", 2, retyped),
+    "column 'task' of groups has another type": changed(
+        "groups", 2, lambda table: with_column(table, "task", table["task"].cast(pa.int32()))
+    ),
     "groups.advantages is not finite": changed("groups", 2, infinite),
     "no data is not zero": lambda parts: parts["checkpoints"].clear(),
 }

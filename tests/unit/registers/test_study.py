@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.row_study import with_column, with_value
 from toolkit.errors import DamagedError, IncompleteError, ToolkitError, UsageError
 from toolkit.registers.manifest import Manifest, read_manifest, write_manifest
 from toolkit.registers.study import Study, launched_runs, open_study, verify_study
@@ -124,10 +125,6 @@ def table_of(folder: Path) -> pa.Table:
     return pq.ParquetFile(folder / EVALUATIONS).read()
 
 
-def changed(table: pa.Table, successes: Any) -> pa.Table:
-    return table.set_column(table.column_names.index("successes"), "successes", successes)
-
-
 def damage_bytes(folder: Path) -> None:
     path = folder / EVALUATIONS
     raw = bytearray(path.read_bytes())
@@ -155,11 +152,9 @@ READ: dict[str, Callable[[Path], object]] = {
 }
 DAMAGES = READ | {
     "a stray file": lambda folder: (folder / "notes.txt").write_text("hello"),
-    "another type": rewritten(lambda table: changed(table, table["successes"].cast(pa.float64()))),
+    "another type": rewritten(lambda t: with_column(t, "successes", t["successes"].cast(pa.float64()))),
     "swapped rows": rewritten(lambda t: pa.concat_tables([t.slice(1, 1), t.slice(0, 1), t.slice(2)])),
-    "another count": rewritten(
-        lambda t: changed(t, pa.array([1, *t["successes"].to_pylist()[1:]], pa.int32()))
-    ),
+    "another count": rewritten(lambda table: with_value(table, "successes", 0, 1)),
 }
 
 
@@ -278,7 +273,7 @@ def test_text_that_is_no_text_is_damage(folder: Path) -> None:
         pa.string(), 1, [None, pa.py_buffer(b"\0\0\0\0\2\0\0\0"), pa.py_buffer(b"\xff\xfe")]
     )
     column = pa.concat_arrays([broken, table["run_id"].combine_chunks().slice(1)])
-    rewrite(folder, table.set_column(0, table.schema.field(0), column))
+    rewrite(folder, with_column(table, "run_id", column))
     with pytest.raises(DamagedError, match="not a readable Parquet file"):
         open_study(folder).rows("evaluations")
 

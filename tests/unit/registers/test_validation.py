@@ -79,11 +79,7 @@ def whole(name: str, row: int = 0, **defect: Any) -> pa.Table:
     made = {"episodes": row_study.episodes, "groups": row_study.groups}[name]
     table = pa.concat_tables([made(run_id, seed) for seed, run_id in enumerate(row_study.run_ids(2))])
     for column, value in defect.items():
-        position = table.column_names.index(column)
-        values = table[column].to_pylist()
-        values[row] = value
-        field = table.schema.field(position)
-        table = table.set_column(position, field, pa.array(values, field.type))
+        table = row_study.with_value(table, column, row, value)
     return table
 
 
@@ -126,8 +122,7 @@ def test_a_row_that_refers_to_nothing_is_found_among_many() -> None:
 
 def test_a_time_outside_the_calendar_is_refused(published: Study) -> None:
     table = published.arrow("events")
-    field = table.schema.field("occurred_at")
     ticks = table["occurred_at"].cast(pa.int64()).to_pylist()
-    late = pa.array([*ticks[:-1], 2**62], pa.int64()).cast(field.type)
+    late = pa.array([*ticks[:-1], 2**62], pa.int64()).cast(table.schema.field("occurred_at").type)
     with pytest.raises(DamagedError, match="a time lies outside the calendar"):
-        check_table(TABLES["events"], table.set_column(table.column_names.index(field.name), field, late))
+        check_table(TABLES["events"], row_study.with_column(table, "occurred_at", late))
