@@ -23,6 +23,7 @@ from toolkit.registers.schema import SCHEMA_VERSION, TABLES
 from toolkit.registers.study import Study, open_study
 
 REGISTRATION = ("small", "0" * 64)
+REF = RegistrationRef(*REGISTRATION, {})
 # The small registration, its interval resampled as studies do.
 ROW_RULES = RULES.replace(
     'resampled = ["seed pairs"]', 'resampled = ["seed pairs", "tasks with all their schedules"]'
@@ -61,7 +62,7 @@ VALIDATION = Evaluation("periodic", "validation", "clean", (0, 20), 5, 2)
 SMALL_RUNS = tuple(Run("X", arm, seed, {}) for arm in ("independent", "paired") for seed in (0, 1))
 
 
-def episodes_of(run: Run, evaluations: Sequence[Evaluation], rng_seed: int = 0) -> pa.Table:
+def episodes_of(run: Run, evaluations: Sequence[Evaluation]) -> pa.Table:
     """Return a run's episodes; tasks and seeds differ in difficulty, as they do in a study."""
     parts = []
     for e in sorted(evaluations, key=lambda e: (e.phase, e.regime)):
@@ -69,9 +70,9 @@ def episodes_of(run: Run, evaluations: Sequence[Evaluation], rng_seed: int = 0) 
             grid.ravel()
             for grid in np.meshgrid(e.steps, np.arange(e.tasks), np.arange(e.schedules), indexing="ij")
         )
-        shared = np.random.default_rng([rng_seed, len(e.regime), e.tasks])
+        shared = np.random.default_rng([0, len(e.regime), e.tasks])
         ease, seeds = shared.uniform(0.2, 0.8, e.tasks), shared.integers(0, 2**63, (e.tasks, e.schedules))
-        own = np.random.default_rng([rng_seed, *run.id.encode(), *e.regime.encode(), e.tasks])
+        own = np.random.default_rng([0, *run.id.encode(), *e.regime.encode(), e.tasks])
         chance = ease[task] + 0.1 * own.standard_normal() + 0.002 * step
         success = own.random(len(step)) < chance
         facts = {"run_id": run.id, "phase": e.phase, "pool": e.pool, "regime": e.regime}
@@ -98,8 +99,7 @@ def write_rows_study(
     *,
     episodes: Mapping[str, pa.Table | None] | None = None,
     rows: Mapping[str, list[dict[str, Any]]] | None = None,
-    registration: tuple[str, str] = REGISTRATION,
-    amendments: Mapping[str, str] | None = None,
+    registration: RegistrationRef = REF,
     statistics: bool = True,
 ) -> Study:
     """Write a study with episodes, one file a run, and the tables derived from them; open it.
@@ -113,10 +113,12 @@ def write_rows_study(
         "evaluations": [row for run in runs for row in _evaluation_rows(run, made[run.id])],
         **(rows or {}),
     }
-    tables = {name: to_arrow(TABLES[name], rows_of) for name, rows_of in derived.items()}
+    tables = {name: to_arrow(TABLES[name], own) for name, own in derived.items()}
     files = {name: {f"{name}/train-00000-of-00001.parquet": table} for name, table in tables.items()}
-    rows_of = sorted({**made, **(episodes or {})}.items())
-    files["episodes"] = {f"episodes/{run}.parquet": table for run, table in rows_of if table is not None}
+    played = {**made, **(episodes or {})}
+    files["episodes"] = {
+        f"episodes/{run}.parquet": played[run] for run in sorted(played) if played[run] is not None
+    }
     entries, tables_of = {}, {}
     for name, parts in files.items():
         for file, part in parts.items():
@@ -126,13 +128,10 @@ def write_rows_study(
             content = path.read_bytes()
             entries[file] = FileEntry(hashlib.sha256(content).hexdigest(), len(content), part.num_rows)
         whole = pa.concat_tables(parts.values(), promote_options="default")
-        columns = (
-            EPISODES if name == EPISODES.name else TABLES[name].narrowed(whole.column_names)
-        ).column_names
-        tables_of[name] = TableEntry(whole.num_rows, row_sha256(whole), columns, tuple(parts))
-    frozen = RegistrationRef(*registration, dict(amendments or {}))
-    version = toolkit.__version__
-    write_manifest(folder, Manifest("rows", "rows", SCHEMA_VERSION, version, frozen, {}, tables_of, entries))
+        known = EPISODES if name == EPISODES.name else TABLES[name].narrowed(whole.column_names)
+        tables_of[name] = TableEntry(whole.num_rows, row_sha256(whole), known.column_names, tuple(parts))
+    facts = (SCHEMA_VERSION, toolkit.__version__, registration, {}, tables_of, entries)
+    write_manifest(folder, Manifest("rows", "rows", *facts))
     return open_study(folder)
 
 
@@ -177,12 +176,6 @@ def registered_study(
     facts = {"steps": 100, "group_size": 8, "prompts_per_step": 24, "training_groups": 2400}
     fixed = {**facts, "training_rollouts": 19200, "fault_rate": Decimal("0.25"), "flip_rate": Decimal(0)}
     runs = [Run("C2", arm, seed, fixed) for arm in ("independent", "paired") for seed in (0, 1, 2)]
-    registered = case.study.manifest.registration
-    return write_rows_study(
-        folder,
-        runs,
-        [Evaluation("periodic", "validation", "faults_p025", (0, 20, 40, 60, 80, 100), 64, 2)],
-        rows=rows,
-        registration=(registered.name, registered.sha256),
-        amendments=registered.amendments,
-    )
+    evaluation = Evaluation("periodic", "validation", "faults_p025", (0, 20, 40, 60, 80, 100), 64, 2)
+    frozen = case.study.manifest.registration
+    return write_rows_study(folder, runs, [evaluation], rows=rows, registration=frozen)
