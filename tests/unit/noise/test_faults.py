@@ -143,15 +143,14 @@ def test_a_rate_limit_is_as_long_among_the_draws_that_name_one(draws: list[Draw]
     assert evenness(retry_after, limited) > 1e-4
 
 
-@pytest.mark.parametrize(
-    "broken",
-    [
-        lambda draw: 1 + round(draw.magnitude * 4),
-        lambda draw: int(draw.magnitude * 5),
-        lambda draw: 1 + int(draw.magnitude * 4),
-    ],
-    ids=["rounded", "from zero", "to four"],
-)
+BROKEN: dict[str, Callable[[Draw], int]] = {
+    "rounded": lambda draw: 1 + round(draw.magnitude * 4),
+    "from zero": lambda draw: int(draw.magnitude * 5),
+    "to four": lambda draw: 1 + int(draw.magnitude * 4),
+}
+
+
+@pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN)
 def test_the_test_of_evenness_rejects_other_lengths(broken: Callable[[Draw], int], draws: list[Draw]) -> None:
     assert evenness(broken, draws) < 1e-12
 

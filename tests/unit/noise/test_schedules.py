@@ -26,12 +26,8 @@ def independent(row: int) -> tuple[int, ...]:
 
 
 @pytest.mark.parametrize("size", [1, 2, 8, 64])
-def test_a_paired_group_has_the_seed_of_its_row(size: int) -> None:
+def test_a_paired_group_has_the_seed_of_its_row_and_an_independent_one_a_seed_each(size: int) -> None:
     assert group_seeds("paired", 17, size) == (17,) * size
-
-
-@pytest.mark.parametrize("size", [1, 2, 8, 64])
-def test_an_independent_group_has_as_many_seeds_as_rollouts(size: int) -> None:
     assert len(set(group_seeds("independent", 17, size))) == size
 
 

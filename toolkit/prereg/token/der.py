@@ -106,16 +106,16 @@ def check_der(raw: bytes) -> None:
             _check_primitive(element.tag, raw[element.content : element.end], element.start)
 
 
+_BEGINNINGS = {b"-----BEGIN": "PEM", b"<": "HTML or XML", b"{": "JSON", b"[": "JSON"}
+
+
 def _looks_like(raw: bytes) -> str:
     head = raw[:4096].lstrip()
     if not head:
         return "empty"
-    if head.startswith(b"-----BEGIN"):
-        return "looks like PEM"
-    if head.startswith(b"<"):
-        return "looks like HTML or XML"
-    if head.startswith((b"{", b"[")):
-        return "looks like JSON"
+    for beginning, kind in _BEGINNINGS.items():
+        if head.startswith(beginning):
+            return f"looks like {kind}"
     if head.startswith(b"M") and all(chr(c).isalnum() or c in b"+/=\r\n" for c in head):
         return "looks like base64"
     return f"begins with byte 0x{raw[0]:02x}"
