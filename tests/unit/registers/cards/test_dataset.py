@@ -7,12 +7,17 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from tests.described import STUDIES, shipped
+from tests.described import STUDIES, configs, shipped
 from toolkit.errors import DamagedError
-from toolkit.registers.cards.dataset import Config, Split, config_of, dataset_card, size_category, table_text
+from toolkit.registers.cards import dataset as cards
+from toolkit.registers.manifest import RegistrationRef
 from toolkit.registers.schema import TABLES
+from toolkit.registers.study import Study
 
-ALL = [Config(table, (Split("train", f"{name}/*.parquet", 1, 8),), 9) for name, table in TABLES.items()]
+ALL = [
+    cards.Config(table, (cards.Split("train", f"{name}/*.parquet", 1, 8),), 9)
+    for name, table in TABLES.items()
+]
 # The Hub's categories, as its filter shows them.
 BOUNDS = {
     "n<1K": (0, 10**3),
@@ -46,7 +51,7 @@ def test_the_hub_reads_the_metadata(repositories: dict[str, Path], name: str) ->
 
 def test_a_size_category_ends_below_its_bound() -> None:
     sizes = {999: "n<1K", 1000: "1K<n<10K", 999_999: "100K<n<1M", 10**6: "1M<n<10M", 10**9: "n>1B"}
-    assert {rows: size_category(rows) for rows in sizes} == sizes
+    assert {rows: cards.size_category(rows) for rows in sizes} == sizes
 
 
 def test_datasets_takes_the_features_that_the_files_have(repositories: dict[str, Path]) -> None:
@@ -99,16 +104,16 @@ def test_only_the_splits_that_are_there_are_declared() -> None:
     """A study need not hold every pool: a split without a file is an empty one to `datasets`."""
     study = shipped("embedded")
     files = {file: (study.folder / file).read_bytes() for file in study.files("task_pools")}
-    pools = config_of(study.table("task_pools"), files)
+    pools = cards.config_of(study.table("task_pools"), files)
     assert [split.name for split in pools.splits] == ["diagnostic", "test", "train", "validation"]
-    assert "diagnostic_128-*" not in dataset_card("{{configs}}", [pools])
+    assert "diagnostic_128-*" not in cards.dataset_card("{{configs}}", [pools])
 
 
 def test_every_column_is_documented(repositories: dict[str, Path], name: str) -> None:
     card = (repositories[name] / "README.md").read_text(encoding="utf-8")
     study = shipped(name)
     for table in study.tables:
-        assert table_text(table, study.manifest.tables[table.name].rows) in card
+        assert cards.table_text(table, study.manifest.tables[table.name].rows) in card
         assert f"| `{table.name}` | {study.manifest.tables[table.name].rows:,} |" in card
         for column in table.columns:
             assert f"| `{column.name}` |" in card
@@ -131,14 +136,14 @@ def test_every_mark_is_filled_in_and_every_link_leads_to_a_heading(
 @pytest.mark.parametrize("mark", ["{{outcomes}}", "{{matrix}}", "{{registration}}", "{{colums}}"])
 def test_a_mark_that_nothing_is_given_for_is_refused(mark: str) -> None:
     with pytest.raises(DamagedError, match=re.escape(mark)):
-        dataset_card(f"before {mark} after", ALL)
+        cards.dataset_card(f"before {mark} after", ALL)
 
 
 def test_a_table_says_what_it_refers_to() -> None:
-    assert "| `advantages` | `list<double>` |" in table_text(TABLES["groups"], 1)  # no markup
-    assert "`run_id` refers to `runs`." in table_text(TABLES["episodes"], 1)
-    assert "refer to `probe_checkpoints`." in table_text(TABLES["probe"], 1)
-    assert "`runs` where `condition` is not null." in table_text(TABLES["luck_share_summary"], 1)
+    assert "| `advantages` | `list<double>` |" in cards.table_text(TABLES["groups"], 1)  # no markup
+    assert "`run_id` refers to `runs`." in cards.table_text(TABLES["episodes"], 1)
+    assert "refer to `probe_checkpoints`." in cards.table_text(TABLES["probe"], 1)
+    assert "`runs` where `condition` is not null." in cards.table_text(TABLES["luck_share_summary"], 1)
 
 
 def test_every_table_key_and_reference_names_columns() -> None:
@@ -153,3 +158,59 @@ def test_every_table_key_and_reference_names_columns() -> None:
         for column in table.columns:
             assert all(table.column(name) for name in column.at_most)
             assert column.meaning.endswith(".")
+
+
+def test_the_rows_and_files_are_those_of_the_manifest() -> None:
+    study = shipped("task-pools")
+    (config,) = configs(study)
+    entry = study.manifest.tables["task_pools"]
+    assert config.rows == entry.rows == sum(split.rows for split in config.splits)
+    assert config.file_bytes == sum(study.manifest.files[file].bytes for file in entry.files)
+    assert {split.name: split.rows for split in config.splits} == {
+        "diagnostic": 16,
+        "diagnostic_128": 128,
+        "test": 300,
+        "train": 2000,
+        "validation": 300,
+    }
+    for split in config.splits:  # also where its name begins another's
+        files = [file.name for file in study.folder.glob(split.pattern)]
+        assert files == [f"{split.name}-00000-of-00001.parquet"]
+
+
+def test_several_files_of_a_table_are_one_split() -> None:
+    study = shipped("embedded")
+    files = {f: (study.folder / f).read_bytes() for f in study.manifest.tables["checkpoints"].files[:3]}
+    config = cards.config_of(TABLES["checkpoints"], files)
+    assert [(split.name, split.rows) for split in config.splits] == [("train", 18)]
+    assert "path: checkpoints/*.parquet" in cards.dataset_card("{{configs}}", [config])
+
+
+def test_the_registration_and_its_amendments_are_named() -> None:
+    text = cards.registered_text(RegistrationRef("small", "a" * 64, {"A1": "b" * 64}))
+    assert text.splitlines()[2:] == [
+        f"| registration `small` | `{'a' * 64}` |",
+        f"| amendment `A1` | `{'b' * 64}` |",
+    ]
+
+
+def test_the_matrix_counts_each_run_once_and_those_with_complete_evidence(published: Study) -> None:
+    assert cards.matrix_text(published.rows("runs")).splitlines()[2:] == [
+        "| C0 | 0 | 0 | group | 2 clean |",
+        "| C2 | 0.25 | 0 | group | 3 independent, 3 paired |",
+        "| C4 | 0 | 0.1 | group | 3 independent, 4 paired |",
+        "",
+        "15 runs, 15 of them with complete evidence.",
+    ]
+    first, *others = published.rows("runs")
+    text = cards.matrix_text([{**first, "status": "INCOMPLETE"}, *others])
+    assert text.endswith("15 runs, 14 of them with complete evidence.")
+
+
+def test_an_outcome_shows_verdict_evidence_and_interval() -> None:
+    rows = {row["rule"]: row for row in shipped("embedded").rows("decisions")}
+    text = cards.outcomes_text([rows["H2a"] | {"title": "Learning"}, rows["H1a"]])
+    assert text.splitlines()[2:] == [
+        "| H2a | Learning | miss | includes zero | -0.0073 | 95% [-0.0365, 0.0214] |",
+        "| H1a | hypothesis | pass | not estimated |  |  |",
+    ]
