@@ -12,16 +12,7 @@ import toolkit
 from toolkit.errors import DamagedError, IncompleteError, UsageError, VerificationError
 from toolkit.files import read_bytes, replacing, write_all
 from toolkit.registers import arrow
-from toolkit.registers.manifest import (
-    MANIFEST_NAME,
-    FileEntry,
-    Manifest,
-    RegistrationRef,
-    TableEntry,
-    check_manifest,
-    check_nothing_else,
-    write_manifest,
-)
+from toolkit.registers import manifest as manifests
 from toolkit.registers.row_tables import SPLIT_BY
 from toolkit.registers.rowhash import row_sha256
 from toolkit.registers.schema import SCHEMA_VERSION, TABLES
@@ -65,11 +56,11 @@ def write_study(
     *,
     study: str,
     evidence: str,
-    registration: RegistrationRef,
+    registration: manifests.RegistrationRef,
     files: Mapping[str, Mapping[str, bytes]],
     documents: Mapping[str, bytes],
     words: Mapping[str, tuple[str, ...]] | None = None,
-) -> Manifest:
+) -> manifests.Manifest:
     """Write a study's repository beside its place, and put it there once it is whole and verified.
 
     Args:
@@ -105,11 +96,11 @@ def seal_study(
     *,
     study: str,
     evidence: str,
-    registration: RegistrationRef,
+    registration: manifests.RegistrationRef,
     files: Mapping[str, Sequence[str]],
     documents: Mapping[str, bytes],
     words: Mapping[str, tuple[str, ...]] | None = None,
-) -> Manifest:
+) -> manifests.Manifest:
     """Complete a study whose Parquet files lie in its folder already, one a run: verify them, name them.
 
     1. Nothing else lies in the folder.
@@ -134,7 +125,7 @@ def seal_study(
     parquet_files = [file for names in files.values() for file in names]
     check_place(folder, study, [*parquet_files, *documents])  # 1
     entries, proven = _prove(folder, files, words or {})  # 2
-    manifest = Manifest(
+    manifest = manifests.Manifest(
         study=study,
         evidence=evidence,
         schema_version=SCHEMA_VERSION,
@@ -144,23 +135,23 @@ def seal_study(
         tables=entries,
         files=dict(sorted((proven | {name: _entry(content) for name, content in documents.items()}).items())),
     )
-    check_manifest(manifest)
-    check_nothing_else(folder, manifest)
-    write_all(folder, documents, first=folder / MANIFEST_NAME)  # 3
-    write_manifest(folder, manifest)
+    manifests.check_manifest(manifest)
+    manifests.check_nothing_else(folder, manifest)
+    write_all(folder, documents, first=folder / manifests.MANIFEST_NAME)  # 3
+    manifests.write_manifest(folder, manifest)
     return manifest
 
 
 def _prove(
     folder: Path, files: Mapping[str, Sequence[str]], words: Mapping[str, tuple[str, ...]]
-) -> tuple[dict[str, TableEntry], dict[str, FileEntry]]:
+) -> tuple[dict[str, manifests.TableEntry], dict[str, manifests.FileEntry]]:
     """Return the entries of tables and of their files, all of them checked.
 
     Only one table is held at a time, beside those that others refer to.
     """
     import pyarrow as pa
 
-    entries: dict[str, FileEntry] = {}
+    entries: dict[str, manifests.FileEntry] = {}
 
     def read(name: str) -> Any:
         table, parts = TABLES[name], list[Any]()
@@ -179,7 +170,7 @@ def _prove(
 
     referred = {parent.table for name in files for parent in TABLES[name].parents}
     held = {name: read(name) for name in sorted(referred & set(files))}
-    tables: dict[str, TableEntry] = {}
+    tables: dict[str, manifests.TableEntry] = {}
     for name in sorted(files):
         whole = held[name] if name in held else read(name)
         if not whole.num_rows:
@@ -188,7 +179,7 @@ def _prove(
         check_table(table, whole)
         check_parents(table, whole, held)
         columns = tuple(whole.column_names)
-        tables[name] = TableEntry(whole.num_rows, row_sha256(whole), columns, tuple(files[name]))
+        tables[name] = manifests.TableEntry(whole.num_rows, row_sha256(whole), columns, tuple(files[name]))
     return tables, entries
 
 
@@ -216,7 +207,7 @@ def check_place(folder: Path, study: str, names: Collection[str]) -> None:
     }
     # A build that was cut off has left files of its own, and no manifest.
     cut_off = present <= set(names) and any(name.endswith(".parquet") for name in present)
-    if present and not cut_off and _named_in(folder / MANIFEST_NAME) != study:
+    if present and not cut_off and _named_in(folder / manifests.MANIFEST_NAME) != study:
         raise IncompleteError(
             f"the folder holds something else than {study}",
             found=", ".join(sorted(present)[:5]),
@@ -225,7 +216,7 @@ def check_place(folder: Path, study: str, names: Collection[str]) -> None:
         )
 
 
-def compare_built(folder: Path, built: Path, manifest: Manifest, remedy: str) -> None:
+def compare_built(folder: Path, built: Path, manifest: manifests.Manifest, remedy: str) -> None:
     """Check that a folder holds, byte for byte, what was built elsewhere, and nothing else.
 
     Args:
@@ -241,7 +232,7 @@ def compare_built(folder: Path, built: Path, manifest: Manifest, remedy: str) ->
     """
     differing = [
         name
-        for name in (*manifest.files, MANIFEST_NAME)
+        for name in (*manifest.files, manifests.MANIFEST_NAME)
         if read_bytes(folder / name) != read_bytes(built / name)
     ]
     if differing:
@@ -251,11 +242,11 @@ def compare_built(folder: Path, built: Path, manifest: Manifest, remedy: str) ->
             where=folder,
             remedy=remedy,
         )
-    check_nothing_else(folder, manifest)
+    manifests.check_nothing_else(folder, manifest)
 
 
-def _entry(content: bytes, rows: int | None = None) -> FileEntry:
-    return FileEntry(hashlib.sha256(content).hexdigest(), len(content), rows)
+def _entry(content: bytes, rows: int | None = None) -> manifests.FileEntry:
+    return manifests.FileEntry(hashlib.sha256(content).hexdigest(), len(content), rows)
 
 
 def _named_in(manifest: Path) -> str | None:

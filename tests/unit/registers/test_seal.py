@@ -11,7 +11,7 @@ import pytest
 from tests import row_study
 from tests.row_study import with_column
 from toolkit.errors import DamagedError, IncompleteError, ToolkitError, UsageError
-from toolkit.registers import writer
+from toolkit.registers import manifest
 from toolkit.registers.arrow import parquet_bytes
 from toolkit.registers.query import asking
 from toolkit.registers.rowhash import row_sha256
@@ -128,7 +128,7 @@ def test_a_seal_that_is_cut_off_leaves_nothing_that_looks_complete(
     def power_cut(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(writer, "write_manifest", power_cut)
+    monkeypatch.setattr(manifest, "write_manifest", power_cut)
     with pytest.raises(KeyboardInterrupt):
         row_study.seal(tmp_path, files)
     assert not (tmp_path / "MANIFEST.json").exists()
