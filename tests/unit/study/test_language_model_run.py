@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import pytest
 
 from tests.conftest import CHECKOUT, SMALL_MODEL, snapshot
 from tests.unit.stack import require_trainer
-from toolkit.errors import DamagedError, IncompleteError, UsageError
+from toolkit.errors import DamagedError, UsageError
 from toolkit.study.play.segments import rows_of
 from toolkit.study.play.workplace import Workplace
 
@@ -168,50 +168,3 @@ def test_a_run_of_another_recipe_or_in_other_hands_is_refused(cut: Path, model: 
     with pytest.raises(UsageError, match="launched with another specification") as raised:
         train(cut, model, settings=("lora.rank=3",))
     assert "rank" in str(raised.value.expected)
-
-
-def test_a_segment_of_another_run_is_refused(cut: Path, model: str) -> None:
-    other = shutil.move(cut / RUN, cut / "c2-paired-s4")
-    (other / "specification.json").unlink()
-    from tests.unit.study.train_in_a_folder import specification as specified
-
-    specification = specified(model, seed=4, run_id="c2-paired-s4")
-    (other / "specification.json").write_text(json.dumps(specification.document()))
-    with pytest.raises(DamagedError, match="a segment belongs to another run"):
-        train(cut, model, seed=4, run_id="c2-paired-s4")
-
-
-@pytest.fixture
-def failing(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Exception]]:
-    """Have the backward passes of the fourth step raise what a test puts here."""
-    from toolkit.training.language_model.trainer import GroupTrainer
-
-    errors: list[Exception] = []
-    compute = GroupTrainer._compute_loss  # noqa: SLF001
-
-    def failing(self: Any, *arguments: Any) -> Any:
-        if errors and self.state.global_step == 3:
-            raise errors[0]
-        return compute(self, *arguments)
-
-    monkeypatch.setattr(GroupTrainer, "_compute_loss", failing)
-    return errors
-
-
-def test_out_of_memory_is_told_of_and_what_was_recorded_stays(
-    cut: Path,
-    whole: Path,
-    model: str,
-    failing: list[Exception],
-) -> None:
-    import torch
-
-    failing.append(torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 9.00 GiB.\nmore"))
-    with pytest.raises(IncompleteError, match="not enough memory to train") as raised:
-        train(cut, model)
-    assert raised.value.found == "CUDA out of memory. Tried to allocate 9.00 GiB."
-    assert "step.micro_batch" in str(raised.value.remedy)
-    failing.clear()
-    assert train(cut, model)
-    assert (cut / RUN / SEGMENTS[2]).read_bytes() == (whole / SEGMENTS[2]).read_bytes()
-    assert [attempt["from_step"] for attempt in attempts(cut / RUN)] == [0, 2, 2]
