@@ -106,7 +106,7 @@ def _segment(run: Specification, end: int, before: Row | None, sets: tuple[Evalu
         "groups": [
             _group(run, step, position) for step, position in product(steps, range(run.prompts_per_step))
         ],
-        "episodes": [row for found in sets for row in _episodes(run, end, found, mixed)],
+        "episodes": [row for played in sets for row in _episodes(run, end, played, mixed)],
         "luck_share": [row for step in run.diagnosed if start < step <= end for row in _tables(run, step)],
         "checkpoints": [checkpoint | {"sha256": checkpoint_sha256(checkpoint)}],
     }

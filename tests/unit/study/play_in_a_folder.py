@@ -11,9 +11,9 @@ from toolkit.study.play.workplace import Workplace
 
 def main(folder: str, runs: str, processes: str, executor: str = "local") -> None:
     workplace = Workplace(Path(folder))
-    listed = [fake_play.specification(f"c2-paired-s{seed}", seed=seed) for seed in range(int(runs))]
-    with workplace.held(listed):
-        play_runs(workplace, listed, Executor(executor, int(processes)), play=fake_play.slowly)
+    specifications = [fake_play.specification(f"c2-paired-s{seed}", seed=seed) for seed in range(int(runs))]
+    with workplace.held(specifications):
+        play_runs(workplace, specifications, Executor(executor, int(processes)), play=fake_play.slowly)
 
 
 if __name__ == "__main__":

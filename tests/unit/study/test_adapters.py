@@ -16,13 +16,13 @@ NUMBERS = {"layer.2": b"\x01" * 8, "layer.10": b"\x02" * 4}
 
 def file_of(order: list[str], metadata: dict[str, str]) -> bytes:
     """Return a safetensors file as its format says it, tensors lying in an order of one's choice."""
-    listed: dict[str, Any] = {"__metadata__": metadata}
+    tensors: dict[str, Any] = {"__metadata__": metadata}
     start = 0
     for name in order:
         end = start + len(NUMBERS[name])
-        listed[name] = {"dtype": "F32", "shape": [(end - start) // 4], "data_offsets": [start, end]}
+        tensors[name] = {"dtype": "F32", "shape": [(end - start) // 4], "data_offsets": [start, end]}
         start = end
-    header = json.dumps(listed).encode()
+    header = json.dumps(tensors).encode()
     return len(header).to_bytes(8, "little") + header + b"".join(NUMBERS[name] for name in order)
 
 

@@ -29,9 +29,9 @@ def folder(path: Path, opening: Opening = OPENING, asked: Asked = ASKED) -> Eval
 
 
 def play(path: Path, asked: Asked = ASKED, **how: Any) -> EvaluatedBlocks:
-    place = folder(path, asked=asked)
-    with place.held():
-        return place.play(OPENING, asked, Executor(**({"places": 1} | how)))
+    there = folder(path, asked=asked)
+    with there.held():
+        return there.play(OPENING, asked, Executor(**({"places": 1} | how)))
 
 
 @pytest.fixture(scope="module")
@@ -41,9 +41,9 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> EvaluatedBlocks:
 
 @pytest.fixture(scope="module")
 def study(played: EvaluatedBlocks, tmp_path_factory: pytest.TempPathFactory) -> Study:
-    place = tmp_path_factory.mktemp("registers") / "reference"
-    write_registers(place, "reference", folder(place).identity, played.rows)
-    return open_study(place)
+    there = tmp_path_factory.mktemp("registers") / "reference"
+    write_registers(there, "reference", folder(there).identity, played.rows)
+    return open_study(there)
 
 
 def test_the_luck_share_is_measured_where_schedules_differ() -> None:
@@ -55,10 +55,10 @@ def test_the_luck_share_is_measured_where_schedules_differ() -> None:
 
 
 def test_jobs_cover_every_episode_once() -> None:
-    listed = jobs(OPENING, ASKED)
-    assert len({job.name for job in listed}) == len(listed)
-    assert sum(job.episodes for job in listed if job.table == "episodes") == 18 + 18 + 9
-    assert sum(job.episodes for job in listed if job.table == "luck_share") == 9 * 64
+    blocks = jobs(OPENING, ASKED)
+    assert len({job.name for job in blocks}) == len(blocks)
+    assert sum(job.episodes for job in blocks if job.table == "episodes") == 18 + 18 + 9
+    assert sum(job.episodes for job in blocks if job.table == "luck_share") == 9 * 64
 
 
 def test_the_order_in_which_jobs_are_done_leaves_no_trace(tmp_path: Path, played: EvaluatedBlocks) -> None:
@@ -95,9 +95,9 @@ def test_a_damaged_block_is_kept_aside_and_played_again(tmp_path: Path) -> None:
     name = jobs(OPENING, QUICK)[0].name
     block = tmp_path / "blocks" / name
     block.write_bytes(block.read_bytes()[:-20])
-    said: list[str] = []
-    assert play(tmp_path, QUICK, say=said.append).rows == whole
-    assert said == [f"{name} was cut short or changed; kept as {name}.damaged-1, and played again"]
+    messages: list[str] = []
+    assert play(tmp_path, QUICK, say=messages.append).rows == whole
+    assert messages == [f"{name} was cut short or changed; kept as {name}.damaged-1, and played again"]
 
 
 def test_a_block_of_another_place_or_model_is_refused(tmp_path: Path) -> None:
@@ -153,11 +153,11 @@ def test_the_same_rows_give_the_same_bytes(study: Study, played: EvaluatedBlocks
 
 
 def test_registers_of_more_sets_replace_those_of_fewer(tmp_path: Path) -> None:
-    place = folder(tmp_path)
+    there = folder(tmp_path)
     for regimes in (("challenge",), ("clean",)):
         asked = Asked(regimes, tasks=2)
-        write_registers(place.registers, "reference", place.identity, play(tmp_path, asked).rows)
-    assert [row["run_id"] for row in open_study(place.registers).rows("runs")] == ["clean"]
+        write_registers(there.registers, "reference", there.identity, play(tmp_path, asked).rows)
+    assert [row["run_id"] for row in open_study(there.registers).rows("runs")] == ["clean"]
 
 
 def row(task: int, *, success: bool, calls: int = 3, transient: int = 0) -> Row:
@@ -202,9 +202,9 @@ def test_the_luck_share_has_the_registered_interval(played: EvaluatedBlocks) -> 
 
 
 def test_a_reward_that_never_varies_has_no_luck_share() -> None:
-    place = {"regime": "flips_q010", "pool": "diagnostic", "step": 0, "task": 0}
+    there = {"regime": "flips_q010", "pool": "diagnostic", "step": 0, "task": 0}
     rows = [
-        {**place, "schedule": n, "true_successes": [True] * 8, "observed_rewards": [n > 0] * 8}
+        {**there, "schedule": n, "true_successes": [True] * 8, "observed_rewards": [n > 0] * 8}
         for n in range(8)
     ]
     never, always = luck_shares({"luck_share": rows})

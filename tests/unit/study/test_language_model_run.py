@@ -88,11 +88,11 @@ def test_a_run_trains_the_adapter_and_its_evidence_is_what_is_registered(whole: 
 
 def check_gone_on_with(folder: Path, whole: Path, model: str) -> None:
     assert sorted(path.name for path in (folder / RUN).glob("segment-*")) == list(SEGMENTS[:2])
-    said: list[str] = []
-    assert train(folder, model, said.append)
+    messages: list[str] = []
+    assert train(folder, model, messages.append)
     for name in FILES:
         assert (folder / RUN / name).read_bytes() == (whole / name).read_bytes(), name
-    assert next(line for line in said if line.startswith("step")).startswith("step 3 of 4")
+    assert next(line for line in messages if line.startswith("step")).startswith("step 3 of 4")
     first, second = attempts(folder / RUN)
     assert (first["from_step"], first["ended_at"]) == (0, None)
     assert second["from_step"] == 2

@@ -38,18 +38,18 @@ def frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
 
 
 def test_a_study_is_read_off_its_table() -> None:
-    found = outlined("mine", frame(EPISODES))
-    assert found.columns == {
+    outline = outlined("mine", frame(EPISODES))
+    assert outline.columns == {
         "arm": "Method",
         "seed": "run seed",
         "step": "global-step",
         "task": "Question ID",
         "true_success": "correct",
     }
-    assert found.arms == ("arm_3_shot", "chain_of_thought", "plain")
-    assert found.values == {"arm": {"3-shot": "arm_3_shot", "chain of thought": "chain_of_thought"}}
-    assert (found.seeds, found.steps, found.tasks, found.schedules) == ((0, 7), (0, 50), 4, 3)
-    assert found.unused == ("tokens",)
+    assert outline.arms == ("arm_3_shot", "chain_of_thought", "plain")
+    assert outline.values == {"arm": {"3-shot": "arm_3_shot", "chain of thought": "chain_of_thought"}}
+    assert (outline.seeds, outline.steps, outline.tasks, outline.schedules) == ((0, 7), (0, 50), 4, 3)
+    assert outline.unused == ("tokens",)
 
 
 def test_what_is_written_can_be_read() -> None:

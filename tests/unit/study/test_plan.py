@@ -25,9 +25,9 @@ def registration(home: Home) -> Registration:
 
 @pytest.fixture(scope="module")
 def measurements(home: Home) -> Measurements:
-    found = read_measurements(home.cards)
-    assert found is not None
-    return found
+    read = read_measurements(home.cards)
+    assert read is not None
+    return read
 
 
 def test_counted_episodes_are_those_that_every_published_run_played(

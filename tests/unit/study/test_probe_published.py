@@ -120,8 +120,8 @@ def test_only_l_over_r_can_be_resampled_and_its_interval_holds_it(figures: Figur
 
 
 def test_intervals_are_those_of_the_findings(published: Study, figures: Figures) -> None:
-    (found,) = (one.numbers for one in findings(published) if one.id == "condition")
-    for at, name in enumerate(found["checkpoints"]):
+    (numbers,) = (one.numbers for one in findings(published) if one.id == "condition")
+    for at, name in enumerate(numbers["checkpoints"]):
         trajectory, step = name.split("@")
         row = figures[trajectory, int(step), "outcome", "MC", "condition_ratio"]
         for mine, theirs in (
@@ -129,8 +129,8 @@ def test_intervals_are_those_of_the_findings(published: Study, figures: Figures)
             ("low", "interval_low"),
             ("high", "interval_high"),
         ):
-            assert row[mine] == pytest.approx(found[theirs][at], rel=1e-5)
-    assert len(found["checkpoints"]) == 8
+            assert row[mine] == pytest.approx(numbers[theirs][at], rel=1e-5)
+    assert len(numbers["checkpoints"]) == 8
 
 
 def test_intervals_are_scipys(published: Study, figures: Figures) -> None:

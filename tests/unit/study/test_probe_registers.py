@@ -52,11 +52,11 @@ def test_the_untrained_policy_probed_again_is_what_is_registered(
     rows = {each.run_id: rows_of_run(embedded, "checkpoints", each.run_id) for each in probe.runs}
     base = run.probe_jobs(probe.design, probe.runs, rows)[0]
     files = probed.probe_trajectory(base)
-    found = json.loads(files["base.json"].split(b"\n", 1)[1])["tables"]
+    tables = json.loads(files["base.json"].split(b"\n", 1)[1])["tables"]
     for name in design.TABULATED:
         registered = [row for row in embedded.rows(name) if row["trajectory"] == "base"]
         key = TABLES[name].key
-        assert sorted(found[name], key=lambda row: [str(row[part]) for part in key]) == sorted(
+        assert sorted(tables[name], key=lambda row: [str(row[part]) for part in key]) == sorted(
             registered, key=lambda row: [str(row[part]) for part in key]
         )
     path = embedded.folder / "probe_gram" / "base.parquet"

@@ -71,7 +71,7 @@ def graded() -> Iterator[None]:
 
     def recorded(transcripts: Any, rewards: Any, weights: Any) -> Recorded:
         assert set(rewards) == {0.0}
-        return GRADED(transcripts, tuple(float(sum(one.tokens) % 2) for one in transcripts), weights)
+        return GRADED(transcripts, tuple(float(sum(each.tokens) % 2) for each in transcripts), weights)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(spoken, "Recorded", recorded)
@@ -155,8 +155,8 @@ def test_a_reward_is_the_true_outcome_of_the_rollout_s_desk(
     rollouts = DESIGN.transition
     found = [task.rewards for task in spoken.record_tasks(speaker(model, base), rollouts, 5, 10)]
     odd = [[evaluation_seed(f"diagnostic:{task}", k) % 2 for k in range(2)] for task in range(2)]
-    assert {one for task in odd for one in task} == {0, 1}
-    assert found == [tuple(float(one) for one in task for _ in range(2)) for task in odd]
+    assert {each for task in odd for each in task} == {0, 1}
+    assert found == [tuple(float(each) for each in task for _ in range(2)) for task in odd]
 
 
 def test_what_the_desk_answered_is_not_chosen(base: Path) -> None:
@@ -167,13 +167,13 @@ def test_what_the_desk_answered_is_not_chosen(base: Path) -> None:
     model = Script(chat.tokenizer, [Part(turns, (), None)] * 2).model(10_000)  # type: ignore[arg-type]
     clean = DESIGN.outcome._replace(tasks=1)
     (task,) = spoken.record_tasks(spoken.Speaker(model, chat, 1.0, 400, 24), clean, 5, 0)
-    for one in task.transcripts:
+    for each in task.transcripts:
         start = len(chat.opening(opening(load_task("validation:0").prompt)))
-        said = [token for token, chosen in zip(one.tokens, one.chosen, strict=True) if chosen]
+        said = [token for token, chosen in zip(each.tokens, each.chosen, strict=True) if chosen]
         assert said == [*calls, last, *encode("done"), last]
-        between = one.tokens[start + len(calls) + 1 : -len(encode("done")) - 1]
+        between = each.tokens[start + len(calls) + 1 : -len(encode("done")) - 1]
         assert "unknown_tool" in chat.tokenizer.decode(between)
-        assert len(between) == one.chosen[start:].count(False)
+        assert len(between) == each.chosen[start:].count(False)
 
 
 def test_a_stop_leaves_what_was_finished(jobs: tuple[ProbeJob, ...], folder: Path, tmp_path: Path) -> None:

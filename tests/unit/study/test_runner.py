@@ -161,13 +161,13 @@ def test_a_truncated_newest_segment_is_kept_aside_and_played_again(
     newest = cut_off.segments[1]
     broken = newest.read_bytes()[:keep]
     newest.write_bytes(broken)
-    said: list[str] = []
-    play(cut_off.folder.parent, RUNS[:1], say=said.append)
+    messages: list[str] = []
+    play(cut_off.folder.parent, RUNS[:1], say=messages.append)
     aside = cut_off.folder / "segment-001.damaged-1"
     assert aside.read_bytes() == broken
     aside.unlink()
     assert lasting(cut_off.folder.parent) == of_first(expected)
-    assert "segment-001 was cut short or changed" in said[0]
+    assert "segment-001 was cut short or changed" in messages[0]
 
 
 def test_what_follows_a_broken_or_missing_segment_is_kept_aside_too(
@@ -181,10 +181,10 @@ def test_what_follows_a_broken_or_missing_segment_is_kept_aside_too(
     assert first.read_bytes() == expected[f"{RUNS[0].run_id}/{first.name}"]
     (cut_off.folder / "COMPLETE.json").unlink()
     first.unlink()
-    said: list[str] = []
-    play(cut_off.folder.parent, RUNS[:1], say=said.append)
+    messages: list[str] = []
+    play(cut_off.folder.parent, RUNS[:1], say=messages.append)
     assert (cut_off.folder / f"{second.name}.damaged-2").is_file()
-    assert "follows one that is missing" in said[0]
+    assert "follows one that is missing" in messages[0]
 
 
 @pytest.mark.parametrize(

@@ -137,12 +137,10 @@ def _most_exposed(
     sorts: dict[tuple[bool, ...], list[tuple[int, int]]] = {
         sort: [] for sort in product((True, False), repeat=2)
     }
-    for place in sorted(paired.keys() & independent.keys()):
-        sorts[paired[place]["true_success"], independent[place]["true_success"]].append(place)
+    for at in sorted(paired.keys() & independent.keys()):
+        sorts[paired[at]["true_success"], independent[at]["true_success"]].append(at)
 
-    def faults(place: tuple[int, int]) -> int:
-        return sum(row_tables.faults_landed(rows[place]) for rows in (paired, independent))
+    def faults(at: tuple[int, int]) -> int:
+        return sum(row_tables.faults_landed(rows[at]) for rows in (paired, independent))
 
-    return [
-        place for places in sorts.values() for place in sorted(places, key=faults, reverse=True)[:OF_EACH]
-    ]
+    return [at for places in sorts.values() for at in sorted(places, key=faults, reverse=True)[:OF_EACH]]

@@ -148,8 +148,8 @@ def outlined(name: str, table: pl.DataFrame) -> Outline:
 
 def _guessed(table: pl.DataFrame) -> dict[str, str]:
     """Return which column of a table is which, by their names."""
-    named = [name for name in table.columns if name != source.ROW]
-    plain = {re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_"): name for name in named}
+    headers = [name for name in table.columns if name != source.ROW]
+    plain = {re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_"): name for name in headers}
     matching = {target: [plain[name] for name in names if name in plain] for target, names in NAMES.items()}
     columns = {target: likely[0] for target, likely in matching.items() if likely}
     if not _names_runs(table, columns):

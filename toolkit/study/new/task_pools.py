@@ -97,17 +97,17 @@ def specified(name: str, sha256: str) -> list[Task]:
     return pool
 
 
-def check_specified(name: str, found: str, sha256: str) -> None:
+def check_specified(name: str, generated: str, sha256: str) -> None:
     """Check that a pool is the one that a run was specified for.
 
     Raises:
         VerificationError: it is another.
     """
-    if found != sha256:
+    if generated != sha256:
         raise VerificationError(
             f"pool {name} is not the one that the runs were specified for",
             expected=f"SHA-256 {sha256}",
-            found=f"SHA-256 {found}",
+            found=f"SHA-256 {generated}",
             remedy="use the version of this package that the runs were specified with",
         )
 
@@ -194,10 +194,10 @@ def verify(study: Study, progress: Callable[[str], None]) -> dict[str, str]:
     digests: dict[str, str] = {}
     for name in POOLS:
         progress(f"verifying {name}")
-        listed = list(tasks(name))
-        for task in listed:
+        made = list(tasks(name))
+        for task in made:
             _compare(task_row(task), registered.pop((name, task.index), None), study)
-        digests[name] = pool_sha256(listed)
+        digests[name] = pool_sha256(made)
     if registered:
         raise DamagedError(
             "the register has tasks that no pool has",
@@ -207,14 +207,14 @@ def verify(study: Study, progress: Callable[[str], None]) -> dict[str, str]:
     return digests
 
 
-def _compare(made: arrow.Row, found: arrow.Row | None, study: Study) -> None:
-    if found is None:
+def _compare(made: arrow.Row, registered: arrow.Row | None, study: Study) -> None:
+    if registered is None:
         raise DamagedError(f"task {made['task_id']} is missing", where=study.folder)
     for name, value in made.items():
-        if value != found[name]:
+        if value != registered[name]:
             raise VerificationError(
                 f"{name} of task {made['task_id']} is not what the generator gives",
                 expected=str(value)[:200],
-                found=str(found[name])[:200],
+                found=str(registered[name])[:200],
                 where=study.folder,
             )

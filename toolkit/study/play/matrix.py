@@ -256,8 +256,8 @@ def _said(value: Fixed) -> str:
     return f"{float(value):g}" if isinstance(value, Fraction) else value
 
 
-def _check_known(what: str, named: Iterable[str], known: set[str]) -> None:
-    unknown = [name for name in named if name not in known]
+def _check_known(what: str, names: Iterable[str], known: set[str]) -> None:
+    unknown = [name for name in names if name not in known]
     if unknown:
         raise UsageError(
             f"no run that can be played belongs to {what} {', '.join(unknown)}",

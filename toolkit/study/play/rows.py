@@ -35,8 +35,8 @@ def run_file(study: Study, table: str, run_id: str) -> str:
         )
     files = {PurePosixPath(name).stem: name for name in study.manifest.tables[table].files}
     if run_id not in files:
-        named = ", ".join(sorted(files)[:MOST_NAMES])
-        raise UsageError(f"study {study.name!r} has no run {run_id!r}", expected=f"{named}, …")
+        known = ", ".join(sorted(files)[:MOST_NAMES])
+        raise UsageError(f"study {study.name!r} has no run {run_id!r}", expected=f"{known}, …")
     return files[run_id]
 
 

@@ -176,11 +176,11 @@ def simulated_endpoints(book: rulebook.RuleBook, rule: rules.Rule) -> list[Endpo
         UsageError: one of them is no difference of two arms by seed on evaluations of a registered size, or
             they compare different arms or conditions.
     """
-    named = {name for name in book.names_of(rule) if name in book.endpoints} | {rule.estimate}
-    named |= {book.intervals[name].endpoint for name in book.names_of(rule) if name in book.intervals}
+    chosen = {name for name in book.names_of(rule) if name in book.endpoints} | {rule.estimate}
+    chosen |= {book.intervals[name].endpoint for name in book.names_of(rule) if name in book.intervals}
     if not rule.estimate:
         raise UsageError(f"rule {rule.id} has no estimate, and its power is not defined")
-    endpoints = [endpoint for name, endpoint in book.endpoints.items() if name in named]
+    endpoints = [endpoint for name, endpoint in book.endpoints.items() if name in chosen]
     contrasts = {(endpoint.condition, endpoint.arms, endpoint.scale_rewards) for endpoint in endpoints}
     if len(contrasts) > 1:
         raise UsageError(
@@ -308,10 +308,12 @@ def _second_arm(case: Case, endpoint: Endpoint) -> tuple[float, ...]:
     """Return the mean success of the second arm over seeds at each step."""
     runs = case.book.plan.deciding_runs(endpoint, case.study.rows("runs"))
     rows = case.study.rows(endpoint.register)
-    named = [run for (arm, _), run in runs.items() if arm == endpoint.arms[1]]
+    chosen = [run for (arm, _), run in runs.items() if arm == endpoint.arms[1]]
     means = []
     for step in simulation.steps_of(endpoint):
-        values = [run if isinstance(run, Missing) else success_at(endpoint, rows, run, step) for run in named]
+        values = [
+            run if isinstance(run, Missing) else success_at(endpoint, rows, run, step) for run in chosen
+        ]
         absent = [value for value in values if isinstance(value, Missing)]
         if absent:
             raise IncompleteError(

@@ -23,22 +23,22 @@ def spread_range(observed: Sequence[float]) -> tuple[float, float]:
     return math.sqrt(squares / low), math.sqrt(squares / high)
 
 
-def needed(found: list[Power], effect: float, target: float) -> int | None:
+def needed(results: list[Power], effect: float, target: float) -> int | None:
     """Return the fewest of the simulated numbers of seeds with which the rule reaches the target power."""
-    enough = [p.design.seeds for p in found if p.design.effect == effect and p.pass_probability >= target]
+    enough = [p.design.seeds for p in results if p.design.effect == effect and p.pass_probability >= target]
     return min(enough, default=None)
 
 
-def harder(found: list[Power], effect: float) -> bool:
+def harder(results: list[Power], effect: float) -> bool:
     """Return whether the rule passes clearly less often with the most seeds than with the fewest."""
-    simulated = sorted((p for p in found if p.design.effect == effect), key=lambda p: p.design.seeds)
+    simulated = sorted((p for p in results if p.design.effect == effect), key=lambda p: p.design.seeds)
     few, many = simulated[0], simulated[-1]
     clearly = CLEARLY * math.hypot(few.monte_carlo_error, many.monte_carlo_error)
     return many.pass_probability < few.pass_probability - clearly
 
 
 def power_document(
-    rule: Rule, study: str, components: Components, found: list[Power], target: float
+    rule: Rule, study: str, components: Components, results: list[Power], target: float
 ) -> dict[str, Any]:
     """Return simulated studies as JSON values.
 
@@ -46,10 +46,10 @@ def power_document(
         rule: the rule.
         study: name of the study that was fitted.
         components: of it.
-        found: what became of the simulated studies, by effect and number of seeds.
+        results: what became of the simulated studies, by effect and number of seeds.
         target: the power to be reached.
     """
-    effects = list(dict.fromkeys(p.design.effect for p in found))
+    effects = list(dict.fromkeys(p.design.effect for p in results))
     return {
         "rule": rule.id,
         "study": study,
@@ -62,11 +62,11 @@ def power_document(
             "success": {name: list(values) for name, values in components.success.items()},
         },
         "assumed": {
-            "seed_sd": found[0].design.seed_sd,
-            "task_sd_at_most": found[0].design.task_sd,
-            "tasks": found[0].design.tasks,
-            "simulations": found[0].design.simulations,
-            "rng_seed": found[0].design.rng_seed,
+            "seed_sd": results[0].design.seed_sd,
+            "task_sd_at_most": results[0].design.task_sd,
+            "tasks": results[0].design.tasks,
+            "simulations": results[0].design.simulations,
+            "rng_seed": results[0].design.rng_seed,
         },
         "results": [
             {
@@ -80,10 +80,10 @@ def power_document(
                 "mean_estimate_passed": p.mean_estimate_passed,
                 "task_sd": p.task_sd,
             }
-            for p in found
+            for p in results
         ],
         "target": target,
-        "seeds_needed": {str(effect): needed(found, effect, target) for effect in effects},
+        "seeds_needed": {str(effect): needed(results, effect, target) for effect in effects},
     }
 
 

@@ -108,8 +108,8 @@ def own_data_amendments(registration: Registration) -> frozenset[str]:
         if amendment.replaces or amendment.restates or SECTION not in document:
             continue
         rules = [book.rules[name] for name in amendment.adds]
-        named = {name for rule in rules for name in (*book.names_of(rule), *rule.secondary, rule.estimate)}
-        read = {name for name in named if name and name not in amendment.adds}
+        names = {name for rule in rules for name in (*book.names_of(rule), *rule.secondary, rule.estimate)}
+        read = {name for name in names if name and name not in amendment.adds}
         own = {
             name for name in document.get("endpoints", {}) if book.endpoints[name].register in TABLES_OF_PROBE
         }

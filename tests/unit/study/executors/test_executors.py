@@ -44,10 +44,10 @@ def test_a_process_that_was_killed_is_told() -> None:
 
 def test_processes_without_work_end_by_themselves() -> None:
     before = set(active_children())
-    found = TWO.each_done(sums.JOBS, sums.add)
-    next(found)
+    answers = TWO.each_done(sums.JOBS, sums.add)
+    next(answers)
     workers = set(active_children()) - before
-    assert dict(found)
+    assert dict(answers)
     assert [worker.exitcode for worker in workers] == [0, 0]
 
 

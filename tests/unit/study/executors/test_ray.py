@@ -100,29 +100,29 @@ def test_an_evaluation_has_the_same_bytes(toolkit: Callable[..., Result], tmp_pa
 
 def test_a_worker_that_is_killed_loses_nothing(tmp_path: Path) -> None:
     (tmp_path / "workers").mkdir()
-    said: list[str] = []
+    messages: list[str] = []
 
     def kill() -> None:
-        while not (found := [path for path in (tmp_path / "workers").iterdir() if path.name.isdecimal()]):
+        while not (left := [path for path in (tmp_path / "workers").iterdir() if path.name.isdecimal()]):
             time.sleep(0.01)
-        os.kill(int(found[0].name), signal.SIGKILL)
+        os.kill(int(left[0].name), signal.SIGKILL)
 
     killer = threading.Thread(target=kill)
     killer.start()
-    found = played(
-        tmp_path / "ray", partial(fake_play.named, tmp_path / "workers"), replace(RAY, say=said.append)
+    left = played(
+        tmp_path / "ray", partial(fake_play.named, tmp_path / "workers"), replace(RAY, say=messages.append)
     )
     killer.join()
-    assert found == played(tmp_path / "local", fake_play.sparsely, HERE)
-    assert len(said) == 1
-    assert "its process was lost, and it is sent again (loss 1 of at most 3" in said[0]
+    assert left == played(tmp_path / "local", fake_play.sparsely, HERE)
+    assert len(messages) == 1
+    assert "its process was lost, and it is sent again (loss 1 of at most 3" in messages[0]
 
 
 def test_a_job_that_always_loses_its_process_is_given_up() -> None:
-    said: list[str] = []
+    messages: list[str] = []
     with pytest.raises(IncompleteError, match="lost its process again and again") as error:
-        list(replace(RAY, say=said.append).each_done(sums.JOBS[:1], sums.die))
-    assert len(said) == 3
+        list(replace(RAY, say=messages.append).each_done(sums.JOBS[:1], sums.die))
+    assert len(messages) == 3
     assert error.value.where == "set 0, its sum"
 
 
