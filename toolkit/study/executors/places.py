@@ -16,6 +16,7 @@ import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, process, wait
+from multiprocessing import resource_tracker
 from multiprocessing.process import BaseProcess
 from typing import Generic, Protocol, TypeVar
 
@@ -196,14 +197,12 @@ def _outlive_nobody() -> None:
 @contextlib.contextmanager
 def _undisturbed() -> Iterator[None]:
     """Start processes that an interrupt at the keyboard does not reach: their parent ends them."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    resource_tracker.ensure_running()  # it lets through what is held back here
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextlib.contextmanager

@@ -1,8 +1,12 @@
 """Executors, and what is told where the one that was asked for is not to be had."""
 
+import os
+import signal
 import sys
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import active_children
+from typing import Any
 
 import pytest
 
@@ -40,6 +44,20 @@ def test_a_process_that_was_killed_is_told() -> None:
     with pytest.raises(IncompleteError, match="a process ended") as error:
         list(TWO.each_done(sums.TWICE, sums.die))
     assert "exit code 9" in str(error.value)
+
+
+def test_an_interrupt_while_a_job_is_sent_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    submit = ProcessPoolExecutor.submit
+
+    def interrupted(*arguments: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGINT)
+        return submit(*arguments)
+
+    monkeypatch.setattr(ProcessPoolExecutor, "submit", interrupted)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    with pytest.raises(KeyboardInterrupt):
+        list(TWO.each_done(sums.JOBS, sums.add))
+    signal.signal(signal.SIGINT, before)
 
 
 def test_processes_without_work_end_by_themselves() -> None:
