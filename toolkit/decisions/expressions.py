@@ -59,7 +59,7 @@ COMPARISONS = (">=", "<=", ">", "<", "=")
 ARITHMETIC = ("+", "-", "*", "/")
 
 _NUMBER, _NUMBERS, _TRUTH, _TRUTHS = Kind.NUMBER, Kind.NUMBERS, Kind.TRUTH, Kind.TRUTHS
-_THREE = (_NUMBER,) * 3
+_THREE = (_NUMBER, _NUMBER, _NUMBER)
 
 
 @dataclass(frozen=True)
