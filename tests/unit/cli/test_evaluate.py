@@ -1,7 +1,6 @@
 """`toolkit evaluate`: from a model's name to figures and registers; and everything a user can get wrong."""
 
 import itertools
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -46,16 +45,22 @@ def estimates(document: Mapping[str, Any], regime: str) -> dict[str, float]:
     return {name: row[name]["estimate"] for name in ("success", "calls", "exposed")}
 
 
-@pytest.mark.parametrize("regime", ["clean", "faults_p025"])
-def test_the_reference_agent_has_the_figures_of_its_own_episodes(toolkit: Toolkit, regime: str) -> None:
-    document = toolkit("evaluate", "--model", "reference", *FEW, "--json").json()
-    assert estimates(document, regime) == pytest.approx(by_hand(regime, 3, 2))
-
-
-def test_a_policy_that_samples_nothing_owes_everything_to_its_schedules(toolkit: Toolkit) -> None:
-    document = toolkit("evaluate", "--model", "reference", *FEW, "--json").json()
-    shares = [row["luck_share"] for row in document["luck_share"] if row["tasks_defined"]]
-    assert set(shares) == {1.0}
+def test_the_reference_agent_leaves_a_study_with_the_figures_of_its_own_episodes(
+    toolkit: Toolkit, tmp_path: Path
+) -> None:
+    done = toolkit("evaluate", "--model", "reference", *FEW, "--out", tmp_path, "--json").json()
+    expected = {regime: by_hand(regime, 3, 2) for regime in ("clean", "faults_p025")}
+    for regime, figures in expected.items():
+        assert estimates(done, regime) == pytest.approx(figures)
+    # What samples nothing owes all its luck to its schedules.
+    assert {row["luck_share"] for row in done["luck_share"] if row["tasks_defined"]} == {1.0}
+    folder = done["registers"]["folder"]
+    assert verify_study(open_study(tmp_path / "registers"))["episodes"] == 12
+    (verified,) = toolkit("registers", "verify", "--study", folder, "--json").json()
+    assert verified["logical_sha256"] == done["registers"]["logical_sha256"]
+    asked = toolkit("sql", "SELECT sum(successes) AS n FROM evaluations", "--study", folder, "--json").json()
+    assert asked == [{"n": round(6 * sum(figures["success"] for figures in expected.values()))}]
+    toolkit("decide", "--all", "--study", folder).refused(3, "unregistered")
 
 
 def test_a_model_behind_an_endpoint_has_the_same_figures(toolkit: Toolkit) -> None:
@@ -73,29 +78,6 @@ def test_the_tables_are_printed_for_people(toolkit: Toolkit) -> None:
         assert text in result.out
 
 
-def test_the_registers_are_a_study_like_any_other(toolkit: Toolkit, tmp_path: Path) -> None:
-    done = toolkit("evaluate", "--model", "reference", *FEW, "--out", tmp_path / "e", "--json").json()
-    folder = done["registers"]["folder"]
-    assert verify_study(open_study(tmp_path / "e" / "registers"))["episodes"] == 12
-    verified = toolkit("registers", "verify", "--study", folder, "--json").json()
-    assert verified[0]["logical_sha256"] == done["registers"]["logical_sha256"]
-    asked = toolkit("sql", "SELECT sum(successes) AS n FROM evaluations", "--study", folder, "--json").json()
-    total = sum(by_hand(regime, 3, 2)["success"] for regime in ("clean", "faults_p025")) * 6
-    assert asked == [{"n": round(total)}]
-
-
-def test_nothing_can_be_decided_on_what_was_not_registered(toolkit: Toolkit, tmp_path: Path) -> None:
-    toolkit("evaluate", "--model", "reference", *QUICK, "--out", tmp_path / "e")
-    toolkit("decide", "--all", "--study", tmp_path / "e" / "registers").refused(3, "unregistered")
-
-
-def test_the_same_command_goes_on_where_it_was_stopped(toolkit: Toolkit, tmp_path: Path) -> None:
-    command = ("evaluate", "--model", "reference", *FEW, "--out", tmp_path / "e", "--json")
-    first, again = toolkit(*command).json(), toolkit(*command).json()
-    assert again["blocks"] == {"kept": first["blocks"]["played"], "played": 0}
-    assert again["registers"] == first["registers"]
-
-
 def test_a_server_that_dies_midway_leaves_what_was_recorded(toolkit: Toolkit, tmp_path: Path) -> None:
     command = ("evaluate", "--model", MODEL, "--sets", "clean,challenge", "--tasks", 2, "--schedules", 1)
     asked = itertools.count()
@@ -111,20 +93,6 @@ def test_a_server_that_dies_midway_leaves_what_was_recorded(toolkit: Toolkit, tm
         whole = toolkit(*command, "--endpoint", server.url, "--out", tmp_path, "--json").json()
     assert whole["blocks"] == {"kept": 1, "played": 1}
     assert estimates(whole, "clean") == pytest.approx(by_hand("clean", 2, 1))
-
-
-def test_an_evaluation_of_another_model_is_refused(toolkit: Toolkit, tmp_path: Path) -> None:
-    toolkit("evaluate", "--model", "reference", *QUICK, "--out", tmp_path)
-    toolkit("evaluate", "--model", "careless", *QUICK, "--out", tmp_path).refused(
-        2, "evaluation of another policy"
-    )
-
-
-def test_an_evaluation_by_another_version_is_refused(toolkit: Toolkit, tmp_path: Path) -> None:
-    toolkit("evaluate", "--model", "reference", *QUICK, "--out", tmp_path)
-    path = tmp_path / "evaluation.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"schema": "1.0.0"}))
-    toolkit("evaluate", "--model", "reference", *QUICK, "--out", tmp_path).refused(2, "by another version")
 
 
 def test_the_key_is_nowhere(toolkit: Toolkit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,13 +113,6 @@ def test_a_missing_server_is_told_before_anything_is_played(toolkit: Toolkit, tm
         3, "does not answer"
     )
     assert not (tmp_path / "e").exists()
-
-
-def test_a_server_without_tool_calls_is_told_of(toolkit: Toolkit) -> None:
-    refusing = FakeServer(lambda _: Reply({"message": '"auto" tool choice requires --tool-call-parser'}, 400))
-    with refusing.running() as server:
-        result = toolkit("evaluate", "--model", MODEL, "--endpoint", server.url, *QUICK)
-    assert (result.code, "--enable-auto-tool-choice" in result.err) == (2, True)
 
 
 def test_a_model_that_says_nothing_has_no_success(toolkit: Toolkit) -> None:

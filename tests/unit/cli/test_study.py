@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,8 +15,8 @@ from toolkit.places import Home
 from toolkit.registers.study import open_study
 from toolkit.study.play.workplace import Workplace
 
-RUN = "c4-paired-none-s0"
-BOTH = ("--run", RUN, "--run", "c4-independent-none-s0")
+RUN, OTHER = "c4-paired-none-s0", "c4-independent-none-s0"
+BOTH = ("--run", RUN, "--run", OTHER)
 
 
 @pytest.fixture
@@ -29,21 +28,27 @@ def run(toolkit: Toolkit, *arguments: object) -> Result:
     return toolkit("study", "run", "small", "--processes", 1, *arguments)
 
 
-def test_a_run_is_played_and_reported(toolkit: Toolkit, small: Home) -> None:
-    document = run(toolkit, "--run", RUN, "--json").json()
-    assert document["completed"] == [RUN]
-    assert document["registers"] is None
+def test_a_run_is_played_counted_refused_by_its_name_and_kept_where_asked(
+    toolkit: Toolkit, small: Home
+) -> None:
+    played = run(toolkit, "--run", RUN, "--json").json()
+    assert (played["completed"], played["registers"]) == ([RUN], None)
     assert (small.root / "runs" / "small" / RUN / "COMPLETE.json").is_file()
+    before = snapshot(small.root)
+    status = toolkit("study", "status", "small", "--json").json()
+    states = {entry["run_id"]: entry["state"] for entry in status["runs"]}
+    assert (status["complete"], status["at_work"]) == (1, False)
+    assert (states[RUN], states["c4-paired-none-s1"]) == ("complete", "not begun")
+    shown = toolkit("study", "status", "small").out
+    assert (RUN in shown, "1 of 30 runs complete" in shown) == (True, True)
+    run(toolkit, "--run", RUN).refused(2, "is complete")
+    assert run(toolkit, "--run", RUN, "--keep-complete", "--json").json()["kept"] == [RUN]
+    assert snapshot(small.root) == before
+    document = run(toolkit, "--run", "c4-*-none-s0", "--json").json()
+    assert (document["kept"], document["completed"]) == ([RUN], [OTHER])
 
 
-def test_the_registers_of_chosen_runs_go_where_they_are_asked(toolkit: Toolkit, small: Home) -> None:
-    result = run(toolkit, *BOTH, "--into", small.root / "elsewhere")
-    assert result.code == 0, result.err
-    verified = toolkit("registers", "verify", "--study", small.root / "elsewhere" / "small")
-    assert verified.code == 0, verified.err
-
-
-def test_the_card_tells_what_was_run_and_decided(toolkit: Toolkit, small: Home) -> None:
+def test_the_card_of_chosen_runs_tells_what_was_run_and_decided(toolkit: Toolkit, small: Home) -> None:
     (small.cards / "small.md").write_text(SOURCE + "\n{{matrix}}\n\n{{outcomes}}\n", encoding="utf-8")
     result = run(toolkit, *BOTH, "--into", small.root / "elsewhere")
     assert result.code == 0, result.err
@@ -56,131 +61,46 @@ def test_the_card_tells_what_was_run_and_decided(toolkit: Toolkit, small: Home) 
     assert toolkit("registers", "verify", "--study", folder).code == 0
 
 
-def test_a_complete_run_that_is_named_is_refused(toolkit: Toolkit, small: Home) -> None:
-    run(toolkit, "--run", RUN)
-    before = snapshot(small.root)
-    result = run(toolkit, "--run", RUN)
-    assert (result.code, snapshot(small.root)) == (2, before)
-    assert "is complete" in result.err
-
-
-def test_a_complete_run_that_is_named_is_kept_where_that_is_asked(toolkit: Toolkit, small: Home) -> None:
-    run(toolkit, "--run", RUN)
-    before = snapshot(small.root)
-    result = run(toolkit, "--run", RUN, "--keep-complete", "--json")
-    assert (result.code, snapshot(small.root)) == (0, before)
-    assert result.json()["kept"] == [RUN]
-
-
-@pytest.mark.usefixtures("small")
-def test_a_complete_run_among_others_is_kept(toolkit: Toolkit) -> None:
-    run(toolkit, "--run", RUN)
-    document = run(toolkit, "--run", "c4-*-none-s0", "--json").json()
-    assert document["kept"] == [RUN]
-    assert document["completed"] == ["c4-independent-none-s0"]
-
-
-@pytest.mark.usefixtures("small")
-def test_status_counts_runs(toolkit: Toolkit) -> None:
-    run(toolkit, "--run", RUN)
-    document = toolkit("study", "status", "small", "--json").json()
-    states = {entry["run_id"]: entry["state"] for entry in document["runs"]}
-    assert document["complete"] == 1
-    assert states[RUN] == "complete"
-    assert states["c4-paired-none-s1"] == "not begun"
-    assert document["at_work"] is False
-
-
-@pytest.mark.usefixtures("small")
-def test_status_reads_as_a_table(toolkit: Toolkit) -> None:
-    run(toolkit, "--run", RUN)
-    result = toolkit("study", "status", "small")
-    assert RUN in result.out
-    assert "1 of 30 runs complete" in result.out
-
-
-@pytest.fixture
-def at_work(small: Home) -> Iterator[str]:
-    """Hold a run, as a command does that is at work on it."""
+def test_while_a_command_is_at_work_on_a_run_others_are_played(toolkit: Toolkit, small: Home) -> None:
     with Workplace(small.root / "runs" / "small").held([fake_play.specification(RUN)]):
-        yield RUN
-
-
-def test_status_says_on_which_run_a_command_is_at_work(toolkit: Toolkit, at_work: str) -> None:
-    document = toolkit("study", "status", "small", "--json").json()
-    assert document["at_work"] is True
-    assert [run["run_id"] for run in document["runs"] if run["at_work"]] == [at_work]
-    assert "a command is at work on 1" in toolkit("study", "status", "small").out
-
-
-def test_two_commands_on_one_run_are_refused(toolkit: Toolkit, at_work: str) -> None:
-    run(toolkit, "--run", at_work).refused(2, f"another command is at work on the run {at_work}")
-
-
-def test_a_command_on_all_runs_waits_for_one_on_a_single_run(
-    toolkit: Toolkit, at_work: str, small: Home
-) -> None:
-    result = run(toolkit, "--into", small.root / "out")
-    assert (result.code, snapshot(small.root / "out")) == (2, {})
-
-
-@pytest.mark.usefixtures("at_work")
-def test_a_command_on_another_run_of_the_folder_works_beside_it(toolkit: Toolkit) -> None:
-    assert run(toolkit, "--run", BOTH[3], "--json").json()["completed"] == [BOTH[3]]
+        document = toolkit("study", "status", "small", "--json").json()
+        assert document["at_work"] is True
+        assert [entry["run_id"] for entry in document["runs"] if entry["at_work"]] == [RUN]
+        assert "a command is at work on 1" in toolkit("study", "status", "small").out
+        run(toolkit, "--run", RUN).refused(2, f"another command is at work on the run {RUN}")
+        run(toolkit, "--into", small.root / "out").refused(2)
+        assert snapshot(small.root / "out") == {}
+        assert run(toolkit, "--run", OTHER, "--json").json()["completed"] == [OTHER]
 
 
 def test_two_commands_that_write_the_same_registers_are_refused(toolkit: Toolkit, small: Home) -> None:
     into = small.root / "out"
     into.mkdir()
     with hold(into, ".small.lock", "study's registers"):
-        result = run(toolkit, "--run", RUN, "--into", into)
-    assert result.code == 2
-    assert "at work on the study's registers" in result.err
+        run(toolkit, "--run", RUN, "--into", into).refused(2, "at work on the study's registers")
     assert (small.root / "runs" / "small" / RUN / "COMPLETE.json").is_file()
 
 
-def registered(toolkit: Toolkit, home: Home) -> None:
-    result = run(toolkit, *BOTH, "--into", home.registers)
-    assert result.code == 0, result.err
-
-
-def test_a_check_of_a_part_compares_it(toolkit: Toolkit, small: Home) -> None:
-    registered(toolkit, small)
-    document = run(toolkit, *BOTH, "--check", "--json").json()
-    assert document["verdict"] == "verified"
-    assert "checkpoints" in document["tables"]
-
-
-def test_a_check_names_what_differs(toolkit: Toolkit, small: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    registered(toolkit, small)
-    monkeypatch.setattr("toolkit.study.play.segments.play_segment", fake_play.otherwise)
-    run(toolkit, *BOTH, "--check").refused(1, "in groups, run c4-independent-none-s0")
-
-
-def test_a_check_leaves_nothing_behind(toolkit: Toolkit, small: Home) -> None:
-    registered(toolkit, small)
+def test_a_check_compares_a_part_names_what_differs_and_leaves_nothing_behind(
+    toolkit: Toolkit, small: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run(toolkit, *BOTH, "--into", small.registers).code == 0
     before = snapshot(small.root)
-    run(toolkit, "--run", RUN, "--check")
+    document = run(toolkit, *BOTH, "--check", "--json").json()
+    assert (document["verdict"], "checkpoints" in document["tables"]) == ("verified", True)
+    monkeypatch.setattr("toolkit.study.play.segments.play_segment", fake_play.otherwise)
+    run(toolkit, *BOTH, "--check").refused(1, f"in groups, run {OTHER}")
     assert snapshot(small.root) == before
 
 
-@pytest.mark.usefixtures("small")
-def test_a_check_of_what_is_not_registered_is_wrong_usage(toolkit: Toolkit) -> None:
-    assert run(toolkit, "--check").code == 2
-
-
-@pytest.mark.usefixtures("small")
-def test_evidence_that_lacks_something_is_told(toolkit: Toolkit, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolkit.study.play.segments.play_segment", fake_play.sparsely)
-    run(toolkit, "--run", RUN).refused(3, "does not count")
-
-
-def test_evidence_that_lacks_something_is_registered_where_that_is_asked(
+def test_evidence_that_lacks_something_is_registered_only_where_that_is_asked(
     toolkit: Toolkit, small: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("toolkit.study.play.segments.play_segment", fake_play.sparsely)
+    run(toolkit, "--run", RUN).refused(3, "does not count")
     into = small.root / "elsewhere"
-    document = run(toolkit, "--run", RUN, "--into", into, "--with-incomplete", "--json").json()
+    again = ("--keep-complete", "--with-incomplete")
+    document = run(toolkit, "--run", RUN, "--into", into, *again, "--json").json()
     assert RUN in document["incomplete"]
     rows = toolkit("sql", "SELECT status FROM runs", "--study", into / "small", "--json")
     assert "INCOMPLETE" in rows.out
@@ -206,15 +126,15 @@ def test_registers_take_the_place_of_those_of_more_runs(toolkit: Toolkit, tmp_pa
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("--tier", 4),
-        ("--rule", "H99"),
-        ("--run", "x*"),
-        ("--check", "--into", "x"),
-        ("--processes", 0),
-        ("--executor", "elsewhere"),
-        ("--address", "127.0.0.1:6379"),
+        "--tier 4",
+        "--rule H99",
+        "--run x*",
+        "--check",
+        "--check --into x",
+        "--processes 0",
+        "--executor elsewhere",
+        "--address 127.0.0.1:6379",
     ],
-    ids=str,
 )
-def test_wrong_usage_is_told(toolkit: Toolkit, arguments: tuple[object, ...]) -> None:
-    assert run(toolkit, *arguments).code == 2
+def test_wrong_usage_is_told(toolkit: Toolkit, arguments: str) -> None:
+    run(toolkit, *arguments.split()).refused(2)
