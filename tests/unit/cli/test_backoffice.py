@@ -4,7 +4,6 @@ import io
 import json
 import os
 import sys
-from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -15,26 +14,22 @@ from tests.conftest import Toolkit
 from toolkit.backoffice.schemas import json_schemas, openai_tools, openapi_document
 from toolkit.backoffice.tools import TOOLS
 
+served = pytest.mark.skipif(find_spec("mcp") is None, reason="the package mcp is not installed")
 SERVE = ("backoffice", "mcp", "--task", "validation:0")
 
 
-@pytest.mark.parametrize("flag", [(), ("--json",)], ids=["plain", "json"])
 @pytest.mark.parametrize(
-    ("form", "build"),
+    ("arguments", "document"),
     [
-        ("openai", openai_tools),
-        ("json-schema", json_schemas),
-        ("openapi", lambda: openapi_document(toolkit.__version__)),
+        (("--json",), json_schemas()),
+        (("--format", "json-schema"), json_schemas()),
+        (("--format", "openai", "--json"), openai_tools()),
+        (("--format", "openapi"), openapi_document(toolkit.__version__)),
     ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_schema_prints_a_document(
-    toolkit: Toolkit, form: str, build: Callable[[], object], flag: tuple[str, ...]
-) -> None:
-    assert toolkit("backoffice", "schema", "--format", form, *flag).json() == build()
-
-
-def test_schema_is_json_schema_where_no_form_is_named(toolkit: Toolkit) -> None:
-    assert toolkit("backoffice", "schema", "--json").json() == json_schemas()
+def test_schema_prints_a_document(toolkit: Toolkit, arguments: tuple[str, ...], document: object) -> None:
+    assert toolkit("backoffice", "schema", *arguments).json() == document
 
 
 def test_schema_shows_people_every_tool_and_argument(toolkit: Toolkit) -> None:
@@ -47,15 +42,14 @@ def test_schema_shows_people_every_tool_and_argument(toolkit: Toolkit) -> None:
 def test_a_missing_package_is_named_with_its_remedy(
     toolkit: Toolkit, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setitem(sys.modules, "mcp", None)
-    monkeypatch.setitem(sys.modules, "mcp.server", None)
-    monkeypatch.setitem(sys.modules, "mcp.server.lowlevel", None)
+    for module in ("mcp", "mcp.server", "mcp.server.lowlevel"):
+        monkeypatch.setitem(sys.modules, module, None)
     result = toolkit(*SERVE, "--record", tmp_path / "episode.json", "--json").refused(3)
     assert "pip install 'paired-rollouts-toolkit[mcp]'" in result.json()["error"]["remedy"]
     assert not (tmp_path / "episode.json").exists()
 
 
-@pytest.mark.skipif(find_spec("mcp") is None, reason="the package mcp is not installed")
+@served
 @pytest.mark.parametrize("stdin", [None, io.StringIO("")], ids=["closed", "empty"])
 def test_serving_nobody_ends_by_itself(
     toolkit: Toolkit, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, stdin: io.StringIO | None
@@ -67,7 +61,8 @@ def test_serving_nobody_ends_by_itself(
 
 
 @pytest.mark.parametrize(
-    ("record", "code"), [("", 2), ("-", 2), ("missing/episode.json", 3), ("folder", 2), ("pipe", 3)]
+    ("record", "code"),
+    [("", 2), ("-", 2), ("missing/episode.json", 3), ("folder", 2), ("pipe", 3), ("pipe/episode.json", 3)],
 )
 def test_a_record_is_checked_before_anything_is_served(
     toolkit: Toolkit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record: str, code: int
@@ -80,7 +75,7 @@ def test_a_record_is_checked_before_anything_is_served(
     assert (tmp_path / "pipe").is_fifo()
 
 
-@pytest.mark.skipif(find_spec("mcp") is None, reason="the package mcp is not installed")
+@served
 def test_a_link_to_a_record_is_followed(
     toolkit: Toolkit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -90,9 +85,3 @@ def test_a_link_to_a_record_is_followed(
     assert toolkit(*SERVE, "--record", tmp_path / "link.json").code == 0
     assert (tmp_path / "link.json").is_symlink()
     assert json.loads((tmp_path / "real.json").read_text())["ended"] == "stopped"
-
-
-@pytest.mark.skipif(find_spec("mcp") is None, reason="the package mcp is not installed")
-def test_a_record_that_cannot_be_written_is_said(toolkit: Toolkit, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    toolkit(*SERVE, "--record", tmp_path / "file" / "episode.json").refused(3, "cannot be written")

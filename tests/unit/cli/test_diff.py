@@ -62,43 +62,21 @@ def test_rows_columns_and_tables_that_differ_are_named(toolkit: Toolkit, first: 
     assert list(changed["key"]) == ["run_id", "phase", "pool", "regime", "step", "task", "schedule"]
     assert changed["key"]["run_id"] == "c2-paired-s001"
     assert (checkpoints["table"], checkpoints["rows"]) == ("checkpoints", [4, None])
+    command = ("registers", "diff", second.folder, first.folder, "--examples", 0, "--fail-on-difference")
+    other_way = toolkit(*command, "--json")
+    episodes = other_way.json()["tables"][0]
+    assert (other_way.code, episodes["added"], episodes["removed"]) == (1, 1, 0)
+    assert episodes["changed_examples"] == []
 
 
 def test_people_read_the_same(toolkit: Toolkit, first: Study, second: Study) -> None:
-    shown = toolkit("registers", "diff", first.folder, second.folder).out
+    result = toolkit("registers", "diff", first.folder, second.folder)
+    shown = result.out
+    assert result.code == 0
     assert "episodes: 128 -> 127 rows: 0 added, 1 removed, 1 changed" in shown
     assert "changed: calls in 1" in shown
     assert "checkpoints: only in A, 4 rows" in shown
     assert "the same rows: runs, groups" in shown
-
-
-def test_the_other_way_round_added_is_removed(toolkit: Toolkit, first: Study, second: Study) -> None:
-    document = toolkit("registers", "diff", second.folder, first.folder, "--json").json()
-    assert (document["tables"][0]["added"], document["tables"][0]["removed"]) == (1, 0)
-
-
-def test_a_difference_is_a_failure_only_where_asked(toolkit: Toolkit, first: Study, second: Study) -> None:
-    assert toolkit("registers", "diff", first.folder, second.folder).code == 0
-    assert toolkit("registers", "diff", first.folder, second.folder, "--fail-on-difference").code == 1
-
-
-def test_no_examples_are_shown_where_none_are_asked_for(
-    toolkit: Toolkit, first: Study, second: Study
-) -> None:
-    document = toolkit("registers", "diff", first.folder, second.folder, "--examples", 0, "--json").json()
-    assert document["tables"][0]["changed_examples"] == []
-
-
-def test_a_damaged_file_is_not_compared(
-    toolkit: Toolkit, first: Study, tmp_path: Path, parts: dict[str, list[pa.Table]]
-) -> None:
-    edited = {**parts, "episodes": [parts["episodes"][0]], "groups": parts["groups"]}
-    study = sealed(tmp_path / "damaged", edited)
-    file = study.folder / study.manifest.tables["episodes"].files[0]
-    file.write_bytes(file.read_bytes()[:-1] + b"x")
-    toolkit("registers", "diff", first.folder, study.folder).refused(
-        4, "is not the file that the manifest names"
-    )
 
 
 def test_registration_and_versions_of_two_studies_are_compared(toolkit: Toolkit) -> None:
