@@ -80,6 +80,7 @@ def test_everyday_commands_import_nothing_heavy() -> None:
         "decide --all --json",
         "explain H2a",
         "registers verify --study published",
+        "train --recipe qwen3.5-2b --dry-run --json",
     )
     assert imported_by(*commands) & (HEAVY | {"altair", "pandas", "vl_convert", "jinja2"}) == set()
 

@@ -1,13 +1,12 @@
 """`toolkit decide` and `toolkit explain` on a study with episode rows."""
 
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import CHECKOUT, Toolkit
+from tests.architecture.test_house_rules import imported_by
+from tests.conftest import Toolkit
 from tests.unit.decisions.rows_study import registered_study
 from toolkit.cli.decide import notes
 from toolkit.decisions.case import Case, open_case
@@ -65,15 +64,5 @@ def test_a_study_without_rows_recomputes_nothing(toolkit: Toolkit) -> None:
 
 
 def test_computing_an_interval_imports_nothing_that_it_could_do_without(plain: Path) -> None:
-    script = (
-        "import sys\n"
-        f"sys.argv = ['toolkit', 'decide', 'H2a', '--study', {str(plain)!r}, '--json']\n"
-        "from toolkit.cli.main import main\n"
-        "try:\n    main()\nexcept SystemExit:\n    pass\n"
-        "print(*sorted(m for m in sys.modules if '.' not in m), file=sys.stderr)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=CHECKOUT
-    )
-    assert '"computed"' in done.stdout
-    assert not {"pandas", "polars", "scipy", "rich"} & set(done.stderr.split())
+    packages = imported_by(f"decide H2a --study {plain} --json")
+    assert not {"pandas", "polars", "scipy", "rich"} & packages

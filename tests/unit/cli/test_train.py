@@ -1,7 +1,6 @@
 """`toolkit train`: the plan, what it says of its grounds, and what is refused."""
 
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,15 +29,6 @@ def test_the_plan_says_where_every_setting_comes_from(plan: Callable[..., Any]) 
     settings = plan("--set", "lora.rank=16")["recipe"]["settings"]
     assert all(entry["source"] for entry in settings)
     assert {e["setting"]: e["source"] for e in settings}["lora.rank"] == "--set"
-
-
-def test_the_plan_of_one_run_counts_what_its_published_twin_played(
-    plan: Callable[..., Any], published: Any
-) -> None:
-    (run,) = plan("--run", "c2-paired-s0")["runs"]
-    (twin,) = (row for row in published.rows("runs") if row["run_id"] == "gate1-c2-paired-s0")
-    assert run["episodes"] == twin["episodes"]
-    assert run["rollouts"] == twin["training_rollouts"]
 
 
 def test_the_measured_time_of_a_run_lies_in_the_range_planned_for_it(
@@ -72,9 +62,6 @@ def test_another_model_s_duration_is_a_range_without_a_mean(plan: Callable[..., 
     time = plan("--model", "dense-70b", "--gpus", 64)["time"]
     assert (time["gpus_a_run"], time["runs_at_once"]) == (8, 8)
     assert time["hours"]["mean"] is None
-
-
-def test_gpus_that_hold_no_run_have_no_duration(plan: Callable[..., Any]) -> None:
     assert plan("--model", "dense-70b", "--gpus", 4)["time"]["verdict"] == "not_evaluable"
 
 
@@ -86,15 +73,13 @@ def test_a_model_whose_sizes_cannot_be_had_has_neither_memory_nor_time(
     assert [lack.partition(":")[0] for lack in found["lacks"]] == ["memory", "time"]
 
 
-def test_a_project_without_measurements_says_so(alone: Home, plan: Callable[..., Any]) -> None:
+def test_a_project_without_measurements_says_so_and_has_the_study_named(
+    toolkit: Toolkit, alone: Home, plan: Callable[..., Any]
+) -> None:
     (alone.cards / "costs.toml").unlink()
-    found = plan("--study", "embedded")
-    assert found["time"] == {"verdict": "not_evaluable"}
-    assert "no measured run is here" in found["lacks"][0]
-
-
-def test_without_measurements_the_study_has_to_be_named(alone: Home, toolkit: Toolkit) -> None:
-    (alone.cards / "costs.toml").unlink()
+    planned = plan("--study", "embedded")
+    assert planned["time"] == {"verdict": "not_evaluable"}
+    assert "no measured run is here" in planned["lacks"][0]
     toolkit(*DRY).refused(2, "embedded")
 
 
@@ -103,51 +88,35 @@ def test_the_tables_fit_a_hundred_columns(toolkit: Toolkit) -> None:
     assert max(len(line) for line in lines if line.startswith(("│", "┏"))) <= 100
 
 
-def test_a_dry_run_imports_nothing_heavy() -> None:
-    import subprocess
+@pytest.fixture
+def check(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
+    """Return what says what is remarked of this machine's packages and GPU, where training is not refused."""
 
-    script = (
-        f"import sys\nsys.argv = ['toolkit', *{DRY!r}, '--json']\nfrom toolkit.cli.main import main\n"
-        "try:\n    main()\nexcept SystemExit as stop:\n    assert not stop.code\n"
-        "print(*sorted(m for m in sys.modules if '.' not in m), file=sys.stderr)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert not {"torch", "trl", "vllm", "transformers", "peft", "datasets"} & set(done.stderr.split())
+    def checked(recipe: Recipe, packages: Mapping[str, str], *, gpu: bool, cpu: bool = False) -> list[str]:
+        remarks: list[str] = []
+        monkeypatch.setattr(training_jobs, "_version", packages.get)
+        monkeypatch.setattr(training_jobs, "has_gpu", lambda: gpu)
+        training_jobs.check_stack(recipe, cpu=cpu, say=remarks.append)
+        return remarks
 
-
-def check(recipe: Recipe, *, cpu: bool) -> list[str]:
-    """Return what is remarked where training is not refused."""
-    said: list[str] = []
-    training_jobs.check_stack(recipe, cpu=cpu, say=said.append)
-    return said
+    return checked
 
 
-def test_training_without_the_extra_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(training_jobs, "_version", lambda name: None if name == "vllm" else "1")
+def test_training_without_what_it_needs_is_refused(check: Callable[..., list[str]]) -> None:
+    recipe = load_recipe("qwen3.5-2b")
+    there = dict(recipe.packages)
     with pytest.raises(UsageError, match="not installed") as caught:
-        check(load_recipe("qwen3.5-2b"), cpu=False)
-    assert "[gpu]" in str(caught.value.remedy)
-    assert caught.value.found == "without vllm"
-
-
-def test_training_without_a_gpu_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(training_jobs, "_version", load_recipe("qwen3.5-2b").packages.get)
-    monkeypatch.setattr(training_jobs, "has_gpu", lambda: False)
+        check(recipe, {name: version for name, version in there.items() if name != "vllm"}, gpu=True)
+    assert ("[gpu]" in str(caught.value.remedy), caught.value.found) == (True, "without vllm")
     with pytest.raises(UsageError, match="no GPU"):
-        check(load_recipe("qwen3.5-2b"), cpu=False)
-    without = load_recipe("qwen3.5-2b", changes=["engine.kind=transformers"])
-    check(without, cpu=True)
-
-
-def test_vllm_on_a_processor_is_refused() -> None:
+        check(recipe, there, gpu=False)
     with pytest.raises(UsageError, match="generates on a GPU"):
-        check(load_recipe("qwen3.5-2b"), cpu=True)
+        check(recipe, there, gpu=True, cpu=True)
+    check(load_recipe("qwen3.5-2b", changes=["engine.kind=transformers"]), there, gpu=False, cpu=True)
 
 
-def test_other_versions_than_the_recipe_s_are_remarked(monkeypatch: pytest.MonkeyPatch) -> None:
-    here = dict(load_recipe("qwen3.5-2b").packages) | {"trl": "1.16.0", "torch": "2.13.0+cu130"}
-    monkeypatch.setattr(training_jobs, "_version", here.get)
-    monkeypatch.setattr(training_jobs, "has_gpu", lambda: True)
-    assert check(load_recipe("qwen3.5-2b"), cpu=False) == [
+def test_other_versions_than_the_recipe_s_are_remarked(check: Callable[..., list[str]]) -> None:
+    recipe = load_recipe("qwen3.5-2b")
+    assert check(recipe, {**recipe.packages, "trl": "1.16.0", "torch": "2.13.0+cu130"}, gpu=True) == [
         "trl 1.16.0 is installed; the recipe was written for 1.12.0"
     ]
