@@ -148,6 +148,4 @@ def _as_table(counts: Counts, runs: Sequence[str], steps: Sequence[int]) -> Any:
     names = ("run_id", "step", "task", "episodes", "successes")
     types = (pa.string(), pa.int32(), pa.int32(), pa.int32(), pa.int32())
     columns = list(zip(*rows, strict=True)) or [()] * len(names)
-    return pa.table(
-        {name: pa.array(c, t) for name, c, t in zip(names, columns, types, strict=True)},
-    )
+    return pa.table({name: pa.array(c, t) for name, c, t in zip(names, columns, types, strict=True)})

@@ -65,13 +65,7 @@ def seed_rows(case: Case, endpoint: Endpoint) -> tuple[SeedRow, ...]:
     for seed in endpoint.seeds:
         arms = tuple(_arm(case, endpoint, arm, runs[arm, seed]) for arm in endpoint.arms)
         member = values.get(str(seed))
-        rows.append(
-            SeedRow(
-                seed,
-                None if member is None or isinstance(member, Missing) else member,
-                arms,
-            )
-        )
+        rows.append(SeedRow(seed, None if member is None or isinstance(member, Missing) else member, arms))
     return tuple(rows)
 
 

@@ -81,10 +81,7 @@ def test_everything_lies_below_one_folder_and_neither_order_time_nor_machine_ent
 
 @pytest.mark.parametrize(
     ("scripts", "names"),
-    [
-        (False, ("index.html", "style.css")),
-        (True, ("index.html", "style.css", "site.js", "charts.js")),
-    ],
+    [(False, ("index.html", "style.css")), (True, ("index.html", "style.css", "site.js", "charts.js"))],
 )
 def test_a_page_its_style_sheet_and_the_scripts_that_scripts_load_count(
     scripts: bool, names: tuple[str, ...]

@@ -189,10 +189,7 @@ def test_members_are_told_against_the_number_of_the_rule() -> None:
 
 def test_later_members_are_told_against_the_first() -> None:
     dots = (Dot("base@0", 0.8), Dot("a@20", 0.7), Dot("a@40", 0.9))
-    compared = (
-        Comparison("last", "<", 0.8, "base@0", 0, 1),
-        Comparison("rest", "<", 0.8, "base@0", 1, 2),
-    )
+    compared = (Comparison("last", "<", 0.8, "base@0", 0, 1), Comparison("rest", "<", 0.8, "base@0", 1, 2))
     chart = drawn(members(RATIO, dots, "no intervals", compared))
     assert chart.title == (
         "The last checkpoint is not below the first (base@0, 0.800); 1 of 2 later checkpoints below it"
@@ -314,8 +311,7 @@ def test_sides_of_the_condition_have_no_arms_colour() -> None:
 
 
 @pytest.mark.parametrize(
-    ("later", "said"),
-    [(0.6, "higher in the end"), (0.1, "lower in the end"), (0.4, "Luck shares overlap")],
+    ("later", "said"), [(0.6, "higher in the end"), (0.1, "lower in the end"), (0.4, "Luck shares overlap")]
 )
 def test_luck_shares_are_told_from_first_to_last_step(later: float, said: str) -> None:
     shares = (

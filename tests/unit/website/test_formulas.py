@@ -33,10 +33,7 @@ BOOK = load_rulebook(RULES, [])
         ),
         (
             "c4_spurious_paired",
-            [
-                "spurious / all_correct",
-                "counts of C4 paired added up over seeds 0, 1, 2, then divided.",
-            ],
+            ["spurious / all_correct", "counts of C4 paired added up over seeds 0, 1, 2, then divided."],
         ),
         (
             "c2_luck_share_start",

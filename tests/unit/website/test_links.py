@@ -66,10 +66,7 @@ def test_what_a_page_may_hold_is_found_fault_with_by_nobody(body: str) -> None:
             '<meta http-equiv="Refresh" content="0;url=https://example.org/">',
             "markup: a page has no <meta http-equiv='Refresh'>",
         ),
-        (
-            '<a href="https://example.org/" href="b.html">x</a>',
-            "markup: an attribute stands twice on <a>",
-        ),
+        ('<a href="https://example.org/" href="b.html">x</a>', "markup: an attribute stands twice on <a>"),
     ],
 )
 def test_what_is_wrong_with_a_page_is_said_in_one_line(body: str, problem: str) -> None:

@@ -58,13 +58,7 @@ class Chart:
 
 
 def draw(
-    chart: Any,
-    title: str,
-    caption: str,
-    height: int | None = None,
-    *,
-    subtitle: str = "",
-    width: int = WIDTH,
+    chart: Any, title: str, caption: str, height: int | None = None, *, subtitle: str = "", width: int = WIDTH
 ) -> Chart:
     """Draw an Altair chart.
 

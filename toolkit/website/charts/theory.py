@@ -156,14 +156,7 @@ def _compare(paired: float, independent: float) -> str:
     return "lowers" if paired < independent else "raises" if paired > independent else "leaves"
 
 
-def _lines(
-    lines: Sequence[Line],
-    x_title: str,
-    y_title: str,
-    *,
-    dots: bool = False,
-    form: str = "~g",
-) -> Any:
+def _lines(lines: Sequence[Line], x_title: str, y_title: str, *, dots: bool = False, form: str = "~g") -> Any:
     """Return lines, each with its name where it says."""
     import altair as alt
 

@@ -203,11 +203,7 @@ def _traces(rows: Iterable[Row], places: Sequence[Place]) -> list[dict[str, Any]
                 "estimator": estimator,
                 "columns": ["checkpoint", "scored", *kept],
                 "rows": [
-                    (
-                        _named(checkpoint),
-                        checkpoint[2],
-                        *(_figure(row[name]) for name in kept),
-                    )
+                    (_named(checkpoint), checkpoint[2], *(_figure(row[name]) for name in kept))
                     for checkpoint, row in held
                 ],
             }
@@ -261,11 +257,7 @@ def _effective_sizes(case: Case) -> dict[Place, float]:
 
 def _of_tasks(case: Case, checkpoint: Place) -> dict[str, Any]:
     """Return both tables of single tasks at a checkpoint, the first registered one."""
-    tables: dict[str, Any] = {
-        "where": _named(checkpoint),
-        "scored": checkpoint[2],
-        "chart": None,
-    }
+    tables: dict[str, Any] = {"where": _named(checkpoint), "scored": checkpoint[2], "chart": None}
     for name, columns in (
         ("probe_clean_tasks", ("task_id", "successes", "condition_left", "condition_right")),
         (
