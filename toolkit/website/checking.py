@@ -9,8 +9,7 @@ from toolkit.errors import IncompleteError
 from toolkit.files import read_bytes
 from toolkit.website.build import MARK
 from toolkit.website.frozen import Version, check_frozen
-from toolkit.website.links import Finding, check_links
-from toolkit.website.markup import read_markup
+from toolkit.website.links import Finding, check_links, read_markup
 
 # What browsers would show or run; other files that lie there are their owner's.
 PAGE_FILES = (".html", ".js", ".css")

@@ -13,16 +13,8 @@ FEW = 20
 SLOW = 100_000  # rows that a browser reads in half a second
 # What is asked of an episode, as far as the study recorded it.
 EPISODE_COLUMNS = (
-    "phase",
-    "pool",
-    "regime",
-    "step",
-    "task",
-    "schedule",
-    "true_success",
-    "observed_reward",
-    "calls",
-    "ended",
+    *("phase", "pool", "regime", "step", "task", "schedule"),
+    *("true_success", "observed_reward", "calls", "ended"),
 )
 
 
@@ -34,6 +26,19 @@ SUCCESS = (
         "FROM evaluations\nWHERE phase = 'periodic'\n"
         "GROUP BY condition, pool, regime, arm, step\nORDER BY condition, pool, regime, arm, step"
     ),
+)
+
+
+FLIPS = (
+    "Flips that look like signal",
+    (
+        "SELECT condition, arm, COUNT(*) AS runs, SUM(all_correct) AS correct,\n  SUM(spurious) AS misled\n"
+        "FROM groups_summary\nGROUP BY condition, arm\nORDER BY condition, arm"
+    ),
+)
+RUNS = (
+    "The runs",
+    "SELECT run_id, condition, arm, seed, role, status\nFROM runs\nORDER BY condition, seed, arm",
 )
 
 
@@ -55,19 +60,9 @@ def _questions(study: Study, case: Case | None, held: set[str]) -> Iterator[tupl
     if {"episodes", "runs"} <= held:
         yield from _of_episodes(study)
     if "groups_summary" in held:
-        yield (
-            "Flips that look like signal",
-            (
-                "SELECT condition, arm, COUNT(*) AS runs, SUM(all_correct) AS correct,\n"
-                "  SUM(spurious) AS misled\n"
-                "FROM groups_summary\nGROUP BY condition, arm\nORDER BY condition, arm"
-            ),
-        )
+        yield FLIPS
     if "runs" in held:
-        yield (
-            "The runs",
-            "SELECT run_id, condition, arm, seed, role, status\nFROM runs\nORDER BY condition, seed, arm",
-        )
+        yield RUNS
     elif first := next((table for table in study.tables if table.name in held), None):
         yield f"Look into {first.name}", f"SELECT *\nFROM {first.name}\nLIMIT {FEW}"
 
@@ -108,13 +103,9 @@ def _area(case: Case, endpoint: Endpoint) -> str:
 
 def _of_episodes(study: Study) -> Iterator[tuple[str, str]]:
     run, held = study.rows("runs")[0]["run_id"], study.table("episodes").column_names
-    yield (
-        f"The episodes of one run, {run}",
-        (
-            f"SELECT {', '.join(name for name in EPISODE_COLUMNS if name in held)}\n"
-            f"FROM episodes\nWHERE run_id = {quoted(run)}\nORDER BY phase, regime, step, task, schedule"
-        ),
-    )
+    columns = ", ".join(name for name in EPISODE_COLUMNS if name in held)
+    where = f"WHERE run_id = {quoted(run)}\nORDER BY phase, regime, step, task, schedule"
+    yield f"The episodes of one run, {run}", f"SELECT {columns}\nFROM episodes\n{where}"
     total = study.manifest.tables["episodes"].rows
     slow = " (takes some seconds)" if total > SLOW else ""
     yield (

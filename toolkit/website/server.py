@@ -104,16 +104,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer with a file."""
-        self._answer(with_body=True)
-
-    def do_HEAD(self) -> None:
-        """Answer with what would come before a file."""
-        self._answer(with_body=False)
-
-    def _answer(self, *, with_body: bool) -> None:
         file = self.server.find(self.path)
         if isinstance(file, str):
-            self._send(HTTPStatus.MOVED_PERMANENTLY, b"", "text/plain", with_body=with_body, location=file)
+            self._send(HTTPStatus.MOVED_PERMANENTLY, b"", "text/plain", location=file)
             return
         try:
             content = file.read_bytes() if file is not None and file.is_file() else None
@@ -121,24 +114,28 @@ class _Handler(BaseHTTPRequestHandler):
             content = None
         if content is None or file is None:
             text = b"There is no such page on this site.\n"
-            self._send(HTTPStatus.NOT_FOUND, text, "text/plain; charset=utf-8", with_body=with_body)
+            self._send(HTTPStatus.NOT_FOUND, text, "text/plain; charset=utf-8")
             return
-        self._send(HTTPStatus.OK, content, TYPES.get(file.suffix, OTHER), with_body=with_body)
+        self._send(HTTPStatus.OK, content, TYPES.get(file.suffix, OTHER))
 
-    def _send(
-        self, status: HTTPStatus, content: bytes, kind: str, *, with_body: bool, location: str = ""
-    ) -> None:
+    def do_HEAD(self) -> None:
+        """Answer with what would come before a file."""
+        self.do_GET()
+
+    def _send(self, status: HTTPStatus, content: bytes, kind: str, *, location: str = "") -> None:
         self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(content)))
-        self.send_header("Content-Security-Policy", POLICY)
-        self.send_header("X-Content-Type-Options", "nosniff")
-        self.send_header("Referrer-Policy", "no-referrer")
-        self.send_header("Cache-Control", "no-cache")  # the next build is seen at once
-        if location:
-            self.send_header("Location", location)
+        for name, value in {
+            "Content-Type": kind,
+            "Content-Length": str(len(content)),
+            "Content-Security-Policy": POLICY,
+            "X-Content-Type-Options": "nosniff",
+            "Referrer-Policy": "no-referrer",
+            "Cache-Control": "no-cache",  # the next build is seen at once
+            **({"Location": location} if location else {}),
+        }.items():
+            self.send_header(name, value)
         self.end_headers()
-        if with_body:
+        if self.command != "HEAD":
             self.wfile.write(content)
 
     def log_message(self, *_: object) -> None:

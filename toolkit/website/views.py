@@ -1,7 +1,9 @@
 """Decisions as templates show them."""
 
+from collections.abc import Collection
 from typing import Any
 
+from toolkit.decisions.case import Case
 from toolkit.decisions.decision import CriterionResult, Decision, printed
 from toolkit.decisions.interval import Interval
 from toolkit.decisions.values import Series, Value
@@ -35,6 +37,15 @@ def decision_view(decision: Decision) -> dict[str, Any]:
         for criterion, document_of in zip(decision.criteria, document["criteria"], strict=True)
     ]
     return document
+
+
+def rules_reading(case: Case, registers: Collection[str]) -> list[dict[str, str]]:
+    """Return the rules that read one of some registers, with their verdicts."""
+    return [
+        {"rule": d.rule, "title": d.title, "verdict": d.verdict}
+        for d in case.engine.decide_all()
+        if any(case.book.endpoints[name].register in registers for name in d.endpoints)
+    ]
 
 
 def _shown(value: Value | None, criterion: CriterionResult) -> Any:

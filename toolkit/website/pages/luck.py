@@ -13,6 +13,7 @@ from toolkit.website.charts.luck import Luck, luck_shares, reward_table
 from toolkit.website.material import Material
 from toolkit.website.page import Page, luck_page, run_page
 from toolkit.website.siblings import of_study
+from toolkit.website.views import rules_reading
 
 SHARES, TABLES, GROUPS = "luck_share_summary", "luck_share", "groups_summary"
 OBSERVED = "observed_reward"
@@ -36,24 +37,15 @@ def pages(material: Material) -> Iterator[Page]:
                 "study": study.name,
                 "same_elsewhere": of_study(material, case, "page of luck shares", luck_page),
                 "is_summary": study.is_summary,
-                "rules": _rules(case),
+                "rules": rules_reading(case, (SHARES, TABLES, GROUPS)),
                 "has_shares": bool(shares),
                 "charts": _charts(shares, is_summary=study.is_summary),
-                "shares": _share_rows(shares),
+                "shares": [{**row, **dict(zip(("low", "high"), _ends(row), strict=True))} for row in shares],
                 "table": _example(case),
                 "arms": _by_arm(study.rows(GROUPS), runs) if study.has(GROUPS) else [],
                 "groups": _group_rows(study, runs) if study.has(GROUPS) else [],
             },
         )
-
-
-def _rules(case: Case) -> list[dict[str, str]]:
-    reading = (SHARES, TABLES, GROUPS)
-    return [
-        {"rule": d.rule, "title": d.title, "verdict": d.verdict}
-        for d in case.engine.decide_all()
-        if any(case.book.endpoints[name].register in reading for name in d.endpoints)
-    ]
 
 
 def _charts(rows: Sequence[LuckShareSummaryRow], *, is_summary: bool) -> list[Chart]:
@@ -147,18 +139,9 @@ def _by_arm(rows: Sequence[Mapping[str, Any]], runs: Mapping[str, Any]) -> list[
     for row in rows:
         run = runs.get(row["run_id"], {})
         key = (row["condition"], row["arm"], run.get("scale_rewards"), run.get("role"))
-        entry = arms.setdefault(
-            key,
-            {
-                "condition": row["condition"],
-                "arm": row["arm"],
-                "scaling": run.get("scale_rewards"),
-                "role": run.get("role"),
-                "runs": 0,
-                "expected": _expected(run, row["arm"]),
-                **dict.fromkeys(COUNTS, 0),
-            },
-        )
+        named = dict(zip(("condition", "arm", "scaling", "role"), key, strict=True))
+        new = {**named, "expected": _expected(run, row["arm"]), **dict.fromkeys(("runs", *COUNTS), 0)}
+        entry = arms.setdefault(key, new)
         entry["runs"] += 1
         for name in COUNTS:
             held, more = entry[name], row[name]

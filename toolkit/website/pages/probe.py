@@ -8,12 +8,15 @@ from toolkit.decisions.case import Case
 from toolkit.registers.arrow import Row
 from toolkit.registers.query import ask
 from toolkit.registers.row_types import ProbeIntervalRow
+from toolkit.registers.schema import TABLES
 from toolkit.website.charts.drawing import Chart
+from toolkit.website.charts.marks import with_interval
 from toolkit.website.charts.probe import Ratio, condition_by_task, ratios
 from toolkit.website.drawings import probe_words
 from toolkit.website.material import Material
 from toolkit.website.page import Page, probe_page
 from toolkit.website.siblings import of_study
+from toolkit.website.views import rules_reading
 
 SUMMARY = "probe"
 FIGURES = "probe_intervals"
@@ -23,6 +26,14 @@ EFFECTIVE_SIZE = """
 SELECT trajectory, step, scored,
   sum(list_sum(weights)) ** 2 / nullif(sum(list_dot_product(weights, weights)), 0)
 FROM probe_gram WHERE noise = 'outcome' GROUP BY ALL"""
+TRACES = (
+    *("trace_paired", "trace_independent", "trace_stratified", "trace_within_paired"),
+    *("trace_within_independent", "mean_norm_paired", "mean_norm_independent", "cosine"),
+)
+SCORED = (
+    *("coordinates", "clean_rollouts", "clean_successes", "diagnostic_rollouts", "masked_rollouts"),
+    *("weight_mean", "weight_min", "weight_max", "reference_tokens"),
+)
 Place = tuple[str, int, str]
 Key = tuple[Place, str, str, str]
 
@@ -46,7 +57,7 @@ DRAWN = (
 def pages(material: Material) -> Iterator[Page]:
     """Yield the probe page of every study that has a probe, or whose rules read one."""
     for case in material.cases:
-        rules = _rules(case)
+        rules = rules_reading(case, [t.name for t in TABLES.values() if t.name.startswith(SUMMARY)])
         if rules or case.study.has(SUMMARY):
             context: dict[str, Any] = {
                 "study": case.study.name,
@@ -64,14 +75,6 @@ def pages(material: Material) -> Iterator[Page]:
                 "probe",
                 context,
             )
-
-
-def _rules(case: Case) -> list[dict[str, str]]:
-    return [
-        {"rule": d.rule, "title": d.title, "verdict": d.verdict}
-        for d in case.engine.decide_all()
-        if any(case.book.endpoints[name].register.startswith(SUMMARY) for name in d.endpoints)
-    ]
 
 
 def _figures(material: Material, case: Case) -> Sequence[ProbeIntervalRow]:
@@ -153,48 +156,24 @@ def _charts(case: Case, places: Sequence[Place], by_key: Mapping[Key, ProbeInter
 
 def _ratio_rows(places: Iterable[Place], by_key: Mapping[Key, ProbeIntervalRow]) -> list[tuple[str, ...]]:
     """Return a row a checkpoint: its ratios with their intervals, as text."""
-    return [
-        (
-            _named(checkpoint),
-            *(
-                _ratio(by_key.get((checkpoint, noise, estimator, figure)))
-                for _, noise, estimator, figure in RATIOS
-            ),
-        )
-        for checkpoint in places
-    ]
+    return [(_named(p), *(_ratio(by_key.get((p, n, e, f))) for _, n, e, f in RATIOS)) for p in places]
 
 
 def _ratio(row: ProbeIntervalRow | None) -> str:
     if row is None or row["value"] is None:
         return "-"
-    ends = "" if row["low"] is None else f" [{row['low']:.3f}, {row['high']:.3f}]"
-    return f"{row['value']:.3f}{ends}"
+    return with_interval(row["value"], row["low"], row["high"])
 
 
 def _traces(rows: Iterable[Row], places: Sequence[Place]) -> list[dict[str, Any]]:
     """Return one table a noise and estimator: traces of the registered checkpoints by design."""
-    columns = (
-        "trace_paired",
-        "trace_independent",
-        "trace_stratified",
-        "trace_within_paired",
-        "trace_within_independent",
-        "mean_norm_paired",
-        "mean_norm_independent",
-        "cosine",
-    )
     by_key = {(_place(row), row["noise"], row["estimator"]): row for row in rows}
     tables = []
     for noise, estimator in dict.fromkeys((row["noise"], row["estimator"]) for row in by_key.values()):
-        held = [
-            (checkpoint, by_key[checkpoint, noise, estimator])
-            for checkpoint in places
-            if (checkpoint, noise, estimator) in by_key
-        ]
+        held = [(p, by_key[p, noise, estimator]) for p in places if (p, noise, estimator) in by_key]
         if not held:
             continue
-        kept = [name for name in columns if any(row[name] is not None for _, row in held)]
+        kept = [name for name in TRACES if any(row[name] is not None for _, row in held)]
         if any(row["condition_left"] is not None for _, row in held):
             kept = ["condition_left", "condition_right", *kept]
         tables.append(
@@ -202,10 +181,7 @@ def _traces(rows: Iterable[Row], places: Sequence[Place]) -> list[dict[str, Any]
                 "noise": noise,
                 "estimator": estimator,
                 "columns": ["checkpoint", "scored", *kept],
-                "rows": [
-                    (_named(checkpoint), checkpoint[2], *(_figure(row[name]) for name in kept))
-                    for checkpoint, row in held
-                ],
+                "rows": [(_named(p), p[2], *(_figure(row[name]) for name in kept)) for p, row in held],
             }
         )
     return tables
@@ -216,26 +192,14 @@ def _weights(case: Case, places: Sequence[Place]) -> dict[str, Any]:
     table = case.study.table("probe_checkpoints") if case.study.has("probe_checkpoints") else None
     if table is None:
         return {"columns": (), "rows": ()}
-    columns = (
-        "coordinates",
-        "clean_rollouts",
-        "clean_successes",
-        "diagnostic_rollouts",
-        "masked_rollouts",
-        "weight_mean",
-        "weight_min",
-        "weight_max",
-        "reference_tokens",
-    )
     held = {_place(row): row for row in case.study.rows(table.name)}
     sizes = _effective_sizes(case)
     return {
-        "columns": ("checkpoint", "scored", *columns, *(("effective_sample_size",) if sizes else ())),
+        "columns": ("checkpoint", "scored", *SCORED, *(("effective_sample_size",) if sizes else ())),
         "rows": [
             (
-                f"{p[0]}@{p[1]}",
-                p[2],
-                *(_figure(held[p][name]) for name in columns),
+                *(_named(p), p[2]),
+                *(_figure(held[p][name]) for name in SCORED),
                 *((_figure(sizes.get(p)),) if sizes else ()),
             )
             for p in places
