@@ -3,12 +3,11 @@
 from dataclasses import dataclass
 
 from toolkit.website.charts.drawing import WIDTH, Chart, draw
-from toolkit.website.charts.marks import capital, with_interval
+from toolkit.website.charts.marks import about_steps, beside, capital, with_interval
 from toolkit.website.charts.theme import ACCENT, GRID, INK, PAPER, colours
 
 HEIGHT = 260
 CELL = 38  # pixels
-SHARE = 0.72  # of the room between two steps
 
 
 @dataclass(frozen=True)
@@ -49,37 +48,16 @@ def luck_shares(what: str, shares: tuple[Luck, ...], interval: str) -> Chart | N
         return None
     steps = sorted({share.step for share in shares})
     colour_of = colours(share.arm for share in shares)
-    values = []
-    for i, step in enumerate(steps):
-        beside = sorted(
-            (s for s in shares if s.step == step), key=lambda s: (list(colour_of).index(s.arm), s.run)
-        )
-        most = max(sum(s.step == other for s in shares) for other in steps)
-        for k, share in enumerate(beside):
-            position = i + (k - (len(beside) - 1) / 2) * SHARE / most
-            values.append(
-                {
-                    "at": position,
-                    "arm": share.arm,
-                    "value": share.value,
-                    "low": share.low,
-                    "high": share.high,
-                    "label": share.words,
-                }
-            )
-    named = alt.Axis(values=list(range(len(steps))), labelExpr=f"{steps}[datum.value]", grid=False)
-    x = alt.X("at:Q", title="step", axis=named, scale=alt.Scale(domain=[-0.5, len(steps) - 0.5], nice=False))
+    order = list(colour_of)
+    ordered = sorted(shares, key=lambda share: (share.step, order.index(share.arm), share.run))
+    places = beside([steps.index(share.step) for share in ordered])
+    values = [
+        {"at": at, "arm": s.arm, "value": s.value, "low": s.low, "high": s.high, "label": s.words}
+        for s, at in zip(ordered, places, strict=True)
+    ]
     scale = alt.Scale(domain=[0, 1])
     y = alt.Y("value:Q", title="luck share", scale=scale, axis=alt.Axis(format=".1f", tickCount=5))
-    arms = alt.Scale(domain=list(colour_of), range=list(colour_of.values()))
-    colour = alt.Color("arm:N", legend=None, scale=arms)
-    layers = []
-    spans = [value for value in values if value["low"] is not None]
-    if spans:
-        span = alt.Chart(alt.Data(values=spans)).mark_rule(strokeWidth=3, opacity=0.5)
-        layers.append(span.encode(x=x, y=alt.Y("low:Q", scale=scale), y2="high:Q", color=colour))
-    dots = alt.Chart(alt.Data(values=values)).mark_circle(size=60, opacity=1)
-    layers.append(dots.encode(x=x, y=y, color=colour, tooltip=["label:N"]))
+    layers, colour = about_steps(values, steps, y, "arm", colour_of)
     names = [
         {"arm": arm, "place": 0.97 - 0.065 * i, "label": arm.replace("_", " ")}
         for i, arm in enumerate(colour_of)

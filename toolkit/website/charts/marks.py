@@ -1,5 +1,6 @@
 """Marks and words that several charts share."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -9,6 +10,7 @@ from toolkit.website.charts.theme import INK
 
 COARSE = 0.05  # below it, ticks lie closer than two digits can tell apart
 LABEL = 40
+SHARE = 0.72  # of the room between two steps
 MINUS = "\u2212"
 
 
@@ -97,6 +99,44 @@ def vertical(at: float, colour: str = INK, dash: Sequence[int] = (1, 0)) -> Any:
 
     mark = alt.Chart(alt.Data(values=[{"at": at}])).mark_rule(color=colour, strokeDash=list(dash))
     return mark.encode(x="at:Q")
+
+
+def about_steps(
+    values: Sequence[dict[str, Any]], steps: Sequence[int], y: Any, name: str, colour_of: dict[str, str]
+) -> tuple[list[Any], Any]:
+    """Return intervals and dots about the ticks of some steps, and the colours that they have.
+
+    Args:
+        values: dots, at `at`; `low` and `high`, None without an interval; `label` says it in words.
+        steps: the steps, whose ticks stand at 0, 1, 2 and so on.
+        y: the channel of the dots.
+        name: the field that colours them.
+        colour_of: colours by what the field holds.
+    """
+    import altair as alt
+
+    named = alt.Axis(values=list(range(len(steps))), labelExpr=f"{list(steps)}[datum.value]", grid=False)
+    x = alt.X("at:Q", title="step", axis=named, scale=alt.Scale(domain=[-0.5, len(steps) - 0.5], nice=False))
+    colours = alt.Scale(domain=list(colour_of), range=list(colour_of.values()))
+    colour = alt.Color(f"{name}:N", legend=None, scale=colours)
+    layers = []
+    spans = [value for value in values if value["low"] is not None]
+    if spans:
+        span = alt.Chart(alt.Data(values=spans)).mark_rule(strokeWidth=3, opacity=0.5)
+        layers.append(span.encode(x=x, y=alt.Y("low:Q", scale=y["scale"]), y2="high:Q", color=colour))
+    dots = alt.Chart(alt.Data(values=values)).mark_circle(size=60, opacity=1)
+    return [*layers, dots.encode(x=x, y=y, color=colour, tooltip=["label:N"])], colour
+
+
+def beside(positions: Sequence[int]) -> list[float]:
+    """Return where dots stand whose ticks are given: those of one tick side by side about it, in order."""
+    held = Counter(positions)
+    so_far = Counter[int]()
+    places = []
+    for at in positions:
+        places.append(at + (so_far[at] - (held[at] - 1) / 2) * SHARE / max(held.values()))
+        so_far[at] += 1
+    return places
 
 
 def signs(values: Sequence[float]) -> str:

@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from itertools import cycle
 from typing import Any
 
+from toolkit.website.charts import marks
 from toolkit.website.charts.drawing import HALF, WIDTH, Chart, draw
-from toolkit.website.charts.marks import apart, capital, reaching_one, short, with_interval
 from toolkit.website.charts.theme import ACCENT, INK, OTHERS
 
 HEIGHT = 260
 LINE_OF_TEXT = 14  # pixels
 SQUARE = 320
-SHARE = 0.72  # of the room between two steps
 SAID = 12  # points that a caption lists one by one
 
 
@@ -35,10 +34,10 @@ class Ratio:
     @property
     def words(self) -> str:
         """The ratio and its interval."""
-        return f"{self.trajectory}@{self.step} {with_interval(self.value, self.low, self.high)}"
+        return f"{self.trajectory}@{self.step} {marks.with_interval(self.value, self.low, self.high)}"
 
 
-def ratios(what: str, points: tuple[Ratio, ...], interval: str, *, beside: bool = False) -> Chart | None:
+def ratios(what: str, points: tuple[Ratio, ...], interval: str, *, half: bool = False) -> Chart | None:
     """Draw a ratio along training against one, a colour a trajectory.
 
     Args:
@@ -46,44 +45,34 @@ def ratios(what: str, points: tuple[Ratio, ...], interval: str, *, beside: bool 
         points: the ratios.
         interval: of what level the intervals are, where they come from, and what was resampled; or why there
             are none.
-        beside: it stands beside another drawing, and has half the room.
+        half: it stands beside another drawing, and has half the room.
     """
     import altair as alt
 
     if not points:
         return None
-    width = HALF if beside else WIDTH
+    width = HALF if half else WIDTH
     trajectories = list(dict.fromkeys(point.trajectory for point in points))
     colour_of = dict(zip(trajectories, cycle(OTHERS), strict=False))
     steps = sorted({point.step for point in points})
-    at = _places(points, steps)
+    places = marks.beside([steps.index(point.step) for point in points])
     values = [
         {
             "trajectory": p.trajectory,
-            "at": position,
+            "at": at,
             "value": p.value,
             "low": p.low,
             "high": p.high,
             "label": p.words,
         }
-        for p, position in zip(points, at, strict=True)
+        for p, at in zip(points, places, strict=True)
     ]
     top = max([1.0, *(p.value for p in points), *(p.high for p in points if p.high is not None)]) * 1.04
     scale = alt.Scale(domain=[0, top], nice=False)
-    named = alt.Axis(values=list(range(len(steps))), labelExpr=f"{steps}[datum.value]", grid=False)
-    x = alt.X("at:Q", title="step", axis=named, scale=alt.Scale(domain=[-0.5, len(steps) - 0.5], nice=False))
     y = alt.Y("value:Q", title="ratio", scale=scale, axis=alt.Axis(format=".1f", tickCount=6))
-    colour = alt.Color(
-        "trajectory:N", legend=None, scale=alt.Scale(domain=trajectories, range=list(colour_of.values()))
-    )
     equal = alt.Chart(alt.Data(values=[{"one": 1}])).mark_rule(color=INK, strokeDash=[5, 4]).encode(y="one:Q")
-    base = alt.Chart(alt.Data(values=values)).encode(x=x, color=colour, tooltip=["label:N"])
-    layers = [equal]
-    spans = [value for value in values if value["low"] is not None]
-    if spans:
-        span = alt.Chart(alt.Data(values=spans)).mark_rule(strokeWidth=3, opacity=0.5)
-        layers.append(span.encode(x=x, color=colour, y=alt.Y("low:Q", scale=scale), y2="high:Q"))
-    layers.append(base.mark_circle(size=60, opacity=1).encode(y=y))
+    dots, colour = marks.about_steps(values, steps, y, "trajectory", colour_of)
+    layers = [equal, *dots]
     layers += _names(points, steps, top, scale, colour, width=width)
     caption = _caption(what, points, interval)
     return draw(alt.layer(*layers), _finding(points), caption, HEIGHT, subtitle=what, width=width)
@@ -129,19 +118,6 @@ def condition_by_task(where: str, unit: str, sides: tuple[tuple[str, float, floa
     return draw(alt.layer(*layers), title, caption, SQUARE, subtitle=f"{where}, clean rollouts, task by task")
 
 
-def _places(points: Sequence[Ratio], steps: Sequence[int]) -> list[float]:
-    """Return where each point stands: those of one step side by side about its tick."""
-    beside: dict[int, list[int]] = {}
-    for i, point in enumerate(points):
-        beside.setdefault(point.step, []).append(i)
-    most = max(len(of_step) for of_step in beside.values())
-    places = [0.0] * len(points)
-    for step, of_step in beside.items():
-        for k, i in enumerate(of_step):
-            places[i] = steps.index(step) + (k - (len(of_step) - 1) / 2) * SHARE / most
-    return places
-
-
 def _names(
     points: Sequence[Ratio], steps: Sequence[int], top: float, scale: Any, colour: Any, *, width: int
 ) -> list[Any]:
@@ -150,23 +126,23 @@ def _names(
 
     last = {point.trajectory: point for point in sorted(points, key=lambda p: p.step)}
     ended = [point for point in last.values() if point.step == steps[-1]]
-    places = apart([point.value for point in ended], top * LINE_OF_TEXT / HEIGHT)
-    beside = [
-        {"trajectory": point.trajectory, "name": short(point.trajectory), "place": height}
+    places = marks.apart([point.value for point in ended], top * LINE_OF_TEXT / HEIGHT)
+    ends = [
+        {"trajectory": point.trajectory, "name": marks.short(point.trajectory), "place": height}
         for point, height in zip(ended, places, strict=True)
     ]
     above = [
         {
-            "trajectory": point.trajectory,
-            "name": short(point.trajectory),
-            "at": steps.index(point.step),
-            "place": point.value if point.high is None else point.high,
+            "trajectory": p.trajectory,
+            "name": marks.short(p.trajectory),
+            "at": steps.index(p.step),
+            "place": p.value if p.high is None else p.high,
         }
-        for point in last.values()
-        if point not in ended
+        for p in last.values()
+        if p not in ended
     ]
     y = alt.Y("place:Q", scale=scale)
-    right = alt.Chart(alt.Data(values=beside)).mark_text(align="left", dx=8, fontWeight="bold")
+    right = alt.Chart(alt.Data(values=ends)).mark_text(align="left", dx=8, fontWeight="bold")
     over = alt.Chart(alt.Data(values=above)).mark_text(dy=-10, fontWeight="bold")
     layers = [right.encode(x=alt.value(width), y=y, text="name:N", color=colour)]
     return [*layers, over.encode(x="at:Q", y=y, text="name:N", color=colour)] if above else layers
@@ -185,11 +161,11 @@ def _caption(what: str, points: Sequence[Ratio], interval: str) -> str:
             for name, held in of.items()
         )
         each += " (each in the table)"
-    return f"{what}. {each}. {capital(interval)}. Dashed line: 1, where pairing changes nothing."
+    return f"{what}. {each}. {marks.capital(interval)}. Dashed line: 1, where pairing changes nothing."
 
 
 def _finding(points: Sequence[Ratio]) -> str:
     below = sum(point.value < 1 for point in points)
     values = [point.value for point in points]
     title = f"Below 1 at {below} of {len(points)} checkpoints, {min(values):.3f} to {max(values):.3f}"
-    return title + reaching_one([(point.low, point.high) for point in points])
+    return title + marks.reaching_one([(point.low, point.high) for point in points])
