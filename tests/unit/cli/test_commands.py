@@ -12,6 +12,7 @@ import pytest
 
 from tests.conftest import CHECKOUT, Toolkit, run, snapshot
 from tests.registrations import chained, rehash
+from tests.row_study import with_value
 from tests.unit.registers import test_study as damaged
 from toolkit.places import Home
 from toolkit.registers.rowhash import row_sha256
@@ -135,7 +136,7 @@ def rebuilt(home: Home, old: str, new: str) -> None:
 def with_wild_rows(home: Home) -> None:
     """Put a consistent manifest over impossible rows: more successes than episodes."""
     folder = home.study_folder("published")
-    table = damaged.changed(damaged.table_of(folder), 0, "successes", 900)
+    table = with_value(damaged.table_of(folder), "successes", 0, 900)
     damaged.rewrite(folder, table)
     damaged.reseal(folder, lambda d: d["tables"]["evaluations"].update(row_sha256=row_sha256(table)))
 
@@ -159,7 +160,7 @@ DAMAGES: dict[str, tuple[int, Callable[[Home], object]]] = {
     "is not the file that the manifest names": (4, lambda home: (home.root / TABLE).write_bytes(b"PAR1PAR1")),
     "column 'successes' of evaluations is missing": (
         4,
-        lambda home: damaged.drop_column(home.study_folder("published")),
+        lambda home: damaged.READ["no column"](home.study_folder("published")),
     ),
     "cannot be read": (3, lambda home: (home.root / TABLE).unlink()),
     "larger than it can be": (4, with_wild_rows),
