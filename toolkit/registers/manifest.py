@@ -316,3 +316,27 @@ def _count(value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise TypeError(f"expected a count, found {value!r}")
     return value
+
+
+def check_known(manifest: Manifest, where: object) -> None:
+    """Check that the schema knows all tables of a manifest.
+
+    Raises:
+        DamagedError: it does not.
+    """
+    unknown = sorted(set(manifest.tables) - set(TABLES))
+    if unknown:
+        raise DamagedError(
+            "the manifest names tables that the schema does not know",
+            expected=", ".join(TABLES),
+            found=", ".join(unknown),
+            where=where,
+        )
+    for name, entry in manifest.tables.items():
+        if manifest.table(name).column_names != entry.columns:
+            raise DamagedError(
+                f"the manifest names columns of {name} that the schema does not know, or lacks some",
+                expected=", ".join(TABLES[name].column_names),
+                found=", ".join(entry.columns),
+                where=where,
+            )

@@ -13,7 +13,7 @@ from toolkit.registers import row_types
 from toolkit.registers.arrow import Row, check_columns, open_parquet, read_parquet, shape, to_rows
 from toolkit.registers.columns import Table
 from toolkit.registers.episode_counts import Counts, count_successes
-from toolkit.registers.manifest import Manifest, check_file, check_nothing_else, read_manifest
+from toolkit.registers.manifest import Manifest, check_file, check_known, check_nothing_else, read_manifest
 from toolkit.registers.row_tables import EPISODES
 from toolkit.registers.rowhash import row_sha256
 from toolkit.registers.sandbox import create_view
@@ -355,30 +355,6 @@ def open_study(folder: Path, origin: Origin | None = None) -> Study:
     manifest = read_manifest(folder)
     check_known(manifest, folder / "MANIFEST.json")
     return Study(folder, manifest, origin)
-
-
-def check_known(manifest: Manifest, where: object) -> None:
-    """Check that the schema knows all tables of a manifest.
-
-    Raises:
-        DamagedError: it does not.
-    """
-    unknown = sorted(set(manifest.tables) - set(TABLES))
-    if unknown:
-        raise DamagedError(
-            "the manifest names tables that the schema does not know",
-            expected=", ".join(TABLES),
-            found=", ".join(unknown),
-            where=where,
-        )
-    for name, entry in manifest.tables.items():
-        if manifest.table(name).column_names != entry.columns:
-            raise DamagedError(
-                f"the manifest names columns of {name} that the schema does not know, or lacks some",
-                expected=", ".join(TABLES[name].column_names),
-                found=", ".join(entry.columns),
-                where=where,
-            )
 
 
 @dataclass(frozen=True)

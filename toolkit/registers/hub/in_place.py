@@ -9,8 +9,8 @@ from typing import Any
 from toolkit.errors import DamagedError, IncompleteError
 from toolkit.registers.hub.client import endpoint, no_register, telling
 from toolkit.registers.hub.revision import Reference, resolve
-from toolkit.registers.manifest import MANIFEST_NAME, Manifest, parse_manifest
-from toolkit.registers.study import Origin, check_known
+from toolkit.registers.manifest import MANIFEST_NAME, Manifest, check_known, parse_manifest
+from toolkit.registers.study import Origin
 
 _DOING = "reading the study in place"
 
