@@ -4,8 +4,6 @@ An error says what was expected, what was found, where, and what to do: a user n
 to understand bad input.
 """
 
-from __future__ import annotations
-
 from typing import ClassVar, Self
 
 EXCERPT = 300

@@ -1,7 +1,5 @@
 """Reading and writing files: errors that people understand, and no half-written file ever in place."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os

@@ -1,7 +1,5 @@
 """Where registers, registrations and cards are found."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from pathlib import Path

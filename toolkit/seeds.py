@@ -29,8 +29,6 @@ A stream hashes domain stream/v1, its seed and a bare counter of 8 bytes that st
 four words of 8 bytes, in order. A number below n is word · n / 2^64, rounded down.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from itertools import count

@@ -7,8 +7,6 @@ allow it: a second refund is paid, a second ticket opened, stock reserved again.
 to find. An address that is sent twice leaves no trace in the state, and is no damage.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

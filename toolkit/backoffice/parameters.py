@@ -4,8 +4,6 @@ Language models write numbers as text and text as numbers: a postal code that ar
 quantity that arrives as "3" is 3. What could be meant in two ways is refused.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ Source:
     Paper app:env, "World and tools".
 """
 
-from __future__ import annotations
-
 from typing import Any, Literal, NamedTuple
 
 Status = Literal["pending", "paid", "shipped", "delivered", "cancelled"]

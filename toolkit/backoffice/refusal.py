@@ -1,7 +1,5 @@
 """A call that the back office does not carry out: data for the agent, never an error of the program."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

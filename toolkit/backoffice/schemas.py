@@ -4,8 +4,6 @@ The schemas describe what is asked for. The tools take a little more: they read 
 text written as a number, where only one thing can be meant.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, get_args
 

@@ -4,8 +4,6 @@ Source:
     Paper sec:protocol and app:env: five reads, six writes, `wait`, `finish`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """`toolkit registers audit`: random rows, played again."""
 
-from __future__ import annotations
-
 import click
 
 from toolkit import api

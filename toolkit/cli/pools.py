@@ -1,7 +1,5 @@
 """`toolkit pools`: the task pools, generated, registered and checked."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

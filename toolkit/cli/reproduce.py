@@ -1,7 +1,5 @@
 """`toolkit reproduce`: verify, play a sample again, decide, render, and say what came of it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

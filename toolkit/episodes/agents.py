@@ -4,8 +4,6 @@ An agent gets the prompt and a function that makes calls, and nothing else: it c
 or the noise.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from toolkit.backoffice.tools import TOOLS

@@ -3,8 +3,6 @@
 The patterns are the phrasings of `toolkit.tasks.templates` turned round: each slot becomes a named group.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -15,8 +15,6 @@ Source:
     Paper sec:protocol and app:env.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 

@@ -7,8 +7,6 @@ Steps of `replay`, whose numbers the code repeats:
 3. The outcome must be that of the document.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """An episode: one task under one schedule, played to its end and graded."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple
 

@@ -7,8 +7,6 @@ Source:
     Paper sec:protocol and app:env, "Tasks": agreement field by field, and whether the world changed at all.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -8,8 +8,6 @@ Source:
     paginate after truncation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from toolkit.noise.faults import Fault

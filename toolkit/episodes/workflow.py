@@ -5,8 +5,6 @@ Whoever drives it deals with errors, waits, retries and re-reads, and throws `Ab
 is given up; the workflow then goes on with the next errand.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator
 from typing import Any, TypeAlias
 

@@ -12,8 +12,6 @@ Source:
     Paper app:env, "Event keys and schedules".
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from hashlib import sha256
 from struct import Struct

@@ -4,8 +4,6 @@ Source:
     Paper sec:protocol, "Noise", and app:env, "Fault types".
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal

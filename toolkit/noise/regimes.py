@@ -4,8 +4,6 @@ Source:
     Paper sec:protocol, "Noise" and "Evaluation"; weights 0.45, 0.15, 0.10, 0.15, 0.15.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from toolkit.backoffice.tools import Kind

@@ -6,8 +6,6 @@
 4. The authorities are independent and agree; then file, tokens and chain are written, the chain last.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Callable, Sequence

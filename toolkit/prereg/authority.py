@@ -4,8 +4,6 @@ The request carries a nonce and asks for certificates. The reply is kept as it c
 again would change bytes that belong to the evidence.
 """
 
-from __future__ import annotations
-
 import queue
 import secrets
 import threading

@@ -5,8 +5,6 @@ and the rest of the line; the first one follows the digest of the frozen files. 
 reorders a line changes every link after it, and a timestamp over any of them.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from dataclasses import dataclass

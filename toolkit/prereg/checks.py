@@ -1,7 +1,5 @@
 """The steps of verifying a registration that look at several tokens together."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta

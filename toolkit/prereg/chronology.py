@@ -4,8 +4,6 @@ A launch time is the word of the machine that ran; the freeze's is the word of t
 with the accuracy that they state.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta

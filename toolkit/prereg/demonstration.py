@@ -4,8 +4,6 @@ Whoever can make them can make them say any time, so their tokens prove nothing 
 has to do with them says DEMONSTRATION.
 """
 
-from __future__ import annotations
-
 import hashlib
 import secrets
 from datetime import UTC, datetime, timedelta

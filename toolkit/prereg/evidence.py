@@ -1,7 +1,5 @@
 """The tokens of a registration: each judged with all that lies beside it, and what derives from them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta

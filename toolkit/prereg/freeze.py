@@ -7,8 +7,6 @@
 5. Tokens, record, list and chain are written, the chain last: without it nothing is frozen.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import tomllib

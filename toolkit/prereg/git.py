@@ -1,7 +1,5 @@
 """What version control says of a folder, where it has a say."""
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 import subprocess

@@ -4,8 +4,6 @@ Of the same files there is one list: sorted by name, a line each. Its own SHA-25
 bytes.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Mapping

@@ -4,8 +4,6 @@ It forgives what the fifteen checks do not, and cannot read some tokens that are
 RSASSA-PSS. What it cannot judge is a note.
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import tempfile

@@ -1,7 +1,5 @@
 """Certificates and revocation lists from files, PEM or DER."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable
 from pathlib import Path

@@ -3,8 +3,6 @@
 A command that failed, or was killed, goes on from here; a registration is never half frozen.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path

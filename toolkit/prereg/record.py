@@ -4,8 +4,6 @@ The record: what was timestamped, when, by whom, and where the evidence lies. Wh
 amendments, which change rules, and deviations, which record events.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

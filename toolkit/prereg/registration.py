@@ -1,7 +1,5 @@
 """A registration: a folder whose frozen files, and whose later ones, are exactly the recorded bytes."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 What was obtained waits until all of it is there (`pending`), and is not asked for again.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass

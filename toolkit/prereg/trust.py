@@ -5,8 +5,6 @@ make two authorities in a minute; so the roots of a public registration must als
 knows: those in `authorities.toml` beside this file, and those in a trust file that the reader gives.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """`toolkit verify-prereg`: what can be said of a registration, step by step."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """Tables of a register as Arrow and as Parquet files: rows in, rows out; damaged files are refused."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """MANIFEST.json: what a study's registers consist of. It is written last; without it nothing is complete."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """Opening a study by whatever names it: a name, a folder, or a dataset repository on the Hub."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

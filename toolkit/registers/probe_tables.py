@@ -1,7 +1,5 @@
 """The columns of the gradient probe: its evidence, and the figures that follow from it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from toolkit.registers import columns as c

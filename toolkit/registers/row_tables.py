@@ -1,7 +1,5 @@
 """The columns of a study's own rows, from launches and episodes to decisions, and those of task pools."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Types of the rows that are read by the names of their columns; a test holds them to the schema."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from decimal import Decimal
 from typing import NotRequired, TypedDict

@@ -8,8 +8,6 @@ other, in the form of their own type. Decimals count as the strings that print t
 are 64-bit little-endian.
 """
 
-from __future__ import annotations
-
 import hashlib
 import struct
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ The Arrow schema, the `dataset_info` of the cards, the tables of the documentati
 derive from here. A change of meaning is a new major version, and its registers are not comparable.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from toolkit.registers import columns as c

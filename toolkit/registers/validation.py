@@ -5,8 +5,6 @@ where something is wrong: for that, Arrow imports pandas where it is installed, 
 the rest.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any

@@ -1,7 +1,5 @@
 """Writing a study: every file beside its place and renamed, the manifest last."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -15,8 +15,6 @@ Source:
     Paper app:env, "Tasks".
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache

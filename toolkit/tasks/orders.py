@@ -1,7 +1,5 @@
 """The people of a world and their orders: one a sub-request, in the state it needs, and bystanders'."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from toolkit.backoffice import records

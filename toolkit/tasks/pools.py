@@ -8,8 +8,6 @@ Source:
     Paper sec:protocol and app:env, "Pools".
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

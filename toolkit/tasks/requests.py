@@ -3,8 +3,6 @@
 An agent never sees these values; it reads the prompt.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -4,8 +4,6 @@ Source:
     Paper sec:protocol and app:env, "Tasks": budget 7 + 2n calls, n planned writes, at most 21.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping

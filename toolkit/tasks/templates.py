@@ -7,8 +7,6 @@ Source:
     Paper app:env, "Tasks"; weights as there, in tenths.
 """
 
-from __future__ import annotations
-
 from typing import Literal, NamedTuple
 
 Template = Literal[

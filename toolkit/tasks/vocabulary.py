@@ -1,7 +1,5 @@
 """Names and values that worlds and prompts are made of; none of them means a real person or shop."""
 
-from __future__ import annotations
-
 GIVEN_NAMES = tuple(
     "Ada Alma Amir Anouk Aron Bea Bruno Carla Chidi Clara Dario Delia Diego Edda Elias Emre Esther Farah "
     "Felix Freya Gabor Greta Hana Hugo Ida Imani Ines Ivo Jana Jonas Juno Kaito Kira Lale Leif Lena Luca "

@@ -1,7 +1,5 @@
 """The signed attributes: which certificate they name (RFC 5035), and that they sign this content."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 

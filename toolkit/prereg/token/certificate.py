@@ -1,7 +1,5 @@
 """A certificate as the checks need it: names as bytes, extensions by name, the key as it stands."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass
 from datetime import datetime

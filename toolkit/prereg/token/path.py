@@ -5,8 +5,6 @@ certificates and no others, whatever a token embeds. A pinned one may be self-si
 is not looked at, because it is trusted by its fingerprint.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 

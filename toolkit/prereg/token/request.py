@@ -1,7 +1,5 @@
 """Is the token for this document, and does it answer this request?"""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 from collections.abc import Mapping

@@ -5,8 +5,6 @@ SubjectPublicKeyInfo, because `cryptography` refuses the ones named id-RSASSA-PS
 RSA keys, and are used as such, under the parameters that they state.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """From the bytes of a reply to what its token says (RFC 3161, section 2.4.2; RFC 5652, section 5)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

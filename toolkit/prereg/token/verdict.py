@@ -1,7 +1,5 @@
 """What an examination of a token ends with."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 

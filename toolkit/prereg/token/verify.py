@@ -4,8 +4,6 @@ Sources: RFC 3161 (time-stamp protocol), RFC 5652 (CMS), RFC 5035 and 5816 (sign
 (certificates, revocation lists), ITU-T X.690 (DER).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any

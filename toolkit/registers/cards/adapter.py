@@ -3,8 +3,6 @@
 What a row does not say is called unknown: nothing here is filled in from elsewhere.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal

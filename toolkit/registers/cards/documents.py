@@ -5,8 +5,6 @@ a table, a field is a column; a field that refers to another table's rows says s
 Source: docs.mlcommons.org/croissant, specification 1.1.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence

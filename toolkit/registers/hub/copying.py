@@ -1,7 +1,5 @@
 """A pulled study as a plain folder of one's own."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

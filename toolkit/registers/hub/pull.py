@@ -1,7 +1,5 @@
 """Pulling a study: one commit, into the Hub's cache, and every file of it held against the manifest."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import shutil

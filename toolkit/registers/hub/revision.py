@@ -1,7 +1,5 @@
 """From what names a study on the Hub, `owner/name@revision`, to the one commit that it means."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What a dataset repository on the Hub holds at a commit, as the Hub states it."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The mapping: which column of somebody's table is which column of the registers."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass

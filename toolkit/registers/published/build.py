@@ -1,7 +1,5 @@
 """Build `registers/published/` from the transcribed figures."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

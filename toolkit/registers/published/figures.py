@@ -1,7 +1,5 @@
 """The tables of the published study, each from its transcribed figures."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from decimal import Decimal
 

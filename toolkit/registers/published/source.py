@@ -1,7 +1,5 @@
 """The transcribed figures: CSV files in, exact values out."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Callable, Mapping

@@ -5,8 +5,6 @@ tables, checkpoints, evidence of the probe. Before any row of a run, its specifi
 registered one. The audit fails on the first difference.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial

@@ -1,7 +1,5 @@
 """Is a re-run the study that is registered? Table by table, run by run, however Parquet holds the rows."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path

@@ -10,8 +10,6 @@ The rule, whose numbers the code repeats:
    neither. Of each sort, the two on which most faults landed, in both together; ties go to the first.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -9,8 +9,6 @@ Steps, whose numbers the code repeats:
 3. What comes out has to be what the register says, column by column.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any

@@ -14,8 +14,6 @@ A block is a job, which is all that another process needs. Its answer depends on
 can be done in any order, in any place, and again.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator

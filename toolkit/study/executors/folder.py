@@ -5,8 +5,6 @@ before it is renamed, and is never changed afterwards; a kill leaves no more tha
 another name. A file that is not whole is set aside, and what it held is done again.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections import deque

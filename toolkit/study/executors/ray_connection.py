@@ -1,7 +1,5 @@
 """Connecting with Ray: one that is started here for this once, or a cluster's."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import signal

@@ -8,8 +8,6 @@
 Every machine needs this package in the version of whoever sends the jobs: another may leave other bytes.
 """
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Callable
 from typing import Any

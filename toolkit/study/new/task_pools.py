@@ -1,7 +1,5 @@
 """The task pools as a dataset repository: one row a task, one split a pool."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Which measured runs durations are planned from: a project's list, and the registers that hold the runs."""
 
-from __future__ import annotations
-
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The plan of a language model's training before any of it is done: runs, memory, time, what is not known."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@
 4. Everything is written, checked against the schema, and named by the manifest, which is written last.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import tempfile

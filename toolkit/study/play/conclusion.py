@@ -7,8 +7,6 @@ Source:
     identities, every training step's groups in the trainer's order.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

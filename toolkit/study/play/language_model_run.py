@@ -11,8 +11,6 @@ A run trains in the process that asks for it, or in one process a GPU (`accelera
 one writes.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -3,8 +3,6 @@
 Conditions, arms and seeds are data of the registration; the code knows none of them by name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase

@@ -1,7 +1,5 @@
 """Rows of one run, read from that run's own file; adapters in them, whole or not at all."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

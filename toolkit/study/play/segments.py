@@ -14,8 +14,6 @@ JSON prints a double by the shortest text that reads as the same double, so that
 is the one that was written, bit for bit. To go on from a segment nobody need read its rows.
 """
 
-from __future__ import annotations
-
 import gc
 import hashlib
 import json

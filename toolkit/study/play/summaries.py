@@ -3,8 +3,6 @@
 Counts are exact. The luck share's interval resamples the tasks with a fixed seed, as registered.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from math import fsum

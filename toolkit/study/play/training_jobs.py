@@ -4,8 +4,6 @@ A job writes in its run's folder itself, as it goes: a checkpoint is too large t
 to be kept until its end. Places on several machines therefore share the study's folder.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -10,8 +10,6 @@ summary.json             what follows from the rows, and what they lack
 COMPLETE.json            written last: the SHA-256 of everything above but the attempts
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """What a simulation says of a rule: how well the spread of seeds is known, and how many seeds it takes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from statistics import variance

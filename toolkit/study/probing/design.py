@@ -1,7 +1,5 @@
 """The registered probe as a design, its seeds anchored in what registered it."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

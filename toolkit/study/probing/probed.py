@@ -4,8 +4,6 @@ c2-paired-s0.parquet     rows of `probe_gram`, as they go into the register
 c2-paired-s0.json        written last: what was probed, the SHA-256 of the evidence, the derived rows
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import struct

@@ -9,8 +9,6 @@ On a processor the whole of it takes one thread, and blocks and batches have fix
 not depend on how many processes are at work. Its last digits are those of the machine and its libraries.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ L/R follows task by task; shares and norms from the pooled traces. A ratio of tr
 different tasks' gradients to be resampled, which nobody published: it stands without an interval.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple

@@ -5,8 +5,6 @@
    noise. What needs the products of different tasks has no interval there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase

@@ -7,8 +7,6 @@
    with what is registered.
 """
 
-from __future__ import annotations
-
 import io
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
