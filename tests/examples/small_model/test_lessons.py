@@ -22,7 +22,7 @@ from small_model.lessons import (
     sums_batch,
     with_strangers,
 )
-from small_model.teaching import Phase, Taught, kind_at, rate_at, warm_start
+from small_model.teaching import Phase, Taught, warm_start
 from small_model.untrained import make_tokenizer
 
 from tests.unit.stack import require_trainer
@@ -222,20 +222,6 @@ def test_who_gives_an_address_alone_is_a_stranger_too() -> None:
     assert changed["content"].endswith("58@inbox.example writes:")
 
 
-@pytest.mark.slow
-def test_strange_drills_ask_for_amounts_that_are_stated_or_worked_out(tokenizer: Any) -> None:
-    """The point is not read: 126.50 dollars are 12650 cents, and a stated amount can be copied."""
-    seen = 0
-    for number in range(16):
-        for tokens, _ in drill_batch(tokenizer, SEED, number, strange=True):
-            before, call = tokenizer.decode(tokens).rsplit("<assistant>", 1)
-            amount = re.search(r"amount_cents<is> ?(\d+)", call)
-            if amount is not None and "unit_price_cents" not in call:
-                assert re.search(rf"(?<!\d){amount[1]}(?!\d)", before)
-                seen += 1
-    assert seen > 5
-
-
 def test_a_sum_weighs_what_has_to_be_reckoned(tokenizer: Any) -> None:
     lessons = sums_batch(tokenizer, SEED, 0)
     assert lessons == sums_batch(tokenizer, SEED, 0) != sums_batch(tokenizer, SEED, 1)
@@ -245,30 +231,6 @@ def test_a_sum_weighs_what_has_to_be_reckoned(tokenizer: Any) -> None:
         quantity, cents = map(int, re.findall(r"\d+", given))
         assert given.endswith(":")
         assert said.endswith(f"<call>issue_refund<arg>amount_cents<is>{quantity * cents}<end>")
-
-
-def test_copying_comes_first_then_drills_then_lessons_of_growing_size() -> None:
-    kinds = [kind_at(SEED, step) for step in range(4000)]
-    assert set(kinds[:900]) == {"copying"}
-    assert kinds[900:1200].count("drill") == pytest.approx(240, abs=30)
-    assert kinds[1800:].count("lesson") == pytest.approx(0.67 * 2200, abs=80)
-    assert kinds[1800:].count("sums") == pytest.approx(0.04 * 2200, abs=30)
-    assert "sums" not in kinds[:1800]
-    assert [teaching.phase_at(step).requests for step in (0, 1499, 1500, 1800, 9000)] == [
-        (1,),
-        (1,),
-        (1, 2),
-        (1, 2, 3),
-        (1, 2, 3),
-    ]
-    assert [teaching.phase_at(step).strange for step in (900, 1199, 1200, 9000)] == [False, False, True, True]
-
-
-@pytest.mark.parametrize(
-    ("step", "rate"), [(0, 1 / 30), (29, 1.0), (2000, 1.0), (3000, 0.5), (3990, 0.02), (3999, 0.02)]
-)
-def test_the_rate_stays_for_half_of_the_batches_and_falls(step: int, rate: float) -> None:
-    assert rate_at(step, 4000) == pytest.approx(rate)
 
 
 def test_the_point_between_dollars_and_cents_is_not_read(tokenizer: Any) -> None:

@@ -1,5 +1,6 @@
 """A step of supervised learning, against a loop over single lessons."""
 
+from tests.unit.probe.tiny import TEXT
 from tests.unit.stack import require_trainer
 
 require_trainer()
@@ -19,22 +20,10 @@ LESSONS = [
 
 def model() -> Qwen3_5ForCausalLM:
     torch.manual_seed(3)
-    return Qwen3_5ForCausalLM(
-        Qwen3_5TextConfig(
-            vocab_size=12,
-            hidden_size=16,
-            intermediate_size=16,
-            num_hidden_layers=2,
-            layer_types=["linear_attention", "full_attention"],
-            num_attention_heads=2,
-            num_key_value_heads=1,
-            head_dim=8,
-            linear_num_key_heads=2,
-            linear_num_value_heads=2,
-            linear_key_head_dim=8,
-            linear_value_head_dim=8,
-        )
-    )
+    heads = dict.fromkeys(("num_attention_heads", "linear_num_key_heads", "linear_num_value_heads"), 2)
+    widths = dict.fromkeys(("head_dim", "linear_key_head_dim", "linear_value_head_dim"), 8)
+    small = {"vocab_size": 12, "hidden_size": 16, "intermediate_size": 16, "num_key_value_heads": 1}
+    return Qwen3_5ForCausalLM(Qwen3_5TextConfig(**TEXT | small | heads | widths))
 
 
 @pytest.mark.parametrize("batch", [LESSONS, LESSONS[:1]])

@@ -5,14 +5,7 @@ from dataclasses import dataclass, field
 
 from toolkit.episodes.agents import reference
 from toolkit.episodes.episode import play
-from toolkit.evaluation.language_model import (
-    Sampling,
-    blocks,
-    diagnose,
-    diagnose_block,
-    evaluate,
-    evaluate_block,
-)
+from toolkit.evaluation.language_model import Sampling, blocks, diagnose, diagnose_block, evaluate
 from toolkit.evaluation.sets import EvaluationSet
 from toolkit.noise.regimes import REGIMES
 from toolkit.policies.language_model.conversation import Conversation, Turn
@@ -45,22 +38,13 @@ def test_tasks_come_in_blocks_of_one_size() -> None:
 
 def test_a_row_says_what_became_of_the_agents_own_episode() -> None:
     rows = evaluate(ENGINE, NOISY, SAMPLING)
+    assert [(row["task"], row["schedule"]) for row in rows] == [(t, k) for t in range(24) for k in range(3)]
+    assert {frozenset(row) for row in rows} == {frozenset(EPISODES.column_names)}
     for row in rows:
         task = load_task(f"validation:{row['task']}")
         own = play(task, REGIMES["faults_p025"], evaluation_seed(task.task_id, row["schedule"]), reference)
         found = (row["true_success"], row["calls"], row["ended"], row["schedule_seed"])
         assert found == (own.true_success, own.calls, own.ended, own.schedule.seed)
-
-
-def test_a_set_has_a_row_a_task_and_schedule_with_the_registers_columns() -> None:
-    rows = evaluate(ENGINE, NOISY, SAMPLING)
-    assert [(row["task"], row["schedule"]) for row in rows] == [(t, k) for t in range(24) for k in range(3)]
-    assert {frozenset(row) for row in rows} == {frozenset(EPISODES.column_names)}
-
-
-def test_a_set_is_the_rows_of_its_blocks() -> None:
-    listed = [row for block in blocks(24, 3) for row in evaluate_block(ENGINE, NOISY, block, SAMPLING)]
-    assert listed == evaluate(ENGINE, NOISY, SAMPLING)
 
 
 def test_the_conversations_of_a_block_are_held_side_by_side() -> None:

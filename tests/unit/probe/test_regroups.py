@@ -6,7 +6,6 @@ from functools import cache
 from itertools import permutations, product
 from math import comb
 
-import numpy as np
 import pytest
 from scipy import stats
 
@@ -50,17 +49,6 @@ def test_paired_groups_are_the_schedules() -> None:
     assert [set(labels(group)) for group in found] == [{k} for k in range(FAULTY.schedules)]
 
 
-@pytest.mark.parametrize("comparator", ["independent", "stratified"])
-def test_drawn_groups_have_distinct_rollouts_of_the_pool(comparator: str) -> None:
-    for group in many(comparator):
-        assert len(set(group)) == len(group) == SIZE
-        assert all(0 <= at < FAULTY.rollouts for at in group)
-
-
-def test_a_stratified_group_has_one_rollout_a_schedule() -> None:
-    assert all(len(set(labels(group))) == SIZE for group in many("stratified"))
-
-
 def test_more_schedules_than_places_are_drawn_without_replacement() -> None:
     design = replace(DESIGN, transition=FAULTY._replace(schedules=9), groups=900)
     found = [labels(group) for task in range(4) for group in draw_groups(design, "stratified", task)]
@@ -77,19 +65,6 @@ def test_lists_follow_from_the_seed_alone_by_task_and_comparator() -> None:
 
 
 # -------------------------------------------------------------------------------- by what law they are drawn
-
-
-def test_labels_collide_as_often_as_the_law_says() -> None:
-    """Two places share a label with probability 1/K: so often do their rollouts have one schedule."""
-    pairs = [
-        one == other
-        for group in many("independent")
-        for at, one in enumerate(labels(group))
-        for other in labels(group)[at + 1 :]
-    ]
-    share, chance = np.mean(pairs), 1 / FAULTY.schedules
-    # Pairs of one group are uncorrelated: their covariance is exactly zero.
-    assert abs(share - chance) < 4 * (chance * (1 - chance) / len(pairs)) ** 0.5
 
 
 def test_labels_are_drawn_with_replacement_place_by_place() -> None:

@@ -7,17 +7,13 @@ import pytest
 
 from tests.unit.probe import small
 from tests.unit.probe.small import CLEAN, FAULTY, SURFACE_TOKENS, parameters
-from toolkit.episodes.episode import play
 from toolkit.errors import DamagedError, UsageError
-from toolkit.noise.regimes import REGIMES
 from toolkit.policies.agent import Rollout
 from toolkit.policies.loglinear import Policy, layout
 from toolkit.policies.score import score
 from toolkit.probe import rollouts as module
 from toolkit.probe.design import ACTIONS, ALL
 from toolkit.probe.rollouts import coordinate_blocks, coordinate_names, play_and_score
-from toolkit.seeds import evaluation_seed
-from toolkit.tasks.pools import load_task
 
 ACTION_COUNT = len(layout(0).actions)
 SINGLE = 2.0**-23
@@ -55,32 +51,6 @@ def test_scores_are_finite_differences_of_log_probabilities() -> None:
             below[coordinate] -= step
             slope = (log_probability(above, played) - log_probability(below, played)) / (2 * step)
             assert found[at][coordinate] == pytest.approx(slope, rel=4 * SINGLE, abs=1e-6)
-
-
-@SETS
-def test_the_actions_block_is_the_score_of_a_policy_without_surface_tokens(rollouts) -> None:
-    """A policy with V = 0 and the same action parameters, led through the same actions."""
-    bare = Policy(parameters()[:ACTION_COUNT], 0)
-    block = coordinate_blocks(small.policy().layout, (ACTIONS,))[ACTIONS]
-    found = small.scored(rollouts.noise).scores[..., block]
-    for (number, at), played, success in small.replayed(rollouts):
-        task = load_task(f"{rollouts.pool}:{number}")
-        led = Rollout(bare, 0)
-        # A unit in the middle of the option that was chosen: what V = 0 draws is one number a decision.
-        units = [sum(c.probabilities[:i]) + c.probabilities[i] / 2 for c, i in played.decisions]
-        led._unit = iter(units).__next__  # noqa: SLF001 - led, not sampled
-        seed = evaluation_seed(task.task_id, at // rollouts.per_schedule)
-        episode = play(task, REGIMES[rollouts.regime], seed, led)
-        assert [i for _, i in led.decisions] == [i for _, i in played.decisions]
-        assert episode.true_success == success
-        np.testing.assert_array_equal(found[number, at], np.float32(score(bare, led)))
-
-
-@pytest.mark.parametrize("changed", [{"sampling": 8}, {"step": 21}])
-def test_another_trajectory_or_step_samples_other_rollouts(changed: dict[str, int]) -> None:
-    seeds = {"sampling": small.SAMPLING, "step": small.STEP} | changed
-    found = play_and_score(small.policy(), CLEAN, **seeds)
-    assert not np.array_equal(found.scores, small.scored("outcome").scores)
 
 
 def test_blocks_lie_side_by_side_and_are_named() -> None:

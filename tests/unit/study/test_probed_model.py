@@ -20,7 +20,7 @@ import torch  # noqa: E402
 
 from tests.unit.study import small_model as small  # noqa: E402
 from tests.unit.study.small_model import DESIGN, RUNS, specification  # noqa: E402
-from tests.unit.training.language_model.scripts import Part, Script  # noqa: E402
+from tests.unit.training.language_model.scripts import Part, ScriptedModel  # noqa: E402
 from toolkit.errors import DamagedError, UsageError  # noqa: E402
 from toolkit.policies.language_model.conversation import opening  # noqa: E402
 from toolkit.policies.language_model.loading import load_chat  # noqa: E402
@@ -164,7 +164,7 @@ def test_what_the_desk_answered_is_not_chosen(base: Path) -> None:
     encode, last = chat.tokenizer.encode, chat.tokenizer.eos_token_id
     calls = encode("<call>no_such_tool<arg>item<is> chair")
     turns = ((*calls, last), (*encode("done"), last))
-    model = Script(chat.tokenizer, [Part(turns, (), None)] * 2).model(10_000)  # type: ignore[arg-type]
+    model = ScriptedModel(chat.tokenizer, [Part(turns, (), None)] * 2, 10_000)  # type: ignore[arg-type]
     clean = DESIGN.outcome._replace(tasks=1)
     (task,) = spoken.record_tasks(spoken.Speaker(model, chat, 1.0, 400, 24), clean, 5, 0)
     for each in task.transcripts:

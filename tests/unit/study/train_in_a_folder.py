@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.training.language_model.scripts import MIXED, Script, by_place
+from tests.unit.training.language_model.scripts import MIXED, ScriptedModel, by_place
 from tests.unit.training.language_model.small_model import specified
 from toolkit.evaluation import sets
 from toolkit.policies.language_model.local import LocalEngine
@@ -48,7 +48,7 @@ def scripted() -> Iterator[None]:
         def say(model: Any, *given: Any, **how: Any) -> Any:
             context = model.config.get_text_config().max_position_embeddings
             parts = [find(row) for row in found.trainer._rows]  # noqa: SLF001
-            return speak(Script(chat.tokenizer, parts).model(context), *given, **how)
+            return speak(ScriptedModel(chat.tokenizer, parts, context), *given, **how)
 
         patch.setattr(module, "speak", say)
         return found

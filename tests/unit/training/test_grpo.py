@@ -126,18 +126,12 @@ def test_arms_take_samples_of_their_own() -> None:
     assert trained(SMALL, 1) != trained(replace(SMALL, run_id="another"), 1)
 
 
-def test_a_spurious_group_is_all_correct_and_varies() -> None:
-    independent = arm("independent", prompts_per_step=24)
-    _, rows = train_step(independent, start(untrained(2)))
-    assert [r["spurious"] for r in rows] == [
-        all(r["true_successes"]) and len(set(r["observed_rewards"])) == 2 for r in rows
-    ]
-    assert any(r["spurious"] for r in rows)
-
-
-def test_a_paired_group_is_never_spurious() -> None:
-    _, rows = train_step(arm("paired", prompts_per_step=24), start(untrained(2)))
-    assert not any(r["spurious"] for r in rows)
+@pytest.mark.parametrize(("name", "is_any"), [("independent", True), ("paired", False)])
+def test_a_spurious_group_is_all_correct_and_varies_and_none_is_paired(name: str, *, is_any: bool) -> None:
+    _, rows = train_step(arm(name, prompts_per_step=24), start(untrained(2)))
+    spurious = [all(r["true_successes"]) and len(set(r["observed_rewards"])) == 2 for r in rows]
+    assert [r["spurious"] for r in rows] == spurious
+    assert any(spurious) == is_any
 
 
 def test_a_checkpoint_comes_back_bit_for_bit() -> None:

@@ -117,19 +117,12 @@ def test_every_turn_has_a_seed_of_its_own_that_all_servers_take() -> None:
     assert played(lambda _: said())[1].asked[0]["seed"] in seeds
 
 
-def test_text_alone_ends_the_episode() -> None:
+def test_what_is_said_besides_calls_ends_the_episode() -> None:
     episodes, _ = played(lambda _: said(text="I cannot do that."))
     assert (episodes[0].ended, episodes[0].calls) == ("stopped", 0)
-
-
-def test_a_turn_that_ran_out_of_tokens_is_marked() -> None:
-    assert turn(lambda _: said(text="I th", end="length")).cut
-    assert not turn(lambda _: said(text="no")).cut
-
-
-def test_text_in_parts_is_one_text() -> None:
     parts = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
-    assert turn(lambda _: said(text=parts)).text == "ab"  # type: ignore[arg-type]
+    turns = [turn(lambda _, end=end: said(text=parts, end=end)) for end in ("length", "stop")]  # type: ignore[arg-type]
+    assert [(one.text, one.cut) for one in turns] == [("ab", True), ("ab", False)]
 
 
 @pytest.mark.parametrize("text", ['<tool_call>{"name": "get_order"}</tool_call>', "<function=get_order>"])
@@ -147,18 +140,7 @@ def test_a_malformed_call_of_a_model_whose_calls_are_read_is_its_own() -> None:
     assert played(say)[0][0].ended == "stopped"
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        {},
-        {"choices": []},
-        {"choices": [{}]},
-        {"choices": [{"message": None}]},
-        [],
-        {"choices": [{"message": 1}]},
-    ],
-    ids=json.dumps,
-)
+@pytest.mark.parametrize("body", [{}, {"choices": [{}]}, [], {"choices": [{"message": 1}]}], ids=json.dumps)
 def test_an_answer_without_a_turn_is_refused(body: Any) -> None:
     with pytest.raises(DamagedError, match="no turn"):
         turn(lambda _: Reply(body))

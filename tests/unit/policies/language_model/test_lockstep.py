@@ -142,23 +142,21 @@ def said(tokens: Sequence[int], *, room: int, context: int = 1000, answer: int =
     return spoken, partner
 
 
-def test_an_answer_that_leaves_no_room_is_not_read() -> None:
-    spoken, partner = said([8, 9], room=6, answer=3)
-    assert spoken.tokens == [8, 9, END]
-    assert len(partner.heard) == 1
-
-
-def test_an_answer_that_leaves_room_for_one_token_is_read() -> None:
-    spoken, partner = said([8, 9], room=7, answer=3)
-    assert len(spoken.tokens) == 7
-    assert spoken.chosen == [True] * 3 + [False] * 3 + [True]
-    assert [cut for *_, cut in partner.heard] == [False, True]
-
-
-def test_the_context_ends_a_conversation_as_its_limit_does() -> None:
-    spoken, partner = said([8] * 20, room=100, context=10)
-    assert spoken.tokens == [8] * 7
-    assert partner.heard == [((8,) * 7, 3, True)]
+@pytest.mark.parametrize(
+    ("said_tokens", "limits", "chosen", "cuts"),
+    [
+        ([8, 9], {"room": 6, "answer": 3}, [True] * 3, [False]),
+        ([8, 9], {"room": 7, "answer": 3}, [True] * 3 + [False] * 3 + [True], [False, True]),
+        ([8] * 20, {"room": 100, "context": 10}, [True] * 7, [True]),
+    ],
+    ids=["an answer that leaves no room is not read", "one that leaves room for a token is", "context"],
+)
+def test_what_ends_a_conversation(
+    said_tokens: list[int], limits: dict[str, int], chosen: list[bool], cuts: list[bool]
+) -> None:
+    spoken, partner = said(said_tokens, **limits)
+    assert spoken.chosen == chosen
+    assert [cut for *_, cut in partner.heard] == cuts
 
 
 def test_an_opening_that_fills_the_context_is_refused(model: Any) -> None:

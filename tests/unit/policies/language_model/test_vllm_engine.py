@@ -145,11 +145,12 @@ def test_episodes_played_by_tokens_are_the_reference_agents_own() -> None:
     ]
 
 
-def test_every_request_has_the_seed_of_its_conversation_and_turn() -> None:
+def test_every_request_has_the_adapter_and_the_seed_of_its_conversation_and_turn() -> None:
     llm, talk = LLM(), conversation(7)
     talk.turns = 2
-    engine(llm, temperature=0.7).turns([talk])
-    ((_, (params,), _),) = llm.generated
+    engine(llm, temperature=0.7, adapter="folder").turns([talk])
+    ((_, (params,), adapter),) = llm.generated
+    assert adapter == LoRARequest("adapter", 1, "folder")
     assert params.seed == turn_seed(7, 2) >> 1 < 2**63
     assert params.temperature == 0.7
 
@@ -163,15 +164,12 @@ def test_the_next_turn_continues_the_tokens_that_were_sampled() -> None:
         assert later[: len(continued)] == continued
 
 
-def test_a_turn_holds_its_tokens_and_their_log_probabilities() -> None:
-    (turn,) = engine(LLM()).turns([conversation()])
+@pytest.mark.parametrize(("reason", "cut"), [("stop", False), ("length", True)])
+def test_a_turn_holds_its_tokens_and_whether_they_ran_out(reason: str, *, cut: bool) -> None:
+    (turn,) = engine(LLM(finish_reason=reason)).turns([conversation()])
     assert json.loads(_read(turn.tokens))[0][0] == turn.calls[0][0]
     assert turn.logprobs == (-0.5,) * len(turn.tokens)
-
-
-@pytest.mark.parametrize(("reason", "cut"), [("stop", False), ("length", True)])
-def test_a_turn_that_ran_out_of_tokens_is_marked(reason: str, *, cut: bool) -> None:
-    assert engine(LLM(finish_reason=reason)).turns([conversation()])[0].cut is cut
+    assert turn.cut is cut
 
 
 def test_a_turn_may_have_what_is_left_of_the_conversation() -> None:
@@ -205,12 +203,6 @@ def test_a_dead_engine_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(IncompleteError, match="vLLM's engine died") as raised:
         engine(LLM()).turns([conversation()])
     assert "goes on from what was recorded" in (raised.value.remedy or "")
-
-
-def test_an_adapter_goes_with_every_prompt() -> None:
-    llm = LLM()
-    engine(llm, adapter="folder").turns([conversation()])
-    assert llm.generated[0][2] == LoRARequest("adapter", 1, "folder")
 
 
 @pytest.mark.parametrize(("rank", "room"), [(1, 1), (4, 8), (257, 320)])

@@ -6,6 +6,7 @@ the trainer has to record.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from tests.unit.training.language_model.small_model import turn_tokens
@@ -86,58 +87,40 @@ def part(tokenizer: Any, agent: Agent, task: int, regime: str, seed: int) -> Par
     return Part(tuple(turns), calls, episode)
 
 
-class Script:
-    """The parts of a batch, in the order of its rollouts, as a model that says them.
+class ScriptedModel:
+    """What `speak` needs of a model; nearly all of its probability is on what is scripted.
 
     It says a turn wherever the last token that it read asks for one.
 
     Args:
         tokenizer: of the model.
-        parts: of the rollouts.
+        parts: of the batch, in the order of its rollouts.
+        context: most tokens of a conversation.
     """
 
-    def __init__(self, tokenizer: Any, parts: Sequence[Part]) -> None:
-        self.tokenizer = tokenizer
-        self.parts = parts
-        self.asks = tokenizer.convert_tokens_to_ids("<assistant>")
-
-    def model(self, context: int) -> "ScriptedModel":
-        """Return a model to hold conversations with."""
-        return ScriptedModel(self, context)
-
-
-class ScriptedModel:
-    """What `speak` needs of a model; nearly all of its probability is on what is scripted."""
-
-    def __init__(self, script: Script, context: int) -> None:
-        from types import SimpleNamespace
-
+    def __init__(self, tokenizer: Any, parts: Sequence[Part], context: int) -> None:
         import torch
 
-        self._script = script
-        self._rows = list(range(len(script.parts)))
-        self._turns = [list(part.turns) for part in script.parts]
-        self._saying: list[list[int]] = [[] for _ in script.parts]
-        self._weight = torch.zeros(len(script.tokenizer), 1)
+        self._asks = tokenizer.convert_tokens_to_ids("<assistant>")
+        self._rows = list(range(len(parts)))
+        self._turns = [list(part.turns) for part in parts]
+        self._saying: list[list[int]] = [[] for _ in parts]
+        self._weight = torch.zeros(len(tokenizer), 1)
         text = SimpleNamespace(max_position_embeddings=context)
         self.config = SimpleNamespace(get_text_config=lambda: text)
 
     def get_input_embeddings(self) -> Any:
-        from types import SimpleNamespace
-
         return SimpleNamespace(weight=self._weight)
 
     def reorder_cache(self, kept: Any) -> None:
         self._rows = [self._rows[at] for at in kept.tolist()]
 
     def __call__(self, *, input_ids: Any, **_: Any) -> Any:
-        from types import SimpleNamespace
-
         import torch
 
-        logits = torch.zeros(len(self._rows), 1, len(self._script.tokenizer))
+        logits = torch.zeros(len(self._rows), 1, len(self._weight))
         for at, (row, read) in enumerate(zip(self._rows, input_ids[:, -1].tolist(), strict=True)):
-            if read == self._script.asks and self._turns[row]:
+            if read == self._asks and self._turns[row]:
                 self._saying[row] = list(self._turns[row].pop(0))
             if self._saying[row]:
                 logits[at, 0, self._saying[row].pop(0)] = 1e4

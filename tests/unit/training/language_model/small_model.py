@@ -8,6 +8,7 @@ from typing import Any
 from small_model.template import ASSISTANT
 from small_model.untrained import CONTEXT, make_tokenizer
 
+from tests.unit.probe.tiny import TEXT
 from toolkit.episodes.agents import AGENTS
 from toolkit.episodes.episode import play
 from toolkit.noise.regimes import REGIMES
@@ -78,20 +79,10 @@ def tiny_model(tokenizer: Any, context: int = CONTEXT) -> Any:
     import torch
     from transformers import Qwen3_5ForCausalLM, Qwen3_5TextConfig
 
+    sizes = {"hidden_size": HIDDEN, "intermediate_size": 48, "max_position_embeddings": context}
+    heads = {"num_attention_heads": 2, "num_key_value_heads": 1, "linear_num_value_heads": 2}
     config = Qwen3_5TextConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=HIDDEN,
-        intermediate_size=48,
-        num_hidden_layers=2,
-        layer_types=["linear_attention", "full_attention"],
-        num_attention_heads=2,
-        num_key_value_heads=1,
-        head_dim=16,
-        linear_num_key_heads=2,
-        linear_num_value_heads=2,
-        linear_key_head_dim=16,
-        linear_value_head_dim=16,
-        max_position_embeddings=context,
+        **TEXT | sizes | heads | {"vocab_size": len(tokenizer)},
         tie_word_embeddings=True,
         eos_token_id=tokenizer.eos_token_id,
         pad_token_id=tokenizer.pad_token_id,

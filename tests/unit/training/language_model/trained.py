@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.unit.training.language_model.fake_vllm import FakeVllm
-from tests.unit.training.language_model.scripts import MIXED, Part, Script, by_place
+from tests.unit.training.language_model.scripts import MIXED, Part, ScriptedModel, by_place
 from tests.unit.training.language_model.small_model import specified
 from toolkit.episodes.desk import Agent
 from toolkit.policies.language_model.lockstep import speak
@@ -46,13 +46,8 @@ class Step:
 
     def prompt(self, at: int) -> list[int]:
         """Return a rollout's prompt."""
-        return [
-            int(token)
-            for token, is_there in zip(
-                self.output["prompt_ids"][at], self.output["prompt_mask"][at], strict=True
-            )
-            if is_there
-        ]
+        there = self.output["prompt_mask"][at].bool()
+        return self.output["prompt_ids"][at][there].tolist()
 
 
 @dataclass
@@ -153,7 +148,7 @@ def trained(
     def scripted(model: Any, *arguments: Any, **options: Any) -> Any:
         context = model.config.get_text_config().max_position_embeddings
         parts = [find(row) for row in trainer._rows]
-        return speak(Script(tokenizer, parts).model(context), *arguments, **options)
+        return speak(ScriptedModel(tokenizer, parts, context), *arguments, **options)
 
     trainer._record_groups = recorded
     if engine is not None:
