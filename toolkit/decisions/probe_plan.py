@@ -6,7 +6,6 @@ from fractions import Fraction
 
 from toolkit.decisions.plan import Plan
 from toolkit.decisions.section import Section
-from toolkit.estimators.moments import LARGEST_GROUP
 from toolkit.registers.columns import POOLS, REGIMES
 from toolkit.registers.probe_tables import SCORED
 
@@ -141,6 +140,8 @@ def _steps(section: Section, tiers: tuple[int, ...], plan: Plan) -> tuple[int, .
 
 def _size(section: Section, key: str) -> int:
     """Read how many rollouts a group has."""
+    from toolkit.estimators.moments import LARGEST_GROUP  # where a probe is registered alone
+
     size = _whole(section, key, _SMALLEST_GROUP)
     if size > LARGEST_GROUP:
         raise section.wrong(f"{key!r} is too large", expected=f"at most {LARGEST_GROUP}", found=size)

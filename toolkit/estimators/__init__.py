@@ -1,45 +1,52 @@
-"""Numbers in, numbers out: plain arrays, plain numbers, and a source for every formula."""
+"""Numbers in, numbers out: plain arrays, plain numbers, and a source for every formula.
 
-from toolkit.estimators.advantages import group_gradient, leave_one_out, mean_centred, standardized
-from toolkit.estimators.bootstrap import (
-    bootstrap_variance,
-    counted_bootstrap,
-    crossed_bootstrap,
-    crossed_bootstraps,
-    draw_weights,
-    nested_bootstrap,
-    seed_enumerated_bootstrap,
-)
-from toolkit.estimators.curves import auc, auc_weights, steps_to_threshold, task_differences
-from toolkit.estimators.luck import luck_share, luck_share_interval, luck_share_null_bias, mean_luck_share
-from toolkit.estimators.moments import enumerated_outcome_moments, outcome_moments, regrouped_moments
-from toolkit.estimators.secondary import (
-    bca_interval,
-    chi_square_quantile,
-    chi_square_tail,
-    leave_one_out_means,
-    minimal_detectable_effect,
-    sign_flip,
-    t_interval,
-    t_quantile,
-)
-from toolkit.estimators.taskwise import (
-    debiased_between_share,
-    noise_within_share,
-    norm_over_floor,
-    pooled_trace,
-    task_uncertainties,
-)
-from toolkit.estimators.theory import (
-    bandit,
-    contrast_variance,
-    exact_condition,
-    exact_conditions,
-    orthogonal_condition,
-    reward_contrast,
-    spurious_rate,
-    success_probability,
-)
+Names are loaded when they are used: a verdict needs few of them.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from toolkit.estimators.advantages import group_gradient, leave_one_out, mean_centred, standardized
+    from toolkit.estimators.bootstrap import (
+        bootstrap_variance,
+        counted_bootstrap,
+        crossed_bootstrap,
+        crossed_bootstraps,
+        draw_weights,
+        nested_bootstrap,
+        seed_enumerated_bootstrap,
+    )
+    from toolkit.estimators.curves import auc, auc_weights, steps_to_threshold, task_differences
+    from toolkit.estimators.luck import luck_share, luck_share_interval, luck_share_null_bias, mean_luck_share
+    from toolkit.estimators.moments import enumerated_outcome_moments, outcome_moments, regrouped_moments
+    from toolkit.estimators.secondary import (
+        bca_interval,
+        chi_square_quantile,
+        chi_square_tail,
+        leave_one_out_means,
+        minimal_detectable_effect,
+        sign_flip,
+        t_interval,
+        t_quantile,
+    )
+    from toolkit.estimators.taskwise import (
+        debiased_between_share,
+        noise_within_share,
+        norm_over_floor,
+        pooled_trace,
+        task_uncertainties,
+    )
+    from toolkit.estimators.theory import (
+        bandit,
+        contrast_variance,
+        exact_condition,
+        exact_conditions,
+        orthogonal_condition,
+        reward_contrast,
+        spurious_rate,
+        success_probability,
+    )
 
 __all__ = ["group_gradient", "leave_one_out", "mean_centred", "standardized"]
 __all__ += ["bootstrap_variance", "counted_bootstrap", "crossed_bootstrap", "crossed_bootstraps"]
@@ -53,3 +60,15 @@ __all__ += ["debiased_between_share", "noise_within_share", "norm_over_floor", "
 __all__ += ["task_uncertainties"]
 __all__ += ["bandit", "contrast_variance", "exact_condition", "exact_conditions", "orthogonal_condition"]
 __all__ += ["reward_contrast", "spurious_rate", "success_probability"]
+
+# What a verdict reads comes first.
+_MODULES = ("curves", "bootstrap", "advantages", "luck", "theory", "moments", "secondary", "taskwise")
+
+
+def __getattr__(name: str) -> Any:
+    """Return an estimator; its module is imported now."""
+    for module in _MODULES if name in __all__ else ():
+        names = vars(import_module(f"{__name__}.{module}"))
+        if name in names:
+            return names[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
