@@ -61,14 +61,14 @@ __all__ += ["task_uncertainties"]
 __all__ += ["bandit", "contrast_variance", "exact_condition", "exact_conditions", "orthogonal_condition"]
 __all__ += ["reward_contrast", "spurious_rate", "success_probability"]
 
-# What a verdict reads comes first.
-_MODULES = ("curves", "bootstrap", "advantages", "luck", "theory", "moments", "secondary", "taskwise")
+if not TYPE_CHECKING:  # a type checker reads the imports above
+    # What a verdict reads comes first.
+    _MODULES = ("curves", "bootstrap", "advantages", "luck", "theory", "moments", "secondary", "taskwise")
 
-
-def __getattr__(name: str) -> Any:
-    """Return an estimator; its module is imported now."""
-    for module in _MODULES if name in __all__ else ():
-        names = vars(import_module(f"{__name__}.{module}"))
-        if name in names:
-            return names[name]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name: str) -> Any:
+        """Return an estimator; its module is imported now."""
+        for module in _MODULES if name in __all__ else ():
+            names = vars(import_module(f"{__name__}.{module}"))
+            if name in names:
+                return names[name]
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
