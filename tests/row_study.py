@@ -17,7 +17,7 @@ from toolkit.registers.row_tables import FAULTS, RECOVERIES
 from toolkit.registers.schema import TABLES
 from toolkit.registers.writer import seal_study
 
-REF = RegistrationRef("paired-rollouts", "0" * 64, {})
+REF = RegistrationRef("made-up", "0" * 64, {})
 CARD = "---\n{{configs}}\n{{dataset_info}}\n---\n\n{{tables}}\n"
 # Faults a call, at about those of the reference agent at p = 0.25; what each recovery follows.
 SHARES = dict(zip(FAULTS, (0.08, 0.03, 0.015, 0.015, 0.01, 0.0, 0.0), strict=True))
@@ -129,15 +129,11 @@ def checkpoints(run_id: str, seed: int) -> pa.Table:
     )
 
 
-def schedules() -> pa.Table:
-    """Return the schedules of two tasks."""
-    return _table(
-        "schedules",
-        pool=["test"] * 4,
-        task=[0, 0, 1, 1],
-        schedule=[0, 1] * 2,
-        schedule_seed=[2**64 - 1, 0, 1, 2**63],
-    )
+def schedules(parts: Sequence[pa.Table]) -> pa.Table:
+    """Return the schedules that some episodes met."""
+    key = ("pool", "task", "schedule", "schedule_seed")
+    met = sorted({tuple(row[name] for name in key) for part in parts for row in part.to_pylist()})
+    return _table("schedules", **dict(zip(key, map(list, zip(*met, strict=True)), strict=True)))
 
 
 def launch(run_id: str, wall_time: float) -> pa.Table:
@@ -161,10 +157,13 @@ def launch(run_id: str, wall_time: float) -> pa.Table:
 def tables(ids: Sequence[str]) -> dict[str, list[pa.Table]]:
     """Return the parts of every table of a small study: a part a run, but one for the table of runs."""
     listed = list(enumerate(ids))
+    played = [episodes(run_id, seed, (0, 20), 2) for seed, run_id in listed]
+    trained = [groups(run_id, seed, 3, 2) for seed, run_id in listed]
+    sizes = [part.num_rows + 8 * of_run.num_rows for part, of_run in zip(played, trained, strict=True)]
     return {
-        "runs": [runs(ids)],
-        "episodes": [episodes(run_id, seed, (0, 20), 2) for seed, run_id in listed],
-        "groups": [groups(run_id, seed, 3, 2) for seed, run_id in listed],
+        "runs": [with_column(runs(ids), "episodes", sizes)],
+        "episodes": played,
+        "groups": trained,
         "checkpoints": [checkpoints(run_id, seed) for seed, run_id in listed],
     }
 

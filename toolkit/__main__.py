@@ -1,6 +1,6 @@
 """`python -m toolkit` is the `toolkit` command."""
 
-from toolkit.cli.main import main
+from toolkit.cli.main import command
 
 if __name__ == "__main__":
-    main()
+    command()

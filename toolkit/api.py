@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from toolkit.errors import DamagedError, IncompleteError, UsageError
+from toolkit.errors import IncompleteError, UsageError
 from toolkit.places import Home, find_home
 
 if TYPE_CHECKING:
@@ -19,10 +19,12 @@ if TYPE_CHECKING:
 
     from toolkit.decisions.case import Case
     from toolkit.decisions.decision import Decision
+    from toolkit.prereg.chronology import StudyRuns
     from toolkit.prereg.registration import Registration
     from toolkit.prereg.verification import Verification
     from toolkit.registers.manifest import RegistrationRef
     from toolkit.registers.study import Study
+    from toolkit.study.check.whole import Verified
     from toolkit.study.probing.design import RegisteredProbe
     from toolkit.training.specification import Specification
 
@@ -90,6 +92,20 @@ def registration_of(study: Study, home: Home | None = None) -> Path:
     )
 
 
+def registered_by(study: Study, home: Home | None = None) -> Registration:
+    """Return the registration that decides a study; errors as `open_case`."""
+    from toolkit.decisions.case import open_book
+    from toolkit.prereg.registration import load_registration
+
+    if not study.has("runs"):
+        raise UsageError(
+            f"{study.name!r} has no runs: it holds the tasks that studies run on", where=study.folder
+        )
+    registration = load_registration(registration_of(study, home))
+    open_book(study, registration)  # refuses one that the study's manifest does not name
+    return registration
+
+
 def reference(registration: Registration) -> RegistrationRef:
     """Return a registration as the manifests of its registers name it."""
     from toolkit.registers.manifest import RegistrationRef
@@ -106,31 +122,41 @@ def published_reference(home: Home) -> RegistrationRef:
     return reference(load_registration(home.registration_folder(REGISTRATION)))
 
 
-def open_case(study: Study, home: Home | None = None, *, recompute: bool = False) -> Case:
-    """Put a study and its registration together.
+def open_case(
+    study: Study,
+    home: Home | None = None,
+    *,
+    trust_files: Sequence[Path] = (),
+) -> Case:
+    """Put a study and its registration together, and verify the registration against the study's runs.
 
     Args:
         study: the study.
         home: where registrations are.
-        recompute: whether intervals are computed even where the study has stored them.
+        trust_files: further authorities that the caller trusts.
 
     Raises:
-        UsageError: the study has no runs.
+        UsageError: the study has no runs, or its registration would vouch for itself.
         IncompleteError: its registration is missing.
         DamagedError: the registration is not the one that the study's manifest names.
+        VerificationError: a file of it was changed after its hash was recorded.
     """
-    from toolkit.decisions import case
-    from toolkit.prereg.registration import load_registration
+    from toolkit.study.check import registered
 
-    if not study.has("runs"):
-        raise UsageError(
-            f"{study.name!r} has no runs: it holds the tasks that studies run on", where=study.folder
-        )
-    return case.open_case(study, load_registration(registration_of(study, home)), recompute=recompute)
+    registration = registered_by(study, home)
+    _refuse_own(registration.folder, trust_files)
+    return registered.open_case(study, registration, trust_files)
 
 
-def load_cases(names: Sequence[str] = (), home: Home | None = None, *, recompute: bool = False) -> list[Case]:
+def load_cases(
+    names: Sequence[str] = (),
+    home: Home | None = None,
+    *,
+    trust_files: Sequence[Path] = (),
+) -> list[Case]:
     """Open studies with their registrations; every one here that has runs where none is named.
+
+    The rest as `open_case`.
 
     Raises:
         UsageError: a study has no runs.
@@ -142,7 +168,7 @@ def load_cases(names: Sequence[str] = (), home: Home | None = None, *, recompute
         raise IncompleteError(
             "no study here has runs", where=home.registers, remedy="put a study's folder there"
         )
-    return [open_case(study, home, recompute=recompute) for study in studies]
+    return [open_case(study, home, trust_files=trust_files) for study in studies]
 
 
 def rules_asked(cases: Sequence[Case], rules: Sequence[str], *, everywhere: bool) -> list[tuple[Case, str]]:
@@ -168,30 +194,34 @@ def decide(
     studies: Sequence[str] = (),
     home: Home | None = None,
     *,
-    recompute: bool = False,
+    trust_files: Sequence[Path] = (),
 ) -> list[Decision]:
     """Execute rules as registered, on the registers of studies.
+
+    Every decision carries what its registration stands on (`standing`); a registration that failed raises
+    nothing here. `toolkit.prereg.standing.require` does.
 
     Args:
         rules: names of rules; none for all.
         studies: by name, path, or `owner/name@revision`; every one here that has runs where none is named.
         home: where studies and registrations are.
-        recompute: whether intervals are computed even where a study has stored them.
+        trust_files: further authorities that the caller trusts.
 
     Raises:
         UsageError: no study has a rule, or one that was named has not, or has no runs.
         IncompleteError: there is no study at all, or its registration is missing.
         DamagedError: rows contradict each other, or what was registered or stored.
     """
-    cases = load_cases(studies, home, recompute=recompute)
-    return [case.engine.decide(rule) for case, rule in rules_asked(cases, rules, everywhere=bool(studies))]
+    cases = load_cases(studies, home, trust_files=trust_files)
+    return [case.decide(rule) for case, rule in rules_asked(cases, rules, everywhere=bool(studies))]
 
 
 def explain(case: Case, rule: str) -> dict[str, Any]:
     """Return a decision together with the rule's words and the rows of its endpoints; errors as `decide`."""
     from toolkit.decisions.measure import rows_query
 
-    decision, registered = case.engine.decide(rule), case.book.rule(rule)
+    decision, registered = case.decide(rule), case.book.rule(rule)
+    restated = case.restated_words(rule)
     endpoints = [case.book.endpoints[name] for name in decision.endpoints]
     by = decision.added_by
     added = next(a for a in case.registration.amendments if a.id == by.id) if by else None
@@ -205,6 +235,7 @@ def explain(case: Case, rule: str) -> dict[str, Any]:
             {"id": e.id, "title": e.title, "unit": e.unit, "rows": rows_query(e, case.book.plan)}
             for e in endpoints
         ],
+        **({"restates": restated} if restated else {}),
         **({"addition": {"id": added.id, "dated": str(added.dated), "seen": added.seen}} if added else {}),
         "deviations": [
             {"id": d.id, "title": d.title, "text": d.text}
@@ -214,17 +245,30 @@ def explain(case: Case, rule: str) -> dict[str, Any]:
     }
 
 
-def pool_digests(home: Home, progress: Callable[[str], None]) -> dict[str, str]:
-    """Return the SHA-256 of the pools that runs meet, by the home's register of them where it is here.
+def verify_registers(
+    study: Study, home: Home | None = None, progress: Callable[[str], None] = lambda _: None
+) -> Verified:
+    """Verify registers: files, rows, what follows from rows, and what the registration says of them.
 
     Args:
-        home: where registers are.
-        progress: told which pool is being made.
-    """
-    from toolkit.study.new.task_pools import STUDY, digests
+        study: the study.
+        home: where registrations are.
+        progress: told what is being checked.
 
-    registered = open_study(STUDY, home) if (home.registers / STUDY).is_dir() else None
-    return digests(STUDY_POOLS, registered, progress)
+    Raises:
+        IncompleteError, DamagedError, VerificationError: as `check_whole`, and as `open_case`.
+    """
+    from toolkit.study.check.whole import Verified, check_whole
+    from toolkit.study.evaluating.evaluated import UNREGISTERED
+
+    if not study.has("runs") or study.manifest.registration.name == UNREGISTERED:
+        return Verified(check_whole(study, None, progress))
+    try:
+        registration_of(study, home)
+    except IncompleteError as missing:
+        return Verified(check_whole(study, None, progress), missing=missing.problem)
+    case = open_case(study, home)
+    return Verified(check_whole(study, case, progress), case.standing)
 
 
 def registered_runs(study: Study, home: Home | None = None) -> dict[str, Specification]:
@@ -236,7 +280,7 @@ def registered_runs(study: Study, home: Home | None = None) -> dict[str, Specifi
     from toolkit.study.new.task_pools import digests
     from toolkit.study.play.matrix import specify_registered
 
-    registration = open_case(study, home).registration
+    registration = registered_by(study, home)
     pools = digests(STUDY_POOLS, study, lambda _: None)
     return {run.run_id: run for run in specify_registered(registration, pools)}
 
@@ -256,7 +300,7 @@ def registered_probe(
     """
     from toolkit.study.probing import design
 
-    return design.registered_probe(open_case(study, home).registration, runs.values())
+    return design.registered_probe(registered_by(study, home), runs.values())
 
 
 def verify(
@@ -279,43 +323,44 @@ def verify(
         all_belong: whether every study has to belong to the registration; otherwise the others are left out.
 
     Raises:
+        UsageError: the registration would vouch for itself.
         DamagedError: all have to belong to it, and one does not.
     """
     from datetime import UTC, datetime
 
     from toolkit.decisions.case import open_book
     from toolkit.prereg.checks import Reader
-    from toolkit.prereg.chronology import StudyRuns
     from toolkit.prereg.trust import known_authorities, known_restatements
     from toolkit.prereg.verification import verify_registration
-    from toolkit.registers.study import launched_runs
+    from toolkit.study.check.registered import runs_of
 
     def studies_of(registration: Registration) -> list[StudyRuns]:
         for study in studies if all_belong else ():
             open_book(study, registration)  # refuses a study of another one
         return [
-            StudyRuns(
-                study.name,
-                launched_runs(study),
-                open_book(study, registration).plan.roles,
-                *_anchored(registration, study),
-            )
+            runs_of(study, registration)
             for study in studies
             if study.manifest.registration.name == registration.name
         ]
 
+    _refuse_own(folder, trust_files)
     reader = Reader(
         known_authorities(*trust_files), datetime.now(UTC), with_openssl, known_restatements(restatements)
     )
     return verify_registration(folder, reader, studies_of)
 
 
-def verify_frozen(home: Home | None = None, studies: Sequence[Study] | None = None) -> list[Verification]:
+def verify_frozen(
+    home: Home | None = None,
+    studies: Sequence[Study] | None = None,
+    trust_files: Sequence[Path] = (),
+) -> list[Verification]:
     """Verify every registration here that claims to be frozen; a draft claims nothing yet.
 
     Args:
         home: where they are.
         studies: the studies with runs, where they are open already.
+        trust_files: further authorities that the caller trusts.
     """
     from toolkit.prereg.registration import is_draft
 
@@ -323,7 +368,7 @@ def verify_frozen(home: Home | None = None, studies: Sequence[Study] | None = No
     folders = [home.registration_folder(name) for name in home.registration_names()]
     frozen = [folder for folder in folders if not is_draft(folder)]
     opened = studies_here(home) if studies is None and frozen else (studies or ())
-    return [verify(folder, opened) for folder in frozen]
+    return [verify(folder, opened, trust_files) for folder in frozen]
 
 
 def frozen_registrations(home: Home | None = None) -> Iterator[Registration]:
@@ -337,22 +382,17 @@ def frozen_registrations(home: Home | None = None) -> Iterator[Registration]:
             yield registration
 
 
+def _refuse_own(folder: Path, trust_files: Sequence[Path]) -> None:
+    """Refuse trust files that lie in the registration itself."""
+    for path in trust_files:
+        if path.resolve().is_relative_to(folder.resolve()):
+            raise UsageError(
+                "a registration cannot vouch for its own authorities",
+                found=path,
+                remedy="write a trust file of your own, with authorities that you have checked",
+            )
+
+
 def _with_runs(home: Home) -> list[Study]:
     studies = [open_study(name, home) for name in home.studies()]
     return [study for study in studies if study.has("runs")]
-
-
-def _anchored(registration: Registration, study: Study) -> tuple[frozenset[str], bool]:
-    """Return the amendments that concern only their own data, and whether these hold their tokens."""
-    from toolkit.study.play.matrix import specify_registered
-    from toolkit.study.probing import design
-
-    own = design.own_data_amendments(registration)
-    if not own:
-        return own, False
-    try:
-        # Which tasks the runs met does not enter the probe's seeds.
-        probe = design.required_probe(registration, specify_registered(registration, {}))
-    except (IncompleteError, DamagedError):
-        return own, False  # a token is missing, or none: the steps before say so
-    return (own, True) if design.is_measured_by(probe, study) else (frozenset(), False)

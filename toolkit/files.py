@@ -10,18 +10,39 @@ from pathlib import Path
 
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 
+LARGEST_READ = 64 * 2**20
+"""Bytes of a file that is read whole: pages, manifests and settings have a thousandth of it."""
+LARGEST_ROWS = 4 * 2**30
+"""Bytes of one run's table, checkpoint or adapter: what memory holds once, and twice while it is written."""
 
-def read_bytes(path: Path) -> bytes:
+
+def read_bytes(path: Path, most: int = LARGEST_READ) -> bytes:
     """Return a file's bytes.
+
+    Args:
+        path: the file.
+        most: its bytes; a longer one is not read.
 
     Raises:
         IncompleteError: the file is missing or cannot be read.
+        DamagedError: it is longer.
     """
     try:
         _check_regular(path)
-        return path.read_bytes()
+        size = path.stat().st_size
     except (OSError, ValueError) as error:
         raise unreadable(path, error) from None
+    # What says that it is empty, as files of a system's own do, may yet have no end.
+    content = b"" if size > most else read_up_to(path, most + 1)
+    if max(size, len(content)) > most:
+        raise DamagedError(
+            f"{path.name} is too long to be read",
+            expected=f"{most} bytes at most",
+            found=f"{size} bytes",
+            where=path,
+            remedy="restore the file, or give another path",
+        )
+    return content
 
 
 def read_up_to(path: Path, limit: int) -> bytes:
@@ -43,7 +64,7 @@ def read_text(path: Path) -> str:
 
     Raises:
         IncompleteError: the file is missing or cannot be read.
-        DamagedError: it is not UTF-8.
+        DamagedError: it is not UTF-8, or longer than `LARGEST_READ`.
     """
     try:
         return read_bytes(path).decode()

@@ -27,6 +27,7 @@ from toolkit.registers.study import open_study
 DOCUMENTS = (
     "README.md",
     "CONTRIBUTING.md",
+    "SECURITY.md",
     "cards/embedded.md",
     "cards/published.md",
     "cards/task-pools.md",
@@ -40,6 +41,7 @@ EXPECTED_CODES = {
     "toolkit verify-prereg": 3,
     "toolkit verify-prereg paired-rollouts": 3,
     "toolkit decide --all --fail-on-miss": 1,
+    "toolkit decide --all --require public": 1,
     "toolkit freeze my-study": 3,  # there is no network in a test
     "toolkit amend my-study A1.toml": 3,  # a draft has no amendments
     "toolkit registers import my-study episodes.csv": 3,  # nobody has said how to read it
@@ -53,6 +55,7 @@ NEVER_RUN = (
     "toolkit study run tiny-lm",
     "toolkit probe run embedded",
     "toolkit registers pull some-group/their-study --into",
+    "toolkit adopt published",  # the authors' repository is not part of the project
     "toolkit new-study",
     "toolkit site serve",
     "toolkit evaluate --model small",

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -39,6 +40,23 @@ def test_the_wheel_holds_package_registers_and_registration_and_no_tests(wheel: 
         assert name in names
     assert not [name for name in names if name.startswith(("tests/", "toolkit/website/browser/"))]
     assert not [name for name in names if "node_modules" in name]
+
+
+@pytest.mark.parametrize("target", ["wheel", "sdist"])
+def test_adopted_evidence_is_its_authors_and_is_shipped_with_nothing(tmp_path: Path, target: str) -> None:
+    names = ("pyproject.toml", "README.md", "LICENSE", "toolkit/__init__.py", "cards/published.md")
+    for name in (*names, "registers/published/MANIFEST.json", "prereg/paired-rollouts/rules.toml"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(CHECKOUT / name, tmp_path / name)
+    evidence = tmp_path / "prereg/paired-rollouts/evidence"
+    evidence.mkdir()
+    (evidence / "document").write_bytes(b"its authors' words")
+    command = [sys.executable, "-m", "hatchling", "build", "--target", target, "--directory", "built"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    (built,) = (tmp_path / "built").iterdir()
+    shutil.unpack_archive(built, tmp_path / "unpacked", "zip" if target == "wheel" else "gztar")
+    shipped = {path.name for path in (tmp_path / "unpacked").rglob("*") if path.is_file()}
+    assert ("rules.toml" in shipped, "document" in shipped) == (True, False)
 
 
 @pytest.mark.slow

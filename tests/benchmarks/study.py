@@ -15,7 +15,7 @@ from tests.benchmarks.timing import verdict
 from toolkit import api
 from toolkit.places import find_home
 from toolkit.study.play.rows import specification_of
-from toolkit.study.play.segments import ends, play_segment
+from toolkit.study.play.segments import play_segment
 
 RUN = "c2-independent-s0"
 # A command on tier 1, what it does, and its goal in seconds; a process of any stays under GOAL_MB.
@@ -39,7 +39,7 @@ def main() -> None:
     specification = specification_of(api.open_study("embedded", find_home()), RUN)
     play_segment(specification, 0, None)  # makes the tasks
     started, episodes, before = time.process_time(), 0, None
-    for end in ends(specification):
+    for end in specification.ends:
         segment = play_segment(specification, end, before)
         (before,) = segment["checkpoints"]
         rollouts = (

@@ -29,7 +29,7 @@ EXPECTED = {rule: (verdict, evidence) for rules, verdict, evidence in REACHED fo
 
 @pytest.fixture(scope="module")
 def decisions(case: Case) -> dict[str, Decision]:
-    return {decision.rule: decision for decision in case.engine.decide_all()}
+    return {decision.rule: decision for decision in case.decide_all()}
 
 
 def source(name: str) -> list[dict[str, str]]:
@@ -90,7 +90,7 @@ def test_the_frozen_h1b_could_not_have_been_evaluated(case: Case) -> None:
     from toolkit.decisions.engine import Engine
     from toolkit.decisions.rulebook import load_rulebook
 
-    frozen = Engine(load_rulebook(case.registration.rules), ("paired-rollouts", ""), case.study)
+    frozen = Engine(load_rulebook(case.registration.rules), ("paired-rollouts", ""), case.engine.registers)
     decision = frozen.decide("H1b")
     assert decision.verdict == "not_evaluable"
     assert any("step=20" in reason for reason in decision.missing)

@@ -11,13 +11,13 @@ import pytest
 
 from tests.conftest import CHECKOUT, Result
 from tests.golden import measure_levels
-from toolkit.decisions.case import open_case
 from toolkit.estimators import mean_luck_share
 from toolkit.places import Home
 from toolkit.policies.language_model.loading import model_path
 from toolkit.policies.language_model.opening import folder_sha256
 from toolkit.prereg.registration import load_registration
 from toolkit.registers.study import Study, open_study
+from toolkit.study.check.registered import open_case
 from toolkit.study.play.rows import rows_of_run
 
 
@@ -45,7 +45,7 @@ def studies() -> dict[str, Study]:
 @pytest.mark.parametrize("name", STUDIES)
 def test_every_registered_rule_is_decided(home: Home, studies: dict[str, Study], name: str) -> None:
     case = open_case(studies[name], load_registration(home.registration_folder(name)))
-    verdicts = [decision.verdict for decision in case.engine.decide_all()]
+    verdicts = [decision.verdict for decision in case.decide_all()]
     assert not {"not_run", "not_evaluable"} & set(verdicts)
     assert len(verdicts) == STUDIES[name].rules
 

@@ -112,7 +112,10 @@ def rows(tmp_path: Path) -> Path:
 def make_rows(folder: Path, *, runs: int = 1, schedules_too: bool = False) -> Path:
     """Make a small study of rows; with the table of schedules it has a file more, and no other differs."""
     parts = tables(run_ids(runs))
-    seal(folder, lay(folder, {**parts, "schedules": [schedules()]} if schedules_too else parts))
+    seal(
+        folder,
+        lay(folder, {**parts, "schedules": [schedules(parts["episodes"])]} if schedules_too else parts),
+    )
     return folder
 
 

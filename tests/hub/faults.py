@@ -13,6 +13,10 @@ Kind = Literal[
     "hung_up",  # the connection ends without an answer
     "forbidden",  # 403
     "another_writer",  # somebody else commits just before this request is answered
+    "leads_out",  # the ETag is a path that leads out of the cache
+    "endless_body",  # a body that goes on after what was asked for, for 50 megabytes
+    "silent",  # no answer, and the connection stays
+    "dripping",  # a byte at a time, and never all
 ]
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 REPO = r"(?P<repo>[\w.-]+/[\w.-]+)"
 API = f"/api/datasets/{REPO}"
+ENDLESS = 50_000_000
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -49,6 +50,10 @@ class Handler(BaseHTTPRequestHandler):
                 return
             self._body = self._read()
             self._refuse()
+            if self._hits("silent"):
+                self.hub.ended.wait()
+                self.close_connection = True
+                return
             with self.hub.lock:
                 self._route(split.path)
         except AbsentError as absent:
@@ -183,6 +188,9 @@ class Handler(BaseHTTPRequestHandler):
         headers |= {"ETag": f'"{self._oid(commit, path)}"', "Accept-Ranges": "bytes"}
         if "lfs" in entry:
             headers |= {"X-Linked-Etag": f'"{sha256}"', "X-Linked-Size": str(entry["size"])}
+        if self._hits("leads_out"):
+            out = "../../../outside"
+            headers |= {"ETag": f'"{out}"', "X-Linked-Etag": f'"{out}"'}
         if "xetHash" in entry:
             headers["X-Xet-Hash"] = str(entry["xetHash"])
             token = f"{self.hub.url}/api/datasets/{repo.name}/xet-read-token/{commit.sha}"
@@ -301,15 +309,23 @@ class Handler(BaseHTTPRequestHandler):
         self._send(status, body, {"Content-Type": "application/octet-stream", **headers})
 
     def _send(self, status: int, body: bytes, headers: dict[str, str]) -> None:
+        if self._hits("endless_body"):
+            body += bytes(ENDLESS)
         self.send_response(status)
         for name, value in {"Content-Length": str(len(body)), **headers}.items():
             self.send_header(name, value)
         self.end_headers()
         if self.command == "HEAD":
             return
+        if self._hits("dripping"):
+            while not self.hub.ended.wait(0.05):
+                self.wfile.write(b" ")
+            return
         if self._hits("cut_body"):
             body, self.close_connection = body[: len(body) // 2], True
-        self.wfile.write(body)
+        for first in range(0, len(body), 2**16):
+            self.wfile.write(body[first : first + 2**16])
+            self.hub.sent += len(body[first : first + 2**16])
 
 
 class _UnauthorizedError(RefusedError):

@@ -28,6 +28,8 @@ class FixtureHub:
         self.requests: list[str] = []
         self.lock = threading.RLock()
         self.is_gone = False
+        self.ended = threading.Event()
+        self.sent = 0
         handler = type("BoundHandler", (Handler,), {"hub": self})
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self._server.daemon_threads = True
@@ -44,6 +46,7 @@ class FixtureHub:
     def stop(self) -> None:
         """Stop listening: from now on nobody is there, nor at the end of a connection that was kept."""
         self.is_gone = True
+        self.ended.set()
         if self._thread.is_alive():
             self._server.shutdown()
             self._thread.join()

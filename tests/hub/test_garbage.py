@@ -65,12 +65,12 @@ def test_an_address_that_is_none_is_said(hub: FixtureHub, monkeypatch: pytest.Mo
 def test_a_proxy_of_a_kind_that_is_not_installed_is_said(
     hub: FixtureHub, commit: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from toolkit.registers.hub import client as hub_client
+    from huggingface_hub import utils
 
-    def client() -> None:
+    def session() -> None:
         raise ImportError("Using SOCKS proxy, but the 'socksio' package is not installed")
 
-    monkeypatch.setattr(hub_client, "client", client)
+    monkeypatch.setattr(utils, "get_session", session)
     expect(run("registers", "pull", NAME), 3, "socksio")
 
 

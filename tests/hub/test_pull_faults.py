@@ -10,7 +10,8 @@ from tests.conftest import run, snapshot
 from tests.hub.conftest import NAME, RUNS, TOKEN, damage, expect, meet, name_anew, pull, put
 from tests.hub.server import FixtureHub
 from toolkit.files import write_bytes
-from toolkit.registers.study import open_study, verify_study
+from toolkit.registers.study import open_study
+from toolkit.registers.verified import verify_study
 
 
 def test_what_is_in_the_cache_is_not_downloaded_again_and_nothing_odd_to_the_hubs_own_tools(
@@ -155,12 +156,12 @@ def test_a_private_study_needs_a_token(small: Path, tmp_path: Path, monkeypatch:
 def test_a_full_disk_is_said(
     hub: FixtureHub, commit: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    import huggingface_hub.file_download as download
+    from toolkit.registers.hub import cached
 
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(download, "http_get", full)
+    monkeypatch.setattr(cached, "stream", full)
     expect(pull(), 3, "the disk is full", "HF_HUB_CACHE")
 
 

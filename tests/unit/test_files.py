@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import snapshot
-from toolkit.errors import IncompleteError
+from toolkit.errors import DamagedError, IncompleteError
 from toolkit.files import file_sha256, hold, make_folder, read_bytes, write_text
 
 
@@ -55,3 +55,17 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(IncompleteError, match="cannot be made"):
         make_folder(tmp_path / "file" / "folder")
+
+
+def test_what_is_too_long_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "rules.toml"
+    path.write_bytes(b"12345")
+    assert read_bytes(path, 5) == b"12345"
+    with pytest.raises(DamagedError, match="too long to be read") as raised:
+        read_bytes(path, 4)
+    assert (raised.value.expected, raised.value.found) == ("4 bytes at most", "5 bytes")
+
+
+def test_what_says_that_it_is_empty_is_cut() -> None:
+    with pytest.raises(DamagedError, match="too long to be read"):
+        read_bytes(Path("/proc/self/maps"), 100)

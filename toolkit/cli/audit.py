@@ -1,5 +1,7 @@
 """`toolkit registers audit`: random rows, played again."""
 
+import secrets
+
 import click
 
 from toolkit import api
@@ -9,6 +11,7 @@ from toolkit.places import find_home
 
 DEFAULT_SAMPLE = 16
 MOST = 1_000_000
+SEEDS = 2**32  # short, and every reader of JSON holds it
 
 
 @click.command()
@@ -19,16 +22,17 @@ MOST = 1_000_000
 @click.option(
     "--seed",
     type=click.IntRange(0, 2**63),
-    default=0,
-    help="Seed of the draw of the rows: another one draws others.",
+    help="Seed of an earlier audit, to draw the same rows again; a fresh one if left out.",
 )
 @json_option
-def audit(*, study: str | None, sample: int, seed: int, as_json: bool) -> None:
+def audit(*, study: str | None, sample: int, seed: int | None, as_json: bool) -> None:
     """Play random rows of a study's registers again, and fail on the first that comes out otherwise.
 
     Episodes and luck-share tables are played by their run's checkpoint. For a training group, training goes
     on from the checkpoint before it, and every group on the way has to come out as registered. The probe's
-    rollouts are played and scored again.
+    rollouts are played and scored again. As many rows of what follows, such as counts, luck shares and the
+    probe's figures, are derived again. Which rows are drawn nobody can foresee; the seed that is printed
+    draws them again.
 
     \b
     Examples:
@@ -40,6 +44,7 @@ def audit(*, study: str | None, sample: int, seed: int, as_json: bool) -> None:
 
     opened = api.open_study(study or _with_rows())
     check_playable(opened)
+    seed = fresh_seed() if seed is None else seed
     registered = api.registered_runs(opened)
     with steps("audit") as progress:
         done = audit_study(
@@ -49,9 +54,12 @@ def audit(*, study: str | None, sample: int, seed: int, as_json: bool) -> None:
             registered,
             lambda played, run: progress(f"{played} of {sample} rows, now {run}"),
             probe=api.registered_probe(opened, registered),
+            registers=api.open_case(opened).engine.registers,
         )
-    count = sum(done.sampled.values())
-    drawn = ", ".join(f"{n} of {table}" for table, n in done.sampled.items())
+    count, derived = sum(done.sampled.values()), sum(done.derived.values())
+    drawn, followed = (
+        ", ".join(f"{n} of {table}" for table, n in tables.items()) for tables in (done.sampled, done.derived)
+    )
     tell(
         {
             "study": opened.name,
@@ -60,11 +68,19 @@ def audit(*, study: str | None, sample: int, seed: int, as_json: bool) -> None:
             "sample": count,
             "seed": seed,
             "tables": done.sampled,
+            "derived": done.derived,
             "runs": list(done.runs),
         },
         f"{opened.name}: {count} of {done.rows} rows played again, all as registered ({drawn})",
+        f"  {derived} rows that follow derived again, all as registered ({followed})",
+        f"  drawn with --seed {seed}",
         as_json=as_json,
     )
+
+
+def fresh_seed() -> int:
+    """Return a seed that who made the rows could not foresee: a forger might have spared what it draws."""
+    return secrets.randbelow(SEEDS)
 
 
 def _with_rows() -> str:

@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolkit import api
-from toolkit.cli import output
+from toolkit.cli import output, standing
+from toolkit.cli.authorities import trust_option
+from toolkit.cli.standing import require_option
 from toolkit.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from rich.console import Console
+    from rich.text import Text
 
     from toolkit.decisions.case import Case
     from toolkit.decisions.decision import AmendmentRef, Decision
@@ -25,7 +29,8 @@ if TYPE_CHECKING:
 @click.option("--all", "every", is_flag=True, help="Decide every rule of the registration.")
 @output.study_option
 @click.option("--fail-on-miss", is_flag=True, help="End with exit code 1 if a rule is missed.")
-@click.option("--recompute", is_flag=True, help="Compute every interval from episode rows, stored or not.")
+@require_option
+@trust_option
 @output.json_option
 @click.pass_context
 def decide(
@@ -35,7 +40,8 @@ def decide(
     every: bool,
     studies: tuple[str, ...],
     fail_on_miss: bool,
-    recompute: bool,
+    least: str | None,
+    trust_files: tuple[Path, ...],
     as_json: bool,
 ) -> None:
     """Execute RULES as written in the frozen registration, on the registers of a study.
@@ -43,26 +49,33 @@ def decide(
     No threshold lives in code: change a rule and its recorded hash no longer matches. Without a named study,
     every shipped one decides the rules that its registration has.
 
-    An interval is computed from episode rows, unless the study stores it for exactly these rows and rules.
+    Beside the verdicts stands what their registration stands on: public, a demonstration, incomplete or
+    failed. Under one that failed the command ends with exit code 1. An amendment made after the runs replaces
+    no verdict; what it would say is shown as exploratory.
+
+    What a rule reads is held against the rows that it follows from, and intervals are computed from episode
+    rows. A stored verdict is compared with the one that is reached, and never believed.
 
     \b
     Examples:
       toolkit decide H2a
       toolkit decide H2a H2b gate2 --study published --json
       toolkit decide --all
-      toolkit decide --all --study published --recompute
+      toolkit decide --all --study published
       toolkit decide H2a --study some-group/their-study@v1.0.0
+      toolkit decide --all --study embedded --require demonstration
     """
     if bool(rules) == every:
         raise UsageError(
             "name the rules to decide, or --all" + (", not both" if rules else ""),
             remedy="toolkit decide H2a, or toolkit decide --all",
         )
-    decisions = api.decide(rules, studies, recompute=recompute)
+    decisions = api.decide(rules, studies, trust_files=trust_files)
     if as_json:
         output.print_json([decision.as_dict() for decision in decisions])
     else:
         print_decisions(decisions)
+    standing.end(context, standing.standings_of(decisions), least)
     if fail_on_miss and any(decision.missed for decision in decisions):
         context.exit(1)
 
@@ -80,7 +93,7 @@ def print_decisions(decisions: Sequence[Decision]) -> None:
             shown.add_row(
                 decision.rule,
                 Text(decision.title),
-                output.marked(decision.verdict),
+                _verdict(decision),
                 estimate_text(decision),
                 interval_text(decision),
                 "" if decision.evidence == "not_estimated" else decision.evidence.replace("_", " "),
@@ -88,8 +101,23 @@ def print_decisions(decisions: Sequence[Decision]) -> None:
         out.print(shown)
         if origin:
             output.say_line(f"  {origin_text(origin)}")
+        for registered in dict.fromkeys(map(standing_text, mine)):
+            output.say_line(f"  {registered}")
         for note in notes(mine):
             output.say_line(f"  {note}")
+
+
+def standing_text(decision: Decision) -> str:
+    """Return what a decision's registration stands on, on one line."""
+    return f"Registration {decision.registration[0]}: {decision.standing}"
+
+
+def _verdict(decision: Decision) -> Text:
+    """Return a verdict for a table, marked where it does not count as it stands."""
+    made = output.marked(decision.verdict)
+    if decision.standing.failed_steps:
+        made.append(" (registration FAILED)", "red")
+    return made.append(" (exploratory)") if decision.is_exploratory else made
 
 
 def origin_text(origin: Origin) -> str:
@@ -106,6 +134,7 @@ def notes(decisions: Sequence[Decision]) -> list[str]:
             lines.append(f"{decision.rule}: READINGS DISAGREE ({readings}); {decision.binding} binds")
         if decision.original_verdict:
             lines.append(f"{decision.rule}: {decision.original_verdict} originally. {decision.superseded}")
+        lines += [f"{decision.rule}: {text}" for text in exploratory_text(decision)]
         if decision.added_by:
             lines.append(f"{decision.rule}: added by amendment {decision.added_by.id}")
         if decision.amendment and decision.amendment.relation != "adds":
@@ -117,6 +146,14 @@ def notes(decisions: Sequence[Decision]) -> list[str]:
             lines.append(f"{decision.rule}: missing {'; '.join(decision.missing)}")
         lines += [f"{decision.rule}: CLOSE CALL: {call}" for call in decision.close_calls]
     return lines + _origins(decisions)
+
+
+def exploratory_text(decision: Decision) -> Iterator[str]:
+    """Yield what amendments made after the runs have to do with a decision."""
+    for changed in decision.exploratory:
+        yield f"exploratory, as amendment {changed.amendment} would have it after the runs: {changed.verdict}"
+    if decision.is_exploratory:
+        yield "exploratory: the rule was added after the runs, and binds nothing"
 
 
 def _by_deed(refs: Sequence[AmendmentRef]) -> dict[str, list[str]]:
@@ -164,8 +201,18 @@ def interval_text(decision: Decision) -> str:
 @click.argument("rules", nargs=-1)
 @output.study_option
 @click.option("--language", is_flag=True, help="List the operators of the rule language instead.")
+@trust_option
 @output.json_option
-def explain(*, rules: tuple[str, ...], studies: tuple[str, ...], language: bool, as_json: bool) -> None:
+@click.pass_context
+def explain(
+    context: click.Context,
+    *,
+    rules: tuple[str, ...],
+    studies: tuple[str, ...],
+    language: bool,
+    trust_files: tuple[Path, ...],
+    as_json: bool,
+) -> None:
     """Explain RULES: the registered text, each criterion with its number, and the rows behind it.
 
     \b
@@ -179,23 +226,28 @@ def explain(*, rules: tuple[str, ...], studies: tuple[str, ...], language: bool,
     if language:
         _explain_language(as_json=as_json)
         return
-    asked = api.rules_asked(api.load_cases(studies), rules, everywhere=bool(studies))
+    cases = api.load_cases(studies, trust_files=trust_files)
+    asked = api.rules_asked(cases, rules, everywhere=bool(studies))
     explanations = [api.explain(case, rule) for case, rule in asked]
     if as_json:
         output.print_json(explanations)
-        return
-    out = output.console()
-    for (case, _), shown in zip(asked, explanations, strict=True):
-        _print(out, case, shown)
+    else:
+        out = output.console()
+        for (case, _), shown in zip(asked, explanations, strict=True):
+            _print(out, case, shown)
+    standing.end(context, standing.standings_of(case.decide(rule) for case, rule in asked), None)
 
 
 def _print(out: Console, case: Case, shown: dict[str, Any]) -> None:
-    named = f"{shown['rule']}  {shown['title']}"
-    out.print(output.headline(named, f"   study {shown['study']}: ", output.marked(shown["verdict"])))
+    named, decision = f"{shown['rule']}  {shown['title']}", case.decide(shown["rule"])
+    out.print(output.headline(named, f"   study {shown['study']}: ", _verdict(decision)))
     lines = [
+        standing_text(decision),
+        *exploratory_text(decision),
         f"\n{shown['text']}\n",
         *_criteria_lines(shown),
-        *_estimate_lines(case.engine.decide(shown["rule"]), shown),
+        *_estimate_lines(decision, shown),
+        *_restated_lines(shown),
         *_provenance_lines(case, shown),
         "",
     ]
@@ -239,6 +291,21 @@ def _estimate_lines(decision: Decision, shown: dict[str, Any]) -> Iterator[str]:
         yield f"Secondary  {secondary.title}: {shown_by}"
 
 
+def _restated_lines(shown: dict[str, Any]) -> Iterator[str]:
+    restated = shown.get("restates")
+    if not restated:
+        return
+    what = "The rule as frozen restates" if restated["of_frozen_rule"] else "Restates"
+    yield f"\n{what} {restated['document']}, SHA-256 {restated['sha256']}"
+    if not restated["is_at_hand"]:
+        yield f"  Its words are not here: {restated['remedy']}."
+    for span in restated["spans"]:
+        first, last = span["lines"]
+        lines = f"lines {first} to {last}" if last > first else f"line {first}"
+        yield f"  {span['name']}, {lines}"
+        yield from (f"    | {line}" for line in (span["text"] or "").splitlines() if line)
+
+
 def _provenance_lines(case: Case, shown: dict[str, Any]) -> Iterator[str]:
     named = case.study.origin.pinned if case.study.origin else shown["study"]
     yield f"\nRows (paste into toolkit sql --study {named})"
@@ -263,7 +330,8 @@ def _provenance_lines(case: Case, shown: dict[str, Any]) -> Iterator[str]:
     if case.study.origin:
         yield f"Hub        {case.study.origin.pinned}, asked for as {case.study.origin.revision}"
     for register in shown["registers"]:
-        yield f"Register   {register['config']} {register['sha256']}"
+        hashed = register["sha256"] or f"{len(register['files'])} files, each hashed when it was read"
+        yield f"Register   {register['config']} {hashed}"
 
 
 def _value(criterion: dict[str, Any]) -> str:

@@ -91,7 +91,7 @@ MOST = 2**31 - 1
     type=click.FloatRange(1, 86_400),
     default=600,
     metavar="SECONDS",
-    help="Longest wait for a silent server.",
+    help="Longest time for one whole answer of a server.",
 )
 @placed_options
 @click.option(

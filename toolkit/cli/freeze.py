@@ -17,6 +17,7 @@ from toolkit.places import find_home
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from toolkit.places import Home
     from toolkit.prereg import record, timestamping, trust
     from toolkit.prereg.registration import Registration
 
@@ -156,20 +157,27 @@ def _print_dry_run(name: str, files: Sequence[str], commit: str, *, as_json: boo
 @click.argument("registration", required=False)
 @click.argument("file", type=output.FILE, required=False)
 @click.option("--template", is_flag=True, help="Print an amendment to be filled in.")
+@click.option(
+    "--after-runs",
+    is_flag=True,
+    help="Record that it was made after runs: it binds nothing, and what it says is exploratory.",
+)
 @asking_options
 @output.json_option
-def amend(*, template: bool, **options: Any) -> None:
+def amend(*, template: bool, after_runs: bool, **options: Any) -> None:
     """Add FILE to REGISTRATION: an amendment, which changes rules before the data that it concerns.
 
     It names the rules that it replaces, restates or adds, why, and what had been seen, and is frozen like the
-    registration.
+    registration. Once runs have been launched it changes no verdict: the rules as they were bind, and what it
+    says stands beside them as exploratory. It has to say so itself, which --after-runs writes into it.
 
     \b
     Examples:
       toolkit amend --template > A2.toml
       toolkit amend my-study A2.toml
+      toolkit amend my-study A2.toml --after-runs
     """
-    _add("amendment", is_template=template, **options)
+    _add("amendment", is_template=template, after_runs=after_runs, **options)
 
 
 @click.command()
@@ -190,11 +198,19 @@ def deviate(*, template: bool, **options: Any) -> None:
 
 
 def _add(
-    kind: str, *, is_template: bool, registration: str | None, file: Path | None, as_json: bool, **asking: Any
+    kind: str,
+    *,
+    is_template: bool,
+    registration: str | None,
+    file: Path | None,
+    as_json: bool,
+    after_runs: bool = False,
+    **asking: Any,
 ) -> None:
     from datetime import UTC, datetime
 
     from toolkit.prereg import addition, trust
+    from toolkit.prereg.record import Amendment
     from toolkit.prereg.registration import load_registration
 
     if is_template:
@@ -204,10 +220,12 @@ def _add(
         raise UsageError(
             f"a registration and the file of the {kind} are needed", remedy="--template prints one"
         )
-    loaded = load_registration(find_home().registration_folder(registration))
-    entry, content = addition.read_addition(loaded, file)
+    home = find_home()
+    loaded = load_registration(home.registration_folder(registration))
+    entry, content = addition.read_addition(loaded, file, after_runs=after_runs)
     if type(entry).__name__.lower() != kind:
         raise UsageError(f"{file.name} is no {kind}", found=type(entry).__name__.lower(), where=file)
+    is_exploratory = isinstance(entry, Amendment) and _is_exploratory(home, loaded, entry)
     known = trust.known_authorities(*asking["trust_files"])
     added = addition.add(
         loaded,
@@ -225,6 +243,7 @@ def _add(
                 "id": added.id,
                 "file": added.file,
                 "link": added.link,
+                **({"exploratory": is_exploratory} if kind == "amendment" else {}),
                 "authorities": [token_document(judged) for judged in added.tokens],
             }
         )
@@ -236,8 +255,37 @@ def _add(
     output.say_line(f"  link {added.link}")
     print_tokens(added.tokens)
     output.say_line("  commit the folder")
+    if is_exploratory:
+        output.say_line(f"  MADE AFTER RUNS: it binds nothing; {_LATE}")
     if not added.tokens:
         output.say_line("  NOT TIMESTAMPED: this registration restates one that was frozen elsewhere")
+
+
+_LATE = "the verdicts on the rules before it stand, and what it says is shown beside them as exploratory"
+
+
+def _is_exploratory(home: Home, registration: Registration, amendment: record.Amendment) -> bool:
+    """Whether an amendment says of itself that it came after runs; one that did and does not is refused.
+
+    Raises:
+        UsageError: runs have been launched, and it does not say so.
+    """
+    from toolkit import api
+    from toolkit.study.check.registered import is_on_new_data, launched_under
+
+    studies = api.studies_here(home)
+    launched = launched_under(registration, studies, home.runs / registration.name)
+    if launched and not amendment.after_runs and not is_on_new_data(registration, amendment, studies):
+        raise UsageError(
+            f"runs have been launched under {registration.name!r}: amendment {amendment.id} would come after "
+            "them, and bind nothing",
+            expected="an amendment before the runs, or one that says that it came after them",
+            found="; ".join(
+                f"{where}: {count} runs that enter decisions" for where, count in launched.items()
+            ),
+            remedy=f"give --after-runs, and the file says so: {_LATE}",
+        )
+    return amendment.after_runs
 
 
 def _sources(

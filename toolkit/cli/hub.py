@@ -63,7 +63,7 @@ def push(
     pushed = push_study(
         api.open_study(study),
         name,
-        check=_check_carried,
+        check=_check_pushed,
         private=private,
         parent=parent,
         replace=replace,
@@ -99,12 +99,13 @@ def pull(*, reference: str, into: Path | None, offline: bool, accept_moved: bool
     """
     from toolkit.registers.hub import copying, revision
     from toolkit.registers.hub.pull import pull as pull_study
-    from toolkit.registers.study import verify_study
 
     asked = revision.parse_reference(reference)
     study = pull_study(asked, offline=offline, accept_moved=accept_moved, say=remark)
-    with steps("verifying rows"):
-        verify_study(study)
+    with steps("verify") as progress:
+        verified = api.verify_registers(study, progress=progress)
+    if verified.missing:
+        remark(f"{verified.missing}: seeds, probe and stored decisions were not held against it")
     if into is not None:
         copying.check_into(into, study)
         with steps("copy") as progress:
@@ -129,8 +130,8 @@ def pull(*, reference: str, into: Path | None, offline: bool, accept_moved: bool
     say_line(f"  toolkit decide --all --study {study.origin.pinned}")
 
 
-def _check_carried(study: Study) -> None:
-    """Check that the registration that a study carries, where it does, loads and is the one it names.
+def _check_pushed(study: Study) -> None:
+    """Check that a study follows from its rows, and that a registration which it carries is its own.
 
     Raises:
         IncompleteError: it is not frozen, or a file is missing.
@@ -141,9 +142,7 @@ def _check_carried(study: Study) -> None:
 
     named = study.manifest.registration
     folder = study.folder / "prereg" / named.name
-    if not folder.exists():
-        return
-    carried = load_registration(folder).sha256
+    carried = load_registration(folder).sha256 if folder.exists() else named.sha256
     if carried != named.sha256:
         raise DamagedError(
             "the registration that the study carries is not the one that its manifest names",
@@ -152,6 +151,7 @@ def _check_carried(study: Study) -> None:
             where=folder,
             remedy="import the study again with the registration that it belongs to",
         )
+    api.verify_registers(study)
 
 
 def _document(pushed: Pushed, *, dry_run: bool) -> dict[str, Any]:

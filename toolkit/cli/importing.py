@@ -68,6 +68,7 @@ def _wanted(home: Home, study: str, table: Path, mapping: Path) -> Import:
     from toolkit.files import read_text
     from toolkit.prereg.registration import load_registration
     from toolkit.registers.imported.mapping import read_mapping
+    from toolkit.study.check.registered import open_case
     from toolkit.study.new.importing import Import
 
     if not mapping.is_file():
@@ -84,6 +85,7 @@ def _wanted(home: Home, study: str, table: Path, mapping: Path) -> Import:
         mapping,
         read_text(home.cards / f"{study}.md"),
         load_registration(home.registration_folder(read.registration)),
+        open_case,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import logging
 import os
@@ -13,6 +14,7 @@ import click
 
 import toolkit
 from toolkit.cli.output import leave_quietly, print_error, print_json, remark, silence
+from toolkit.deadline import is_left_behind
 from toolkit.errors import IncompleteError, ToolkitError, UsageError
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ COMMANDS = {
     "explain": "decide",
     "verify-prereg": "verify_prereg",
     "verify-token": "verify_token",
+    "adopt": "adopt",
     "new-study": "new_study",
     "freeze": "freeze",
     "amend": "freeze",
@@ -104,6 +107,20 @@ def main() -> None:
     except MemoryError:
         code = _fail(IncompleteError("there is not enough memory for this", remedy="ask for less at once"))
     sys.exit(code)
+
+
+def command() -> None:
+    """Run the command line as a process of its own, which ends whatever is left behind in a thread."""
+    try:
+        main()
+    finally:
+        stop = sys.exception()
+        if is_left_behind() and isinstance(stop, SystemExit) and isinstance(stop.code, int):
+            for stream in (sys.stdout, sys.stderr):
+                with contextlib.suppress(OSError):
+                    stream.flush()
+            # Libraries do not end well, nor quietly, beside a thread that is at work in them.
+            os._exit(stop.code)
 
 
 def _prepare_streams() -> None:

@@ -80,6 +80,7 @@ def run_probe(
       toolkit probe run embedded --executor ray --into elsewhere
       toolkit probe run embedded --check --json
     """
+    from toolkit.study.check.registered import open_case
     from toolkit.study.probing.run import measure_study, sealed_with_probe
 
     workers = chosen(executor, processes, address)
@@ -109,7 +110,13 @@ def run_probe(
         with output.steps("registers") as progress:
             progress("deciding and writing")
             manifest = sealed_with_probe(
-                target, study, probed, registration=registration, named=api.reference(registration), card=card
+                target,
+                study,
+                probed,
+                registration=registration,
+                named=api.reference(registration),
+                card=card,
+                open_case=open_case,
             )
         document["registers"] = {"folder": str(target), "logical_sha256": manifest.logical_sha256}
     _print_run(document, as_json=as_json)
@@ -170,14 +177,15 @@ def _opened(study: Study) -> tuple[Study, Registration, RegisteredProbe]:
     from toolkit import api
     from toolkit.study.probing.design import registers_probe, required_probe
 
-    case = api.open_case(study)
+    registration = api.registered_by(study)
     # A study without its tasks cannot specify runs, and need not where there is nothing to be probed.
-    runs = api.registered_runs(study).values() if registers_probe(case.registration) else ()
-    return study, case.registration, required_probe(case.registration, runs)
+    runs = api.registered_runs(study).values() if registers_probe(registration) else ()
+    return study, registration, required_probe(registration, runs)
 
 
 def _recomputed(study: Study, found: Report) -> dict[str, Any]:
-    from toolkit.study.probing.report import check_evidence, recompute
+    from toolkit.study.probing.figures import check_evidence
+    from toolkit.study.probing.report import recompute
 
     check_evidence(study)
     _, _, probe = _opened(study)

@@ -109,11 +109,15 @@ def schema(*, tables: tuple[str, ...], as_json: bool) -> None:
 @registers.command()
 @output.study_option
 @output.json_option
-def verify(*, studies: tuple[str, ...], as_json: bool) -> None:
-    """Verify registers from their bytes to their meaning.
+@click.pass_context
+def verify(context: click.Context, *, studies: tuple[str, ...], as_json: bool) -> None:
+    """Verify registers from their bytes to what follows from them.
 
     Checks every file's SHA-256, every table's columns, row count and row hash, and every row against the
-    schema. The logical SHA-256 says what the rows say: it is the same wherever the same rows were made.
+    schema; derives every summary, figure and decision from the rows; and compares specifications, pools and
+    seeds with the registration. The first row that differs is named. Ends with 1 where the registration does
+    not verify, and with 3 where it is not here. The logical SHA-256 says what the rows say: it is the same
+    wherever the same rows were made.
 
     \b
     Examples:
@@ -121,26 +125,32 @@ def verify(*, studies: tuple[str, ...], as_json: bool) -> None:
       toolkit registers verify --study published --json
       toolkit registers verify --study some-group/their-study@v1.0.0
     """
-    from toolkit.registers.study import verify_study
-
-    opened = map(api.open_study, studies or find_home().studies())
-    verified = [(study, verify_study(study)) for study in opened]
-    documents, lines = [], []
-    for study, rows in verified:
-        files, digest = len(study.manifest.files), study.manifest.logical_sha256
-        documents.append(
-            {
-                "study": study.name,
-                "verdict": "verified",
-                "origin": study.origin.as_dict() if study.origin else None,
-                "files": files,
-                "rows": rows,
-                "logical_sha256": digest,
-            }
-        )
-        lines.append(f"{study.name}: verified, {files} files, {sum(rows.values())} rows")
-        lines.append(f"  logical SHA-256 {digest}")
+    documents, lines, verdicts = [], [], []
+    with output.steps("verify") as progress:
+        for name in studies or find_home().studies():
+            study = api.open_study(name)
+            done = api.verify_registers(study, progress=progress)
+            verdicts.append(done.verdict)
+            files, digest = len(study.manifest.files), study.manifest.logical_sha256
+            documents.append(
+                {
+                    "study": study.name,
+                    "verdict": done.verdict,
+                    **({"missing": done.missing} if done.missing else {}),
+                    "registration": done.standing and done.standing.as_dict(),
+                    "origin": study.origin.as_dict() if study.origin else None,
+                    "files": files,
+                    "rows": done.rows,
+                    "logical_sha256": digest,
+                }
+            )
+            verdict = done.verdict.replace("_", " ")
+            lines.append(f"{study.name}: {verdict}, {files} files, {sum(done.rows.values())} rows")
+            lines.append(f"  logical SHA-256 {digest}")
+            if done.standing or done.missing:
+                lines.append(f"  registration: {done.standing or done.missing}")
     output.tell(documents, *lines, as_json=as_json)
+    context.exit(1 if "not_verified" in verdicts else 3 if "incomplete" in verdicts else 0)
 
 
 @registers.command()

@@ -60,7 +60,7 @@ def build(*, out: Path | None, freeze: str | None, zipped: Path | None, as_json:
         build.check_outside(zipped, folder)
         check_target(zipped)
     with steps("site") as progress:
-        everything = material(home, folder)
+        everything = material(home, folder, progress=progress)
         version = None
         if frozen_as is not None:
             version = build.freeze_site(folder, frozen_as, everything, progress)
@@ -106,7 +106,7 @@ def check(context: click.Context, *, folder: Path | None, as_json: bool) -> None
     site_folder = folder or home.site
     check_is_site(site_folder)
     with steps("site") as progress:
-        everything = material(home, site_folder)
+        everything = material(home, site_folder, progress=progress)
         expected = site_content(everything, progress)
         findings = check_site(site_folder, expected, everything.versions)
     document = {

@@ -1,6 +1,6 @@
 """What the site is made of, put together from everything that a home holds."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ from toolkit.places import Home
 from toolkit.prereg.verification import Verification
 from toolkit.registers.study import Study
 from toolkit.study.check.recorded import CHOSEN, choose_pairs
+from toolkit.study.check.whole import check_whole
 from toolkit.study.probing.report import SUMMARY, report
 from toolkit.website.front import read_front
 from toolkit.website.frozen import read_versions
@@ -17,28 +18,42 @@ from toolkit.website.material import Material, Recorded
 from toolkit.website.paper import read_paper
 
 
-def material(home: Home, folder: Path, verifications: Sequence[Verification] | None = None) -> Material:
+def material(
+    home: Home,
+    folder: Path,
+    verifications: Sequence[Verification] | None = None,
+    cases: Sequence[Case] = (),
+    progress: Callable[[str], None] = lambda _: None,
+) -> Material:
     """Return what the site is made of.
 
     Args:
         home: where registers and registrations are.
         folder: of the site, with the versions that were frozen there.
-        verifications: what can be said of the registrations; found out where it is not given.
+        verifications: what can be said of the registrations; where it is not given, they are verified.
+        cases: the studies that are decided, by who has verified them whole; where none is given, they are
+            opened and verified.
+        progress: told what is being verified.
     """
     # Each is opened once: what was read and hashed of it for one page is kept for the others.
-    studies = tuple(api.open_study(name, home) for name in home.studies())
+    opened = {case.study.name: case.study for case in cases}
+    studies = tuple(opened.get(name) or api.open_study(name, home) for name in home.studies())
     decidable = [study for study in studies if study.has("runs")]
-    # Where none has runs, this refuses in the words of every other command.
-    cases = tuple(api.open_case(study, home) for study in decidable) or tuple(api.load_cases((), home))
-    verified = tuple(api.verify_frozen(home, decidable) if verifications is None else verifications)
+    if not cases:
+        # Where none has runs, this refuses in the words of every other command.
+        cases = [api.open_case(study, home) for study in decidable] or api.load_cases((), home)
+        for case in cases:
+            check_whole(case.study, case, progress)
+    if verifications is None:
+        verifications = api.verify_frozen(home, decidable)
     front = read_front(home.cards, cases)
     if front:
-        cases = tuple(sorted(cases, key=lambda case: front.place(case.study.name)))
+        cases = sorted(cases, key=lambda case: front.place(case.study.name))
     recorded, how = _recorded_episodes(studies)
     return Material(
-        cases,
+        tuple(cases),
         studies,
-        verified,
+        tuple(verifications),
         recorded,
         front,
         registrations=tuple(api.frozen_registrations(home)),

@@ -41,6 +41,15 @@ MOST_ROWS = 100
     is_flag=True,
     help="Read the study on the Hub in place: only what the query needs is fetched, and is not hashed.",
 )
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=click.FloatRange(0.01, 86_400),
+    default=60,
+    metavar="SECONDS",
+    show_default=True,
+    help="Longest time for DuckDB to work on the answer.",
+)
 @output.json_option
 def sql(
     *,
@@ -50,13 +59,15 @@ def sql(
     parquet: Path | None,
     all_rows: bool,
     remote: bool,
+    timeout_s: float,
     as_json: bool,
 ) -> None:
     """Run one reading QUERY (DuckDB's SQL) on a study; each table is a view.
 
     A query reaches the study's own files and nothing else. DuckDB is to hold 4 GiB of rows at most, and stops
-    what needs more; a single value that a query makes huge does not count. With --json the whole answer is
-    held in memory at once; --csv and --parquet take answers of any length.
+    what needs more; a single value that a query makes huge does not count. It works for a minute at most, or
+    as long as --timeout says. With --json the whole answer is held in memory at once; --csv and --parquet
+    take answers of any length.
 
     \b
     Examples:
@@ -73,7 +84,7 @@ def sql(
 
     with output.steps("opening the study"):
         opened = _opened(study, remote=remote)
-    with asking(opened) as ask:
+    with asking(opened, timeout_s) as ask:
         if parquet is not None:
             rows = ask.write_parquet(query, parquet)
             document = {"file": str(parquet), "rows": rows}

@@ -92,6 +92,7 @@ def run_study(
       toolkit study run embedded --executor ray --address auto
       toolkit study run embedded --check --json
     """
+    from toolkit.study.new.task_pools import pool_digests
     from toolkit.study.play.matrix import Selection, specify_registered
     from toolkit.study.probing.design import registered_probe
 
@@ -102,7 +103,7 @@ def run_study(
     _check_asked(home, selection, folder=folder, into=into, check=check)
     registered = api.open_study(registration.name, home) if check else None
     with steps("pools") as progress:
-        pools = api.pool_digests(home, progress)
+        pools = pool_digests(home, api.STUDY_POOLS, progress)
     specifications = specify_registered(registration, pools, selection)
     if registered is not None:
         tables = _play_again(
@@ -247,6 +248,7 @@ def _seal(
     *,
     measured: MeasuredProbe | None,
 ) -> dict[str, str]:
+    from toolkit.study.check.registered import open_case
     from toolkit.study.play.assemble import assemble, seal_decided
 
     with steps("registers") as progress:
@@ -255,7 +257,9 @@ def _seal(
             assembly = measured.added_to(assembly)
         progress("deciding and writing")
         card = home.cards / f"{registration.name}.md"
-        manifest = seal_decided(folder, registration, api.reference(registration), assembly, card)
+        manifest = seal_decided(
+            folder, registration, api.reference(registration), assembly, card, open_case=open_case
+        )
     return {"folder": str(folder), "logical_sha256": manifest.logical_sha256}
 
 

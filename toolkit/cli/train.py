@@ -154,13 +154,14 @@ def _train(
 ) -> None:
     """Train the selected runs, one after the other; each goes on from where it was."""
     from toolkit.study.executors.executor import HERE
+    from toolkit.study.new.task_pools import pool_digests
     from toolkit.study.play import matrix, training_jobs
 
     planned = {run.run_id for run in training_plan.planned_runs(registration, selection)}
     training_jobs.check_stack(recipe, cpu=cpu, say=remark)
     into = (folder or home.runs / registration.name).absolute()
     with steps("pools") as progress:
-        pools = api.pool_digests(home, progress)
+        pools = pool_digests(home, api.STUDY_POOLS, progress)
     runs = matrix.specify_registered(registration, pools, selection)
     jobs = [
         training_jobs.TrainJob(training_jobs.with_recipe(run, recipe), recipe.model, into, cpu)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolkit import api
-from toolkit.cli import output
+from toolkit.cli import output, standing
 from toolkit.cli.authorities import trust_option
+from toolkit.cli.standing import require_option
 from toolkit.errors import UsageError
 from toolkit.places import find_home
 
@@ -19,10 +20,6 @@ if TYPE_CHECKING:
 
     from toolkit.prereg import evidence, verification
     from toolkit.registers.study import Study
-
-
-# The step whose detail is a list of facts, read more easily line by line.
-TOKENS = 4
 
 
 @click.command("verify-prereg")
@@ -45,6 +42,7 @@ TOKENS = 4
 @click.option(
     "--openssl", "with_openssl", is_flag=True, help="Ask OpenSSL about each token, too: it can veto."
 )
+@require_option
 @output.json_option
 @click.pass_context
 def verify_prereg(
@@ -55,6 +53,7 @@ def verify_prereg(
     trust_files: tuple[Path, ...],
     restatements: tuple[str, ...],
     with_openssl: bool,
+    least: str | None,
     as_json: bool,
 ) -> None:
     """Verify REGISTRATIONS (every one here if none is named): files, document, tokens, chronology.
@@ -67,17 +66,13 @@ def verify_prereg(
       toolkit verify-prereg paired-rollouts --json
       toolkit verify-prereg paired-rollouts --openssl
       toolkit verify-prereg --study embedded
+      toolkit verify-prereg embedded --require demonstration
     """
+    from toolkit.prereg.standing import standing_of
+
     if registrations and named:
         raise UsageError("name registrations, or the studies that they belong to")
     wanted = _wanted(registrations, named)
-    for path in trust_files:
-        if any(path.resolve().is_relative_to(folder) for folder, _ in wanted):
-            raise UsageError(
-                "a registration cannot vouch for its own authorities",
-                found=path,
-                remedy="write a trust file of your own, with authorities that you have checked",
-            )
     results = [
         api.verify(
             folder, studies, trust_files, restatements, with_openssl=with_openssl, all_belong=bool(named)
@@ -89,6 +84,8 @@ def verify_prereg(
     else:
         for result in results:
             print_verification(result)
+    if least:
+        standing.end(context, {result.registration: standing_of(result) for result in results}, least)
     verdicts = {result.verdict for result in results}
     context.exit(1 if "not_verified" in verdicts else 3 if "incomplete" in verdicts else 0)
 
@@ -144,6 +141,8 @@ def token_document(judged: evidence.Judged) -> dict[str, Any]:
 
 def print_verification(result: verification.Verification) -> None:
     """Print a verification, step by step; plain lines, because tables take longer to load than it takes."""
+    from toolkit.prereg.checks import TOKENS
+
     marks = output.standing_mark(result.standing)
     if result.is_restated and result.verdict == "verified":
         marks += "   THE DOCUMENT, NOT ITS RESTATEMENT HERE"
@@ -151,6 +150,7 @@ def print_verification(result: verification.Verification) -> None:
     click.echo(f"{name}: {output.styled(result.verdict)}{marks}")
     for check in result.checks:
         click.echo(f"  {check.step}. {output.visible(check.name)}: {output.styled(check.outcome)}")
+        # That step's detail is a list of facts, read more easily line by line.
         for line in check.detail.replace("; ", "\n" if check.step == TOKENS else "; ").split("\n"):
             output.say_line(f"     {line}")
     output.say_line(f"  {result.promise}")

@@ -1,22 +1,135 @@
 """One study and the registration that decides it."""
 
-from dataclasses import dataclass
+from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from toolkit.decisions.decision import Decision, Exploratory
 from toolkit.decisions.engine import Engine
-from toolkit.decisions.rulebook import RuleBook, rulebook_of
-from toolkit.errors import DamagedError
+from toolkit.decisions.lookup import Registers
+from toolkit.decisions.rulebook import RuleBook, load_rulebook, rulebook_of
+from toolkit.decisions.stored import StoredDecisions
+from toolkit.errors import DamagedError, RuleError
 from toolkit.prereg.registration import Registration
+from toolkit.prereg.spans import span_text
+from toolkit.prereg.standing import UNVERIFIED, Standing
 from toolkit.registers.study import Study
 
 
 @dataclass(frozen=True)
 class Case:
-    """A study, its registration, the rules with every amendment applied, and the engine over them."""
+    """A study, its registration, and what decides it.
+
+    Args:
+        study: the study.
+        registration: its registration.
+        book: its rules: as they bind, and beside them those that were added after the runs.
+        engine: what measures, and decides the rules that bind.
+        standing: what the registration stands on.
+        unbinding: amendments that bind nothing, because nothing shows that they came before the runs.
+        changed: the rules as these amendments have them; None where there is none.
+    """
 
     study: Study
     registration: Registration
     book: RuleBook
     engine: Engine
+    standing: Standing = UNVERIFIED
+    unbinding: frozenset[str] = frozenset()
+    changed: Changed | None = None
+    _decided: dict[str, Decision] = field(default_factory=dict, repr=False, compare=False)
+
+    def decide(self, rule: str) -> Decision:
+        """Decide one rule as it binds; beside its verdict stands what an amendment after the runs would say.
+
+        Raises:
+            UsageError: the registration has no such rule.
+            DamagedError: as `Engine.decide`.
+        """
+        if rule not in self._decided:
+            self._decided[rule] = self._decide(rule)
+        return self._decided[rule]
+
+    def restated_words(self, rule: str) -> dict[str, Any] | None:
+        """Return the lines of a frozen document that a rule restates, and their words if it is at hand.
+
+        An amendment restates other documents: of a rule that one replaced, the frozen rule's lines are given.
+        None where the rule restates nothing.
+        """
+        registered, change = self.book.rule(rule), self.book.changes.get(rule)
+        frozen = registered if registered.spans or change is None else change.frozen
+        if frozen is None or not frozen.spans:
+            return None
+        document = self.registration.document()
+        remedy = (
+            f"toolkit adopt {self.study.name} CHECKOUT takes it from a checkout of the authors' repository"
+        )
+        spans = [(name, self.book.spans[name]) for name in frozen.spans]
+        return {
+            "document": self.registration.record.document,
+            "sha256": self.registration.record.document_sha256,
+            "of_frozen_rule": frozen is not registered,
+            "is_at_hand": document is not None,
+            "remedy": remedy if document is None else None,
+            "spans": [
+                {
+                    "name": name,
+                    "lines": [span.first, span.last],
+                    "sha256": span.sha256,
+                    "text": None if document is None else span_text(document, span),
+                }
+                for name, span in spans
+            ],
+        }
+
+    def decide_all(self, rules: Sequence[str] = ()) -> tuple[Decision, ...]:
+        """Decide the named rules in their order, or every rule of the registration."""
+        return tuple(self.decide(rule) for rule in rules or self.book.rules)
+
+    @property
+    def binding(self) -> tuple[Decision, ...]:
+        """The decisions on every rule but those that were added after the runs."""
+        return tuple(made for made in self.decide_all() if not made.is_exploratory)
+
+    def _decide(self, name: str) -> Decision:
+        rule, changed = self.book.rule(name), self.changed
+        if changed is None:
+            return replace(self.engine.decide(name), standing=self.standing)
+        if name in changed.added:
+            return replace(changed.engine.decide(name), standing=self.standing, is_exploratory=True)
+        amendment = self._changing({name, *self.book.names_of(rule), *changed.book.names_of(rule)})
+        exploratory: tuple[Exploratory, ...] = ()
+        if amendment is not None:
+            other = changed.engine.decide(name)
+            exploratory = (Exploratory(*amendment, other.verdict, other.evidence),)
+        return replace(self.engine.decide(name), standing=self.standing, exploratory=exploratory)
+
+    def _changing(self, names: Collection[str]) -> tuple[str, str] | None:
+        """Return the last amendment after the runs, and its SHA-256, that changes one of some rules."""
+        changed = self.changed
+        rules = changed.book.rules if changed else {}
+        differing = {name for name in names if rules.get(name) != self.book.rules.get(name)}
+        for amendment in reversed(self.registration.amendments):
+            if amendment.id in self.unbinding and differing & {*amendment.replaces, *amendment.restates}:
+                return amendment.id, amendment.sha256
+        return None
+
+
+@dataclass(frozen=True)
+class Changed:
+    """The rules with every amendment applied, those after the runs included: nothing in them binds.
+
+    Args:
+        book: the rules.
+        engine: what decides them.
+        added: those that only these amendments have.
+    """
+
+    book: RuleBook
+    engine: Engine
+    added: frozenset[str]
 
 
 def open_book(study: Study, registration: Registration) -> RuleBook:
@@ -49,18 +162,62 @@ def open_book(study: Study, registration: Registration) -> RuleBook:
     return rulebook_of(registration)
 
 
-def open_case(study: Study, registration: Registration, *, recompute: bool = False) -> Case:
+def open_case(
+    study: Study,
+    registration: Registration,
+    registers: Registers,
+    *,
+    standing: Standing = UNVERIFIED,
+    unbinding: Collection[str] = (),
+) -> Case:
     """Put a study and its registration together.
 
     Args:
         study: the study.
         registration: the one that it names.
-        recompute: whether intervals are computed even where the study has stored them.
+        registers: the study as it is decided on.
+        standing: what the registration stands on.
+        unbinding: amendments that nothing shows to have been made before the runs; those that say so of
+            themselves are among them anyway.
 
     Raises:
-        DamagedError, RuleError: as `open_book`.
+        DamagedError, RuleError: as `open_book`; a decision is stored on a rule that is none.
     """
-    book = open_book(study, registration)
-    amendments = {amendment.id: amendment.sha256 for amendment in registration.amendments}
-    engine = Engine(book, (registration.name, registration.sha256), study, amendments, recompute=recompute)
-    return Case(study, registration, book, engine)
+    everything = open_book(study, registration)
+    named = (registration.name, registration.sha256)
+    digests = {amendment.id: amendment.sha256 for amendment in registration.amendments}
+    told = {amendment.id for amendment in registration.amendments if amendment.after_runs}
+    loose = frozenset({*unbinding, *told} & set(digests))
+    kept = StoredDecisions(study)
+    kept.check_complete(everything.rules)
+    if not loose:
+        engine = Engine(everything, named, registers, digests, kept)
+        return Case(study, registration, everything, engine, standing)
+    binding, loose = _binding(registration, loose)
+    added = frozenset(everything.rules) - frozenset(binding.rules)
+    book = replace(
+        everything,
+        rules=everything.rules | binding.rules,
+        changes={name: change for name, change in everything.changes.items() if name in added}
+        | binding.changes,
+    )
+    bound = {name: sha256 for name, sha256 in digests.items() if name not in loose}
+    changed = Changed(everything, Engine(everything, named, registers, digests), added)
+    engine = Engine(book, named, registers, bound, kept)
+    return Case(study, registration, book, engine, standing, loose, changed)
+
+
+def _binding(registration: Registration, loose: frozenset[str]) -> tuple[RuleBook, frozenset[str]]:
+    """Return the rules without some amendments and those that need them, and the ids of all of these."""
+    kept: list[str] = []
+    book = load_rulebook(registration.rules)
+    for amendment in registration.amendments:
+        if amendment.id in loose:
+            continue
+        try:
+            book = load_rulebook(registration.rules, [*kept, amendment.rules])
+        except RuleError:
+            loose |= {amendment.id}
+        else:
+            kept.append(amendment.rules)
+    return book, loose

@@ -1,19 +1,24 @@
 """Registered intervals computed from episode rows: seed pairs and tasks are resampled, tasks whole."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import lcm
+from typing import TYPE_CHECKING
 
 from toolkit.decisions.endpoints import Endpoint, IntervalSpec, Rate
 from toolkit.decisions.interval import Interval, computed_interval, unavailable
-from toolkit.decisions.lookup import Registers
+from toolkit.decisions.lookup import Tables
 from toolkit.decisions.measure import counted_at
 from toolkit.decisions.plan import Plan
 from toolkit.decisions.values import Missing, together
 from toolkit.errors import DamagedError
 from toolkit.estimators import auc_weights, counted_bootstrap, draw_weights, nested_bootstrap
 from toolkit.estimators.bootstrap import SMALLEST_SAMPLE, BootstrapInterval, BootstrapWeights
-from toolkit.registers.episode_counts import Counts
+
+if TYPE_CHECKING:
+    from toolkit.registers.episode_counts import Counts
 
 METHOD = "percentile bootstrap"
 RESAMPLED = ("seed pairs", "tasks with all their schedules")
@@ -31,7 +36,7 @@ class Resampler:
         plan: the registered runs.
     """
 
-    def __init__(self, registers: Registers, plan: Plan) -> None:
+    def __init__(self, registers: Tables, plan: Plan) -> None:
         self._registers = registers
         self._plan = plan
         self._counted: dict[str, Counts | Missing] = {}
@@ -121,7 +126,7 @@ class Resampler:
         return counted_bootstrap(numerators, denominator, self._weights[key], level)
 
 
-def episode_counts(endpoint: Endpoint, runs: Sequence[str], registers: Registers) -> Counts:
+def episode_counts(endpoint: Endpoint, runs: Sequence[str], registers: Tables) -> Counts:
     """Count the episodes that the interval of an endpoint resamples.
 
     Args:

@@ -6,6 +6,7 @@ from typing import Any
 
 from toolkit.decisions.interval import Interval
 from toolkit.decisions.values import Missing, Series, Value, exact_text, rounded
+from toolkit.prereg.standing import UNVERIFIED, Standing
 from toolkit.registers.study import Origin
 
 
@@ -74,11 +75,27 @@ class AmendmentRef:
 
 
 @dataclass(frozen=True)
+class Exploratory:
+    """What a rule would say as an amendment has it that was made after the runs, and binds nothing."""
+
+    amendment: str
+    sha256: str
+    verdict: str
+    evidence: str
+
+
+@dataclass(frozen=True)
 class RegisterRef:
-    """A table that was read: its logical row hash, and the SHA-256 of each of its files by path."""
+    """A table that was read, with the hashes that were computed when it was.
+
+    Args:
+        config: the table.
+        sha256: its logical row hash; None where only some of its files were read.
+        files: the SHA-256 of each file that was read, by its path.
+    """
 
     config: str
-    sha256: str
+    sha256: str | None
     files: dict[str, str]
 
 
@@ -108,6 +125,9 @@ class Decision:
         close_calls: what other random numbers in the bootstrap could turn, in words.
         added_by: the amendment that added the rule; None where it was frozen.
         origin: the commit of the Hub that the study was read from; None for a local study.
+        standing: what the registration stands on.
+        exploratory: what the rule would say as changed after the runs.
+        is_exploratory: whether the rule itself was added after the runs: its verdict binds nothing.
     """
 
     rule: str
@@ -135,6 +155,9 @@ class Decision:
     close_calls: tuple[str, ...] = ()
     added_by: AmendmentRef | None = None
     origin: Origin | None = None
+    standing: Standing = UNVERIFIED
+    exploratory: tuple[Exploratory, ...] = ()
+    is_exploratory: bool = False
 
     @property
     def readings_agree(self) -> bool:
@@ -144,7 +167,8 @@ class Decision:
     @property
     def missed(self) -> bool:
         """Whether `--fail-on-miss` counts the verdict as a miss."""
-        return self.holds is False and self.kind != "gate" and not self.superseded
+        counts = self.kind != "gate" and not self.superseded and not self.is_exploratory
+        return self.holds is False and counts
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -170,18 +194,27 @@ class Decision:
             document["missing"] = list(self.missing)
         if self.close_calls:
             document["close_calls"] = list(self.close_calls)
-        document["registration"] = {"name": self.registration[0], "sha256": self.registration[1]}
-        if self.amendment:
-            document["amended_by"] = self.amendment.id
-            document["amendment"] = asdict(self.amendment)
-        if self.added_by:
-            document["added_by"] = asdict(self.added_by)
-        if self.rests_on:
-            document["rests_on_amendments"] = [asdict(ref) for ref in self.rests_on]
+        name, sha256 = self.registration
+        document["registration"] = {"name": name, "sha256": sha256, **self.standing.as_dict()}
+        document |= self._amendments()
         if self.secondary:
             document["secondary"] = [estimate.as_dict() for estimate in self.secondary]
         document["origin"] = self.origin.as_dict() if self.origin else None
         document["registers"] = [asdict(register) for register in self.registers]
+        return document
+
+    def _amendments(self) -> dict[str, Any]:
+        document: dict[str, Any] = {}
+        if self.exploratory:
+            document["exploratory"] = [asdict(changed) for changed in self.exploratory]
+        if self.is_exploratory:
+            document["is_exploratory"] = True
+        if self.amendment:
+            document |= {"amended_by": self.amendment.id, "amendment": asdict(self.amendment)}
+        if self.added_by:
+            document["added_by"] = asdict(self.added_by)
+        if self.rests_on:
+            document["rests_on_amendments"] = [asdict(ref) for ref in self.rests_on]
         return document
 
 

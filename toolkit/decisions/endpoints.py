@@ -23,6 +23,7 @@ class EvaluationSet:
     where: dict[str, str]
     tasks: int
     schedules: int
+    spans: tuple[str, ...] = ()
 
     @property
     def expect(self) -> dict[str, int]:
@@ -76,6 +77,7 @@ class Endpoint:
         unit: unit of the values.
         low, high: smallest and largest value it can take.
         tasks, schedules: size of the evaluation set; 0 where none was registered.
+        spans: names of the spans of a frozen document that it restates.
     """
 
     id: str
@@ -98,6 +100,7 @@ class Endpoint:
     high: Fraction
     tasks: int = 0
     schedules: int = 0
+    spans: tuple[str, ...] = ()
 
     @property
     def is_series(self) -> bool:
@@ -118,6 +121,7 @@ class IntervalSpec:
     crossing: str
     rng_seed: int
     rng: str = GENERATORS[0]
+    spans: tuple[str, ...] = ()
 
     @property
     def made(self) -> str:
@@ -140,8 +144,9 @@ def read_set(name: str, content: object, terms: Terms = OF_TOOLKIT) -> Evaluatio
         tasks, schedules = section.whole("tasks") or 0, section.whole("schedules") or 0
         if min(tasks, schedules) < 1:
             raise section.wrong("an evaluation set has tasks and schedules")
+    spans = section.texts("spans", ())
     section.done()
-    return EvaluationSet(name, where, tasks, schedules)
+    return EvaluationSet(name, where, tasks, schedules, spans)
 
 
 def read_endpoint(
@@ -185,6 +190,7 @@ def read_endpoint(
         high=high,
         tasks=chosen.tasks,
         schedules=chosen.schedules,
+        spans=section.texts("spans", ()),
     )
     section.done()
     _check_fit(endpoint, section, terms)
@@ -213,6 +219,7 @@ def read_interval(name: str, content: object, method: dict[str, object]) -> Inte
         crossing=section.choice("crossing", ("crossed", "nested")),
         rng_seed=section.whole("rng_seed") or 0,
         rng=section.choice("rng", GENERATORS, GENERATORS[0]),
+        spans=section.texts("spans", ()),
     )
     section.done()
     if spec.resamples < 1 or spec.rng_seed < 0:

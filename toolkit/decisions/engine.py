@@ -1,20 +1,22 @@
 """Deciding: the rules of one registration on the registers of one study."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
+from typing import Any
 
 from toolkit.decisions.computed import EPISODES, Resampler
 from toolkit.decisions.criteria import Measured, close_calls, judge, verdict_of
 from toolkit.decisions.decision import AmendmentRef, Decision, Estimate, RegisterRef
-from toolkit.decisions.endpoints import IntervalSpec
+from toolkit.decisions.endpoints import Endpoint, IntervalSpec
 from toolkit.decisions.expressions import names_in
 from toolkit.decisions.interval import Interval, evidence_of, registered_interval
-from toolkit.decisions.lookup import Indexed, Registers
-from toolkit.decisions.measure import CurvePoint, curve_points, measure
+from toolkit.decisions.lookup import Indexed, Registers, Row, rows_with
+from toolkit.decisions.measure import CurvePoint, curve_points, measure, members
 from toolkit.decisions.rulebook import RuleBook
 from toolkit.decisions.rules import Rule
-from toolkit.decisions.stored import StoredDecisions, inputs_sha256
+from toolkit.decisions.stored import StoredDecisions
 from toolkit.decisions.values import Missing, Scalar, Series, kleene_all, mean_of
+from toolkit.registers.schema import TABLES
 
 
 class Engine:
@@ -25,7 +27,7 @@ class Engine:
         registration: name and digest of the frozen files they come from.
         registers: the study.
         amendments: amendment id → SHA-256 of its file.
-        recompute: whether intervals are computed even where the study has stored them.
+        stored: the decisions that the study keeps, which have to be the ones reached; None to compare none.
     """
 
     def __init__(
@@ -34,24 +36,23 @@ class Engine:
         registration: tuple[str, str],
         registers: Registers,
         amendments: Mapping[str, str] | None = None,
-        *,
-        recompute: bool = False,
+        stored: StoredDecisions | None = None,
     ) -> None:
         self._book = book
         self._registration = registration
         self._registers = Indexed(registers)
         self._amendments = dict(amendments or {})
-        self._recompute = recompute
-        self._stored = StoredDecisions(self._registers, self.inputs_sha256, book.intervals)
+        self._stored = stored
         self._resampler = Resampler(self._registers, book.plan)
         self._measured: dict[str, Scalar | Series[Fraction]] = {}
         self._intervals: dict[str, Interval | Missing] = {}
         self._decided: dict[str, Decision] = {}
+        self._deciding: dict[str, tuple[str, ...]] = {}
 
     @property
-    def inputs_sha256(self) -> str:
-        """The SHA-256 of what is decided on."""
-        return inputs_sha256(self._registration, self._amendments, self._registers)
+    def registers(self) -> Registers:
+        """What is decided on."""
+        return self._registers
 
     def decide(self, rule_id: str) -> Decision:
         """Decide one rule.
@@ -60,7 +61,7 @@ class Engine:
         2. Evaluate every criterion.
         3. Combine the criteria of each reading into a verdict; the binding reading's counts.
         4. Say what it rests on: registers, amendments, and what other random numbers could turn.
-        5. Hold it against the decision that the study has stored on the same inputs.
+        5. Hold it against the decision that the study keeps.
 
         Raises:
             UsageError: the registration has no such rule.
@@ -104,7 +105,8 @@ class Engine:
             added_by=self._reference(change.added_by, "adds") if change and change.added_by else None,
             origin=self._registers.origin,
         )
-        self._stored.check(decision)  # 5
+        if self._stored is not None:  # 5
+            self._stored.check(decision)
         self._decided[rule_id] = decision
         return decision
 
@@ -116,6 +118,8 @@ class Engine:
         """Return an endpoint's value, measured once."""
         if endpoint not in self._measured:
             declared = self._book.endpoints[endpoint]
+            if self._registers.has(declared.register):
+                self._derive(declared, self._names_read(declared))
             self._measured[endpoint] = measure(declared, self._registers, self._book.plan)
         return self._measured[endpoint]
 
@@ -127,7 +131,10 @@ class Engine:
 
     def curve(self, endpoint: str) -> tuple[CurvePoint, ...]:
         """Return the learning curves behind an endpoint over several steps."""
-        return curve_points(self._book.endpoints[endpoint], self._registers, self._book.plan)
+        declared = self._book.endpoints[endpoint]
+        shown = [run for run in self._registers.rows("runs") if run["arm"] in declared.arms]
+        self._derive(declared, [run["run_id"] for run in shown if run["condition"] == declared.condition])
+        return curve_points(declared, self._registers, self._book.plan)
 
     def _measure(self, rule: Rule) -> Measured:
         names = list(dict.fromkeys(n for c in rule.criteria for n in names_in(c.expression)))
@@ -139,14 +146,13 @@ class Engine:
         )
 
     def _find_interval(self, spec: IntervalSpec) -> Interval | Missing:
-        """Return an interval: stored with the study, else computed from its episodes, else as published."""
+        """Return an interval: computed from the study's episodes, or as published where it has none."""
         mean = mean_of(self.value(spec.endpoint))
         if isinstance(mean, Missing):
             return mean
         if not self._registers.has(EPISODES):
             return registered_interval(spec, mean, self._registers)
-        stored = None if self._recompute else self._stored.interval(spec.id)
-        return stored or self._resampler.interval(spec, self._book.endpoints[spec.endpoint])
+        return self._resampler.interval(spec, self._book.endpoints[spec.endpoint])
 
     def _estimate(self, endpoint: str) -> Estimate:
         declared, value = self._book.endpoints[endpoint], self.value(endpoint)
@@ -166,11 +172,61 @@ class Engine:
         below = {spec.endpoint for spec in self._book.intervals.values() if spec.id in named}
         return tuple(name for name in self._book.endpoints if name in named | below)
 
+    def _derive(self, endpoint: Endpoint, names: Collection[str]) -> None:
+        """Hold the rows that an endpoint reads against those that they follow from.
+
+        Of runs, all in the endpoint's places: those that are said not to count, too.
+        """
+        if endpoint.arms and self._registers.has("runs"):
+            cell = (endpoint.condition, endpoint.arms, endpoint.seeds)
+            there = (run for run in self._registers.rows("runs") if _is_in(run, *cell))
+            self._registers.derive("runs", [run["run_id"] for run in there])
+        if self._registers.has(endpoint.register):
+            self._registers.derive(endpoint.register, names)
+
+    def _names_read(self, endpoint: Endpoint) -> tuple[str, ...]:
+        """Return the runs that an endpoint reads, or the checkpoints, as `trajectory@step`."""
+        if endpoint.by == "checkpoint":
+            return tuple(members(endpoint))
+        if not self._registers.has(endpoint.register if endpoint.by == "row" else "runs"):
+            return ()
+        if endpoint.by == "row":
+            rows = rows_with(self._registers.rows(endpoint.register), endpoint.where)
+            return tuple(
+                dict.fromkeys(row.get("run_id") or "{trajectory}@{step}".format(**row) for row in rows)
+            )
+        if endpoint.id not in self._deciding:
+            runs: list[Any] = self._registers.rows("runs")
+            deciding = self._book.plan.deciding_runs(endpoint, runs).values()
+            self._deciding[endpoint.id] = tuple(run for run in deciding if isinstance(run, str))
+        return self._deciding[endpoint.id]
+
     def _read(self, names: Sequence[str], named: set[str]) -> tuple[RegisterRef, ...]:
-        """Return the tables that some endpoints are read from, and those of intervals if one is named."""
-        endpoints = [self._book.endpoints[name] for name in names]
-        tables = {endpoint.register for endpoint in endpoints}
-        tables |= {"runs" for endpoint in endpoints if endpoint.arms}
-        tables |= {"intervals", EPISODES} if named & set(self._book.intervals) else set()
-        read = self._registers
-        return tuple(RegisterRef(t, read.sha256(t), read.files(t)) for t in sorted(tables) if read.has(t))
+        """Return the tables that some endpoints rest on, and those of intervals if one is named.
+
+        Of a table with one file a run, the files of the runs that were read.
+        """
+        read: dict[str, set[str]] = {}
+        for endpoint in (self._book.endpoints[name] for name in names):
+            for table in ("runs", endpoint.register) if endpoint.arms else (endpoint.register,):
+                read.setdefault(table, set())
+                for source in TABLES[table].follows:
+                    read.setdefault(source, set()).update(self._names_read(endpoint))
+        if named & set(self._book.intervals):
+            read.setdefault("intervals", set())
+        return tuple(self._reference_to(t, read[t]) for t in sorted(read) if self._registers.has(t))
+
+    def _reference_to(self, table: str, names: Collection[str]) -> RegisterRef:
+        """Return a table with what was hashed of it; of some runs alone where they are named."""
+        stems = {name.partition("@")[0] for name in names}
+        files = self._registers.hashed(table).items()
+        mine = {file: sha256 for file, sha256 in files if not stems or _stem(file) in stems}
+        return RegisterRef(table, self._registers.hashed_rows(table), mine)
+
+
+def _is_in(run: Row, condition: str, arms: Collection[str], seeds: Collection[int]) -> bool:
+    return run["condition"] == condition and run["arm"] in arms and run["seed"] in seeds
+
+
+def _stem(file: str) -> str:
+    return file.rpartition("/")[2].removesuffix(".parquet")

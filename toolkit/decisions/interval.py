@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import Any
 
 from toolkit.decisions.endpoints import IntervalSpec
-from toolkit.decisions.lookup import Registers
+from toolkit.decisions.lookup import Tables
 from toolkit.decisions.values import Missing, Scalar, exact
 
 # An interval printed more coarsely than this cannot be told to belong to an estimate.
@@ -25,7 +25,6 @@ class Interval:
         method: how it was made, and from what.
         errors: Monte Carlo standard errors of its ends, where it was computed.
         resamples: how many it was computed from.
-        is_stored: whether it was found among the study's decisions, computed earlier on the same inputs.
     """
 
     id: str
@@ -37,15 +36,13 @@ class Interval:
     method: str
     errors: tuple[Fraction, Fraction] | None = None
     resamples: int = 0
-    is_stored: bool = False
 
     @property
     def origin(self) -> str:
         """Where it comes from, in words."""
         if self.source != "computed":
             return self.source
-        stored = ", stored with the study" if self.is_stored else ""
-        return f"computed from episode rows, {self.resamples:,} resamples{stored}"
+        return f"computed from episode rows, {self.resamples:,} resamples"
 
     def end_text(self, end: str) -> str:
         """Return the `lower` or `upper` end with its Monte Carlo error, in words."""
@@ -66,26 +63,20 @@ class Interval:
         if self.errors is not None:
             document |= {"low_error": float(self.errors[0]), "high_error": float(self.errors[1])}
         if self.source == "computed":
-            document |= {"resamples": self.resamples, "stored": self.is_stored}
+            document |= {"resamples": self.resamples}
         return document
 
 
 def computed_interval(
-    spec: IntervalSpec,
-    low: float,
-    high: float,
-    low_error: float,
-    high_error: float,
-    *,
-    is_stored: bool = False,
+    spec: IntervalSpec, low: float, high: float, low_error: float, high_error: float
 ) -> Interval:
     """Return a registered interval by its ends and their Monte Carlo errors."""
     ends, errors = (Fraction(low), Fraction(high)), (Fraction(low_error), Fraction(high_error))
     names = (spec.id, spec.endpoint, spec.level)
-    return Interval(*names, *ends, "computed", spec.made, errors, spec.resamples, is_stored)
+    return Interval(*names, *ends, "computed", spec.made, errors, spec.resamples)
 
 
-def registered_interval(spec: IntervalSpec, mean: Scalar, registers: Registers) -> Interval | Missing:
+def registered_interval(spec: IntervalSpec, mean: Scalar, registers: Tables) -> Interval | Missing:
     """Return a registered interval of a study, or what is missing for it.
 
     An interval as published has to be the registered one: same method, resamples and units. And it has to

@@ -1,16 +1,19 @@
 """What is read of a study: its tables' rows, found by the values of their columns."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from __future__ import annotations
 
-from toolkit.registers.episode_counts import Counts
-from toolkit.registers.study import Origin
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from toolkit.registers.episode_counts import Counts
+    from toolkit.registers.study import Origin
 
 Row = Mapping[str, Any]
 
 
-class Registers(Protocol):
-    """What the engine needs of a study."""
+class Tables(Protocol):
+    """What is measured: a study's tables, as they are stored."""
 
     @property
     def name(self) -> str:
@@ -20,26 +23,41 @@ class Registers(Protocol):
     def is_summary(self) -> bool:
         """Whether the study holds published figures only."""
 
-    @property
-    def origin(self) -> Origin | None:
-        """Where on the Hub the study came from; None for a local one."""
-
     def has(self, table: str) -> bool:
         """Whether the study has a table."""
 
     def rows(self, table: str) -> Sequence[Any]:
         """The rows of a table."""
 
-    def sha256(self, table: str) -> str:
-        """The logical row hash of a table."""
-
-    def files(self, table: str) -> dict[str, str]:
-        """The SHA-256 of each file of a table, by path."""
-
     def success_counts(
         self, column: str, runs: Sequence[str], where: Mapping[str, str], steps: Sequence[int]
     ) -> Counts:
         """Successes by run and step, then by task, counted from episode rows."""
+
+
+class Registers(Tables, Protocol):
+    """What is decided on: tables that say what was hashed of them, and hold against their rows."""
+
+    @property
+    def origin(self) -> Origin | None:
+        """Where on the Hub the study came from; None for a local one."""
+
+    def hashed_rows(self, table: str) -> str | None:
+        """The logical row hash of a table, if it was computed here."""
+
+    def hashed(self, table: str) -> dict[str, str]:
+        """The SHA-256 of each file of a table that was hashed here, by path."""
+
+    def derive(self, table: str, names: Collection[str]) -> None:
+        """Check that rows of a table are what the rows give that they follow from.
+
+        Args:
+            table: the table.
+            names: the runs whose rows are meant; of a table of the probe, checkpoints as `trajectory@step`.
+
+        Raises:
+            DamagedError: they are not.
+        """
 
 
 class IndexedRows(list[Row]):
@@ -69,7 +87,8 @@ class Indexed:
 
     def __init__(self, registers: Registers) -> None:
         self.name, self.is_summary, self.origin = registers.name, registers.is_summary, registers.origin
-        self.has, self.sha256, self.files = registers.has, registers.sha256, registers.files
+        self.has, self.derive = registers.has, registers.derive
+        self.hashed, self.hashed_rows = registers.hashed, registers.hashed_rows
         self.success_counts = registers.success_counts
         self._read = registers.rows
         self._rows: dict[str, IndexedRows] = {}

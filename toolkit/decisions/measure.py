@@ -6,7 +6,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from toolkit.decisions.endpoints import Endpoint
-from toolkit.decisions.lookup import Registers, Row, rows_with
+from toolkit.decisions.lookup import Row, Tables, rows_with
 from toolkit.decisions.plan import Plan, described, place_of
 from toolkit.decisions.values import Missing, Scalar, Series, exact, whole
 from toolkit.errors import DamagedError, RuleError
@@ -33,7 +33,7 @@ class CurvePoint:
     success: Fraction
 
 
-def measure(endpoint: Endpoint, registers: Registers, plan: Plan) -> Scalar | Series[Fraction]:
+def measure(endpoint: Endpoint, registers: Tables, plan: Plan) -> Scalar | Series[Fraction]:
     """Return an endpoint's value.
 
     Args:
@@ -60,7 +60,7 @@ def measure(endpoint: Endpoint, registers: Registers, plan: Plan) -> Scalar | Se
     return value
 
 
-def _measure(endpoint: Endpoint, registers: Registers, plan: Plan) -> Scalar | Series[Fraction]:
+def _measure(endpoint: Endpoint, registers: Tables, plan: Plan) -> Scalar | Series[Fraction]:
     if not registers.has(endpoint.register):
         absent = Missing(not_run=False, reasons=(f"the study has no register {endpoint.register!r}",))
         unmeasured = tuple((member, absent) for member in members(endpoint))
@@ -88,7 +88,7 @@ def _measure(endpoint: Endpoint, registers: Registers, plan: Plan) -> Scalar | S
     return Series("run", tuple(zip(run_ids, levels.values(), strict=True)))
 
 
-def curve_points(endpoint: Endpoint, registers: Registers, plan: Plan) -> tuple[CurvePoint, ...]:
+def curve_points(endpoint: Endpoint, registers: Tables, plan: Plan) -> tuple[CurvePoint, ...]:
     """Return the learning curves of an endpoint's runs on its evaluation set, at every step evaluated.
 
     Args:

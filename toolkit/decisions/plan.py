@@ -33,6 +33,7 @@ class Cell:
         at_noise: regime of the periodic evaluation at training noise; that of training where none is named.
         battery: which evaluation sets the runs are played on.
         role: role of the runs; empty where the arm says it.
+        spans: names of the spans of a frozen document that it restates.
     """
 
     tier: int
@@ -47,6 +48,7 @@ class Cell:
     at_noise: str = ""
     battery: str = BATTERIES[0]
     role: str = ""
+    spans: tuple[str, ...] = ()
 
     def holds(self, condition: str, scale_rewards: str, arm: str, seed: int) -> bool:
         """Whether a run belongs to the cell."""
@@ -192,6 +194,7 @@ def _cell(content: object, training: dict[str, Any], terms: Terms) -> Cell:
         at_noise=section.choice("at_noise", REGIMES, ""),
         battery=section.choice("battery", BATTERIES, BATTERIES[0]),
         role=section.choice("role", ROLES, ""),
+        spans=section.texts("spans", ()),
     )
     section.done()
     if cell.at_noise and not cell.regime:

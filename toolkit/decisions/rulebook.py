@@ -1,8 +1,9 @@
 """The rules of a registration, amendments applied: nothing undeclared, nothing unknown, nothing circular."""
 
 import tomllib
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from toolkit.decisions.endpoints import Endpoint, IntervalSpec, read_endpoint, read_interval, read_set
@@ -15,6 +16,7 @@ from toolkit.decisions.terms import OF_TOOLKIT, Terms, read_terms
 from toolkit.decisions.units import check_units
 from toolkit.errors import RuleError, UsageError
 from toolkit.prereg.registration import Registration
+from toolkit.prereg.spans import SPANS, Span, named_spans, read_spans
 
 LANGUAGE = 1
 T = TypeVar("T")
@@ -31,6 +33,7 @@ class RuleBook:
         changes: rule id → what amendments did to it.
         probe: the gradient probe, where one is registered.
         terms: the words that the registration speaks.
+        spans: of the frozen document that the rules restate, by name; none where they are themselves frozen.
     """
 
     name: str
@@ -41,6 +44,7 @@ class RuleBook:
     changes: dict[str, Change]
     probe: ProbePlan | None = None
     terms: Terms = OF_TOOLKIT
+    spans: Mapping[str, Span] = field(default_factory=dict)
 
     def rule(self, name: str) -> Rule:
         """Return a rule by name.
@@ -68,7 +72,13 @@ class RuleBook:
 
 def rulebook_of(registration: Registration) -> RuleBook:
     """Return the rules of a registration, its amendments applied; errors as `load_rulebook`."""
-    return load_rulebook(registration.rules, [amendment.rules for amendment in registration.amendments])
+    return _parsed(registration.rules, tuple(amendment.rules for amendment in registration.amendments))
+
+
+@lru_cache
+def _parsed(rules: str, amendments: tuple[str, ...]) -> RuleBook:
+    """Return the rules of some texts; who verifies, decides and specifies runs asks for the same ones."""
+    return load_rulebook(rules, amendments)
 
 
 def load_rulebook(rules: str, amendments: Sequence[str] = ()) -> RuleBook:
@@ -81,7 +91,8 @@ def load_rulebook(rules: str, amendments: Sequence[str] = ()) -> RuleBook:
     Raises:
         RuleError: anything that the language does not allow, with the place.
     """
-    section = Section(_toml(rules, "rules.toml"), "rules.toml")
+    content = _toml(rules, "rules.toml")
+    section = Section(content, "rules.toml")
     if section.whole("language") != LANGUAGE:
         raise RuleError("the rules are written in another version of the language", expected=LANGUAGE)
     name = section.text("name")
@@ -90,11 +101,13 @@ def load_rulebook(rules: str, amendments: Sequence[str] = ()) -> RuleBook:
         inner = Section(exception, "exceptions")
         inner.text("run")
         inner.text("reason")
+        inner.texts(SPANS, ())
         inner.done()
     cells = section.tables("matrix")
     terms = read_terms(section.table("words"), cells)
     training, recipe = section.table("training"), section.table("recipe")
     plan = read_plan(section.texts("deciding_roles"), training, cells, terms, recipe)
+    spans = read_spans(section.table(SPANS))
     method = section.table("interval_method") | section.table("interval_conventions")
     sets = _read(section, "sets", read_set, terms)
     book = RuleBook(
@@ -106,10 +119,13 @@ def load_rulebook(rules: str, amendments: Sequence[str] = ()) -> RuleBook:
         changes={},
         probe=read_probe(section.table("probe"), plan) if section.has("probe") else None,
         terms=terms,
+        spans=spans,
     )
     section.done()
+    _check_spans(content, spans, whole=True)
     for text in amendments:
-        change = Section(_toml(text, "amendment"), "amendment")
+        content = _toml(text, "amendment")
+        change = Section(content, "amendment")
         head = change.table("amendment")
         change.where = f"amendment {head.get('id')}"
         _declare(book.endpoints, _read(change, "endpoints", read_endpoint, sets, terms), change)
@@ -118,6 +134,7 @@ def load_rulebook(rules: str, amendments: Sequence[str] = ()) -> RuleBook:
         new = _read(change, "rules", read_rule)
         change.done()
         change_rules(book.rules, book.changes, head, new, change.where)
+        _check_spans(content, spans, whole=False)
     _check(book)
     return book
 
@@ -155,6 +172,17 @@ def _toml(text: str, where: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise RuleError("the rules are not TOML", found=error, where=where) from None
+
+
+def _check_spans(content: Mapping[str, Any], spans: Mapping[str, Span], *, whole: bool) -> None:
+    """Check that every span that is named is declared, and every declared one named, where all are here."""
+    namers = named_spans(content)
+    for name, items in namers.items():
+        if name not in spans:
+            _declared(name, spans, items[0])
+    idle = [name for name in spans if whole and not namers[name]]
+    if idle:
+        raise RuleError("a span is declared that nothing restates", found=", ".join(idle), where=SPANS)
 
 
 def _check(book: RuleBook) -> None:

@@ -48,6 +48,7 @@ class Rule:
         confidence: of a prediction.
         superseded: why a prediction no longer applies; its criteria are evaluated all the same.
         open, shut: the two outcomes of a gate.
+        spans: names of the spans of a frozen document that it restates.
     """
 
     id: str
@@ -66,6 +67,7 @@ class Rule:
     superseded: str
     open: str
     shut: str
+    spans: tuple[str, ...] = ()
 
     def says_the_same(self, other: Rule) -> bool:
         """Whether another rule has the same text and compares with the same numbers."""
@@ -130,6 +132,7 @@ def read_rule(name: str, content: object) -> Rule:
         superseded=section.text("superseded", ""),
         open=section.text("open", ""),
         shut=section.text("shut", ""),
+        spans=section.texts("spans", ()),
     )
     section.done()
     _check_fit(rule)
@@ -210,7 +213,9 @@ def change_rules(
     for key in ("dated", "title", "seen", "reason"):
         section.text(key)
     section.texts("changes")
-    section.text("note", "")
+    for key in ("note", "document"):
+        section.text(key, "")
+    section.flag("after_runs")
     pairs = [(rule, relation) for relation in RELATIONS for rule in section.texts(relation, ())]
     section.done()
     relations = dict(pairs)

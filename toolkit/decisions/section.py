@@ -47,6 +47,13 @@ class Section:
         value = self._take(key, int, default)
         return None if value is None else int(value)
 
+    def flag(self, key: str) -> bool:
+        """Take true or false; what is absent is false."""
+        value = self._left.pop(key, False)
+        if not isinstance(value, bool):
+            raise self.wrong(f"{key!r} has the wrong type", expected="bool", found=repr(value))
+        return value
+
     def texts(self, key: str, default: tuple[str, ...] = _REQUIRED) -> tuple[str, ...]:
         """Take a list of strings."""
         return tuple(str(value) for value in self._list(key, str, default))

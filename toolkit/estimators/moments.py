@@ -8,6 +8,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -139,33 +140,38 @@ def enumerated_outcome_moments(
     """
     r, k, w = _checked(outcomes, gram, weights)
     check_rate(flip_rate)
-    size = r.shape[1]
-    if size > LARGEST_ENUMERATION:
+    if (size := r.shape[1]) > LARGEST_ENUMERATION:
         raise ValueError(f"2^{size} masks are too many: at most {LARGEST_ENUMERATION} rollouts a group")
-    advantage = standard if standardized else mean_centred
-    masks = (np.arange(2**size)[:, None] >> np.arange(size)) & 1
-    seconds: list[list[float]] = [[], []]
-    means: list[list[NDArray[np.float64]]] = [[], []]
-    contrasts: list[list[float]] = [[], []]
-    for outcome, products, weight in zip(r, k, w, strict=True):
-        # A mask over failures does nothing: each set of kept successes is listed once.
-        subsets = masks[(masks <= outcome).all(axis=1)]
-        kept, successes = subsets.sum(axis=1), int(outcome.sum())
-        alone = (1 - flip_rate) ** kept * flip_rate ** (successes - kept)
-        together = np.where(kept == successes, 1 - flip_rate, 0.0) + np.where(kept == 0, flip_rate, 0.0)
-        if not successes:
-            together = np.ones(1)
-        coefficients = advantage(subsets) * weight
-        squares = ((coefficients @ products) * coefficients).sum(axis=1)
-        for at, chances in enumerate((together, alone)):
-            seconds[at].append(float(chances @ squares))
-            means[at].append(chances @ coefficients)
-            contrasts[at].append(float(chances @ (2 * subsets.var(axis=1, ddof=1))))
-    paired, independent = (
-        GroupMoments(np.array(second), np.array(mean), np.array(contrast))
-        for second, mean, contrast in zip(seconds, means, contrasts, strict=True)
-    )
-    return OutcomeMoments(paired, independent)
+    listed = [_listed(tuple(outcome), flip_rate, standardized) for outcome in r]
+
+    def moments(design: int) -> GroupMoments:
+        outer, means, contrasts = (np.array([each[design][part] for each in listed]) for part in range(3))
+        second = (outer * k * w[:, :, None] * w[:, None, :]).sum(axis=(1, 2))
+        return GroupMoments(second, means * w, contrasts)
+
+    return OutcomeMoments(moments(0), moments(1))
+
+
+_Listed: TypeAlias = tuple[NDArray[np.float64], NDArray[np.float64], float]
+
+
+@lru_cache(maxsize=1024)
+def _listed(outcome: tuple[float, ...], flip_rate: float, standardized: bool) -> tuple[_Listed, _Listed]:  # noqa: FBT001
+    """List a group's masks; return E[AA'], E[A] and the mean contrast, paired and independent."""
+    successes = np.flatnonzero(outcome)
+    # A mask over failures does nothing: each set of kept successes is listed once.
+    subsets = np.zeros((2 ** len(successes), len(outcome)))
+    subsets[:, successes] = (np.arange(len(subsets))[:, None] >> np.arange(len(successes))) & 1
+    kept = subsets.sum(axis=1)
+    alone = (1 - flip_rate) ** kept * flip_rate ** (len(successes) - kept)
+    together = np.where(kept == len(successes), 1 - flip_rate, 0.0) + np.where(kept == 0, flip_rate, 0.0)
+    advantages = standard(subsets) if standardized else mean_centred(subsets)
+    contrasts = 2 * subsets.var(axis=1, ddof=1)
+
+    def expected(chances: NDArray[np.float64]) -> _Listed:
+        return (advantages.T * chances) @ advantages, chances @ advantages, float(chances @ contrasts)
+
+    return expected(together), expected(alone)
 
 
 @lru_cache(maxsize=64)

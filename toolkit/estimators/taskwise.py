@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 Figures: TypeAlias = Callable[[NDArray[np.float64]], Mapping[str, NDArray[np.float64]]]
 
 SMALLEST_SAMPLE = 2
+ROWS = 32
+"""Resamples that are multiplied at a time."""
 
 
 @dataclass(frozen=True)
@@ -61,10 +63,31 @@ def pooled_trace(second: ArrayLike, products: ArrayLike, counts: ArrayLike | Non
         n = np.asarray(counts, dtype=float)
         if n.ndim != 2 or n.shape[1] != len(s):  # noqa: PLR2004 - a table
             raise ValueError(f"expected counts (B, {len(s)}), found {n.shape}")
-        share = n / n.sum(axis=1, keepdims=True)
-        norm = ((share @ m) * share).sum(axis=1)
-        moment, own = share @ s, share @ diagonal
+        number, moment, own, norm = _summed(n, np.stack([np.ones_like(s), s, diagonal], axis=1), m)
+        moment, own, norm = moment / number, own / number, norm / number**2
     return PooledTrace(moment - norm, moment - own, own - norm, norm)
+
+
+def _summed(
+    counts: NDArray[np.float64], columns: NDArray[np.float64], products: NDArray[np.float64]
+) -> list[NDArray[np.float64]]:
+    """Return n·c of each column c, shape (T, C), and n'Mn of the products M, row n by row: each shape (B,).
+
+    Rows are taken a few at a time: what they give stays in the processor's cache, and the library that
+    multiplies starts no threads, which would wait for each other wherever a processor is busy.
+    """
+    tasks = counts.shape[1]
+    both, sums = np.hstack([products, columns]), []
+    whole = len(counts) - len(counts) % ROWS
+    for rows in (counts[:whole].reshape(-1, ROWS, tasks), counts[None, whole:]):
+        product = rows @ both
+        norms = np.einsum("krt,krt->kr", product[..., :tasks], rows)
+        sums.append(
+            np.concatenate([product[..., tasks:], norms[..., None]], axis=2).reshape(
+                -1, both.shape[1] - tasks + 1
+            )
+        )
+    return list(np.concatenate(sums).T)
 
 
 def noise_within_share(tasks: int, groups: int) -> float:
@@ -179,10 +202,11 @@ def task_uncertainties(
     if tasks < SMALLEST_SAMPLE or resamples < 1 or not 0 < level < 1:
         raise ValueError(f"expected two tasks and a level in (0, 1), found {tasks}, {resamples}, {level}")
     with np.errstate(divide="ignore", invalid="ignore"):
-        drawn = figures(_drawn(tasks, resamples, rng_seed))
-        left_out = figures(1.0 - np.eye(tasks))
-        whole = figures(np.ones((1, tasks)))
-    return {name: _judged(float(whole[name][0]), left_out[name], drawn[name], level) for name in whole}
+        values = figures(_counts(tasks, resamples, rng_seed))
+    return {
+        name: _judged(float(of_figure[0]), of_figure[1 : tasks + 1], of_figure[tasks + 1 :], level)
+        for name, of_figure in values.items()
+    }
 
 
 def _judged(
@@ -193,15 +217,17 @@ def _judged(
     if not (np.isfinite(drawn).all() and np.isfinite(left_out).all()):
         return TaskUncertainty(value)
     tasks, mean = len(left_out), float(left_out.mean())
-    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
+    # Sorting is vectorized where selecting is not, and what is sorted is selected from at once.
+    low, high = np.quantile(np.sort(drawn), [(1 - level) / 2, (1 + level) / 2])
     spread = float(((left_out - mean) ** 2).sum()) * (tasks - 1) / tasks
     corrected = tasks * value - (tasks - 1) * mean
     return TaskUncertainty(value, float(low), float(high), float(np.sqrt(spread)), corrected)
 
 
 @lru_cache(maxsize=8)
-def _drawn(tasks: int, resamples: int, rng_seed: int) -> NDArray[np.float64]:
-    """Return how often each task occurs in each resample, shape (B, T)."""
+def _counts(tasks: int, resamples: int, rng_seed: int) -> NDArray[np.float64]:
+    """Return how often each task counts, shape (1 + T + B, T): in the whole, without each task, resampled."""
     picked = np.random.default_rng(rng_seed).integers(0, tasks, (resamples, tasks))
     at = picked + np.arange(resamples)[:, None] * tasks
-    return np.bincount(at.ravel(), minlength=resamples * tasks).reshape(resamples, tasks).astype(float)
+    drawn = np.bincount(at.ravel(), minlength=resamples * tasks).reshape(resamples, tasks)
+    return np.vstack([np.ones((1, tasks)), 1.0 - np.eye(tasks), drawn])

@@ -4,16 +4,19 @@ Source:
     Paper sec:protocol, "Luck-share diagnostic": K = 8 schedules, M = 8 samples under each.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from __future__ import annotations
 
-from toolkit.episodes.episode import Episode, play
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
 from toolkit.noise.regimes import REGIMES
-from toolkit.policies.agent import Rollout
-from toolkit.policies.loglinear import Policy
 from toolkit.registers.arrow import Row
 from toolkit.seeds import evaluation_seed, sample_seed
 from toolkit.tasks.pools import POOLS, load_task
+
+if TYPE_CHECKING:
+    from toolkit.episodes.episode import Episode
+    from toolkit.policies.loglinear import Policy
 
 POOL = "diagnostic"
 SCHEDULES = 8
@@ -58,6 +61,9 @@ def diagnosed_row(policy: Policy, place: Mapping[str, Any], sampling: int) -> Ro
         place: run, step, pool, regime, task and schedule.
         sampling: sampling seed of the run.
     """
+    from toolkit.episodes.episode import play
+    from toolkit.policies.agent import Rollout
+
     pool, schedule = place["pool"], place["schedule"]
     task = load_task(f"{pool}:{place['task']}")
     seed = evaluation_seed(task.task_id, schedule)

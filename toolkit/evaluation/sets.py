@@ -27,11 +27,6 @@ class EvaluationSet(NamedTuple):
     schedules: int
 
     @property
-    def identities(self) -> frozenset[tuple[int, int]]:
-        """Every (task, schedule) of the set."""
-        return frozenset((task, schedule) for task in range(self.tasks) for schedule in range(self.schedules))
-
-    @property
     def name(self) -> str:
         """Name of the set, unique among a run's."""
         return f"{self.phase}/{self.regime}"

@@ -19,6 +19,7 @@ from toolkit.prereg import record
 from toolkit.prereg.chain import CHAIN, extend_chain
 from toolkit.prereg.evidence import Judged
 from toolkit.prereg.freeze import PREFIX, check_slugs, require
+from toolkit.prereg.hashlist import LARGEST_FROZEN, LARGEST_LIST
 from toolkit.prereg.pending import begin, discard, locked
 from toolkit.prereg.record import AMENDMENTS, DEVIATIONS, Amendment, Deviation
 from toolkit.prereg.registration import ADDED_TRUST, Registration, load_registration
@@ -48,14 +49,23 @@ class Added:
     tokens: tuple[Judged, ...]
 
 
-def read_addition(registration: Registration, path: Path) -> tuple[Amendment | Deviation, bytes]:
+def read_addition(
+    registration: Registration, path: Path, *, after_runs: bool = False
+) -> tuple[Amendment | Deviation, bytes]:
     """Read a file that is to be added (step 1).
+
+    Args:
+        registration: what it is added to.
+        path: the file.
+        after_runs: whether it is to say of itself that it was made after runs.
 
     Raises:
         DamagedError: it does not say what such a file has to.
         UsageError: its id is taken, or its date is not one that it can have today.
     """
-    content = read_bytes(path)
+    content = read_bytes(path, LARGEST_FROZEN)
+    if after_runs:
+        content = _with_after_runs(content)
     entry: Amendment | Deviation
     try:
         head = tomllib.loads(content.decode())
@@ -72,6 +82,15 @@ def read_addition(registration: Registration, path: Path) -> tuple[Amendment | D
         ) from None
     _check_entry(registration, entry)
     return entry, content
+
+
+def _with_after_runs(content: bytes) -> bytes:
+    """Return an amendment's file that says of itself that it was made after runs."""
+    if re.search(rb"^\s*after_runs\s*=", content, re.MULTILINE):
+        return content
+    return re.sub(
+        rb"^([ \t]*\[amendment\].*)$", rb"\1\nafter_runs = true", content, count=1, flags=re.MULTILINE
+    )
 
 
 def add(
@@ -109,7 +128,7 @@ def add(
         trusted = tuple(source.trusted for source in sources)
         check_slugs(trusted)
         files = {**_trust_file(fresh, entry, trusted), name: content}
-        chain = read_bytes(folder / CHAIN)
+        chain = read_bytes(folder / CHAIN, LARGEST_LIST)
         for added, raw in files.items():
             chain = extend_chain(chain, fresh.sha256, added, raw)
         evidence: dict[str, bytes] = {}

@@ -4,14 +4,13 @@ The request carries a nonce and asks for certificates. The reply is kept as it c
 again would change bytes that belong to the evidence.
 """
 
-import queue
 import secrets
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from toolkit.deadline import within
 from toolkit.errors import IncompleteError
 from toolkit.prereg.token.der import MAX_BYTES
 from toolkit.prereg.token.verdict import VERIFIED, TokenVerdict
@@ -138,27 +137,11 @@ def second_reading(response: bytes) -> datetime | None:
 
 
 def _post(address: str, request: bytes, timeout_s: float) -> bytes:
-    """Send a request and return the body of the answer, within one deadline for all of it.
-
-    The exchange has a thread of its own, which is left behind at the deadline: no library bounds the time
-    that a server may take for a status line, a header, or a chunk's length.
-    """
-    answers: queue.SimpleQueue[bytes | BaseException] = queue.SimpleQueue()
-
-    def exchange() -> None:
-        try:
-            answers.put(_exchange(address, request, timeout_s))
-        except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
-            answers.put(error)
-
-    threading.Thread(target=exchange, daemon=True).start()
+    """Send a request and return the body of the answer, within one deadline for all of it."""
     try:
-        answer = answers.get(timeout=timeout_s)
-    except queue.Empty:
+        return within(timeout_s, lambda: _exchange(address, request, timeout_s))
+    except TimeoutError:
         raise _Unanswered(f"no complete answer within {timeout_s:g} s") from None
-    if isinstance(answer, BaseException):
-        raise answer
-    return answer
 
 
 def _exchange(address: str, request: bytes, timeout_s: float) -> bytes:

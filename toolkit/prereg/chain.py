@@ -12,7 +12,7 @@ from pathlib import Path
 
 from toolkit.errors import DamagedError, VerificationError
 from toolkit.files import read_bytes
-from toolkit.prereg.hashlist import read_recorded
+from toolkit.prereg.hashlist import LARGEST_LIST, read_recorded
 
 CHAIN = "LATER.chain"
 NAMED = ("amendments", "deviations")
@@ -61,7 +61,7 @@ def read_chain(folder: Path, frozen: str) -> tuple[tuple[Entry, ...], dict[str, 
         DamagedError: a line that it cannot have.
         VerificationError: a link that does not follow, or a file that was changed.
     """
-    entries = parse_chain(read_bytes(folder / CHAIN), frozen, folder / CHAIN)
+    entries = parse_chain(read_bytes(folder / CHAIN, LARGEST_LIST), frozen, folder / CHAIN)
     return entries, {entry.name: read_recorded(folder, entry.name, entry.sha256) for entry in entries}
 
 

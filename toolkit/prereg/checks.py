@@ -13,6 +13,8 @@ from toolkit.prereg.record import EVIDENCE, PUBLIC
 from toolkit.prereg.registration import Registration
 from toolkit.prereg.trust import Trusted, operator_of
 
+TOKENS = 4
+"""The step that looks at each token."""
 FEWEST = 2
 SPREAD = timedelta(hours=24)
 TIME = "%Y-%m-%dT%H:%M:%SZ"
@@ -110,7 +112,7 @@ def additions(
     if settled is not None:
         return settled, {}
     times: dict[str, datetime] = {}
-    before = freeze.by if freeze.is_proven else None
+    before = freeze.by if freeze.has_tokens else None
     for entry in added:
         check, time = _entry(registration, entry, reader)
         if check.outcome != "passed" or time is None:

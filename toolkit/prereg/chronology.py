@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+from toolkit.prereg.record import Amendment
 from toolkit.prereg.registration import Registration
 
 SETTLED = timedelta(seconds=10)
@@ -40,13 +41,24 @@ class Freeze:
 
     Args:
         by: the latest moment that any authority's time can mean.
-        is_proven: whether tokens say so; otherwise it is what the record says.
-        entries: likewise for each amendment that tokens prove, by its id.
+        has_tokens: whether verified tokens say so; otherwise it is what the author's record says.
+        entries: likewise for each amendment whose tokens are verified, by its id.
+        is_demonstration: whether these tokens are of authorities made for the occasion.
+        vouched: amendments of a restatement that have no token, and for whose days somebody stands.
     """
 
     by: datetime
-    is_proven: bool
+    has_tokens: bool
     entries: Mapping[str, datetime] = field(default_factory=dict)
+    is_demonstration: bool = False
+    vouched: frozenset[str] = frozenset()
+
+    @property
+    def source(self) -> str:
+        """Whose word the time is."""
+        if not self.has_tokens:
+            return "by the author's record, no token shows it"
+        return "by a demonstration's tokens" if self.is_demonstration else "proven by the tokens"
 
 
 @dataclass(frozen=True)
@@ -62,11 +74,13 @@ class Chronology:
         disclosed_exceptions: runs launched before it that the frozen document names.
         undisclosed: runs launched before it that it does not name.
         unknown: runs without a launch time, or with one that has not come yet.
-        late_amendments: amendments made after the first of `runs_after` was launched: proven ones by their
-            time, others by the day that they name.
+        late_amendments: amendments made after the first of `runs_after` was launched that do not say so: by
+            the time of their tokens or, where the registration has none, by the day that they name.
         anchored_amendments: amendments made after it, too, on data of their own whose seeds hold the
             amendment's tokens.
-        unplaced_amendments: amendments on data of their own, of which a token is missing.
+        unplaced_amendments: amendments of which a token is missing, or that cannot be ordered because the
+            launch of a run is not known.
+        declared_amendments: amendments that say of themselves that they were made after runs.
     """
 
     study: str
@@ -79,6 +93,12 @@ class Chronology:
     late_amendments: tuple[str, ...]
     anchored_amendments: tuple[str, ...] = ()
     unplaced_amendments: tuple[str, ...] = ()
+    declared_amendments: tuple[str, ...] = ()
+
+    @property
+    def unbinding(self) -> frozenset[str]:
+        """The amendments that nothing shows to have been made before the runs: they bind nothing."""
+        return frozenset((*self.late_amendments, *self.unplaced_amendments, *self.declared_amendments))
 
 
 def chronology(
@@ -95,6 +115,7 @@ def chronology(
     now = now or datetime.now(UTC)
     disclosed = {exception.run for exception in registration.exceptions}
     after: dict[str, datetime] = {}
+    before: list[datetime] = []
     excepted: list[str] = []
     undisclosed: list[str] = []
     unknown: list[str] = []
@@ -106,17 +127,14 @@ def chronology(
             unknown.append(name)
         elif launched > freeze.by:
             after[name] = launched
-        elif name in disclosed:
-            excepted.append(name)
         else:
-            undisclosed.append(name)
+            before.append(launched)
+            (excepted if name in disclosed else undisclosed).append(name)
     incomplete = bool(unknown) or not (after or excepted)
     # A document that excepts every run there is was frozen after all of them.
     is_late = bool(undisclosed) or not (after or incomplete)
-    after_runs = _late(registration, freeze, min(after.values(), default=None))
-    own = [name for name in after_runs if name in study.own_data]
-    anchored = tuple(name for name in own if study.is_anchored and name in freeze.entries)
-    unplaced = tuple(name for name in own if name not in freeze.entries)
+    first = min(after.values() or before, default=None)
+    by_place = _places(registration, study, freeze, first, is_known=not unknown)
     return Chronology(
         study=study.study,
         verdict="run_before_freeze" if is_late else "incomplete" if incomplete else "runs_after_freeze",
@@ -125,21 +143,48 @@ def chronology(
         disclosed_exceptions=tuple(excepted),
         undisclosed=tuple(undisclosed),
         unknown=tuple(unknown),
-        late_amendments=tuple(name for name in after_runs if name not in {*anchored, *unplaced}),
-        anchored_amendments=anchored,
-        unplaced_amendments=unplaced,
+        late_amendments=by_place[_LATE],
+        anchored_amendments=by_place[_ANCHORED],
+        unplaced_amendments=by_place[_UNPLACED],
+        declared_amendments=by_place[_DECLARED],
     )
 
 
-def _late(registration: Registration, freeze: Freeze, first: datetime | None) -> tuple[str, ...]:
-    if first is None:
-        return ()
-    proven = freeze.entries
-    return tuple(
-        amendment.id
+_EARLY, _LATE, _ANCHORED, _UNPLACED, _DECLARED = "early", "late", "anchored", "unplaced", "declared"
+
+
+def _places(
+    registration: Registration, study: StudyRuns, freeze: Freeze, first: datetime | None, *, is_known: bool
+) -> dict[str, tuple[str, ...]]:
+    """Return the amendments by where they lie to the first launch; there may be none, or one not known."""
+    launch = first if is_known else None
+    places = {
+        amendment.id: _EARLY
+        if first is None and is_known and not amendment.after_runs
+        else _place(amendment, study, freeze, launch)
         for amendment in registration.amendments
-        if (proven[amendment.id] >= first if amendment.id in proven else amendment.dated > first.date())
-    )
+    }
+    return {
+        place: tuple(name for name, at in places.items() if at == place)
+        for place in (_LATE, _ANCHORED, _UNPLACED, _DECLARED)
+    }
+
+
+def _place(amendment: Amendment, study: StudyRuns, freeze: Freeze, first: datetime | None) -> str:
+    """Return where an amendment lies to the first launch; None where that is not known."""
+    at, is_own = freeze.entries.get(amendment.id), amendment.id in study.own_data
+    if amendment.after_runs:
+        return _DECLARED
+    if at is not None and is_own and study.is_anchored:
+        return _EARLY if first is not None and at < first else _ANCHORED
+    if first is None:
+        return _UNPLACED
+    if at is not None:
+        return _LATE if at >= first else _EARLY
+    if amendment.dated > first.date() and not is_own:
+        return _LATE
+    # An early day that the author names shows nothing where a token could, or where nobody stands for it.
+    return _EARLY if amendment.id in freeze.vouched else _UNPLACED
 
 
 def seconds_to_settle(registration: Registration, now: datetime) -> float:

@@ -112,7 +112,7 @@ def judge(
 
     try:
         raw = read_up_to(token, MAX_BYTES + 1)
-        request = read_bytes(folder / request_place) if request_place else None
+        request = read_bytes(folder / request_place, MAX_BYTES) if request_place else None
         blocks = tuple(_blocks(folder, CERTIFICATE_FILES, CERTIFICATE))
         certificates = tuple(der for der in blocks if _is_certificate(der))
         crls = tuple(_blocks(folder, REVOCATION_FILES, REVOCATION_LIST))
@@ -225,6 +225,7 @@ def amendment_anchor(registration: Registration, amendment: str) -> str:
         IncompleteError: a token of the freeze or of the amendment is not here, or cannot be read.
         DamagedError: a token of the amendment is none.
     """
+    from toolkit.prereg.token.der import MAX_BYTES
     from toolkit.prereg.token.timestamp import granted_token, read_timestamp
     from toolkit.prereg.token.verdict import Refused
 
@@ -233,7 +234,7 @@ def amendment_anchor(registration: Registration, amendment: str) -> str:
     for authority in registration.trust_in(entry):
         path = registration.folder / places(amendment, authority)[0]
         try:
-            token, _ = granted_token(read_bytes(path))
+            token, _ = granted_token(read_bytes(path, MAX_BYTES))
             content = read_timestamp(token).content
         except (Refused, ValueError, TypeError) as error:
             raise DamagedError(

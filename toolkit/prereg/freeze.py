@@ -23,7 +23,7 @@ from toolkit.prereg.checks import agreement, independence
 from toolkit.prereg.demonstration import ADDRESS
 from toolkit.prereg.evidence import Judged, places
 from toolkit.prereg.git import clean_commit
-from toolkit.prereg.hashlist import write_list
+from toolkit.prereg.hashlist import LARGEST_FROZEN, LARGEST_LIST, write_list
 from toolkit.prereg.pending import PENDING, discard, is_left_over, locked, pending_document
 from toolkit.prereg.record import EVIDENCE, FROZEN, RECORD
 from toolkit.prereg.registration import ADDED_TRUST, PROTOCOL, RULES
@@ -200,7 +200,7 @@ def refuse_waiting(folder: Path) -> None:
 def _refuse_frozen(folder: Path) -> None:
     if (folder / CHAIN).exists():
         remedy = "change a rule with `toolkit amend`, record an event with `toolkit deviate`"
-        if b'standing = "demonstration"' in read_bytes(folder / RECORD):
+        if b'standing = "demonstration"' in read_bytes(folder / RECORD, LARGEST_FROZEN):
             remedy += (
                 f"; or, since it is a demonstration, remove {FROZEN}, {CHAIN}, {RECORD}, {TRUST} and "
                 f"{EVIDENCE}/, and freeze it for real"
@@ -216,7 +216,8 @@ def _refuse_frozen(folder: Path) -> None:
 
 def _is_cut_short(folder: Path) -> bool:
     """Whether a freeze was cut short while it put its files in their places."""
-    return (folder / FROZEN).is_file() and (folder / FROZEN).read_bytes() == pending_document(folder)
+    frozen = folder / FROZEN
+    return frozen.is_file() and read_bytes(frozen, LARGEST_LIST) == pending_document(folder)
 
 
 def _undo(folder: Path) -> None:
@@ -236,7 +237,7 @@ def _check_unchanged(folder: Path, draft: Draft) -> None:
 
 
 def _contents(folder: Path) -> dict[str, bytes]:
-    return {name: read_bytes(folder / name) for name in _names(folder)}
+    return {name: read_bytes(folder / name, LARGEST_FROZEN) for name in _names(folder)}
 
 
 def _record(digest: str, draft: Draft, standing: str, tokens: tuple[Judged, ...]) -> record.FreezeRecord:

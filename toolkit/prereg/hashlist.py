@@ -12,6 +12,12 @@ from pathlib import Path, PurePosixPath
 from toolkit.errors import DamagedError, VerificationError
 from toolkit.files import read_bytes
 
+LARGEST_FROZEN = 8 * 2**20
+"""Bytes of a frozen file: a thousand times the longest protocol here is text of a thousand pages."""
+LARGEST_LIST = 2**20
+"""Bytes of a list or a chain: ten thousand lines."""
+LARGEST_REGISTRATION = 256 * 2**20
+"""Bytes of all files that a list names: they are held at once."""
 CACHED = "blobs"  # what the Hub's cache calls the folder of all contents
 
 _LINE = re.compile(r"([0-9a-f]{64})  (\w[\w./-]*)", re.ASCII)
@@ -44,9 +50,18 @@ def read_listed(folder: Path, list_name: str) -> tuple[str, dict[str, bytes]]:
         DamagedError: the list is no hash list, or not the one that these files have.
         VerificationError: a file was changed after its hash was recorded.
     """
-    raw = read_bytes(folder / list_name)
+    raw = read_bytes(folder / list_name, LARGEST_LIST)
     recorded = entries(raw, folder / list_name)
-    contents = {name: read_recorded(folder, name, sha256) for name, sha256 in recorded.items()}
+    contents: dict[str, bytes] = {}
+    for name, sha256 in recorded.items():
+        contents[name] = read_recorded(folder, name, sha256)
+        if sum(map(len, contents.values())) > LARGEST_REGISTRATION:
+            raise DamagedError(
+                "the files of the list are too long to be read",
+                expected=f"{LARGEST_REGISTRATION} bytes together at most",
+                where=folder / list_name,
+                remedy="keep data out of the registration, and name its SHA-256 in the protocol",
+            )
     return hashlib.sha256(raw).hexdigest(), contents
 
 
@@ -55,6 +70,7 @@ def read_recorded(folder: Path, name: str, recorded: str) -> bytes:
 
     Raises:
         IncompleteError: it is missing or cannot be read.
+        DamagedError: it is longer than a frozen file can be.
         VerificationError: it was changed after its hash was recorded.
     """
     # The Hub's cache keeps every file as a link to its content, which is held against its hash here.
@@ -66,7 +82,7 @@ def read_recorded(folder: Path, name: str, recorded: str) -> bytes:
             where=folder / name,
             remedy="put the recorded file there",
         )
-    content = read_bytes(folder / name)
+    content = read_bytes(folder / name, LARGEST_FROZEN)
     sha256 = hashlib.sha256(content).hexdigest()
     if sha256 != recorded:
         raise VerificationError(

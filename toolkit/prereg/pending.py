@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from toolkit.errors import ToolkitError
-from toolkit.files import hold, write_bytes
+from toolkit.files import hold, read_bytes, write_bytes
 from toolkit.prereg.chain import parse_chain
+from toolkit.prereg.hashlist import LARGEST_LIST
 from toolkit.prereg.record import EVIDENCE
 
 PENDING = ".pending"
@@ -20,7 +21,7 @@ DOCUMENT = "document"
 def pending_document(folder: Path) -> bytes | None:
     """Return what is about to be timestamped, or None."""
     path = folder / PENDING / DOCUMENT
-    return path.read_bytes() if path.is_file() else None
+    return read_bytes(path, LARGEST_LIST) if path.is_file() else None
 
 
 def begin(folder: Path, document: bytes) -> Path:

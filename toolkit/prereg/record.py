@@ -8,9 +8,12 @@ import hashlib
 import json
 import re
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime
 from typing import Any
+
+from toolkit.prereg.hashlist import leads_out
 
 RECORD = "record.toml"
 FROZEN = "FROZEN.sha256"
@@ -24,6 +27,7 @@ KINDS = ("deviation", "disclosure")
 # Years between which a margin can be added to a moment; RFC 3161 is from 2001.
 EARLIEST, LATEST = 1990, 9998
 UNFILLED = "FILL IN"
+AFTER_RUNS = "after_runs"
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,33 @@ class Authority:
 
 
 @dataclass(frozen=True)
+class Checkout:
+    """Where a checkout of a frozen document's repository keeps what proves it; every path is relative to it.
+
+    Args:
+        document: the document.
+        digest: the file with its SHA-256.
+        freeze: the authors' own record of the freeze, JSON.
+        request: the request that the tokens answer.
+        certificates: files with certificates of the authorities.
+        tokens: authority → its token.
+        manifest: the list of the task pools, JSON.
+        pools: file of a task pool → its SHA-256, as transcribed from that list.
+        runs: folder of the runs' registers, a JSON file a run.
+    """
+
+    document: str
+    digest: str
+    freeze: str
+    request: str
+    certificates: tuple[str, ...]
+    tokens: Mapping[str, str]
+    manifest: str
+    pools: Mapping[str, str]
+    runs: str
+
+
+@dataclass(frozen=True)
 class FreezeRecord:
     """What was timestamped, when, and where a reader puts or finds the evidence.
 
@@ -58,6 +89,7 @@ class FreezeRecord:
         freeze_commit: the commit that it was frozen at, or nothing.
         source: where the evidence comes from.
         authorities: who timestamped it.
+        checkout: where a checkout of its authors' repository keeps it and its evidence, if it is said.
     """
 
     standing: str
@@ -68,6 +100,7 @@ class FreezeRecord:
     freeze_commit: str
     source: str
     authorities: tuple[Authority, ...]
+    checkout: Checkout | None = None
 
     @property
     def is_restated(self) -> bool:
@@ -91,6 +124,7 @@ def read_record(content: bytes) -> FreezeRecord:
         freeze_commit=document.get("freeze_commit", ""),
         source=text(document["source"]),
         authorities=tuple(_authority(entry) for entry in document["authorities"]),
+        checkout=_checkout(document["checkout"]) if "checkout" in document else None,
     )
     if record.standing not in STANDINGS:
         raise ValueError(f"standing {record.standing!r} is none of {', '.join(STANDINGS)}")
@@ -114,12 +148,34 @@ def write_record(record: FreezeRecord) -> bytes:
     lines = [
         "# The freeze: what was timestamped, by whom, when, and where the evidence is.",
         "",
-        *(f"{field.name} = {_toml(getattr(record, field.name))}" for field in fields(record)[:-1]),
+        *(f"{name} = {_toml(getattr(record, name))}" for name in _STATED),
     ]
     for authority in record.authorities:
         stated = (f"{field.name} = {_toml(getattr(authority, field.name))}" for field in fields(authority))
         lines += ["", "[[authorities]]", *stated]
     return ("\n".join(lines) + "\n").encode()
+
+
+_STATED = tuple(f.name for f in fields(FreezeRecord) if f.name not in {"authorities", "checkout"})
+
+
+def _checkout(entry: dict[str, Any]) -> Checkout:
+    checkout = Checkout(
+        document=text(entry["document"]),
+        digest=text(entry["digest"]),
+        freeze=text(entry["freeze"]),
+        request=text(entry["request"]),
+        certificates=texts(entry["certificates"]),
+        tokens={text(name): text(path) for name, path in entry["tokens"].items()},
+        manifest=text(entry["manifest"]),
+        pools={text(path): text(sha256) for path, sha256 in entry["pools"].items()},
+        runs=text(entry["runs"]),
+    )
+    paths = (checkout.document, checkout.digest, checkout.freeze, checkout.request, checkout.manifest)
+    for path in (*paths, checkout.runs, *checkout.certificates, *checkout.tokens.values(), *checkout.pools):
+        if leads_out(path):
+            raise ValueError(f"{path!r} leads out of a checkout")
+    return checkout
 
 
 def _authority(entry: dict[str, Any]) -> Authority:
@@ -154,6 +210,8 @@ class Amendment:
         file: its file, relative to the registration.
         sha256: of that file.
         rules: its text.
+        after_runs: whether it says of itself that it was made after runs: it binds nothing then, and what it
+            says is exploratory.
     """
 
     id: str
@@ -169,6 +227,7 @@ class Amendment:
     file: str
     sha256: str
     rules: str
+    after_runs: bool = False
 
 
 @dataclass(frozen=True)
@@ -214,6 +273,7 @@ def read_amendment(name: str, content: bytes) -> Amendment:
         file=name,
         sha256=hashlib.sha256(content).hexdigest(),
         rules=source,
+        after_runs=_flag(head.get(AFTER_RUNS, False)),
     )
 
 
@@ -263,6 +323,12 @@ def texts(values: object) -> tuple[str, ...]:
     if not isinstance(values, list):
         raise TypeError(f"expected a list of texts, found {values!r}")
     return tuple(text(value) for value in values)
+
+
+def _flag(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"expected true or false, found {value!r}")
+    return value
 
 
 def utc(moment: datetime) -> datetime:

@@ -3,15 +3,17 @@
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
 from toolkit.errors import DamagedError, IncompleteError, VerificationError
-from toolkit.files import file_sha256
+from toolkit.files import file_sha256, read_up_to
 from toolkit.prereg import record
 from toolkit.prereg.chain import CHAIN, Entry, read_chain
-from toolkit.prereg.hashlist import read_listed
+from toolkit.prereg.hashlist import LARGEST_FROZEN, read_listed
 from toolkit.prereg.pending import is_left_over, promised
 from toolkit.prereg.record import EVIDENCE, FROZEN, RECORD, Amendment, Deviation, FreezeRecord, text
+from toolkit.prereg.spans import UNRESTATED, Unrestated, read_unrestated
 from toolkit.prereg.trust import TRUST, Trusted, parse_trust
 
 RULES = "rules.toml"
@@ -44,6 +46,7 @@ class Registration:
         amendments: in the order in which they were recorded.
         deviations: likewise.
         exceptions: runs disclosed in the frozen rules.
+        unrestated: the sentences of the document that no rule restates; None where no list names them.
     """
 
     folder: Path
@@ -58,11 +61,20 @@ class Registration:
     amendments: tuple[Amendment, ...]
     deviations: tuple[Deviation, ...]
     exceptions: tuple[DisclosedException, ...]
+    unrestated: Unrestated | None = None
 
     def trust_in(self, entry: Entry | None = None) -> tuple[Trusted, ...]:
         """Return the authorities of the freeze, or of a later entry, which may have others."""
         own = self.trust[TRUST]
         return own if entry is None else self.trust.get(f"{ADDED_TRUST}/{entry.id}.toml", own)
+
+    def document(self) -> bytes | None:
+        """Return the bytes that were timestamped, if they are at hand; None where others lie there."""
+        path = self.folder / self.record.document_place
+        if not path.is_file():
+            return None
+        content = read_up_to(path, LARGEST_FROZEN + 1)
+        return content if sha256(content).hexdigest() == self.record.document_sha256 else None
 
 
 def is_draft(folder: Path) -> bool:
@@ -114,6 +126,7 @@ def load_registration(folder: Path) -> Registration:
             exceptions=tuple(
                 DisclosedException(text(e["run"]), text(e["reason"])) for e in head.get("exceptions", [])
             ),
+            unrestated=read_unrestated(frozen[UNRESTATED].decode()) if UNRESTATED in frozen else None,
         )
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise DamagedError(

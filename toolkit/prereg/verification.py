@@ -1,13 +1,13 @@
 """`toolkit verify-prereg`: what can be said of a registration, step by step."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
-from toolkit.errors import DamagedError, IncompleteError, ToolkitError, VerificationError
+from toolkit.errors import DamagedError, IncompleteError, RuleError, ToolkitError, VerificationError
 from toolkit.files import read_bytes
 from toolkit.prereg.checks import TIME, Check, Reader, additions, agreement, independence
 from toolkit.prereg.chronology import Chronology, Freeze, StudyRuns, chronology
@@ -15,6 +15,7 @@ from toolkit.prereg.evidence import UNSTATED_ACCURACY, Judged, Subject, judge
 from toolkit.prereg.hashlist import entries
 from toolkit.prereg.record import DEMONSTRATION, FROZEN, PUBLIC, Authority
 from toolkit.prereg.registration import RULES, Registration, load_registration
+from toolkit.prereg.spans import differences, spans_told
 
 # A record may leave out fractions of a second.
 SLACK = timedelta(seconds=1)
@@ -53,6 +54,11 @@ class Verification:
     chronology: tuple[Chronology, ...] = ()
 
     @property
+    def unbinding(self) -> frozenset[str]:
+        """The amendments that bind nothing in the studies that were looked at."""
+        return frozenset().union(*(order.unbinding for order in self.chronology))
+
+    @property
     def promise(self) -> str:
         """What is proven, and what is not, on one line."""
         if self.verdict == "not_verified":
@@ -80,16 +86,13 @@ def open_checked(folder: Path) -> tuple[Registration | None, Check]:
     Returns:
         The registration, or None where the step did not pass, and the step.
     """
-    step = partial(Check, 1, "recorded files")
     try:
         registration = load_registration(folder)
     except (VerificationError, DamagedError) as error:
-        return None, step("failed", str(error))
+        return None, _files("failed", str(error))
     except IncompleteError as error:
-        return None, step("missing", str(error))
-    return registration, step(
-        "passed", f"all files match their recorded SHA-256; digest {registration.sha256}"
-    )
+        return None, _files("missing", str(error))
+    return registration, _recorded(registration)
 
 
 def verify_registration(
@@ -101,7 +104,8 @@ def verify_registration(
 
     1. Every file is the one whose hash was recorded.
     2. The timestamped document lies in its place and has the recorded hash.
-    3. The rules that are executed are part of it, or restate it, and somebody stands for that.
+    3. The rules that are executed are part of it, or restate it, and somebody stands for that. Where it is at
+       hand, the lines of it that they say they restate have the recorded bytes.
     4. Each authority's token passes the fifteen checks of `toolkit.prereg.token.verify`.
     5. There are at least two, of different operators whom the reader knows, with no key in common (check 16).
     6. Their times lie within a day of each other (check 17).
@@ -124,15 +128,29 @@ def verify_registration(
     if registration is None:
         verdict = "not_verified" if first.outcome == "failed" else "incomplete"
         return Verification(folder.name, verdict, (first,))
+    return verify_loaded(registration, reader, studies)
+
+
+def verify_loaded(
+    registration: Registration,
+    reader: Reader,
+    studies: Callable[[Registration], Sequence[StudyRuns]] = lambda _: (),
+) -> Verification:
+    """Examine a registration that was loaded, which is step 1; the rest as `verify_registration`."""
     record = registration.record
-    checks = [first, _document(registration), _binding(registration, reader)]  # 2, 3
+    checks = [_recorded(registration), _document(registration), _binding(registration, reader)]  # 2, 3
     tokens = _tokens(registration, reader)
     checks += [_token(judged, a) for judged, a in zip(tokens, record.authorities, strict=True)]  # 4
     trust = reader.known if record.standing == PUBLIC else registration.trust_in()
     checks += [independence(tokens, trust), agreement(tokens)]  # 5, 6
     freeze = _freeze(registration, tokens)
     later, times = additions(registration, freeze, reader)
-    freeze = Freeze(freeze.by, freeze.is_proven, times)
+    freeze = replace(
+        freeze,
+        entries=times,
+        is_demonstration=record.standing == DEMONSTRATION,
+        vouched=_vouched(registration, reader),
+    )
     orders = tuple(chronology(registration, study, freeze, reader.at) for study in studies(registration))
     checks += [_order(order) for order in orders] or [_nothing_to_order()]  # 7
     checks.append(later)  # 8
@@ -154,6 +172,13 @@ def verify_registration(
     )
 
 
+_files = partial(Check, 1, "recorded files")
+
+
+def _recorded(registration: Registration) -> Check:
+    return _files("passed", f"all files match their recorded SHA-256; digest {registration.sha256}")
+
+
 def _document(registration: Registration) -> Check:
     step = partial(Check, 2, "timestamped document")
     record = registration.record
@@ -161,6 +186,8 @@ def _document(registration: Registration) -> Check:
     if not path.is_file():
         told = f"prereg/{registration.name}/{record.document_place}"
         detail = f"not here: {record.document}.\nGet it from {record.source}.\nPut it at {told}."
+        if record.checkout is not None:
+            detail += "\nWith a checkout of it, this puts all evidence in place: toolkit adopt STUDY CHECKOUT"
         return step("missing", detail)
     digest = sha256(read_bytes(path)).hexdigest()
     if digest != record.document_sha256:
@@ -177,16 +204,37 @@ def _binding(registration: Registration, reader: Reader) -> Check:
         # Its amendments would need no token: one made after the runs would pass under any date.
         return step("failed", f"the document is a list of frozen files, and does not lie at {FROZEN}")
     if registration.record.is_restated:
-        detail = (
-            "rules.toml restates a document that was timestamped elsewhere; only reading both compares them"
-        )
-        link = registration.entries[-1].link
-        if link in reader.restatements:
-            return step("unproven", detail)
-        # Any two old tokens, over whatever document, would do otherwise.
-        detail += f", and nobody you know has; if you did: --restatement {link}"
-        return step("missing", detail)
+        return _restatement(registration, reader)
     return step("passed", "rules.toml is one of the frozen files, whose list was timestamped")
+
+
+def _restatement(registration: Registration, reader: Reader) -> Check:
+    """Check what a restatement says of the lines that it restates; the document has to be at hand for it."""
+    step = partial(Check, 3, "rules are the document's")
+    document = registration.document()
+    spans = "; which lines of it each rule restates was not checked: it is not here"
+    if document is not None:
+        try:
+            problems = differences(document, registration.rules, registration.unrestated)
+        except RuleError as error:
+            return step("failed", str(error))
+        if problems:
+            return step("failed", "\n".join((f"{len(problems)} lines or sentences do not fit:", *problems)))
+        spans = f"; {spans_told(registration.rules, registration.unrestated)}"
+    detail = "rules.toml restates a document that was timestamped elsewhere; only reading both compares them"
+    link = registration.entries[-1].link
+    if link in reader.restatements:
+        return step("unproven", detail + spans)
+    # Any two old tokens, over whatever document, would do otherwise.
+    return step("missing", f"{detail}, and nobody you know has; if you did: --restatement {link}{spans}")
+
+
+def _vouched(registration: Registration, reader: Reader) -> frozenset[str]:
+    """Return the entries of a restatement up to the last link that the reader accepts."""
+    if not registration.record.is_restated:
+        return frozenset()
+    accepted = max((e.number for e in registration.entries if e.link in reader.restatements), default=0)
+    return frozenset(entry.id for entry in registration.entries if entry.number <= accepted)
 
 
 def _listed_rules(registration: Registration) -> str | None:
@@ -230,30 +278,34 @@ def _token(judged: Judged, recorded: Authority) -> Check:
 
 def _freeze(registration: Registration, tokens: tuple[Judged, ...]) -> Freeze:
     if all(judged.is_verified for judged in tokens):
-        return Freeze(max(judged.latest for judged in tokens), is_proven=True)
+        return Freeze(max(judged.latest for judged in tokens), has_tokens=True)
     recorded = max(authority.recorded_time for authority in registration.record.authorities)
-    return Freeze(recorded + UNSTATED_ACCURACY, is_proven=False)
+    return Freeze(recorded + UNSTATED_ACCURACY, has_tokens=False)
 
 
 def _amendments(registration: Registration, order: Chronology) -> Check:
     step = partial(Check, 9, "amendments before runs")
-    amendments = "; ".join(f"{a.id} of {a.dated} ({a.seen})" for a in registration.amendments) or "none"
+    told = "; ".join(f"{a.id} of {a.dated} ({a.seen})" for a in registration.amendments) or "none"
+    told = f"study {order.study}: {told}"
     if order.late_amendments:
         late = ", ".join(order.late_amendments)
-        return step("failed", f"{late} made after the first run; all: {amendments}")
+        return step("failed", f"{late} made after the first run, and binding nothing; {told}")
     if order.unplaced_amendments:
         absent = ", ".join(order.unplaced_amendments)
-        return step("missing", f"a token of {absent} is needed for this; {amendments}")
-    if any(amendment.id not in order.freeze.entries for amendment in registration.amendments):
-        return step("unproven", f"study {order.study}, by the days that they name: {amendments}")
-    detail = f"study {order.study}: {amendments}"
+        return step("missing", f"not known whether before the runs, and binding nothing: {absent}\n{told}")
+    if order.declared_amendments:
+        names = ", ".join(order.declared_amendments)
+        told = f"{names}: made after runs, as it says itself: its rules are exploratory; {told}"
+    placed = {*order.freeze.entries, *order.declared_amendments}
+    if any(amendment.id not in placed for amendment in registration.amendments):
+        return step("unproven", f"by the days in the author's record; {told}")
     if order.anchored_amendments:
-        detail = (
+        told = (
             f"{', '.join(order.anchored_amendments)} made after the first run, on data of its own: their "
             "seeds hold its tokens, by the study's word (toolkit probe run --check shows it); that nobody "
-            f"had looked at the same policies with other seeds is the author's word; {detail}"
+            f"had looked at the same policies with other seeds is the author's word; {told}"
         )
-    return step("passed", detail)
+    return step("passed", told)
 
 
 def _nothing_to_order() -> Check:
@@ -262,11 +314,11 @@ def _nothing_to_order() -> Check:
 
 def _order(order: Chronology) -> Check:
     step = partial(Check, 7, "freeze before runs")
-    source = "proven by the tokens" if order.freeze.is_proven else "recorded, not proven"
     facts = (
         f"study {order.study}: {len(order.runs_after)} deciding runs launched after "
-        f"{order.freeze.by:{TIME}} ({source}, accuracy included), by the clocks of their machines; "
-        f"disclosed exceptions: {', '.join(order.disclosed_exceptions) or 'none'}"
+        f"{order.freeze.by:{TIME}} ({order.freeze.source}; accuracy included), "
+        f"by the clocks of their machines; disclosed exceptions: "
+        f"{', '.join(order.disclosed_exceptions) or 'none'}"
     )
     if order.undisclosed:
         return step("failed", f"{facts}; undisclosed: {', '.join(order.undisclosed)}")
@@ -274,5 +326,5 @@ def _order(order: Chronology) -> Check:
         return step("failed", f"{facts}; no deciding run came after it")
     if order.verdict == "incomplete":
         absent = ", ".join(order.unknown) or "no deciding run at all"
-        return step("missing", f"{facts}; no launch time, or one in the future: {absent}")
+        return step("missing", f"no launch time, or one in the future: {absent}\n{facts}")
     return step("passed", facts)

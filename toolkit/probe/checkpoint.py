@@ -1,8 +1,9 @@
-"""Probing one checkpoint: from a policy to evidence, and from evidence to every figure.
+"""Probing one checkpoint: from a policy to evidence, and what is said of the checkpoint.
 
 1. The rollouts of both sets are played by the policy and scored.
 2. Their evidence is gathered: Gram matrices and products of mean gradients.
-3. Everything else is computed from the evidence, by the same code that computes it from a register.
+
+Every figure is computed from the evidence by `toolkit.probe.figures`, here as from a register.
 """
 
 from collections.abc import Mapping
@@ -15,11 +16,8 @@ from toolkit.errors import DamagedError
 from toolkit.policies.loglinear import Policy
 from toolkit.probe.design import OUTCOME, TRANSITION, Design, Listed
 from toolkit.probe.evidence import GramEvidence, Place, gather, gram_rows
-from toolkit.probe.identities import Identity, identities
-from toolkit.probe.moments import ESTIMATORS, MC, moments
+from toolkit.probe.figures import reference_tokens
 from toolkit.probe.rollouts import coordinate_blocks, play_and_score
-from toolkit.probe.summary import estimates, probe_row, sides
-from toolkit.probe.uncertainty import Resampling, interval_rows
 from toolkit.registers.arrow import Row
 
 
@@ -39,15 +37,10 @@ class ScoredPolicy(NamedTuple):
     coordinates: int
 
 
-EVIDENCE = "probe_gram"
-DERIVED = ("probe", "probe_intervals", "probe_clean_tasks", "probe_diagnostic_tasks")
-"""Tables of which every row follows from the evidence."""
-
-
 def measure(
     policy: Policy, checkpoint: tuple[str, int], sampling: int, design: Design, groups: Listed
 ) -> dict[str, dict[str, GramEvidence]]:
-    """Play, score and gather (steps 1 and 2).
+    """Play, score and gather.
 
     Args:
         policy: the policy at the checkpoint.
@@ -75,85 +68,6 @@ def measure(
 def evidence_rows(place: Place, evidence: Mapping[str, GramEvidence], design: Design) -> list[Row]:
     """Return the rows of `probe_gram` of one checkpoint and what was scored."""
     return [row for rollouts in design.sets for row in gram_rows(place, rollouts, evidence[rollouts.noise])]
-
-
-def reference_tokens(evidence: Mapping[str, GramEvidence], design: Design) -> float:
-    """Return T_ref: the tokens of a training step's rollouts, at the mean of all that were scored.
-
-    Raises:
-        DamagedError: no rollout has a token.
-
-    Source:
-        Paper app:probe, "Estimators".
-    """
-    tokens = [evidence[rollouts.noise].tokens for rollouts in design.sets]
-    total, number = sum(int(part.sum()) for part in tokens), sum(part.size for part in tokens)
-    if not total:
-        raise DamagedError("no rollout of the probe has a token", expected="tokens that the loss counts")
-    return design.rollouts_per_step * total / number
-
-
-def derive(
-    place: Place, evidence: Mapping[str, GramEvidence], design: Design, groups: Listed
-) -> tuple[dict[str, list[Row]], tuple[Identity, ...]]:
-    """Compute all figures of one checkpoint and what was scored (step 3).
-
-    Args:
-        place: what they belong to.
-        evidence: noise → evidence.
-        design: the probe.
-        groups: design → task → groups of the transition set.
-
-    Returns:
-        Table → rows, and the identities that tie the figures.
-    """
-    rows: dict[str, list[Row]] = {name: [] for name in DERIVED}
-    tied: list[Identity] = []
-    normalizer = reference_tokens(evidence, design)
-    for rollouts in design.sets:
-        of_noise, regrouped = evidence[rollouts.noise], groups if rollouts.noise == TRANSITION else None
-        by_design = moments(
-            of_noise.noise,
-            of_noise.rewards,
-            of_noise.weights,
-            of_noise.gram,
-            flip_rate=design.flip_rate,
-            groups=regrouped,
-        )
-        by_estimator = estimates(of_noise, by_design, normalizer)
-        both = sides(of_noise) if rollouts.noise == OUTCOME else None
-        how = Resampling(design.level, design.resamples, design.rng_seed, rollouts.schedules)
-        for name in ESTIMATORS:
-            rows["probe"].append(probe_row(of_noise, name, by_estimator[name], design.flip_rate))
-            mine = both if name == MC else None
-            rows["probe_intervals"] += interval_rows(rollouts.noise, name, by_estimator[name], mine, how)
-        tied += identities(of_noise, by_design, by_estimator, design.flip_rate)
-        if both is not None:
-            rows["probe_clean_tasks"] = [
-                {
-                    "task_id": f"{rollouts.pool}:{task}",
-                    "successes": int(both.successes[task]),
-                    "condition_left": float(both.left[task]),
-                    "condition_right": float(both.right[task]),
-                }
-                for task in range(rollouts.tasks)
-            ]
-        else:
-            # Sums over groups, as the published register has them.
-            counts = {name: len(next(iter(tasks.values()))) for name, tasks in groups.items()}
-            rows["probe_diagnostic_tasks"] = [
-                {
-                    "task_id": f"{rollouts.pool}:{task}",
-                    **{
-                        f"squared_norms_{d}": max(0.0, float(s[task])) * counts[d]
-                        for d, s in by_estimator[MC].second.items()
-                    },
-                }
-                for task in range(rollouts.tasks)
-            ]
-    return {name: [place._asdict() | row for row in regrouped] for name, regrouped in rows.items()}, tuple(
-        tied
-    )
 
 
 def checkpoint_row(

@@ -24,6 +24,11 @@ ALL, ACTIONS = "all", "actions"
 PAIRED, INDEPENDENT, STRATIFIED = "paired", "independent", "stratified"
 DESIGNS = {OUTCOME: (PAIRED, INDEPENDENT), TRANSITION: (PAIRED, INDEPENDENT, STRATIFIED)}
 """Noise → the designs that are compared under it."""
+EVIDENCE = "probe_gram"
+PROBE, INTERVALS = "probe", "probe_intervals"
+CLEAN_TASKS, DIAGNOSTIC_TASKS = "probe_clean_tasks", "probe_diagnostic_tasks"
+DERIVED = (PROBE, INTERVALS, CLEAN_TASKS, DIAGNOSTIC_TASKS)
+"""Tables of which every row follows from the evidence."""
 
 
 class RolloutSet(NamedTuple):

@@ -5,9 +5,11 @@ Across tasks, the inner products of the tasks' mean gradients, by estimator and 
 them, and a task's own Gram matrix does not hold them.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +19,10 @@ from toolkit.estimators.moments import GroupMoments
 from toolkit.probe.design import DESIGNS, Listed, RolloutSet
 from toolkit.probe.gram import blocks, gram
 from toolkit.probe.moments import ESTIMATORS, moments
-from toolkit.probe.rollouts import Scored
 from toolkit.registers.arrow import Row
+
+if TYPE_CHECKING:  # who reads evidence plays nothing
+    from toolkit.probe.rollouts import Scored
 
 Array = NDArray[np.float64]
 
@@ -240,7 +244,7 @@ def read_evidence(rows: Sequence[Mapping[str, object]], rollouts: RolloutSet) ->
     """Return the evidence of one checkpoint, what was scored, and noise.
 
     Args:
-        rows: its rows of `probe_gram`, by task.
+        rows: its rows of `probe_gram`, by task; lists may be arrays.
         rollouts: the set that they belong to.
 
     Raises:
@@ -264,33 +268,39 @@ def read_evidence(rows: Sequence[Mapping[str, object]], rollouts: RolloutSet) ->
                 found=f"{row['pool']}, {row['regime']}",
                 where="probe_gram",
             )
-    upper, designs = np.triu_indices(size), len(DESIGNS[rollouts.noise])
-    gram = np.zeros((tasks, size, size))
-    products = {name: np.zeros((designs, tasks, designs, tasks)) for name in ESTIMATORS}
-    for task, row in enumerate(rows):
-        gram[task][upper] = _numbers(row, "gram", len(upper[0]))
-        gram[task].T[upper] = gram[task][upper]
-        for name, matrix in products.items():
-            values = _numbers(row, _column(name), (task + 1) * designs**2)
-            block = values.reshape(task + 1, designs, designs).transpose(1, 2, 0)
-            matrix[:, task, :, : task + 1] = block
-            matrix[:, : task + 1, :, task] = block.transpose(1, 2, 0)
-    columns = ("rewards", "tokens", "weights")
-    rewards, tokens, weights = (np.array([_numbers(row, name, size) for row in rows]) for name in columns)
+    first, second = np.triu_indices(size)
+    gram, values = np.zeros((tasks, size, size)), _table(rows, "gram", len(first))
+    gram[:, first, second] = gram[:, second, first] = values
+    designs, lengths = len(DESIGNS[rollouts.noise]), np.arange(1, tasks + 1)
+    task, other = np.tril_indices(tasks)
+    products = {}
+    for name in ESTIMATORS:
+        pairs = _numbers(rows, _column(name), lengths * designs**2).reshape(-1, designs, designs)
+        by_tasks = np.zeros((tasks, tasks, designs, designs))
+        by_tasks[task, other] = pairs
+        by_tasks[other, task] = pairs.transpose(0, 2, 1)
+        products[name] = np.ascontiguousarray(by_tasks.transpose(2, 0, 3, 1))
+    rewards, tokens, weights = (_table(rows, name, size) for name in ("rewards", "tokens", "weights"))
     return GramEvidence(rollouts.noise, rewards, tokens.astype(int), weights, gram, products)
 
 
-def _numbers(row: Mapping[str, object], column: str, expected: int) -> NDArray[np.float64]:
-    values = np.asarray(row[column], dtype=float)
-    if values.shape != (expected,):
-        raise DamagedError(
-            f"probe_gram.{column} has another length than the probe's sets give",
-            expected=f"{expected} values",
-            found=f"{len(values)} values",
-            where=f"probe_gram row {row['trajectory']}@{row['step']}, {row['scored']}, {row['noise']}, "
-            f"task {row['task']}",
-        )
-    return values
+def _table(rows: Sequence[Mapping[str, object]], column: str, width: int) -> Array:
+    return _numbers(rows, column, np.full(len(rows), width)).reshape(-1, width)
+
+
+def _numbers(rows: Sequence[Mapping[str, object]], column: str, expected: NDArray[np.int64]) -> Array:
+    """Return a column's lists, one after the other."""
+    lists = [np.asarray(row[column], dtype=float) for row in rows]
+    for row, values, length in zip(rows, lists, expected.tolist(), strict=True):
+        if values.shape != (length,):
+            raise DamagedError(
+                f"probe_gram.{column} has another length than the probe's sets give",
+                expected=f"{length} values",
+                found=f"{len(values)} values",
+                where=f"probe_gram row {row['trajectory']}@{row['step']}, {row['scored']}, {row['noise']}, "
+                f"task {row['task']}",
+            )
+    return np.concatenate(lists)
 
 
 def _column(estimator: str) -> str:

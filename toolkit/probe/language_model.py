@@ -5,7 +5,7 @@
 2. Task by task, the rollouts are scored and their scores spooled (`toolkit.probe.spool`).
 3. At the end the adapter is hashed again: one adapter gave all scores.
 
-Every figure follows from the evidence by `toolkit.probe.checkpoint.derive`, as it does for the log-linear
+Every figure follows from the evidence by `toolkit.probe.figures`, as it does for the log-linear
 policy. All coordinates are scored: a language model has no actions apart from its tokens.
 """
 

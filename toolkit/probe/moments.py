@@ -45,6 +45,10 @@ def moments(
         ValueError: what the estimators refuse.
     """
     by_estimator: dict[str, dict[str, GroupMoments]] = {}
+    positions = {
+        design: np.array([by_task[task] for task in range(len(rewards))])
+        for design, by_task in (groups or {}).items()
+    }
     for estimator in ESTIMATORS:
         standardized = estimator == SW
         weighted = weights if standardized else None
@@ -52,10 +56,8 @@ def moments(
             both = outcome_moments(rewards, gram, flip_rate, weights=weighted, standardized=standardized)
             by_estimator[estimator] = {PAIRED: both.paired, INDEPENDENT: both.independent}
             continue
-        by_estimator[estimator] = {}
-        for design, by_task in (groups or {}).items():
-            positions = np.array([by_task[task] for task in range(len(rewards))])
-            by_estimator[estimator][design] = regrouped_moments(
-                rewards, gram, positions, weights=weighted, standardized=standardized
-            )
+        by_estimator[estimator] = {
+            design: regrouped_moments(rewards, gram, at, weights=weighted, standardized=standardized)
+            for design, at in positions.items()
+        }
     return by_estimator

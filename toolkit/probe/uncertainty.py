@@ -60,7 +60,11 @@ def interval_rows(
 
     def figures(counts: Array) -> dict[str, Array]:
         traces = {design: estimate.trace(design, counts) for design in designs}
-        values = {} if both is None else {CONDITION: (counts @ both.left) / (counts @ both.right)}
+        values = {}
+        if both is not None:
+            # Not by the library that starts threads for it, as in `pooled_trace`.
+            left, right = (np.einsum("bt,t->b", counts, side) for side in (both.left, both.right))
+            values[CONDITION] = left / right
         values |= {
             RATIO: traces[PAIRED].total / traces[INDEPENDENT].total,
             WITHIN_RATIO: traces[PAIRED].within / traces[INDEPENDENT].within,

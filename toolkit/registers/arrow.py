@@ -3,6 +3,7 @@
 import io
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ def arrow_type(kind: Type) -> Any:
     return of_its_own.get(kind) or pa.type_for_alias(kind.value)
 
 
+@lru_cache(maxsize=64)
 def arrow_schema(table: Table) -> Any:
     """Return the Arrow schema of a table."""
     import pyarrow as pa
@@ -77,6 +79,20 @@ def to_rows(arrow: Any) -> list[Row]:
         else:
             columns[name] = column.to_pylist()
     return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+
+
+def numbers(column: Any) -> Any:
+    """Return a column of numbers or of truth values as an array of numpy's; none of them may be absent.
+
+    Arrow's own conversion imports pandas, as above.
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    values = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if pa.types.is_boolean(values.type):
+        return np.from_dlpack(values.cast(pa.uint8())).view(bool)
+    return np.from_dlpack(values)
 
 
 def moment(tick: int, name: str) -> datetime:

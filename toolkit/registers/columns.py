@@ -103,6 +103,7 @@ class Table:
         key: the columns that identify a row; rows are sorted by them.
         parents: what its rows refer to.
         sums: (total, parts): columns of a row that add up, where none of them is null.
+        follows: the tables that every row of it follows from, where a study holds more than summaries.
     """
 
     name: str
@@ -111,6 +112,11 @@ class Table:
     key: tuple[str, ...]
     parents: tuple[Parent, ...] = ()
     sums: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    follows: tuple[str, ...] = ()
+
+    def __hash__(self) -> int:
+        """Return a hash that takes no walk through every column, to keep by a table what follows from it."""
+        return hash((self.name, self.column_names))
 
     def column(self, name: str) -> Column | None:
         """Return the column of that name, or None."""

@@ -1,25 +1,32 @@
-"""Episode rows counted by task: what an interval resamples, read from the files of the runs that decide."""
+"""A run's episodes counted: by evaluation, as `evaluations` says it, and by task, as intervals resample it.
 
-from __future__ import annotations
+The rows of a run lie in a file of their own, sorted by key: an evaluation is a stretch of rows, and a task in
+it is one, too.
+"""
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+import hashlib
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from toolkit.errors import DamagedError
-from toolkit.registers.arrow import unreadable
-from toolkit.registers.columns import Table
-from toolkit.registers.row_tables import EPISODES
-from toolkit.registers.sandbox import literals
+from toolkit.registers.arrow import numbers
+from toolkit.registers.row_tables import EPISODES, FAULTS
+from toolkit.registers.schema import EVALUATIONS
 
-if TYPE_CHECKING:
-    import duckdb
+Place = tuple[str, str, str, int]
+"""An evaluation of a run: phase, pool, regime, step."""
 
-Counts = dict[tuple[str, int], dict[int, "TaskCount"]]
-"""(run, step) → task → its episodes."""
-
-_KEY = ("run_id", "step", "task", "schedule")
+PLACE = ("phase", "pool", "regime", "step")
+_WORDS = ("phase", "pool", "regime")
+_KEY = (*PLACE, "task", "schedule")
 _SEED = "schedule_seed"
+_MOST = 2**16  # tasks, schedules and steps are smaller
+COUNTED = (*_KEY, _SEED, "true_success", "observed_reward", "calls", "ended", *FAULTS)
+"""Columns of `episodes` that are counted."""
 
 
 class TaskCount(NamedTuple):
@@ -36,87 +43,292 @@ class TaskCount(NamedTuple):
     successes: int
 
 
-def count_successes(
-    table: Table, files: Sequence[Path], column: str, filters: Mapping[str, Sequence[object]], folder: Path
-) -> Counts:
-    """Count the episodes of some runs by task.
+Counts = dict[tuple[str, int], dict[int, TaskCount]]
+"""(run, step) → task → its episodes."""
 
-    1. None of the values that are read is absent.
-    2. No episode is there twice, and all runs and steps met the same schedules.
-    3. The rows are counted.
+
+@dataclass(frozen=True)
+class CountedRun:
+    """The episodes of one run.
 
     Args:
-        table: what the study's episodes are.
-        files: theirs, checked against the manifest and with its columns.
+        run: its name.
+        evaluations: its rows of `evaluations`: phase, pool, regime, step, and counts.
+        columns: column of `episodes` → its values, as arrays; words as their positions in a list of words.
+        stretches: evaluation → its rows, from the first to before the last.
+    """
+
+    run: str
+    evaluations: tuple[dict[str, Any], ...]
+    columns: Mapping[str, Any]
+    stretches: Mapping[Place, slice]
+
+    @property
+    def episodes(self) -> int:
+        """How many episodes there are."""
+        return len(self.columns["task"])
+
+    def tasks(self, at: Place, column: str) -> dict[int, TaskCount]:
+        """Return the episodes of an evaluation by task; nothing where there is none.
+
+        Args:
+            at: the evaluation.
+            column: what counts as a success: `true_success` or `observed_reward`.
+        """
+        rows = self.stretches.get(at)
+        if rows is None:
+            return {}
+        task = self.columns["task"][rows]
+        starts = _starts(task)
+        episodes = np.diff(np.append(starts, len(task)))
+        last = np.maximum.reduceat(self.columns["schedule"][rows], starts)
+        successes = np.add.reduceat(self.columns[column][rows].astype(np.int64), starts)
+        counted = zip(episodes.tolist(), last.tolist(), successes.tolist(), strict=True)
+        return dict(zip(task[starts].tolist(), map(TaskCount._make, counted), strict=True))
+
+    def identities(self, at: Place) -> NDArray[np.int64]:
+        """Return task and schedule of each episode of an evaluation, numbered by `identity`; in order."""
+        rows = self.stretches.get(at, slice(0))
+        return identity(self.columns["task"][rows], self.columns["schedule"][rows])
+
+    def seeds(self, at: Place) -> Any:
+        """Return the schedule seed of each episode of an evaluation."""
+        return self.columns[_SEED][self.stretches[at]]
+
+
+def identity(task: ArrayLike, schedule: ArrayLike) -> NDArray[np.int64]:
+    """Return one number for each task and schedule, ordered as they are."""
+    return np.asarray(task, np.int64) * _MOST + np.asarray(schedule, np.int64)
+
+
+def count_run(run: str, episodes: Any, names: Collection[str]) -> CountedRun:
+    """Count the episodes of a run.
+
+    1. No value is absent, and every row is the run's.
+    2. Every row is greater than the one before it, so that none is there twice.
+    3. Each evaluation is counted.
+
+    Args:
+        run: the run.
+        episodes: its rows, a `pyarrow.Table` with `run_id` and those of `COUNTED` that there are.
+        names: columns of `evaluations` that are wanted; those that the episodes do not say are left out.
+
+    Raises:
+        DamagedError: anything of 1 or 2 does not hold.
+    """
+    words, columns = _columns(run, episodes)  # 1
+    key = np.zeros(episodes.num_rows, np.int64)
+    for name in PLACE:
+        key = key * _MOST + columns[name]
+    episode = identity(columns["task"], columns["schedule"])
+    rising = (key[1:] > key[:-1]) | ((key[1:] == key[:-1]) & (episode[1:] > episode[:-1]))
+    if not rising.all():  # 2
+        raise _disorder(run, columns, words, int(np.flatnonzero(~rising)[0]))
+    starts = _starts(key)  # 3
+    ends = np.append(starts[1:], len(key))
+    places: list[Place] = [
+        (*(words[name][columns[name][at]] for name in _WORDS), int(columns["step"][at]))
+        for at in starts.tolist()
+    ]
+    counts = {
+        name: count(columns, words, starts) for name, count in _counting(columns).items() if name in names
+    }
+    evaluations = tuple(
+        dict(zip(PLACE, place, strict=True)) | {name: values[at] for name, values in counts.items()}
+        for at, place in enumerate(places)
+    )
+    stretches = {
+        place: slice(start, end)
+        for place, start, end in zip(places, starts.tolist(), ends.tolist(), strict=True)
+    }
+    return CountedRun(run, evaluations, columns, stretches)
+
+
+def success_counts(
+    runs: Iterable[CountedRun], column: str, where: Mapping[str, str], steps: Sequence[int]
+) -> Counts:
+    """Count the episodes of some runs on one evaluation set by task.
+
+    Args:
+        runs: the runs.
         column: what counts as a success: `true_success` or `observed_reward`.
-        filters: column → the values that are wanted of it.
-        folder: the study's, as an error names it.
+        where: phase, pool and regime.
+        steps: training steps.
 
     Returns:
         Counts by run and step, then by task; what has no row is not there.
 
     Raises:
-        DamagedError: a file cannot be read, a value is absent, or rows contradict each other.
+        DamagedError: a schedule of a task has two seeds.
     """
-    import duckdb
-
-    seed = [name for name in (_SEED,) if name in table.column_names]
-    columns = list(dict.fromkeys((*_KEY, *filters, *seed, column)))
-    # What is absent passes the filter: it is found, not passed over.
-    wanted = " AND ".join(f"({n} IN ({literals(v)}) OR {n} IS NULL)" for n, v in filters.items())
-    with duckdb.connect() as rows:
-        try:
-            rows.execute(
-                f"CREATE TEMP TABLE rows AS SELECT {', '.join(columns)}, filename "
-                f"FROM read_parquet([{literals(files)}]) WHERE {wanted}"
-            )
-        except duckdb.Error as error:
-            raise unreadable(folder, error) from None
-        _check_present(rows, columns)  # 1
-        _check_once(rows, folder)  # 2
-        if seed:
-            _check_schedules(rows, folder)
-        counts: Counts = {}
-        for run, step, task, *counted in rows.execute(  # 3
-            f"SELECT run_id, step, task, count(*), max(schedule), count(*) FILTER ({column}) "
-            "FROM rows GROUP BY ALL ORDER BY ALL"
-        ).fetchall():
-            counts.setdefault((run, step), {})[task] = TaskCount(*counted)
+    counts: Counts = {}
+    first: tuple[Any, Any] | None = None
+    for counted in runs:
+        for step in steps:
+            at = (where["phase"], where["pool"], where["regime"], step)
+            if at not in counted.stretches:
+                continue
+            counts[counted.run, step] = counted.tasks(at, column)
+            if _SEED in counted.columns:
+                seeds = counted.identities(at), counted.seeds(at)
+                first = first or seeds
+                _check_same_noise(first, seeds, f"{counted.run} at step {step}")
     return counts
 
 
-def _check_present(rows: duckdb.DuckDBPyConnection, columns: Sequence[str]) -> None:
-    for column in columns:
-        absent = rows.execute(f"SELECT filename FROM rows WHERE {column} IS NULL LIMIT 1").fetchone()
-        if absent:
-            raise DamagedError(
-                f"{EPISODES.name}.{column} is absent", expected="a value a row", where=absent[0]
-            )
+def task_set_sha256(tasks: Collection[int]) -> str:
+    """Return the SHA-256 of positions of tasks, ascending, each as decimal digits and a newline."""
+    return hashlib.sha256("".join(f"{task}\n" for task in tasks).encode()).hexdigest()
 
 
-def _check_once(rows: duckdb.DuckDBPyConnection, folder: Path) -> None:
-    key = ", ".join(_KEY)
-    repeated = rows.execute(f"SELECT {key} FROM rows GROUP BY ALL HAVING count(*) > 1 ORDER BY ALL LIMIT 1")
-    if first := repeated.fetchone():
+def _columns(run: str, episodes: Any) -> tuple[dict[str, list[str]], dict[str, Any]]:
+    """Return the words of each column of words, sorted, and every column as an array."""
+    words: dict[str, list[str]] = {}
+    columns: dict[str, Any] = {}
+    for name, column in zip(episodes.column_names, episodes.columns, strict=True):
+        if column.null_count:
+            raise DamagedError(f"{EPISODES.name}.{name} is absent", expected="a value a row", where=run)
+        if name == "run_id" or name in _WORDS or name == "ended":
+            words[name], columns[name] = _encoded(column)
+        else:
+            columns[name] = numbers(column)
+    strangers = sorted(set(words["run_id"]) - {run})
+    if strangers:
         raise DamagedError(
-            f"{EPISODES.name} has an episode twice",
-            expected="an episode once",
-            found=", ".join(f"{name}={value}" for name, value in zip(_KEY, first, strict=True)),
-            where=folder,
-            remedy="restore the file, or rebuild the registers",
+            f"the file of a run's {EPISODES.name} has rows of another run",
+            expected=run,
+            found=", ".join(strangers),
+            where=f"{EPISODES.name}/{run}.parquet",
         )
+    return words, columns
 
 
-def _check_schedules(rows: duckdb.DuckDBPyConnection, folder: Path) -> None:
-    """Check that a schedule of a task has one seed, in all runs and at all steps."""
-    apart = rows.execute(
-        f"SELECT min({_SEED}), max({_SEED}), task, schedule FROM rows GROUP BY task, schedule "
-        f"HAVING min({_SEED}) <> max({_SEED}) ORDER BY task, schedule LIMIT 1"
+def _encoded(column: Any) -> tuple[list[str], Any]:
+    """Return the words of a column, sorted, and the position of each row's word among them."""
+    import pyarrow as pa
+
+    encoded = column.combine_chunks()
+    if not pa.types.is_dictionary(column.type):
+        encoded = encoded.dictionary_encode()
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.chunk(0) if encoded.num_chunks else pa.array([], pa.string()).dictionary_encode()
+    found = encoded.dictionary.to_pylist()
+    words = sorted(found)
+    rank = np.array([words.index(word) for word in found], np.int64)
+    return words, rank[numbers(encoded.indices)] if found else np.zeros(0, np.int64)
+
+
+def _starts(values: Any) -> NDArray[np.int64]:
+    """Return where each stretch of one value begins."""
+    if not len(values):
+        return np.zeros(0, np.int64)
+    return np.concatenate([[0], np.flatnonzero(values[1:] != values[:-1]) + 1])
+
+
+def _disorder(run: str, columns: Mapping[str, Any], words: Mapping[str, list[str]], at: int) -> DamagedError:
+    def row(number: int) -> str:
+        values = {name: columns[name][number] for name in _KEY}
+        return ", ".join(f"{n}={words[n][v] if n in words else v}" for n, v in values.items())
+
+    return DamagedError(
+        f"{EPISODES.name} has an episode twice, or out of order",
+        expected=f"each episode once, sorted by {', '.join(_KEY)}",
+        found=f"{row(at)}; then {row(at + 1)}",
+        where=f"{EPISODES.name}/{run}.parquet",
+        remedy="restore the file, or rebuild the registers",
     )
-    if first := apart.fetchone():
+
+
+def _check_same_noise(first: tuple[Any, Any], other: tuple[Any, Any], where: str) -> None:
+    """Check that a schedule of a task has one seed, in all runs and at all steps."""
+    if np.array_equal(first[0], other[0]):
+        apart = first[1] != other[1]
+    else:
+        known = dict(zip(*(part.tolist() for part in first), strict=True))
+        seeds = zip(*(part.tolist() for part in other), strict=True)
+        apart = np.array([known.get(identity, seed) != seed for identity, seed in seeds], bool)
+    if apart.any():
+        at = int(np.flatnonzero(apart)[0])
+        task, schedule = divmod(int(other[0][at]), _MOST)
         raise DamagedError(
             "one schedule of an evaluation has two seeds: runs met different noise",
             expected="one seed for all runs and steps",
-            found="{} and {}, task {}, schedule {}".format(*first),
-            where=folder,
+            found=f"{other[1][at]}, task {task}, schedule {schedule}",
+            where=where,
         )
+
+
+_Count = Callable[[Mapping[str, Any], Mapping[str, list[str]], Any], list[Any]]
+
+
+def _counting(columns: Mapping[str, Any]) -> dict[str, _Count]:
+    """Return how each column of `evaluations` is counted, in its order, as far as the episodes say it."""
+    return {
+        name: _COUNTING[name]
+        for name in EVALUATIONS.column_names
+        if name in _COUNTING and all(needed in columns for needed in _NEEDED.get(name, ()))
+    }
+
+
+def _episodes(columns: Mapping[str, Any], _: object, starts: Any) -> list[int]:
+    counted: list[int] = np.diff(np.append(starts, len(columns["task"]))).tolist()
+    return counted
+
+
+def _sum(values: Any, starts: Any) -> list[int]:
+    summed: list[int] = np.add.reduceat(values.astype(np.int64), starts).tolist() if len(starts) else []
+    return summed
+
+
+def _exposed(columns: Mapping[str, Any]) -> Any:
+    return sum(columns[fault].astype("int64") for fault in FAULTS) > 0
+
+
+def _recovered(columns: Mapping[str, Any], _: object, starts: Any) -> list[int | None]:
+    exposed = _exposed(columns)
+    numbers = zip(_sum(exposed, starts), _sum(exposed & columns["true_success"], starts), strict=True)
+    return [recovered if met else None for met, recovered in numbers]
+
+
+def _ended(word: str) -> _Count:
+    def count(columns: Mapping[str, Any], words: Mapping[str, list[str]], starts: Any) -> list[int]:
+        position = words["ended"].index(word) if word in words["ended"] else -1
+        return _sum(columns["ended"] == position, starts)
+
+    return count
+
+
+def _of_tasks(summary: Callable[[Sequence[int], Sequence[int]], object]) -> _Count:
+    """Return what counts the tasks of each evaluation: from which there are, and how often each."""
+
+    def count(columns: Mapping[str, Any], _: object, starts: Any) -> list[Any]:
+        parts = np.split(columns["task"], starts[1:]) if len(starts) else []
+        met = (np.unique(part, return_counts=True) for part in parts)
+        return [summary(tasks.tolist(), times.tolist()) for tasks, times in met]
+
+    return count
+
+
+_COUNTING: dict[str, _Count] = {
+    "episodes": _episodes,
+    "successes": lambda columns, _, starts: _sum(columns["true_success"], starts),
+    "observed_successes": lambda columns, _, starts: _sum(columns["observed_reward"], starts),
+    "flipped": lambda columns, _, starts: _sum(columns["true_success"] & ~columns["observed_reward"], starts),
+    "exposed": lambda columns, _, starts: _sum(_exposed(columns), starts),
+    "recovered": _recovered,
+    "finished": _ended("finished"),
+    "budget_exceeded": _ended("budget_exceeded"),
+    "calls": lambda columns, _, starts: _sum(columns["calls"], starts),
+    "tasks": _of_tasks(lambda tasks, _: len(tasks)),
+    "episodes_per_task": _of_tasks(lambda _, times: max(times)),
+    "task_set": _of_tasks(lambda tasks, _: task_set_sha256(tasks)),
+}
+_NEEDED = {
+    "observed_successes": ("observed_reward",),
+    "flipped": ("observed_reward",),
+    "exposed": FAULTS,
+    "recovered": FAULTS,
+    "finished": ("ended",),
+    "budget_exceeded": ("ended",),
+    "calls": ("calls",),
+}

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from toolkit.errors import DamagedError
 from toolkit.places import Home, find_home
-from toolkit.registers.hub.revision import SCHEME, looks_like_reference, parse_reference
 from toolkit.registers.study import Study, open_study
 
 
@@ -35,6 +34,7 @@ def open_registers(
     home = home or find_home()
     if home.find_study(name) is None and _is_on_the_hub(name):
         from toolkit.registers.hub.pull import pull
+        from toolkit.registers.hub.revision import parse_reference
 
         return pull(parse_reference(name), offline=offline, say=say)
     study = open_study(home.study_folder(name))
@@ -50,6 +50,8 @@ def open_registers(
 
 def _is_on_the_hub(name: str) -> bool:
     """Whether a name that is no study here is meant for the Hub: a path into a folder that is here is not."""
+    from toolkit.registers.hub.revision import SCHEME, looks_like_reference  # brings what asks the Hub
+
     if not looks_like_reference(name):
         return False
     return name.startswith(SCHEME) or "@" in name or not Path(name).parent.exists()

@@ -91,6 +91,7 @@ PROBE = c.Table(
     ),
     key=("trajectory", "step", "scored", "noise", "estimator"),
     parents=(OF_CHECKPOINT,),
+    follows=("probe_gram",),
 )
 
 PROBE_CHECKPOINTS = c.Table(
@@ -125,6 +126,7 @@ PROBE_CHECKPOINTS = c.Table(
         c.real("reference_tokens", "T_ref: the fixed token normalizer of SW.", unit="tokens", low=0),
     ),
     key=("trajectory", "step", "scored"),
+    follows=("probe_gram",),
 )
 
 PROBE_CLEAN_TASKS = c.Table(
@@ -144,6 +146,7 @@ PROBE_CLEAN_TASKS = c.Table(
     ),
     key=("trajectory", "step", "scored", "task_id"),
     parents=(OF_CHECKPOINT,),
+    follows=("probe_gram",),
 )
 
 PROBE_DIAGNOSTIC_TASKS = c.Table(
@@ -160,6 +163,7 @@ PROBE_DIAGNOSTIC_TASKS = c.Table(
     ),
     key=("trajectory", "step", "scored", "task_id"),
     parents=(OF_CHECKPOINT,),
+    follows=("probe_gram",),
 )
 
 _PRODUCTS = (
@@ -246,6 +250,7 @@ PROBE_INTERVALS = c.Table(
     ),
     key=("trajectory", "step", "scored", "noise", "estimator", "figure"),
     parents=(OF_CHECKPOINT,),
+    follows=("probe_gram",),
 )
 
 TABLES = (

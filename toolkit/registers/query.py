@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from toolkit.deadline import within
 from toolkit.errors import UsageError
 from toolkit.files import writing
 from toolkit.registers.hub.in_place import RemoteStudy
@@ -22,6 +24,13 @@ T = TypeVar("T")
 
 _BATCH = 100_000
 """Rows that are fetched at once."""
+
+TIMEOUT_S = 60.0
+"""Seconds that DuckDB may work on an answer: the registers here answer within one."""
+GRACE_S = 1.0
+"""Seconds in which DuckDB stops: within one value, such as a list of a billion numbers, it does not look."""
+MOST_KEPT = 5_000_000
+"""Rows of an answer that is held at once: as Python's values they take some gigabytes."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +54,8 @@ class Asking:
 
     _connection: duckdb.DuckDBPyConnection
     _remote: RemoteStudy | None = None
+    _timeout_s: float = TIMEOUT_S
+    _stuck: list[threading.Event] = field(default_factory=list)
 
     def __call__(self, sql: str, most: int | None = None) -> Answer:
         """Return the answer to a query.
@@ -54,7 +65,8 @@ class Asking:
             most: rows to keep; the others are only counted.
 
         Raises:
-            UsageError: the text is not one reading statement, or DuckDB refuses it.
+            UsageError: the text is not one reading statement, DuckDB refuses it or takes too long, or the
+                answer is too long to be held.
         """
         kept: list[tuple[Any, ...]] = []
         total = 0
@@ -63,6 +75,12 @@ class Asking:
             columns = names
             total += len(rows)
             kept += rows if most is None else rows[: max(0, most - len(kept))]
+            if len(kept) > MOST_KEPT:
+                raise UsageError(
+                    "the answer is too long to be held at once",
+                    expected=f"{MOST_KEPT} rows at most",
+                    remedy="take it as it comes: --csv or --parquet",
+                )
         return Answer(columns, tuple(kept), total)
 
     def batches(self, sql: str) -> Iterator[tuple[tuple[str, ...], list[tuple[Any, ...]]]]:
@@ -71,12 +89,13 @@ class Asking:
         Raises:
             UsageError: as for a call.
         """
+        patience = _Patience(self._connection, self._timeout_s, self._stuck)
         with self._refusals():
-            statement = reading_statement(self._connection, sql)
-            cursor = self._wait(lambda: self._connection.execute(statement))
+            statement = patience.wait(lambda: reading_statement(self._connection, sql))
+            cursor = patience.wait(lambda: self._connection.execute(statement))
             columns = tuple(entry[0] for entry in cursor.description or ())
             yield columns, []
-            while rows := self._wait(lambda: cursor.fetchmany(_BATCH)):
+            while rows := patience.wait(lambda: cursor.fetchmany(_BATCH)):
                 yield columns, rows
 
     def write_parquet(self, sql: str, path: Path) -> int:
@@ -101,11 +120,12 @@ class Asking:
                 "an answer replaces no file", found=path, remedy="give another name, or remove the file"
             )
         with self._refusals(), writing(path) as beside:
-            statement = reading_statement(self._connection, sql)
-            reader = self._connection.sql(statement.query).to_arrow_reader(_BATCH)
+            patience = _Patience(self._connection, self._timeout_s, self._stuck)
+            statement = patience.wait(lambda: reading_statement(self._connection, sql))
+            reader = patience.wait(lambda: self._connection.sql(statement.query).to_arrow_reader(_BATCH))
             try:
                 with pq.ParquetWriter(beside, reader.schema, compression="zstd") as writer:
-                    return self._wait(lambda: _pour(reader, writer))
+                    return patience.wait(lambda: _pour(reader, writer))
             except (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError) as error:
                 raise UsageError(
                     "the answer has no form in Parquet",
@@ -135,20 +155,62 @@ class Asking:
                 remedy="`toolkit registers schema` lists tables and columns",
             ) from None
 
-    def _wait(self, work: Callable[[], T]) -> T:
-        """Do something so that Ctrl-C stops it: DuckDB itself does not look at signals."""
-        with ThreadPoolExecutor(max_workers=1) as pool:
-            future = pool.submit(work)
+
+class _Patience:
+    """The time that is left for an answer."""
+
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, seconds: float, stuck: list[threading.Event]
+    ) -> None:
+        self._connection, self._seconds, self._stuck = connection, seconds, stuck
+        self._left = seconds
+
+    def wait(self, work: Callable[[], T]) -> T:
+        """Do something so that the end of the time stops it, and Ctrl-C, at which DuckDB does not look.
+
+        Raises:
+            UsageError: the time is over.
+        """
+        begin, ended = time.monotonic(), threading.Event()
+
+        def answer() -> T:
             try:
-                return future.result()
-            except KeyboardInterrupt:
-                self._connection.interrupt()
-                raise
+                return work()
+            finally:
+                ended.set()
+
+        try:
+            return within(max(self._left, 0), answer)
+        except TimeoutError:
+            self._stop(ended)
+            raise UsageError(
+                "the query takes too long",
+                expected=f"an answer within {self._seconds:g} s",
+                remedy=f"ask for less, or give it more time: --timeout {max(10, self._seconds * 10):g}",
+            ) from None
+        except KeyboardInterrupt:
+            self._stop(ended)
+            raise
+        finally:
+            self._left -= time.monotonic() - begin
+
+    def _stop(self, ended: threading.Event) -> None:
+        """Stop DuckDB; what does not stop is left behind, and with it the connection."""
+        begin = time.monotonic()
+        while not ended.is_set() and time.monotonic() - begin < GRACE_S:
+            self._connection.interrupt()  # DuckDB forgets one that comes before it has begun
+            ended.wait(0.05)
+        if not ended.is_set():
+            self._stuck.append(ended)
 
 
 @contextmanager
-def asking(study: Study | RemoteStudy) -> Iterator[Asking]:
+def asking(study: Study | RemoteStudy, timeout_s: float = TIMEOUT_S) -> Iterator[Asking]:
     """Open a study for several queries.
+
+    Args:
+        study: the study.
+        timeout_s: how long DuckDB may work on each answer; what the reader of an answer takes does not count.
 
     Raises:
         DamagedError: a file is not the one the manifest names.
@@ -159,10 +221,12 @@ def asking(study: Study | RemoteStudy) -> Iterator[Asking]:
         remote = None
         files = {table.name: study.paths(table.name) for table in study.tables}
         connection = open_sandbox(files, study.folder)
+    stuck: list[threading.Event] = []
     try:
-        yield Asking(connection, remote)
+        yield Asking(connection, remote, timeout_s, stuck)
     finally:
-        connection.close()
+        if not stuck:  # it would be waited for
+            connection.close()
 
 
 def ask(study: Study | RemoteStudy, sql: str) -> Answer:

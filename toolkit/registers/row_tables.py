@@ -68,6 +68,7 @@ SCHEDULES = c.Table(
         c.seed("schedule_seed", "Seed of the schedule ω."),
     ),
     key=("pool", "task", "schedule"),
+    follows=("episodes",),
 )
 
 EPISODES = c.Table(

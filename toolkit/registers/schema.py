@@ -70,6 +70,7 @@ RUNS = c.Table(
         ),
     ),
     key=("run_id",),
+    follows=("episodes",),
 )
 
 EVALUATIONS = c.Table(
@@ -112,6 +113,7 @@ EVALUATIONS = c.Table(
     key=("run_id", "phase", "pool", "regime", "step"),
     parents=(c.OF_RUN,),
     sums=(("successes", ("observed_successes", "flipped")),),
+    follows=("episodes",),
 )
 
 GROUPS_SUMMARY = c.Table(
@@ -143,6 +145,7 @@ GROUPS_SUMMARY = c.Table(
     key=("run_id",),
     parents=(c.OF_RUN,),
     sums=(("groups", ("sharing_one_seed", "several_seeds")),),
+    follows=("groups",),
 )
 
 LUCK_SHARE_SUMMARY = c.Table(
@@ -181,6 +184,7 @@ LUCK_SHARE_SUMMARY = c.Table(
     ),
     key=("run_id", "step", "pool", "target"),
     parents=(c.Parent("runs", ("run_id",), same=("condition", "arm", "seed"), where_present="condition"),),
+    follows=("luck_share",),
 )
 
 INTERVALS = c.Table(

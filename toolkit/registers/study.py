@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from toolkit.errors import DamagedError, UsageError
+from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.registers import row_types
-from toolkit.registers.arrow import Row, check_columns, open_parquet, read_parquet, shape, to_rows
+from toolkit.registers.arrow import check_columns, open_parquet, read_parquet, shape, to_rows
 from toolkit.registers.columns import Table
-from toolkit.registers.episode_counts import Counts, count_successes
-from toolkit.registers.manifest import Manifest, check_file, check_known, check_nothing_else, read_manifest
+from toolkit.registers.manifest import Manifest, check_file, check_known, read_manifest
 from toolkit.registers.row_tables import EPISODES
 from toolkit.registers.rowhash import row_sha256
 from toolkit.registers.sandbox import create_view
 from toolkit.registers.schema import TABLES
-from toolkit.registers.validation import check_rows, check_table
+from toolkit.registers.validation import check_table
 
 if TYPE_CHECKING:
     import polars as pl
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
+
+    from toolkit.registers.episode_counts import CountedRun, Counts
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,8 @@ class Study:
         Raises:
             UsageError: the study has no such table.
         """
-        return self.manifest.table(self._known(name))
+        table: Table = self.kept(f"table {name}", lambda: self.manifest.table(self._known(name)))
+        return table
 
     def sha256(self, table: str) -> str:
         """Return the logical row hash of a table."""
@@ -95,9 +96,16 @@ class Study:
         """
         names = self.manifest.tables[self._known(table)].files
         for name in names:
-            if self._proven.get(name) != _touched(self.folder / name):
-                self.prove(name)
+            self._prove_touched(name)
         return tuple(self.folder / name for name in names)
+
+    def hashed(self, table: str) -> dict[str, str]:
+        """Return the SHA-256 of those files of a table that were hashed since the study was opened."""
+        return {name: sha256 for name, sha256 in self.files(table).items() if name in self._proven}
+
+    def hashed_rows(self, table: str) -> str | None:
+        """Return the logical row hash of a table if it was computed since the study was opened."""
+        return self.sha256(table) if table in self._arrow else None
 
     def prove(self, file: str) -> None:
         """Check a file against the manifest by hashing it now, and remember that it was checked.
@@ -189,6 +197,44 @@ class Study:
             return self._arrow[table].select(list(names))
         return self._whole(table, list(names))
 
+    def has_rows(self, table: str, run: str) -> bool:
+        """Whether a run has a file of a table with one file a run."""
+        return self.has(table) and f"{table}/{run}.parquet" in self.manifest.files
+
+    def run_columns(self, table: str, run: str, names: Collection[str]) -> Any:
+        """Return some columns of a run's rows as a `pyarrow.Table`; no other file or column is read.
+
+        Args:
+            table: a table with one file a run.
+            run: the run.
+            names: the columns; those that the study does not have are left out.
+
+        Raises:
+            IncompleteError: the run has no file, or it is missing or cannot be read.
+            DamagedError: as `columns`.
+        """
+        known = self.table(table)
+        file = f"{table}/{run}.parquet"
+        if not self.has_rows(table, run):
+            raise IncompleteError(
+                f"study {self.name!r} has no {table} of run {run}", expected=file, where=self.folder
+            )
+        self._prove_touched(file)
+        wanted = [name for name in known.column_names if name in names]
+        return self._part(known, file, wanted)
+
+    def counted(self, run: str) -> CountedRun:
+        """Return the episodes of a run, counted once; errors as `run_columns` and `count_run`."""
+        from toolkit.registers import episode_counts
+
+        def count() -> CountedRun:
+            rows = self.run_columns(EPISODES.name, run, ("run_id", *episode_counts.COUNTED))
+            names = self.table("evaluations").column_names if self.has("evaluations") else ()
+            return episode_counts.count_run(run, rows, names)
+
+        counted: CountedRun = self.kept(f"episodes of {run}", count)
+        return counted
+
     def success_counts(
         self, column: str, runs: Sequence[str], where: Mapping[str, str], steps: Sequence[int]
     ) -> Counts:
@@ -197,7 +243,7 @@ class Study:
         Args:
             column: what counts as a success: `true_success` or `observed_reward`.
             runs: the runs.
-            where: text columns that the rows must match.
+            where: phase, pool and regime.
             steps: training steps.
 
         Returns:
@@ -207,16 +253,10 @@ class Study:
             IncompleteError: a file is missing or cannot be read.
             DamagedError: a file is not the manifest's, or rows contradict each other.
         """
-        table = self.table(EPISODES.name)
-        files = self.paths(table.name)
+        from toolkit.registers.episode_counts import success_counts
 
-        def check() -> None:
-            for path in files:
-                check_columns(table, open_parquet(path).schema_arrow, path)
-
-        self.kept(f"columns of {table.name}", check)
-        filters = {"run_id": runs, **{name: [value] for name, value in where.items()}, "step": steps}
-        return count_successes(table, files, column, filters, self.folder)
+        counted = (self.counted(run) for run in runs if self.has_rows(EPISODES.name, run))
+        return success_counts(counted, column, where, steps)
 
     def kept(self, name: str, read: Callable[[], Any]) -> Any:
         """Return what was read under a name, read now if it was not yet."""
@@ -276,53 +316,23 @@ class Study:
         import pyarrow as pa
 
         recorded, table = self.manifest.tables[name], self.table(name)
-        parts, rows = [], 0
-        for file, path in zip(recorded.files, self.paths(name), strict=True):
-            source = open_parquet(path)
-            check_columns(table, source.schema_arrow, path)
-            counted = source.metadata.num_rows
-            _check_same(f"the rows of {file}", self.manifest.files[file].rows, counted, path)
-            rows += counted
-            parts.append(shape(table, read_parquet(source, path, columns)))
-        _check_same(f"the number of rows of {name}", recorded.rows, rows, self.folder)
-        return pa.concat_tables(parts)
+        self.paths(name)
+        whole = pa.concat_tables(self._part(table, file, columns) for file in recorded.files)
+        _check_same(f"the number of rows of {name}", recorded.rows, whole.num_rows, self.folder)
+        return whole
 
+    def _part(self, table: Table, file: str, columns: list[str]) -> Any:
+        """Return columns of a file of a table."""
+        path = self.folder / file
+        source = open_parquet(path)
+        check_columns(table, source.schema_arrow, path)
+        _check_same(f"the rows of {file}", self.manifest.files[file].rows, source.metadata.num_rows, path)
+        return shape(table, read_parquet(source, path, columns))
 
-def verify_study(study: Study) -> dict[str, int]:
-    """Check a study from its bytes to its meaning.
-
-    1. Every file is the one the manifest names, and no other file lies beside them.
-    2. Every table has the schema's columns, the manifest's row count and the manifest's row hash.
-    3. Every row obeys the schema, and every reference between tables leads somewhere.
-
-    Returns:
-        Rows a table.
-
-    Raises:
-        IncompleteError: a file is missing or cannot be read.
-        DamagedError: anything above does not hold.
-    """
-    for name in study.manifest.files:  # 1
-        study.prove(name)
-    check_nothing_else(study.folder, study.manifest)
-    tables = {table.name: study.arrow(table.name) for table in study.tables}  # 2
-    check_rows(tables, {table.name: table for table in study.tables})  # 3
-    return {name: table.num_rows for name, table in tables.items()}
-
-
-def launched_runs(study: Study) -> list[Row]:
-    """Return the rows of `runs`, each with the moment of its first launch.
-
-    That stands in its own row, or in the first of its launches where a study lists them: a run that was cut
-    off was begun when it was launched first, whatever was launched later.
-    """
-    first: dict[str, datetime] = {}
-    for launch in study.rows("launches") if study.has("launches") else ():
-        run_id, at = launch["run_id"], launch["launched_at"]
-        first[run_id] = min(first.get(run_id, at), at)
-    return [
-        {**run, "launched_at": first.get(run["run_id"], run.get("launched_at"))} for run in study.rows("runs")
-    ]
+    def _prove_touched(self, file: str) -> None:
+        """Check a file against the manifest, unless it was checked and not touched since."""
+        if self._proven.get(file) != _touched(self.folder / file):
+            self.prove(file)
 
 
 def _touched(path: Path) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import toolkit
 from toolkit.errors import DamagedError, IncompleteError, UsageError, VerificationError
-from toolkit.files import read_bytes, replacing, write_all
+from toolkit.files import LARGEST_ROWS, file_sha256, read_bytes, replacing, write_all
 from toolkit.registers import arrow
 from toolkit.registers import manifest as manifests
 from toolkit.registers.row_tables import SPLIT_BY
@@ -156,7 +156,7 @@ def _prove(
         for file in files[name]:
             if not file.startswith(f"{name}/") or not file.endswith(".parquet"):
                 raise UsageError(f"{file} is no place for rows of {name}", expected=f"{name}/….parquet")
-            content = read_bytes(folder / file)
+            content = read_bytes(folder / file, LARGEST_ROWS)
             source = arrow.open_parquet(folder / file, content)
             if not parts:  # all files have the columns of the first
                 table = table.narrowed(source.schema_arrow.names)
@@ -231,7 +231,7 @@ def compare_built(folder: Path, built: Path, manifest: manifests.Manifest, remed
     differing = [
         name
         for name in (*manifest.files, manifests.MANIFEST_NAME)
-        if read_bytes(folder / name) != read_bytes(built / name)
+        if file_sha256(folder / name) != file_sha256(built / name)
     ]
     if differing:
         raise VerificationError(

@@ -61,6 +61,11 @@ class Specification:
     pools: Mapping[str, str] = field(default_factory=dict)
     code: str = "1"
 
+    @property
+    def ends(self) -> tuple[int, ...]:
+        """The steps at which the run's segments end: 0 and every checkpoint."""
+        return tuple(range(0, self.steps + 1, self.checkpoint_every))
+
     def document(self) -> dict[str, Any]:
         """Return the specification as JSON values."""
         return {**asdict(self), "diagnosed": list(self.diagnosed), "pools": dict(self.pools)}

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 
 from toolkit.decisions.case import Case
+from toolkit.prereg.record import DEMONSTRATION
 from toolkit.prereg.registration import Registration
 from toolkit.prereg.verification import Verification
-from toolkit.registers.study import Study, launched_runs
+from toolkit.registers.launches import launched_runs
+from toolkit.registers.study import Study
 
 SECOND, DAY = "second", "day"
 
@@ -67,7 +69,8 @@ def _tokens(registration: Registration, verification: Verification | None) -> It
             continue
         stated = "not stated" if verdict.accuracy_seconds is None else f"± {verdict.accuracy_seconds:g} s"
         what = f"token of {authority.name}"
-        yield Dated(verdict.gen_time, SECOND, "token", authority.name, what, "the token itself", stated)
+        source = "the token itself" + _a_demonstrations(registration)
+        yield Dated(verdict.gen_time, SECOND, "token", authority.name, what, source, stated)
 
 
 def _recorded(name: str, at: datetime) -> Dated:
@@ -77,13 +80,14 @@ def _recorded(name: str, at: datetime) -> Dated:
         "token",
         name,
         f"token of {name}",
-        "the freeze record; the token proves it only where it is",
+        "the author's record; no verified token shows it",
     )
 
 
 def _additions(registration: Registration, verification: Verification | None) -> Iterator[Dated]:
     orders = verification.chronology if verification else ()
     proven = orders[0].freeze.entries if orders else {}
+    source = f"its tokens{_a_demonstrations(registration)}, accuracy included"
     added: list[tuple[str, date | None, str, str]] = [
         (a.id, a.dated, "amendment", a.title) for a in registration.amendments
     ]
@@ -91,10 +95,14 @@ def _additions(registration: Registration, verification: Verification | None) ->
     for name, dated, kind, title in added:
         what = f"{name}: {title}"
         if name in proven:
-            yield Dated(proven[name], SECOND, kind, name, what, "its tokens, accuracy included")
+            yield Dated(proven[name], SECOND, kind, name, what, source)
         elif dated is not None:
             at = datetime.combine(dated, time(), UTC)
-            yield Dated(at, DAY, kind, name, what, "the day that it names")
+            yield Dated(at, DAY, kind, name, what, "the author's record: the day that it names")
+
+
+def _a_demonstrations(registration: Registration) -> str:
+    return ", a demonstration's" if registration.record.standing == DEMONSTRATION else ""
 
 
 def _runs(case: Case) -> Iterator[Dated]:

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     import jinja2
 
 _FIGURE = re.compile(r"[+\u2212-]?\d[\d,]*(\.\d+)?( ?%| pp)?")
-_GOOD = ("pass", "met", "verified", "passed", "holds")
+_GOOD = ("pass", "met", "verified", "passed", "holds", "public")
 _BAD = ("miss", "missed", "failed", "not_verified", "does_not_hold")
-_MIXED = ("partially_met", "superseded", "incomplete", "missing")
+_MIXED = ("partially_met", "superseded", "incomplete", "missing", "demonstration")
 
 
 def environment() -> jinja2.Environment:

@@ -73,7 +73,7 @@ def evidence_of(case: Case, decision: Decision) -> Evidence:
         "rules": {rule.id: _rule(rule) for rule in rules},
         "endpoints": {e.id: _endpoint(e, runs[e.id], has=case.study.has(e.register)) for e in endpoints},
         "intervals": {name: _interval(case, name, interval) for name, interval in intervals.items()},
-        "recorded": {rule.id: _recorded(case.engine.decide(rule.id)) for rule in rules},
+        "recorded": {rule.id: _recorded(case.decide(rule.id)) for rule in rules},
     }
     fixed = tuple(_fixed(name, interval) for name, interval in intervals.items())
     return Evidence(document, downloads, tuple(text for text in fixed if text))

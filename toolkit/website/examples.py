@@ -69,7 +69,7 @@ def _questions(study: Study, case: Case | None, held: set[str]) -> Iterator[tupl
 
 def _of_first_hypothesis(case: Case | None) -> Iterator[tuple[str, str]]:
     """Yield how the first hypothesis' endpoint over steps is made from its runs, by arm and seed."""
-    for decision in case.engine.decide_all() if case else ():
+    for decision in case.decide_all() if case else ():
         for name in decision.endpoints if decision.kind == "hypothesis" else ():
             if case and (sql := _area(case, case.book.endpoints[name])):
                 yield f"{decision.rule}: {case.book.endpoints[name].title}, by arm and seed", sql

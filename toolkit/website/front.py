@@ -73,9 +73,7 @@ def read_front(cards: Path, cases: Sequence[Case]) -> Front | None:
             where=path,
         ) from None
     reached: dict[tuple[str, ...], str] = {
-        (case.study.name, decision.rule): decision.verdict
-        for case in cases
-        for decision in case.engine.decide_all()
+        (case.study.name, decision.rule): decision.verdict for case in cases for decision in case.decide_all()
     }
     answer = []
     for text, verdicts in sentences:

@@ -23,6 +23,8 @@ def decision_view(decision: Decision) -> dict[str, Any]:
         "amendment": None,
         "added_by": None,
         "close_calls": [],
+        "exploratory": [],
+        "is_exploratory": False,
         "interval_origin": decision.interval.origin if isinstance(decision.interval, Interval) else "",
         **decision.as_dict(),
     }
@@ -39,11 +41,20 @@ def decision_view(decision: Decision) -> dict[str, Any]:
     return document
 
 
-def rules_reading(case: Case, registers: Collection[str]) -> list[dict[str, str]]:
-    """Return the rules that read one of some registers, with their verdicts."""
+def standing_view(case: Case) -> dict[str, str]:
+    """Return what a study's verdicts stand on."""
+    return {
+        "registration": case.registration.name,
+        "name": case.standing.name,
+        "text": str(case.standing),
+    }
+
+
+def rules_reading(case: Case, registers: Collection[str]) -> list[dict[str, Any]]:
+    """Return the rules that read one of some registers, as decided."""
     return [
-        {"rule": d.rule, "title": d.title, "verdict": d.verdict}
-        for d in case.engine.decide_all()
+        decision_view(d)
+        for d in case.decide_all()
         if any(case.book.endpoints[name].register in registers for name in d.endpoints)
     ]
 

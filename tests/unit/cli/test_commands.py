@@ -92,8 +92,12 @@ def test_reproduce_builds_the_site_and_ends_with_the_table(toolkit: Toolkit, tmp
     assert "gate2" in result.out
     document = toolkit("reproduce", "--site", tmp_path / "site", "--json").json()
     assert document["site"]["changed"] == []
+    assert toolkit("site", "check", "--folder", tmp_path / "site").code == 0
     assert len(document["decisions"]) == 21 + 23 + 4 + 7
-    assert document["audits"] == [{"study": "embedded", "verdict": "verified", "sample": 8}]
+    (audit,) = document["audits"]
+    assert (audit["study"], audit["verdict"], audit["sample"]) == ("embedded", "verified", 8)
+    assert f"--sample 8 --seed {audit['seed']}" not in result.out
+    assert "toolkit registers audit --study embedded --sample 8 --seed " in result.out
 
 
 def test_a_study_can_be_named_by_its_folder(toolkit: Toolkit, home: Home) -> None:
@@ -271,17 +275,36 @@ def added_rule(name: str, bar: str) -> str:
     )
 
 
-def test_a_later_amendment_is_applied_and_named(toolkit: Toolkit, alone: Home) -> None:
+def test_an_amendment_after_the_runs_replaces_no_verdict(toolkit: Toolkit, alone: Home) -> None:
     rules = (alone.root / RULES).read_text()
     rule = rules[rules.index("[rules.H3]") : rules.index("[rules.H4]")].replace("0.05", "0.06")
     text = amend(alone, "A2", "2027-01-01", 'replaces = ["H3"]', rule)
-    (decision,) = toolkit("decide", "H3", "--json").json()
-    assert decision["verdict"] == "miss"
+    done = toolkit("decide", "H3", "--json")
+    (decision,) = done.json()
     digest = hashlib.sha256(text.encode()).hexdigest()
-    assert decision["amendment"] == {"id": "A2", "relation": "replaces", "sha256": digest}
-    assert "amended by A2" in toolkit("decide", "H3").out
+    assert (done.code, decision["verdict"]) == (1, "pass")
+    changed = {"amendment": "A2", "sha256": digest, "verdict": "miss", "evidence": decision["evidence"]}
+    assert (decision["exploratory"], "amendment" in decision) == ([changed], False)
+    assert decision["registration"]["standing"] == "failed"
+    assert decision["registration"]["failed_steps"] == ["amendments before runs"]
+    shown = toolkit("decide", "H3")
+    assert "H3: exploratory, as amendment A2 would have it after the runs: miss" in shown.out
+    assert "pass (registration FAILED)" in shown.out
+    assert "registration paired-rollouts does not verify" in shown.err
     verified = toolkit("verify-prereg")
     assert (verified.code, "A2 made after the first run" in verified.out) == (1, True)
+
+
+def test_an_early_day_that_nobody_stands_for_replaces_no_verdict(toolkit: Toolkit, alone: Home) -> None:
+    rules = (alone.root / RULES).read_text()
+    rule = rules[rules.index("[rules.H3]") : rules.index("[rules.H4]")].replace("0.05", "0.06")
+    amend(alone, "A2", "2026-09-08", 'replaces = ["H3"]', rule)
+    done = toolkit("decide", "H3", "H1b", "--study", "published", "--json")
+    h3, other = done.json()
+    assert (done.code, h3["verdict"], h3["exploratory"][0]["verdict"]) == (0, "pass", "miss")
+    assert h3["registration"]["standing"] == "incomplete"
+    assert any("binding nothing: A2" in line for line in h3["registration"]["missing"])
+    assert other["amended_by"] == "A1"  # before the last link that the toolkit's authors stand for
 
 
 def test_an_added_rule_says_who_added_and_who_replaced_it_and_what_had_been_seen(

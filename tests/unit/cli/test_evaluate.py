@@ -13,7 +13,8 @@ from toolkit.episodes.agents import reference
 from toolkit.episodes.episode import play
 from toolkit.noise.regimes import REGIMES
 from toolkit.policies.language_model import exchange
-from toolkit.registers.study import open_study, verify_study
+from toolkit.registers.study import open_study
+from toolkit.registers.verified import verify_study
 from toolkit.seeds import evaluation_seed
 from toolkit.tasks.pools import load_task
 

@@ -28,7 +28,7 @@ from toolkit.study.new.task_pools import summarize  # noqa: E402
 from toolkit.study.play.conclusion import conclude, files_of  # noqa: E402
 from toolkit.study.play.launches import Launch  # noqa: E402
 from toolkit.study.play.matrix import specify_registered  # noqa: E402
-from toolkit.study.play.segments import encode, ends, link, segment_name  # noqa: E402
+from toolkit.study.play.segments import encode, link, segment_name  # noqa: E402
 from toolkit.study.play.workplace import Workplace  # noqa: E402
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def lay_run(workplace: Workplace, run: Specification, rows: list[dict]) -> None:
     folder = workplace.run(run)
     folder.launch(replace(Launch.now(run, 0), launched_at="2027-01-01T00:00:00Z"))
     before = ""
-    for number, (end, row) in enumerate(zip(ends(run), rows, strict=True)):
+    for number, (end, row) in enumerate(zip(run.ends, rows, strict=True)):
         segment = fake_play.wholly(run, end, None)
         del segment["checkpoints"]
         raw = encode(link(run, number, end, before), {**segment, "adapters": [row]})

@@ -19,6 +19,7 @@ import pytest
 
 import toolkit as package
 from tests.conftest import CHECKOUT, Toolkit, run, snapshot
+from toolkit import api
 from toolkit.cli import site_material
 from toolkit.places import HOME_VARIABLE, Home
 from toolkit.website import render
@@ -57,7 +58,7 @@ def made_once() -> Iterator[None]:
 
     gathered = cache(material_of)
 
-    def material(where: Home, folder: Path) -> Material:
+    def material(where: Home, folder: Path, **_: object) -> Material:
         return replace(gathered(where, NOWHERE), versions=read_versions(folder))
 
     with pytest.MonkeyPatch.context() as patch:
@@ -228,6 +229,19 @@ def test_registrations_that_were_verified_are_not_verified_again(
 
     monkeypatch.setattr("toolkit.api.verify_frozen", again)
     assert material_of(Home(small), tmp_path, ()).verifications == ()
+
+
+def test_studies_that_were_verified_are_shown_as_they_were_hashed(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def again(*_: object) -> None:
+        pytest.fail("verified again")
+
+    monkeypatch.setattr(site_material, "check_whole", again)
+    cases = api.load_cases((), Home(small))
+    shown = material_of(Home(small), tmp_path, (), cases)
+    assert [id(case) for case in shown.cases] == [id(case) for case in cases]
+    assert [id(study) for study in shown.studies] == [id(case.study) for case in cases]
 
 
 def test_a_site_build_removes_nothing_that_it_did_not_write(toolkit: Toolkit, tmp_path: Path) -> None:

@@ -1,10 +1,12 @@
 """`toolkit sql` prints as much as a reader can use, and writes the rest."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import Toolkit
+from tests.conftest import CHECKOUT, Toolkit
 
 
 def test_a_long_table_says_how_many_rows_it_does_not_show(toolkit: Toolkit) -> None:
@@ -48,3 +50,12 @@ def test_a_cell_does_nothing_to_a_terminal_but_appear(toolkit: Toolkit) -> None:
     assert "\x1b" not in shown
     assert "\\x1b[31mpass" in shown
     assert "[red]x[/red]" in toolkit("sql", "SELECT '[red]x[/red]' AS \"[b]name\"").out
+
+
+def test_a_query_that_does_not_stop_ends_the_command_with_one_message() -> None:
+    query = "SELECT count(*) FROM runs WHERE list_sum(range(150000000)) < 0"
+    command = [sys.executable, "-m", "toolkit", "sql", query, "--study", "published", "--timeout", "0.2"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=CHECKOUT)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: the query takes too long\n")
+    assert len(done.stderr.splitlines()) == 3

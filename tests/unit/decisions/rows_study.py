@@ -1,8 +1,9 @@
 """A study with episode rows, written to a folder: small in tests, as large as wanted in a measurement."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,18 @@ VALIDATION = Evaluation("periodic", "validation", "clean", (0, 20), 5, 2)
 SMALL_RUNS = tuple(Run("X", arm, seed, {}) for arm in ("independent", "paired") for seed in (0, 1))
 
 
+class AsStored:
+    """A study whose summaries are taken as they are: what deciding does with them is tested on its own."""
+
+    def __init__(self, study: Study) -> None:
+        self.name, self.is_summary, self.origin = study.name, study.is_summary, study.origin
+        self.has, self.rows, self.success_counts = study.has, study.rows, study.success_counts
+        self.hashed, self.hashed_rows = study.hashed, study.hashed_rows
+
+    def derive(self, table: str, names: Collection[str]) -> None:
+        """Take them as they are."""
+
+
 def episodes_of(run: Run, evaluations: Sequence[Evaluation]) -> pa.Table:
     """Return a run's episodes; tasks and seeds differ in difficulty, as they do in a study."""
     parts = []
@@ -109,7 +122,7 @@ def write_rows_study(
     """
     made = {run.id: episodes_of(run, evaluations) for run in runs}
     derived = {
-        "runs": [_run_row(run) for run in runs],
+        "runs": [_run_row(run) | {"episodes": made[run.id].num_rows} for run in runs],
         "evaluations": [row for run in runs for row in _evaluation_rows(run, made[run.id])],
         **(rows or {}),
     }
@@ -164,7 +177,8 @@ def _evaluation_rows(run: Run, episodes: pa.Table) -> list[dict[str, Any]]:
     rows = []
     for row in sums:
         won = dict.fromkeys(("successes", "observed_successes"), row["successes_sum"])
-        counts = {"episodes": row["count_all"], "recovered": None, **won}
+        counts = {"episodes": row["count_all"], "recovered": None, "finished": row["count_all"], **won}
+        counts["calls"] = 5 * row["count_all"]
         rows.append({**empty, **cell, **{key: row[key] for key in keys}, **counts})
     return rows
 
@@ -173,7 +187,8 @@ def registered_study(
     folder: Path, case: Case, rows: Mapping[str, list[dict[str, Any]]] | None = None
 ) -> Study:
     """Write a study of a shipped registration that has the runs of one of its rules, and no others."""
-    facts = {"steps": 100, "group_size": 8, "prompts_per_step": 24, "training_groups": 2400}
+    facts: dict[str, Any] = {"steps": 100, "group_size": 8, "prompts_per_step": 24, "training_groups": 2400}
+    facts |= {"launched_at": datetime(2026, 9, 10, tzinfo=UTC)}  # after the registration's amendment
     fixed = {**facts, "training_rollouts": 19200, "fault_rate": Decimal("0.25"), "flip_rate": Decimal(0)}
     runs = [Run("C2", arm, seed, fixed) for arm in ("independent", "paired") for seed in (0, 1, 2)]
     evaluation = Evaluation("periodic", "validation", "faults_p025", (0, 20, 40, 60, 80, 100), 64, 2)

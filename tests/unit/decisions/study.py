@@ -1,5 +1,6 @@
 """A study made by hand, to be measured and decided in tests."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -111,11 +112,14 @@ class SmallStudy:
     def rows(self, table: str) -> list[dict[str, Any]]:
         return self.tables[table]
 
-    def sha256(self, table: str) -> str:
+    def hashed_rows(self, table: str) -> str:
         return f"hash of {table}"
 
-    def files(self, table: str) -> dict[str, str]:
+    def hashed(self, table: str) -> dict[str, str]:
         return {f"{table}/all.parquet": f"hash of the file of {table}"}
+
+    def derive(self, table: str, names: Collection[str]) -> None:
+        """The small study holds nothing but its summaries."""
 
     def success_counts(self, *_: object) -> Counts:
         raise AssertionError("the small study has no episodes")

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from tests.unit.decisions.rows_study import REGISTRATION, ROW_RULES, VALIDATION, write_rows_study
+from tests.unit.decisions.rows_study import REGISTRATION, ROW_RULES, VALIDATION, AsStored, write_rows_study
 from tests.unit.decisions.study import rule
 from toolkit.decisions.criteria import close_evidence
 from toolkit.decisions.decision import Decision
@@ -32,7 +32,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
 
 def decide(study: Study, *tests: str, more: str = "", name: str = "H", others: str = "") -> Decision:
     book = load_rulebook(RULES + others + rule(name, *tests, more=more))
-    return Engine(book, REGISTRATION, study).decide(name)
+    return Engine(book, REGISTRATION, AsStored(study)).decide(name)
 
 
 def low_of(study: Study) -> tuple[Fraction, Fraction]:

@@ -15,6 +15,7 @@ from tests.unit.decisions.rows_study import (
     ROW_RULES,
     SMALL_RUNS,
     VALIDATION,
+    AsStored,
     Evaluation,
     Run,
     episodes_of,
@@ -46,7 +47,7 @@ ONE_ARM = GAP.replace('"paired", "independent"', '"paired"').replace('"-1"', '"0
 
 
 def decided(study: Study, rules: str = RULES) -> Any:
-    return Engine(load_rulebook(rules), REGISTRATION, study).decide("H")
+    return Engine(load_rulebook(rules), REGISTRATION, AsStored(study)).decide("H")
 
 
 def interval_of(study: Study, rules: str = RULES) -> Interval:
@@ -90,7 +91,7 @@ def resampled(table: list[list[Fraction]], resamples: int, rng_seed: int) -> lis
 def test_it_says_what_it_is_and_how_exact(tmp_path: Path) -> None:
     decision = decided(write_rows_study(tmp_path))
     interval = decision.interval
-    assert (interval.source, interval.resamples, interval.is_stored) == ("computed", 10000, False)
+    assert (interval.source, interval.resamples) == ("computed", 10000)
     assert interval.low <= decision.estimate.mean <= interval.high
     assert all(0 <= error < Fraction(1, 50) for error in interval.errors)
     assert interval.origin == "computed from episode rows, 10,000 resamples"

@@ -48,8 +48,9 @@ def test_the_small_battery_has_the_registered_sets_with_fewer_episodes() -> None
     registered = sets_at("registered", "flips_q010", is_last=True)
     small = sets_at("small", "flips_q010", is_last=True)
     assert [one.name for one in small] == [one.name for one in registered]
-    assert all(one.identities <= other.identities for one, other in zip(small, registered, strict=True))
-    assert sum(len(one.identities) for one in small) == 64 * 3 + 64 * 5 + 64
+    pairs = list(zip(small, registered, strict=True))
+    assert all(one.tasks <= other.tasks and one.schedules <= other.schedules for one, other in pairs)
+    assert sum(one.tasks * one.schedules for one in small) == 64 * 3 + 64 * 5 + 64
 
 
 def test_an_unknown_battery_is_refused() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import CHECKOUT
-from tests.registrations import rehash
+from tests.restated_document import fit_restatement, made_document
 from tests.unit.prereg.drafts import problems, told
 from toolkit.prereg.authority import make_request
 from toolkit.prereg.checks import Reader
@@ -21,7 +21,7 @@ from toolkit.prereg.verification import Verification, verify_registration
 
 ROLES = ("pilot", "primary", "reference")
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
-FREEZE = Freeze(datetime(2026, 9, 8, 12, 34, 40, tzinfo=UTC), is_proven=False)
+FREEZE = Freeze(datetime(2026, 9, 8, 12, 34, 40, tzinfo=UTC), has_tokens=False)
 
 
 PAIRED = CHECKOUT / "prereg" / "paired-rollouts"
@@ -52,7 +52,11 @@ def test_thirteen_runs_follow_the_freeze_and_the_pilot_is_disclosed(published) -
     assert (order.verdict, len(order.runs_after)) == ("runs_after_freeze", 13)
     assert order.disclosed_exceptions == ("gate1-c2-paired-s0",)
     assert dict(outcomes(result))[7] == "passed"
-    for words in ("13 deciding runs", "recorded, not proven", "disclosed exceptions: gate1-c2-paired-s0"):
+    for words in (
+        "13 deciding runs",
+        "by the author's record, no token shows it",
+        "disclosed exceptions: gate1-c2-paired-s0",
+    ):
         assert words in told(result, 7)
 
 
@@ -155,20 +159,19 @@ def test_what_is_no_token_fails(restated) -> None:
 def evidence(restated):
     """The shipped registration as if two authorities that a reader knows had timestamped its document."""
     authorities = [DemonstrationAuthority(name) for name in ("FreeTSA", "DigiCert")]
-    document = b"the authors' document"
+    document = made_document()
     record = (restated / "record.toml").read_text()
-    before = load_registration(restated).record.document_sha256
-    record = record.replace(before, hashlib.sha256(document).hexdigest())
     now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
     (restated / "record.toml").write_text(re.sub(r"2026-09-08T12:34:\d\dZ", now, record))
     (restated / "trust.toml").write_text(write_trust([a.trusted for a in authorities], "For a test."))
-    rehash(restated)
+    fit_restatement(restated, document)
     (restated / "evidence").mkdir()
     (restated / "evidence" / "document").write_bytes(document)
     for authority in authorities:
         path = restated / "evidence" / authority.trusted.slug
-        token = authority.answer(make_request(hashlib.sha256(document).digest()))
-        path.with_suffix(".tsr").write_bytes(token)
+        request = make_request(hashlib.sha256(document).digest())
+        path.with_suffix(".tsq").write_bytes(request)
+        path.with_suffix(".tsr").write_bytes(authority.answer(request))
         path.with_suffix(".pem").write_bytes(write_certificates([authority.root]))
     known = tuple(authority.trusted for authority in authorities)
     accepted = frozenset([load_registration(restated).entries[-1].link])

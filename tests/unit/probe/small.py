@@ -10,7 +10,7 @@ from toolkit.episodes.episode import play
 from toolkit.noise.regimes import REGIMES
 from toolkit.policies.agent import Rollout
 from toolkit.policies.loglinear import Policy, untrained
-from toolkit.probe.checkpoint import derive, evidence_rows, measure
+from toolkit.probe.checkpoint import evidence_rows, measure
 from toolkit.probe.design import (
     ACTIONS,
     ALL,
@@ -23,7 +23,8 @@ from toolkit.probe.design import (
     read_groups,
 )
 from toolkit.probe.evidence import GramEvidence, Place
-from toolkit.probe.identities import Identity
+from toolkit.probe.figures import estimate, figure_rows
+from toolkit.probe.identities import Identity, tied
 from toolkit.probe.rollouts import Scored, play_and_score
 from toolkit.registers.arrow import Row
 from toolkit.seeds import evaluation_seed, sample_seed
@@ -89,7 +90,8 @@ def gram_rows(name: str = ALL) -> list[Row]:
 
 
 def derived(evidence: Mapping[str, GramEvidence]) -> tuple[dict[str, list[Row]], tuple[Identity, ...]]:
-    return derive(place(), evidence, DESIGN, groups())
+    estimated = estimate(evidence, DESIGN, groups())
+    return figure_rows(place(), estimated, DESIGN), tied(estimated, DESIGN)
 
 
 def replayed(rollouts: RolloutSet) -> Iterator[tuple[tuple[int, int], Rollout, bool]]:

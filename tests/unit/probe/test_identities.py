@@ -10,9 +10,9 @@ import pytest
 from tests.unit.probe import small
 from tests.unit.probe.small import DESIGN
 from toolkit.errors import VerificationError
-from toolkit.probe.checkpoint import reference_tokens
 from toolkit.probe.design import DESIGNS, OUTCOME, TRANSITION
 from toolkit.probe.evidence import GramEvidence
+from toolkit.probe.figures import reference_tokens
 from toolkit.probe.identities import TOLERANCE, Identity, check_identities, identities
 from toolkit.probe.moments import moments
 from toolkit.probe.summary import Estimate, estimates

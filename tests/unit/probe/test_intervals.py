@@ -9,9 +9,9 @@ import pytest
 
 from tests.unit.probe import small
 from tests.unit.probe.small import CLEAN, DESIGN, FAULTY
-from toolkit.probe.checkpoint import reference_tokens
 from toolkit.probe.design import DESIGNS, INDEPENDENT, OUTCOME, PAIRED, TRANSITION
 from toolkit.probe.evidence import GramEvidence
+from toolkit.probe.figures import reference_tokens
 from toolkit.probe.moments import moments
 from toolkit.probe.summary import estimates, probe_row, sides
 from toolkit.probe.uncertainty import Resampling, interval_rows

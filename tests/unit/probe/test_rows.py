@@ -7,8 +7,7 @@ import pytest
 from tests.unit.probe import small
 from tests.unit.probe.small import CLEAN, DESIGN, FAULTY
 from toolkit.errors import DamagedError, IncompleteError
-from toolkit.probe.checkpoint import DERIVED
-from toolkit.probe.design import ACTIONS, ALL, OUTCOME, TRANSITION, index_rows, read_groups
+from toolkit.probe.design import ACTIONS, ALL, DERIVED, OUTCOME, TRANSITION, index_rows, read_groups
 from toolkit.probe.evidence import GramEvidence, read_evidence
 from toolkit.registers.arrow import Row, to_arrow, to_rows
 from toolkit.registers.schema import TABLES

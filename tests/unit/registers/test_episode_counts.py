@@ -1,6 +1,8 @@
 """Episodes counted by task: every row once, one noise for all, from files that are the manifest's."""
 
+import hashlib
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -10,7 +12,9 @@ import pytest
 from tests.row_study import with_column, with_value
 from tests.unit.decisions.rows_study import SMALL_RUNS, VALIDATION, Evaluation, episodes_of, write_rows_study
 from toolkit.errors import DamagedError, IncompleteError
-from toolkit.registers.episode_counts import Counts
+from toolkit.registers.episode_counts import COUNTED, PLACE, Counts, count_run, success_counts
+from toolkit.registers.row_tables import FAULTS
+from toolkit.registers.schema import EVALUATIONS
 from toolkit.registers.study import Study
 
 WHERE = {"phase": "periodic", "pool": "validation", "regime": "clean"}
@@ -51,11 +55,12 @@ def test_other_steps_regimes_and_runs_are_not_counted(tmp_path: Path) -> None:
     assert len(counted(study)[RUN.id, 20]) == VALIDATION.tasks
 
 
-def test_runs_that_share_a_file_are_told_apart(tmp_path: Path, plain: Study) -> None:
+def test_rows_in_the_file_of_another_run_are_damage(tmp_path: Path) -> None:
     first, second = SMALL_RUNS[:2]
     both = pa.concat_tables([episodes_of(run, [VALIDATION]) for run in (first, second)])
     study = write_rows_study(tmp_path, episodes={first.id: both, second.id: None})
-    assert counted(study, second.id) == counted(plain, second.id)
+    with pytest.raises(DamagedError, match="has rows of another run"):
+        counted(study, first.id)
 
 
 def test_a_full_column_may_be_called_nullable_and_have_no_statistics(tmp_path: Path, plain: Study) -> None:
@@ -65,9 +70,11 @@ def test_a_full_column_may_be_called_nullable_and_have_no_statistics(tmp_path: P
     assert counted(study, *RUNS) == counted(plain, *RUNS)
 
 
-def test_an_episode_twice_is_damage(tmp_path: Path) -> None:
+@pytest.mark.parametrize("at", [4, 20], ids=["beside itself", "at the end"])
+def test_an_episode_twice_is_damage(tmp_path: Path, at: int) -> None:
     rows = episodes_of(RUN, [VALIDATION])
-    study = write_rows_study(tmp_path, episodes={RUN.id: pa.concat_tables([rows, rows.slice(3, 1)])})
+    twice = pa.concat_tables([rows.slice(0, at), rows.slice(3, 1), rows.slice(at)])
+    study = write_rows_study(tmp_path, episodes={RUN.id: twice})
     with pytest.raises(DamagedError, match="has an episode twice"):
         counted(study)
 
@@ -112,3 +119,75 @@ def test_an_absent_regime_is_damage_and_not_passed_over(tmp_path: Path) -> None:
     absent = with_column(rows, "regime", pa.array([None, *rows["regime"].to_pylist()[1:]], pa.string()))
     with pytest.raises(DamagedError):
         counted(write_rows_study(tmp_path, episodes={RUN.id: absent}))
+
+
+def made() -> list[dict[str, Any]]:
+    """Return rows of one run: two evaluations, of which the first met no fault, and tasks not from 0 on."""
+    rows: list[dict[str, Any]] = []
+    for step, tasks in ((0, (3, 4)), (20, (1, 3, 4))):
+        for task in tasks:
+            for schedule in range(1 + (task + step) % 3):
+                success = (task + schedule) % 2 == 0
+                row = dict.fromkeys(COUNTED, 0) | WHERE | {"run_id": "r", "step": step, "task": task}
+                row |= {"schedule": schedule, "schedule_seed": 9 * task + schedule, "calls": 3 + task}
+                row |= {"true_success": success, "observed_reward": success and not schedule}
+                row |= {
+                    "transient": step and task % 2,
+                    "ended": "finished" if task > 1 else "budget_exceeded",
+                }
+                rows.append(row | {"rate_limit": 2 * (step and task == 4)})
+    return rows
+
+
+def test_evaluations_are_counted_as_loops_count_them() -> None:
+    rows, expected = made(), []
+    for step in (0, 20):
+        mine = [row for row in rows if row["step"] == step]
+        exposed = [row for row in mine if sum(row[fault] for fault in FAULTS)]
+        tasks = sorted({row["task"] for row in mine})
+        expected.append(
+            {
+                **WHERE,
+                "step": step,
+                "episodes": len(mine),
+                "successes": sum(row["true_success"] for row in mine),
+                "observed_successes": sum(row["observed_reward"] for row in mine),
+                "flipped": sum(row["true_success"] and not row["observed_reward"] for row in mine),
+                "exposed": len(exposed),
+                "recovered": sum(row["true_success"] for row in exposed) if exposed else None,
+                "finished": sum(row["ended"] == "finished" for row in mine),
+                "budget_exceeded": sum(row["ended"] == "budget_exceeded" for row in mine),
+                "calls": sum(row["calls"] for row in mine),
+                "tasks": len(tasks),
+                "episodes_per_task": max(sum(row["task"] == task for row in mine) for task in tasks),
+                "task_set": hashlib.sha256("".join(f"{task}\n" for task in tasks).encode()).hexdigest(),
+            }
+        )
+    run = count_run("r", pa.Table.from_pylist(rows), EVALUATIONS.column_names)
+    assert list(run.evaluations) == expected
+    assert expected[0]["recovered"] is None
+    assert expected[1]["flipped"]
+    assert run.episodes == len(rows)
+
+
+def test_what_episodes_do_not_say_is_not_counted() -> None:
+    rows = pa.Table.from_pylist(made()).drop_columns(["observed_reward", "ended", "calls", "rate_limit"])
+    (first, _) = count_run("r", rows, EVALUATIONS.column_names).evaluations
+    assert list(first) == [*PLACE, "episodes", "successes", "tasks", "episodes_per_task", "task_set"]
+
+
+@pytest.mark.parametrize("at", [1, 2, 3], ids=["schedules", "steps", "tasks"])
+def test_rows_out_of_order_are_damage(at: int) -> None:
+    rows = made()
+    rows[at : at + 2] = rows[at + 1], rows[at]
+    with pytest.raises(DamagedError, match="twice, or out of order"):
+        count_run("r", pa.Table.from_pylist(rows), ("episodes",))
+
+
+def test_runs_that_met_other_tasks_share_the_seeds_of_those_that_both_met() -> None:
+    whole = count_run("r", pa.Table.from_pylist(made()), ())
+    part = pa.Table.from_pylist(made()[1:])
+    assert success_counts([whole, count_run("r", part, ())], "true_success", WHERE, (0,))
+    forged = with_value(part, "schedule_seed", 0, 1)
+    with pytest.raises(DamagedError, match="two seeds"):
+        success_counts([whole, count_run("r", forged, ())], "true_success", WHERE, (0,))

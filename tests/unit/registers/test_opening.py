@@ -52,7 +52,7 @@ def carrying(copy: Home) -> Path:
 def test_a_study_is_decided_by_the_registration_that_it_carries(copy: Home, carrying: Path) -> None:
     case = api.open_case(open_registers(str(carrying), copy), copy)
     assert case.registration.folder == carrying / "prereg" / "paired-rollouts"
-    assert case.engine.decide("H2a").verdict == "miss"
+    assert case.decide("H2a").verdict == "miss"
 
 
 def test_the_homes_own_registration_goes_first(copy: Home, carrying: Path) -> None:

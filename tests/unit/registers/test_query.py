@@ -1,10 +1,12 @@
 """SQL reads the study and nothing else."""
 
+import time
 from pathlib import Path
 
 import pytest
 
 from toolkit.errors import DamagedError, UsageError
+from toolkit.registers import query
 from toolkit.registers.query import ask, asking
 from toolkit.registers.study import Study, open_study
 
@@ -31,6 +33,49 @@ def test_a_study_can_be_asked_again_after_half_an_answer(published: Study) -> No
     with asking(published) as ask_often:
         next(iter(ask_often.batches("FROM range(1000000)")))
         assert ask_often("SELECT 1").rows == ((1,),)
+
+
+ENDLESS = {
+    "before the first row": "SELECT 1 FROM range(1000000) a, range(1000000) b WHERE a.range * b.range < 0",
+    "row by row": "SELECT sin(range) FROM range(1000000000000)",
+}
+
+
+@pytest.mark.parametrize("sql", ENDLESS.values(), ids=ENDLESS)
+@pytest.mark.parametrize("how", ["rows", "file"])
+def test_a_query_has_a_time_limit(published: Study, tmp_path: Path, sql: str, how: str) -> None:
+    with asking(published, 0.2) as ask_often:
+        calls = {
+            "rows": lambda: ask_often(sql, most=10),
+            "file": lambda: ask_often.write_parquet(sql, tmp_path / "answer.parquet"),
+        }
+        with pytest.raises(UsageError, match="takes too long") as raised:
+            calls[how]()
+        assert "--timeout 10" in str(raised.value.remedy)
+        assert ask_often("SELECT 1").rows == ((1,),)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_query_that_does_not_stop_is_left_behind(published: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(query, "GRACE_S", 0.1)
+    begin = time.monotonic()
+    with pytest.raises(UsageError, match="takes too long"), asking(published, 0.1) as ask_often:
+        ask_often("SELECT count(*) FROM runs WHERE list_sum(range(20000000)) < 0")
+    assert time.monotonic() - begin < 1
+
+
+def test_what_the_reader_of_an_answer_takes_does_not_count(published: Study) -> None:
+    with asking(published, 1) as ask_often:
+        for _ in ask_often.batches("FROM range(300000)"):
+            time.sleep(0.4)
+
+
+def test_an_answer_that_is_held_has_a_bound(published: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(query, "MOST_KEPT", 10)
+    with pytest.raises(UsageError, match="too long to be held"):
+        ask(published, "FROM runs")
+    with asking(published) as ask_often:
+        assert ask_often("FROM runs", most=10).total == 15
 
 
 def test_an_answer_keeps_its_types_in_parquet(published: Study, tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ from toolkit.registers import manifest
 from toolkit.registers.arrow import parquet_bytes
 from toolkit.registers.query import asking
 from toolkit.registers.rowhash import row_sha256
-from toolkit.registers.study import Study, open_study, verify_study
+from toolkit.registers.study import Study, open_study
+from toolkit.registers.verified import verify_study
 
 IDS = row_study.run_ids(3)
 Parts = dict[str, list[pa.Table]]
@@ -182,7 +183,8 @@ def test_files_that_are_no_study_are_refused(
 
 
 def test_a_study_without_runs_is_refused(tmp_path: Path) -> None:
-    files = row_study.lay(tmp_path, {"schedules": [row_study.schedules()]})
+    met = row_study.schedules([row_study.episodes("r", 0, (0, 20), 2)])
+    files = row_study.lay(tmp_path, {"schedules": [met]})
     with pytest.raises(DamagedError, match="the manifest could not be read again"):
         row_study.seal(tmp_path, files)
 

@@ -27,4 +27,6 @@ class Changed:
         return self.tables[table] or [] if table in self.tables else self.study.rows(table)
 
     def columns(self, table: str, names: Sequence[str]) -> Any:
+        if table not in self.tables:
+            return self.study.columns(table, names)
         return pa.Table.from_pylist([{name: row[name] for name in names} for row in self.rows(table)])

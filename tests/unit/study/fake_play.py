@@ -17,9 +17,11 @@ from toolkit.registers.arrow import Row
 from toolkit.registers.row_tables import FAULTS, RECOVERIES
 from toolkit.seeds import derive, evaluation_seed
 from toolkit.study.play.runner import Play
-from toolkit.study.play.segments import Segment, ends
+from toolkit.study.play.segments import Segment
 from toolkit.tasks.pools import POOLS
 from toolkit.training.checkpoint import checkpoint_sha256
+from toolkit.training.grpo import advantages_of
+from toolkit.training.rows import groups_at
 from toolkit.training.specification import Specification
 
 WIDTH = 5
@@ -53,7 +55,7 @@ def whole(run: Specification, play: Play) -> Segment:
     """Play a run, segment after segment, and return all its rows."""
     rows: Segment = {"groups": [], "episodes": [], "luck_share": [], "checkpoints": []}
     before = None
-    for end in ends(run):
+    for end in run.ends:
         segment = play(run, end, before)
         (before,) = segment["checkpoints"]
         for name, part in segment.items():
@@ -115,16 +117,17 @@ def _segment(run: Specification, end: int, before: Row | None, sets: tuple[Evalu
 def _group(run: Specification, step: int, position: int) -> Row:
     mixed = derive("test/v1", run.seed, run.run_id, step, position)
     truths = [bool(mixed >> slot & 1) for slot in range(run.group_size)]
+    plan = groups_at(run, step)[position]
     return {
         "run_id": run.run_id,
         "step": step,
         "position": position,
-        "task": mixed % 2000,
-        "regime": run.regime,
-        "schedule_seeds": [mixed] * run.group_size,
+        "task": plan.task,
+        "regime": plan.regime,
+        "schedule_seeds": list(plan.schedule_seeds),
         "true_successes": truths,
         "observed_rewards": truths,
-        "advantages": [truth - sum(truths) / run.group_size for truth in truths],
+        "advantages": list(advantages_of(tuple(truths), scaled=run.scale_rewards == "group")),
         "decisions": 40,
         "exposed": 3,
         "zero_variance": len(set(truths)) == 1,
@@ -133,7 +136,7 @@ def _group(run: Specification, step: int, position: int) -> Row:
 
 
 def _episodes(run: Specification, step: int, played: EvaluationSet, mixed: int) -> Iterator[Row]:
-    for task, schedule in sorted(played.identities):
+    for task, schedule in product(range(played.tasks), range(played.schedules)):
         success = bool(mixed >> (task + schedule) % 60 & 1)
         yield {
             "run_id": run.run_id,

@@ -14,14 +14,18 @@ from tests.conftest import snapshot
 from tests.described import SOURCE
 from tests.unit.study.fake_play import otherwise, sparsely, specification, whole, wholly
 from toolkit.errors import DamagedError, IncompleteError, VerificationError
+from toolkit.registers.arrow import to_arrow
 from toolkit.registers.manifest import RegistrationRef
-from toolkit.registers.study import Study, open_study, verify_study
+from toolkit.registers.schema import TABLES
+from toolkit.registers.study import Study, open_study
+from toolkit.registers.verified import verify_study
 from toolkit.study.check.comparison import compare
 from toolkit.study.new.task_pools import summarize
 from toolkit.study.play.assemble import Assembly, assemble, schedules, seal
-from toolkit.study.play.conclusion import shortcomings
 from toolkit.study.play.runner import play_runs
 from toolkit.study.play.segments import Segment
+from toolkit.study.play.shortcomings import shortcomings
+from toolkit.study.play.summaries import count_episodes
 from toolkit.study.play.workplace import Workplace
 from toolkit.training.specification import Specification
 
@@ -173,22 +177,25 @@ def test_a_part_of_the_runs_is_compared_with_its_part(study: Study, tmp_path: Pa
 @pytest.fixture(scope="module")
 def evidence() -> Segment:
     rows = whole(RUNS[0], wholly)
-    assert shortcomings(RUNS[0], rows) == ()
+    assert lacking(rows) == ()
     return rows
+
+
+def lacking(rows: Segment) -> tuple[str, ...]:
+    tables = {name: to_arrow(TABLES[name], part) for name, part in rows.items()}
+    return shortcomings(RUNS[0], count_episodes(RUNS[0].run_id, tables.pop("episodes")), tables)
 
 
 # Table, what becomes of its rows, and what is said of them.
 DEFECTS: list[tuple[str, Callable[[list[Any]], list[Any]], str]] = [
     ("episodes", lambda rows: rows[:5] + rows[6:], "has 127 episodes, not its 128: 1 missing"),
-    ("episodes", lambda rows: [*rows, rows[5]], "1 played twice"),
     ("episodes", lambda rows: [*rows[1:], rows[0] | {"task": 64}], "2 missing or unknown"),
     (
         "episodes",
         lambda rows: [*rows[1:], rows[0] | {"regime": "flips_q005"}],
         "an evaluation that is not registered: periodic validation flips_q005 step 0",
     ),
-    ("episodes", lambda rows: [rows[0] | {"run_id": "c9"}, *rows[1:]], "episodes has rows of c9"),
-    ("groups", lambda rows: [rows[1], rows[0], *rows[2:]], "the training groups are not the 8"),
+    ("groups", lambda rows: [rows[0] | {"run_id": "c9"}, *rows[1:]], "groups has rows of c9"),
     ("groups", lambda rows: rows[:-1], "the training groups are not the 8"),
     (
         "groups",
@@ -209,4 +216,10 @@ DEFECTS: list[tuple[str, Callable[[list[Any]], list[Any]], str]] = [
 def test_what_evidence_lacks_is_said(
     evidence: Segment, table: str, defect: Callable[[list[Any]], list[Any]], said: str
 ) -> None:
-    assert said in " ".join(shortcomings(RUNS[0], evidence | {table: defect(evidence[table])}))
+    assert said in " ".join(lacking(evidence | {table: defect(evidence[table])}))
+
+
+def test_an_episode_twice_is_no_evidence(evidence: Segment) -> None:
+    twice = evidence | {"episodes": [*evidence["episodes"], evidence["episodes"][5]]}
+    with pytest.raises(DamagedError, match="twice, or out of order"):
+        lacking(twice)

@@ -13,7 +13,8 @@ from toolkit.policies.language_model.opening import Opening, identify
 from toolkit.registers.arrow import Row
 from toolkit.registers.query import ask
 from toolkit.registers.row_tables import FAULTS
-from toolkit.registers.study import Study, open_study, verify_study
+from toolkit.registers.study import Study, open_study
+from toolkit.registers.verified import verify_study
 from toolkit.study.evaluating.evaluated import figures, luck_shares, study_name, write_registers
 from toolkit.study.evaluating.folder import Asked, EvaluatedBlocks, EvaluationFolder, identity, jobs
 from toolkit.study.executors.executor import Executor

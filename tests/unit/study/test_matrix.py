@@ -131,7 +131,9 @@ def test_a_selection_of_nothing_is_wrong_usage(selection: Selection) -> None:
 
 
 def test_the_registered_sets_have_their_sizes_and_are_not_played_twice() -> None:
-    played = [[len(each.identities) for each in sets("flips_q010")] for sets in (periodic_sets, final_sets)]
+    played = [
+        [each.tasks * each.schedules for each in sets("flips_q010")] for sets in (periodic_sets, final_sets)
+    ]
     assert [sum(sizes) for sizes in played] == [64 * 5, 200 * 21]
     assert (len(final_sets("faults_p025")), len(periodic_sets("clean"))) == (5, 2)
 

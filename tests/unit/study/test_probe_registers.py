@@ -11,16 +11,18 @@ import pytest
 
 from tests.conftest import CHECKOUT, Result
 from tests.unit.study.changed import Changed
+from toolkit.decisions.rulebook import rulebook_of
 from toolkit.errors import DamagedError, IncompleteError, VerificationError
 from toolkit.places import Home
 from toolkit.prereg.evidence import amendment_anchor, anchor
 from toolkit.prereg.registration import Registration, load_registration
+from toolkit.probe.evidence import Place
 from toolkit.registers.arrow import Row
 from toolkit.registers.schema import TABLES
 from toolkit.registers.study import Study
 from toolkit.study.check.audit import ProbeReplayer, audit
 from toolkit.study.play.rows import rows_of_run
-from toolkit.study.probing import design, probed, report, run
+from toolkit.study.probing import design, figures, probed, report, run
 from toolkit.training.specification import Specification
 
 RUN = "c2-paired-s1"
@@ -72,6 +74,45 @@ def test_figures_computed_from_the_evidence_alone_are_those_stored(
     assert residual < 1e-12
 
 
+def test_a_decision_on_the_probe_names_the_evidence_that_it_rests_on(
+    embedded: Study, toolkit: Callable[..., Result]
+) -> None:
+    (decision,) = toolkit("decide", "P13", "--study", "embedded", "--json").json()
+    (named,) = [read["files"] for read in decision["registers"] if read["config"] == "probe_gram"]
+    probed_ones = ("base", "c2-paired-s0", "c2-paired-s1", "c2-paired-s2")
+    files = embedded.files("probe_gram")
+    assert named == {name: files[name] for name in (f"probe_gram/{each}.parquet" for each in probed_ones)}
+
+
+def test_a_table_of_a_place_is_derived_from_its_trajectory_s_evidence_alone(
+    embedded: Study, registration: Registration, probe: design.RegisteredProbe
+) -> None:
+    registered = design.registered_design(registration, rulebook_of(registration))
+    assert registered == probe.design
+    places = [Place(RUN, step, scored) for step, scored in ((20, "all"), (20, "actions"), (100, "all"))]
+    derived = figures.figures(embedded, registered, places, ("probe", "probe_diagnostic_tasks"))
+    assert set(derived) == {"probe", "probe_diagnostic_tasks"}
+    for name, by_place in derived.items():
+        assert list(by_place) == places
+        key = TABLES[name].key
+        for place, found in by_place.items():
+            stored = [row for row in embedded.rows(name) if Place(*(row[part] for part in key[:3])) == place]
+            assert sorted(found, key=lambda row: [str(row[part]) for part in key]) == sorted(
+                stored, key=lambda row: [str(row[part]) for part in key]
+            )
+
+
+def test_figures_of_what_was_not_probed_are_not_there(
+    embedded: Study, published: Study, probe: design.RegisteredProbe
+) -> None:
+    for place in (Place(RUN, 21, "all"), Place(RUN, 20, "tokens")):
+        with pytest.raises(IncompleteError, match="a checkpoint has no evidence") as error:
+            figures.figures(embedded, probe.design, [place])
+        assert error.value.expected == str(place)
+    with pytest.raises(IncompleteError, match="ships no evidence"):
+        figures.figures(published, probe.design, [Place(RUN, 20, "all")])
+
+
 @pytest.fixture(scope="module")
 def rows(embedded: Study) -> dict[str, list[Row]]:
     """Return the rows of the probe's tables, read once."""
@@ -82,7 +123,7 @@ def test_what_does_not_follow_from_evidence_and_design_is_named(
     embedded: Study, rows: dict[str, list[Row]], probe: design.RegisteredProbe
 ) -> None:
     def refused(table: str, study: Any, by: design.RegisteredProbe) -> None:
-        with pytest.raises(VerificationError, match=f"{table} is not what the probe's evidence gives"):
+        with pytest.raises(DamagedError, match=rf"{table}\.\w+ is not what follows from"):
             report.recompute(study, meant, by, lambda _: None)
 
     meant = report.report(embedded, "base").checkpoints
@@ -138,7 +179,7 @@ def test_what_was_measured_says_by_which_design(
     embedded: Study, rows: dict[str, list[Row]], probe: design.RegisteredProbe
 ) -> None:
     def holds(**tables: list[Row] | None) -> bool:
-        return design.is_measured_by(probe, Changed(embedded, tables))  # type: ignore[arg-type]
+        return design.is_measured_by(probe.design, Changed(embedded, tables))  # type: ignore[arg-type]
 
     assert holds()
     assert holds(**dict.fromkeys(design.TABLES_OF_PROBE))

@@ -10,8 +10,11 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from tests.conftest import Result
+from tests.conftest import Result, run
+from tests.tampering.forger import Forger
+from tests.tampering.measure import copy_of
 from toolkit.errors import DamagedError, UsageError, VerificationError
+from toolkit.places import HOME_VARIABLE
 from toolkit.registers.arrow import parquet_bytes, to_arrow
 from toolkit.registers.manifest import FileEntry
 from toolkit.registers.schema import TABLES
@@ -154,6 +157,8 @@ def test_a_run_of_another_specification_than_registered_is_noticed(
     with pytest.raises(VerificationError, match="the specification of") as error:
         audit(embedded, 1, 0, others, nothing)
     assert error.value.where == "learning_rate"
+    assert error.value.remedy is not None
+    assert error.value.remedy.endswith("to draw this row again: --sample 1 --seed 0")
     with pytest.raises(VerificationError, match="no run of the registered matrix"):
         audit(embedded, 1, 0, {}, nothing)
 
@@ -164,8 +169,31 @@ def test_the_command_replays_an_evaluation(toolkit: Callable[..., Result]) -> No
     assert (document["verdict"], document["task"]) == ("verified", "validation:3")
 
 
+def test_the_command_draws_rows_that_nobody_can_foresee_and_the_same_again(
+    toolkit: Callable[..., Result],
+) -> None:
+    command = ("registers", "audit", "--sample", 2)
+    first, second = (toolkit(*command, "--json").json() for _ in range(2))
+    assert first["seed"] != second["seed"]
+    assert toolkit(*command, "--seed", first["seed"], "--json").json() == first
+    again = toolkit(*command, "--seed", first["seed"]).out
+    assert f"--seed {first['seed']}" in again
+    assert sum(first["derived"].values()) == 2
+    assert "2 rows that follow derived again" in again
+
+
+def test_an_audit_draws_what_follows_from_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    forger = Forger(copy_of("embedded", tmp_path), "embedded")
+    forger.edit("evaluations", lambda rows: [row.update(calls=row["calls"] + 1) for row in rows]).seal()
+    monkeypatch.setenv(HOME_VARIABLE, str(tmp_path))
+    refused = run("registers", "audit", "--sample", 1, "--seed", 1)
+    assert refused.code == 0, "a sample of one draws no evaluation"
+    refused = run("registers", "audit", "--sample", 2, "--seed", 1)
+    refused.refused(4, "evaluations.calls is not what follows from episodes", "--sample 2 --seed 1")
+
+
 def test_the_command_audits_rows_and_refuses_summary_figures(toolkit: Callable[..., Result]) -> None:
-    document = toolkit("registers", "audit", "--sample", 2, "--seed", 3, "--json").json()
+    document = toolkit("registers", "audit", "--sample", 2, "--json").json()
     assert (document["study"], document["verdict"], document["sample"]) == ("embedded", "verified", 2)
     refused = toolkit("registers", "audit", "--study", "published")
     assert (refused.code, "no rows that can be played" in refused.err) == (3, True)

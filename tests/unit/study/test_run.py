@@ -6,8 +6,11 @@ import pytest
 
 from tests.unit.study.fake_play import specification, whole
 from toolkit.errors import DamagedError, VerificationError
-from toolkit.study.play.conclusion import shortcomings
+from toolkit.registers.arrow import to_arrow
+from toolkit.registers.schema import TABLES
 from toolkit.study.play.segments import Segment, play_segment
+from toolkit.study.play.shortcomings import shortcomings
+from toolkit.study.play.summaries import count_episodes
 
 SMALL = specification(surface_tokens=2, diagnosed=(0, 1, 4), pools={})
 
@@ -18,7 +21,9 @@ def played() -> Segment:
 
 
 def test_a_whole_run_is_what_is_registered(played: Segment) -> None:
-    assert shortcomings(SMALL, played) == ()
+    tables = {name: to_arrow(TABLES[name], rows) for name, rows in played.items()}
+    counted = count_episodes(SMALL.run_id, tables.pop("episodes"))
+    assert shortcomings(SMALL, counted, tables) == ()
     assert [row["step"] for row in played["checkpoints"]] == [0, 2, 4]
 
 

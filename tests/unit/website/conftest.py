@@ -4,8 +4,9 @@ import pytest
 
 from tests.unit.decisions.rows_study import registered_study
 from toolkit import api
-from toolkit.decisions.case import Case, open_case
+from toolkit.decisions.case import Case
 from toolkit.places import Home
+from toolkit.study.check.registered import open_case
 
 
 @pytest.fixture(scope="session")

@@ -16,9 +16,10 @@ from tests.unit.decisions.rows_study import registered_study
 from tests.unit.website.node import ASSETS, run_node
 from tests.unit.website.test_evidence import everything, table_of
 from tests.unit.website.written_tests import answers_in_python, some_tests
-from toolkit.decisions.case import Case, open_case
+from toolkit.decisions.case import Case
 from toolkit.decisions.computed import Resampler
 from toolkit.decisions.interval import Interval
+from toolkit.study.check.registered import open_case
 from toolkit.website.evidence import Evidence, evidence_of
 from toolkit.website.evidence_tables import parquet
 
@@ -97,7 +98,7 @@ def test_a_nested_interval_is_the_nested_one_of_the_engine(embedded: Case) -> No
     expected = Resampler(study, book.plan).interval(spec, book.endpoints[spec.endpoint])
     assert isinstance(expected, Interval)
     assert expected.errors
-    evidence = evidence_of(embedded, embedded.engine.decide("H2a"))
+    evidence = evidence_of(embedded, embedded.decide("H2a"))
     document = json.loads(json.dumps(evidence.document))
     crossed = document["intervals"]["c2_auc_95"]["recorded"]
     document["intervals"]["c2_auc_95"]["crossing"] = "nested"
@@ -111,7 +112,7 @@ def test_a_nested_interval_is_the_nested_one_of_the_engine(embedded: Case) -> No
 
 
 def test_a_seed_gives_the_same_ends_again_and_another_seed_others(embedded: Case) -> None:
-    evidence = evidence_of(embedded, embedded.engine.decide("H2a"))
+    evidence = evidence_of(embedded, embedded.decide("H2a"))
     seeds = ("1", "1", str(2**64 - 1))
     pages = decided(*(page(evidence, seed=seed, resamples=2000) for seed in seeds))
     first, again, other = ([p["intervals"]["c2_auc_95"][end] for end in ("low", "high")] for p in pages)
@@ -133,14 +134,14 @@ def with_changed(evidence: Evidence, table: str, change: Callable[[dict[str, Any
 
 
 def test_episodes_that_are_not_those_of_the_rows_decide_nothing(embedded: Case) -> None:
-    evidence = evidence_of(embedded, embedded.engine.decide("H2a"))
+    evidence = evidence_of(embedded, embedded.decide("H2a"))
     moved = with_changed(evidence, "episodes", lambda row: row.update(successes=1 - row["successes"] // 2))
     (found,) = decided(moved)
     assert "and evaluations says" in found["error"]
 
 
 def test_a_row_that_was_changed_is_said_loudly(case: Case) -> None:
-    evidence = evidence_of(case, case.engine.decide("H2a"))
+    evidence = evidence_of(case, case.decide("H2a"))
     moved = with_changed(evidence, "rows", lambda row: row.update(successes=0))
     (found,) = decided(moved)
     named = {text.partition(":")[0] for text in found["disagreements"]}
@@ -173,7 +174,7 @@ def test_a_verdict_that_chance_does_not_turn_is_not_excused_by_it() -> None:
 
 def test_a_study_of_other_registers_is_decided_as_the_engine_does(tmp_path: Path, case: Case) -> None:
     few = open_case(registered_study(tmp_path, case), case.registration)
-    decisions = few.engine.decide_all()
+    decisions = few.decide_all()
     found = decided(*(page(evidence_of(few, decision)) for decision in decisions))
     assert [(f["verdict"], f["disagreements"]) for f in found] == [(d.verdict, []) for d in decisions]
 

@@ -16,7 +16,7 @@ from toolkit.website.drawings import forest_row, measure, rule_charts
 
 def charts(case: Case, rule: str) -> list[Chart]:
     figures = [row for rows in report(case.study).figures.values() for row in rows]
-    return rule_charts(case, case.engine.decide(rule), figures)
+    return rule_charts(case, case.decide(rule), figures)
 
 
 def test_a_probe_ratio_has_the_interval_that_the_study_holds(embedded: Case) -> None:
@@ -36,7 +36,7 @@ def test_a_probe_ratio_that_some_resample_does_not_define_says_why_it_has_no_int
         for rows in report(embedded.study).figures.values()
         for row in rows
     ]
-    captions = [chart.caption for chart in rule_charts(embedded, embedded.engine.decide("H1b"), figures)]
+    captions = [chart.caption for chart in rule_charts(embedded, embedded.decide("H1b"), figures)]
     assert any("c2-paired-s2@100 0.603" in caption for caption in captions)
     assert all("some resample of these tasks does not define the figure" in caption for caption in captions)
 
@@ -62,7 +62,7 @@ def test_luck_shares_have_the_intervals_that_were_published(case: Case) -> None:
 
 
 def test_a_row_of_the_forest_is_the_decision(case: Case) -> None:
-    row = forest_row(case, case.engine.decide("H5"))
+    row = forest_row(case, case.decide("H5"))
     # Paper, table of outcomes: a 90% interval from -0.4 to +5.2 points, against a margin of 3.
     assert row.bar is not None
     assert row.bar.words == "90% interval [\N{MINUS SIGN}0.0037, +0.0525]"
@@ -118,7 +118,7 @@ TENTH = Number("0.1", Fraction(1, 10))
     ids=["all", "mirrored", "negative", "other side", "either", "another interval"],
 )
 def test_bounds_are_read_from_a_test(case: Case, test: Expression, places: tuple[float, ...] | None) -> None:
-    decision = case.engine.decide("H5")
+    decision = case.decide("H5")
     (criterion,) = case.book.rules["H5"].criteria
     rule = replace(case.book.rules["H5"], interval="i", criteria=(replace(criterion, expression=test),))
     found = limits(rule, decision)
@@ -126,7 +126,7 @@ def test_bounds_are_read_from_a_test(case: Case, test: Expression, places: tuple
 
 
 def test_a_rule_without_runs_has_no_bar(case: Case) -> None:
-    row = forest_row(case, case.engine.decide("H6"))
+    row = forest_row(case, case.decide("H6"))
     assert (row.mean, row.bar) == (None, None)
 
 

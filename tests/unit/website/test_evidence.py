@@ -17,10 +17,11 @@ import pytest
 from tests.conftest import CHECKOUT
 from tests.described import shipped
 from tests.unit.decisions.rows_study import registered_study
-from toolkit.decisions.case import Case, open_case
+from toolkit.decisions.case import Case
 from toolkit.decisions.endpoints import Figure
 from toolkit.decisions.interval import Interval
 from toolkit.prereg.registration import load_registration
+from toolkit.study.check.registered import open_case
 from toolkit.website.environment import data, environment
 from toolkit.website.evidence import Evidence, evidence_of
 from toolkit.website.evidence_tables import Download, rows_read
@@ -39,11 +40,11 @@ def opened(study: str) -> Case:
 def everything(study: str) -> dict[str, Evidence]:
     """Return what every rule page of a shipped study carries: made once, since it takes seconds."""
     case = opened(study)
-    return {decision.rule: evidence_of(case, decision) for decision in case.engine.decide_all()}
+    return {decision.rule: evidence_of(case, decision) for decision in case.decide_all()}
 
 
 def carried(case: Case, rule: str) -> Evidence:
-    return evidence_of(case, case.engine.decide(rule))
+    return evidence_of(case, case.decide(rule))
 
 
 def table_of(file: Download) -> Any:
@@ -166,11 +167,11 @@ def test_hostile_words_end_neither_the_data_block_nor_an_attribute(case: Case) -
 
 def section(case: Case, rule: str) -> str:
     """Return the section of a page that decides again."""
-    decision = case.engine.decide(rule)
+    decision = case.decide(rule)
     shown = {"d": {"rule": rule}, "study": case.study.name, "evidence": evidence_of(case, decision)}
     source = '{% from "macros.html" import command %}{% include "decide.html" %}'
     return environment().from_string(source).render(**shown)
 
 
 def test_without_scripts_the_section_says_what_to_run(case: Case) -> None:
-    assert "toolkit decide H2a --study published --recompute" in section(case, "H2a")
+    assert "toolkit decide H2a --study published" in section(case, "H2a")

@@ -10,7 +10,7 @@ from toolkit.website.glossary import glossary
 
 
 def told(case: Case, name: str) -> dict[str, str]:
-    [decision] = [d for d in case.engine.decide_all() if d.rule == name]
+    [decision] = [d for d in case.decide_all() if d.rule == name]
     return {term.word: term.meaning for term in glossary(case, decision)}
 
 
@@ -45,7 +45,7 @@ def test_arms_and_regimes_of_a_studys_own_are_not_given_the_toolkits_meaning(cas
 def test_hostile_words_are_text_and_cut(case: Case) -> None:
     hostile = '<script>alert("x")</script>' + "z" * 5000
     cells = tuple(replace(cell, noise=hostile) for cell in case.book.plan.cells)
-    [decision] = [d for d in case.engine.decide_all() if d.rule == "H2a"]
+    [decision] = [d for d in case.decide_all() if d.rule == "H2a"]
     forged = replace(case, book=replace(case.book, plan=replace(case.book.plan, cells=cells)))
     text = environment().get_template("glossary.html").render(terms=glossary(forged, decision))
     assert "<script" not in text

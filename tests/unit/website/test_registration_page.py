@@ -99,7 +99,7 @@ def test_a_published_chronology_names_runs_tokens_and_recorded_events(case: Case
     text = Read(pages_of(Material((case,)), maker)["registrations/paired-rollouts.html"]).text
     assert "14 deciding runs of published, first launch to last" in text
     assert "2026-09-08 17:03:25 UTC launch first post-freeze training launch: t1-c2-independent-s0" in text
-    assert "the token proves it only where it is" in text
+    assert "no verified token shows it" in text
 
 
 def test_a_chronology_points_to_later_entries_that_name_its_runs(home: Home) -> None:
@@ -131,5 +131,5 @@ def test_the_place_of_a_token_that_is_not_here_is_said_once(case: Case, home: Ho
     [judged] = [v for v in api.verify_frozen(home, (case.study,)) if v.registration == "paired-rollouts"]
     text = Read(pages_of(Material((case,), (), (judged,)), maker)["registrations/paired-rollouts.html"]).text
     place = case.registration.record.authorities[0].token_place
-    told = text.partition("Authorities")[2].partition("Amendments")[0]
+    told = text.partition("Authorities")[2].partition("The rules")[0]
     assert told.count(place) == 1

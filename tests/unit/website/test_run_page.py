@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.unit.decisions.rows_study import registered_study
+from tests.unit.decisions.rows_study import AsStored, registered_study
 from tests.unit.website.reading import Read, pages_of
-from toolkit.decisions.case import Case, open_case
+from toolkit.decisions.case import Case
+from toolkit.decisions.case import open_case as open_as_stored
 from toolkit.website.material import Material
 from toolkit.website.page import counts_of, run_page, slug
 from toolkit.website.pages import run
@@ -34,7 +35,8 @@ def forged(some: Case, case: Case, tmp_path_factory: pytest.TempPathFactory) -> 
     for row in (*rows["runs"], *rows["evaluations"]):
         if row["run_id"] == old:
             row["run_id"] = HOSTILE
-    return open_case(registered_study(tmp_path_factory.mktemp("forged"), case, rows), case.registration)
+    study = registered_study(tmp_path_factory.mktemp("forged"), case, rows)
+    return open_as_stored(study, case.registration, AsStored(study))
 
 
 def test_a_published_run_says_that_its_episodes_never_were(case: Case) -> None:
@@ -51,7 +53,7 @@ def test_a_run_names_its_episodes_its_partners_its_readers_and_what_was_not_reco
         "episodes/C2-paired-1.parquet",
         "Same condition and seed: independent, C2-independent-1.",
         "Read by H1a, H1b, H2a, H3",
-        "Not recorded for this run: attempts, launched at",
+        "Not recorded for this run: attempts",
         "No counts of training groups are there for this run.",
         "Its luck share was not diagnosed.",
     ):

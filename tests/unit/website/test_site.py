@@ -13,9 +13,10 @@ from tests.conftest import CHECKOUT, Result
 from tests.unit.decisions.rows_study import registered_study
 from tests.unit.website.reading import CSP, Read, page_of
 from toolkit import api
-from toolkit.decisions.case import Case, open_case
+from toolkit.decisions.case import Case
 from toolkit.places import Home
 from toolkit.prereg.record import read_amendment
+from toolkit.study.check.registered import open_case
 from toolkit.website.charts.curves import learning_curves
 from toolkit.website.material import Material
 from toolkit.website.pages import home as home_page
@@ -174,7 +175,7 @@ def test_a_computed_interval_says_what_it_was_computed_from(case: Case, tmp_path
 
 
 def test_a_close_call_is_shown(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    close = replace(case.engine.decide("H2a"), close_calls=("a test could turn",))
-    monkeypatch.setattr(case.engine, "decide_all", lambda: (close,))
+    close = replace(case.decide("H2a"), close_calls=("a test could turn",))
+    monkeypatch.setattr(Case, "decide_all", lambda _: (close,))
     page = page_of(Material((case,)), "published/H2a.html", rule)
     assert "Close call: a test could turn." in page.text

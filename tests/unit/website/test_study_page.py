@@ -1,12 +1,16 @@
 """The page of a study: what was registered to run, what ran, and what is missing."""
 
 from dataclasses import replace
+from types import ModuleType
+
+import pytest
 
 from tests.unit.website.reading import Read, made_by, page_of, rendered
 from toolkit.decisions.case import Case
 from toolkit.decisions.plan import Plan
+from toolkit.prereg.standing import Standing
 from toolkit.website.material import Material
-from toolkit.website.pages import rule, run, study
+from toolkit.website.pages import home, luck, probe, registration, rule, run, study
 
 
 def test_a_published_study_says_that_its_rows_never_were(case: Case) -> None:
@@ -32,7 +36,7 @@ def test_links_lead_to_pages_that_are_there(some: Case) -> None:
 
 def test_every_verdict_of_the_study_is_listed(case: Case) -> None:
     text = page_of(Material((case,)), "published/index.html", study).text
-    assert all(decision.title in text for decision in case.engine.decide_all())
+    assert all(decision.title in text for decision in case.decide_all())
 
 
 def test_runs_that_enter_no_decision_are_not_called_not_run(some: Case) -> None:
@@ -47,3 +51,18 @@ def test_runs_that_enter_no_decision_are_not_called_not_run(some: Case) -> None:
     assert "role pilot: enters no decision; no rows of it in this study" in told
     assert "not run" not in told
     assert "tier 0, C9, paired and independent: 4 runs of role pilot" in text[text.index("What is missing") :]
+
+
+@pytest.mark.parametrize("room", [home, study, rule, probe, luck, registration])
+def test_every_page_with_verdicts_says_what_they_stand_on(case: Case, room: ModuleType) -> None:
+    for standing, told in (
+        (
+            Standing("demonstration"),
+            "demonstration (authorities made for the occasion: proves nothing to others)",
+        ),
+        (Standing("failed", ("amendments before runs",)), "FAILED: amendments before runs"),
+    ):
+        pages = made_by(Material((replace(case, standing=standing),)), room)
+        assert pages
+        for page in pages.values():
+            assert f"rest on: {told}" in Read(rendered(page)).text, page.name

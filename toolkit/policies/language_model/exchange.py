@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
+from toolkit.deadline import within
 from toolkit.errors import EXCERPT, DamagedError, IncompleteError, UsageError
 from toolkit.policies.language_model.refusals import is_final, refusal, words
 
@@ -23,8 +24,11 @@ ATTEMPTS = 5
 PAUSE_S = 1.0
 LONGEST_PAUSE_S = 60.0
 TIMEOUT_S = 600.0
+"""A whole answer: a long turn of a large model on a busy server takes minutes."""
 LARGEST_ANSWER = 16 * 2**20
+"""Bytes: a turn has some thousand tokens, and is less than a megabyte as JSON."""
 LARGEST_REFUSAL = 2**16
+"""Bytes of which an error quotes the first."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,7 @@ class Server:
         key_variable: environment variable that holds the API key; None for a server that wants none. The key
             itself is in no value, no file and no message of this package.
         attempts: most requests for one answer.
-        timeout_s: longest wait for a server that says nothing.
+        timeout_s: the time for one whole answer.
     """
 
     url: str
@@ -75,6 +79,12 @@ class Server:
 
     def _exchange(self, request: urllib.request.Request) -> bytes:
         try:
+            return within(self.timeout_s, lambda: self._request(request))
+        except TimeoutError as error:
+            self._unreached(error)
+
+    def _request(self, request: urllib.request.Request) -> bytes:
+        try:
             with _OPENER.open(request, timeout=self.timeout_s) as answer:
                 content: bytes = answer.read(LARGEST_ANSWER + 1)
         except urllib.error.HTTPError as error:
@@ -86,7 +96,12 @@ class Server:
         except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
             self._unreached(error)
         if len(content) > LARGEST_ANSWER:
-            raise DamagedError("the server's answer has no end", expected=f"{LARGEST_ANSWER} bytes at most")
+            raise DamagedError(
+                "the server's answer has no end",
+                expected=f"{LARGEST_ANSWER} bytes at most",
+                where=self.url,
+                remedy="check the address, and what the server answers there",
+            )
         return content
 
     def _unreached(self, error: Exception) -> NoReturn:
@@ -95,7 +110,7 @@ class Server:
         if isinstance(reason, TimeoutError):
             raise IncompleteError(
                 "the server did not answer in time",
-                expected=f"an answer within {self.timeout_s:g} s",
+                expected=f"a whole answer within {self.timeout_s:g} s",
                 where=self.url,
                 remedy="give it more time (--timeout), or fewer questions at once (--concurrency), and the "
                 "same command again: what was recorded is kept",

@@ -39,7 +39,7 @@ class Opening:
         chat_options: further variables of the chat template, such as `enable_thinking`.
         request_options: further fields of the questions to a server, such as `top_k`.
         concurrency: most questions to a server at once.
-        timeout_s: longest wait for a server that says nothing.
+        timeout_s: the time for one whole answer of a server.
     """
 
     engine: str

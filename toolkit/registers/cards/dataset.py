@@ -30,7 +30,7 @@ def dataset_card(
     *,
     registration: RegistrationRef | None = None,
     rows: Mapping[str, Sequence[Row]] | None = None,
-    is_demonstration: bool = False,
+    standing: str = "",
 ) -> str:
     """Return a dataset repository's README.
 
@@ -42,7 +42,7 @@ def dataset_card(
         registration: what `{{registration}}` names.
         rows: those of `runs` and `decisions`, for `{{matrix}}` and `{{outcomes}}`; a decision may have the
             rule's `title` beside its columns.
-        is_demonstration: whether that registration proves nothing to others.
+        standing: what that registration stands on, in words, for `{{outcomes}}`.
 
     Raises:
         DamagedError: a mark is unknown, or what it stands for was not given.
@@ -57,11 +57,11 @@ def dataset_card(
         "schema_version": SCHEMA_VERSION,
     }
     if registration is not None:
-        parts["registration"] = registered_text(registration, is_demonstration=is_demonstration)
+        parts["registration"] = registered_text(registration)
     if given.get("runs"):
         parts["matrix"] = matrix_text(given["runs"])
     if given.get("decisions"):
-        parts["outcomes"] = outcomes_text(given["decisions"])
+        parts["outcomes"] = outcomes_text(given["decisions"], standing)
     return filled(source, parts)
 
 
@@ -185,14 +185,11 @@ def _shown(kind: Type) -> str:
 _TOLD = {"fault_rate": "faults, p", "flip_rate": "flips, q", "scale_rewards": "rewards scaled by"}
 
 
-def registered_text(registration: RegistrationRef, *, is_demonstration: bool = False) -> str:
-    """Return a table of the frozen files that the study belongs to; a demonstration is called one."""
+def registered_text(registration: RegistrationRef) -> str:
+    """Return a table of the frozen files that the study belongs to."""
     lines = ["| registered | SHA-256 |", "| --- | --- |"]
     lines.append(f"| registration `{registration.name}` | `{registration.sha256}` |")
     lines += [f"| amendment `{name}` | `{sha256}` |" for name, sha256 in registration.amendments.items()]
-    if is_demonstration:
-        about = "its authorities were made for the occasion; it proves nothing to others."
-        lines += ["", f"**A demonstration:** {about}"]
     return "\n".join(lines)
 
 
@@ -216,11 +213,12 @@ def matrix_text(runs: Sequence[Row]) -> str:
     return "\n".join([*lines, "", f"{len(runs)} runs, {complete} of them with complete evidence."])
 
 
-def outcomes_text(decisions: Sequence[Row]) -> str:
+def outcomes_text(decisions: Sequence[Row], standing: str = "") -> str:
     """Return a table of decisions: verdict, evidence, estimate and interval of each rule.
 
     Args:
         decisions: rows of `decisions`; each may have the rule's `title` besides.
+        standing: what their registration stands on, in words.
     """
     lines = [
         "| rule | about | verdict | evidence | estimate | interval |",
@@ -231,6 +229,8 @@ def outcomes_text(decisions: Sequence[Row]) -> str:
         words = (row["rule"], about, row["verdict"], row["evidence"])
         shown = " | ".join(str(word).replace("_", " ").replace("|", "\\|") for word in words)
         lines.append(f"| {shown} | {_number(row['estimate'])} | {_interval(row)} |")
+    if standing:
+        lines += ["", f"**The registration behind these verdicts:** {standing}"]
     return "\n".join(lines)
 
 

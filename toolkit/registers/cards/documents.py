@@ -29,7 +29,7 @@ def repository_documents(
     registration: RegistrationRef | None = None,
     rows: Mapping[str, Sequence[Row]] | None = None,
     words: Mapping[str, tuple[str, ...]] | None = None,
-    is_demonstration: bool = False,
+    standing: str = "",
 ) -> dict[str, bytes]:
     """Return the documents of a repository by name.
 
@@ -37,9 +37,7 @@ def repository_documents(
     the study's own by column where it does not use the toolkit's; the rest as for `dataset_card`.
     """
     configs = [config_of(TABLES[name].with_words(words or {}), parts) for name, parts in files.items()]
-    card = dataset_card(
-        source, configs, registration=registration, rows=rows, is_demonstration=is_demonstration
-    )
+    card = dataset_card(source, configs, registration=registration, rows=rows, standing=standing)
     return {CARD: card.encode(), CROISSANT: croissant(card, configs).encode()}
 
 

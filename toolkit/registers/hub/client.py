@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from errno import ENOSPC
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from toolkit.errors import IncompleteError, ToolkitError, VerificationError
 from toolkit.registers.manifest import MANIFEST_NAME
@@ -79,6 +79,22 @@ def bars() -> Iterator[None]:
 
 
 AGAIN = "try again later; what was pulled before is in the cache: --offline, or HF_HUB_OFFLINE=1"
+
+
+@contextmanager
+def bar(total: int) -> Iterator[Callable[[int], object]]:
+    """Show on a terminal how many bytes have arrived; give what is told of more."""
+    from huggingface_hub import utils
+
+    made: Any = utils.tqdm
+    with bars(), made(total=total, unit="B", unit_scale=True) as shown:
+        yield shown.update
+
+
+PATIENCE = (
+    "see that HF_ENDPOINT names a Hub and the connection holds; HF_HUB_DOWNLOAD_TIMEOUT=60 waits longer; "
+    "--offline, or HF_HUB_OFFLINE=1, takes what was pulled before from the cache"
+)
 WRONG_HUB = "see that HF_ENDPOINT names a Hub, and that no proxy or log-in page answers in its place"
 LOG_IN = "log in, `hf auth login`, or set HF_TOKEN to a token that may do it"
 
@@ -170,7 +186,7 @@ def _meaning(error: Exception, what: str, doing: str) -> ToolkitError:
             return UnreachableError(
                 f"{doing} failed: the Hub cannot be reached",
                 found=_short(cause),
-                where=_place(what),
+                where=place(what),
                 remedy=AGAIN,
             )
     is_broken_off = isinstance(error, (httpx.TransportError, OSError, RuntimeError))
@@ -178,7 +194,7 @@ def _meaning(error: Exception, what: str, doing: str) -> ToolkitError:
     return IncompleteError(
         f"{doing} failed" if is_broken_off else f"{doing} failed: the answer makes no sense",
         found=_short(causes[-1]),
-        where=getattr(causes[-1], "filename", None) or _place(what),
+        where=getattr(causes[-1], "filename", None) or place(what),
         remedy="give the same command again: what has arrived whole is kept" if is_broken_off else WRONG_HUB,
     )
 
@@ -213,9 +229,9 @@ def _refused(error: Exception, what: str, doing: str) -> ToolkitError:
     )
     for kind, made, problem, remedy in meanings:
         if isinstance(error, kind):
-            return made(f"{doing} failed: {problem}", found=_short(error), where=_place(what), remedy=remedy)
+            return made(f"{doing} failed: {problem}", found=_short(error), where=place(what), remedy=remedy)
     # No more is said than a status.
-    where, response = _place(what), getattr(error, "response", None)
+    where, response = place(what), getattr(error, "response", None)
     status = 0 if response is None else int(response.status_code)
     if status == HTTPStatus.PRECONDITION_FAILED:
         return VerificationError(
@@ -232,7 +248,8 @@ def _refused(error: Exception, what: str, doing: str) -> ToolkitError:
     return IncompleteError(f"{doing} failed", found=_short(error), where=where)
 
 
-def _place(what: str) -> str:
+def place(what: str) -> str:
+    """Return the address of a dataset repository."""
     return f"{endpoint()}/datasets/{what}"
 
 

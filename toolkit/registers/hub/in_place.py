@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from toolkit.errors import DamagedError, IncompleteError
-from toolkit.registers.hub.client import endpoint, no_register, telling
+from toolkit.registers.hub.answers import file_url, read_bytes_of
+from toolkit.registers.hub.client import no_register, telling
 from toolkit.registers.hub.revision import Reference, resolve
-from toolkit.registers.manifest import MANIFEST_NAME, Manifest, check_known, parse_manifest
+from toolkit.registers.hub.stated import Stated, check_size, content_at, stated_files
+from toolkit.registers.manifest import (
+    LARGEST_MANIFEST,
+    MANIFEST_NAME,
+    Manifest,
+    check_known,
+    parse_manifest,
+)
 from toolkit.registers.study import Origin
 
 _DOING = "reading the study in place"
@@ -62,12 +71,11 @@ class RemoteStudy:
         import pyarrow.dataset as ds
         import pyarrow.parquet as pq
 
-        paths = [f"{_root(self.origin)}/{file}" for file in files]
         with telling(self.place, _DOING):
             # One file says what the columns are: all of them have those of the table.
-            schema = pq.read_schema(paths[0], filesystem=self._filesystem)
+            schema = pq.read_schema(files[0], filesystem=self._filesystem)
         return ds.FileSystemDataset.from_paths(
-            paths, schema=schema, format=ds.ParquetFileFormat(), filesystem=self._filesystem
+            list(files), schema=schema, format=ds.ParquetFileFormat(), filesystem=self._filesystem
         )
 
 
@@ -90,55 +98,47 @@ def open_remote(reference: Reference, *, say: Callable[[str], None] = lambda _: 
         DamagedError: the manifest was changed, or the Hub states other bytes than the manifest.
         VerificationError: a tag was moved.
     """
-    from huggingface_hub import HfFileSystem
-
     origin, is_online = resolve(reference, offline=False, accept_moved=False, say=say)  # 1
-    root, pinned = _root(origin), origin.pinned
+    pinned = origin.pinned
     if not is_online:
         raise IncompleteError(
             "a study is read in place only where the Hub can be asked",
             where=pinned,
             remedy="leave out --remote",
         )
-    with telling(pinned, _DOING):
-        hub = HfFileSystem(endpoint=endpoint(), skip_instance_cache=True)
-        # One listing answers for the sizes of all files later on.
-        entries: Any = hub.find(root, detail=True)
-        if f"{root}/{MANIFEST_NAME}" not in entries:
-            raise no_register(origin)
-        raw = hub.cat_file(f"{root}/{MANIFEST_NAME}")
+    listing = stated_files(origin.repository, origin.commit)
+    if MANIFEST_NAME not in listing:
+        raise no_register(origin)
+    check_size(listing[MANIFEST_NAME], MANIFEST_NAME, LARGEST_MANIFEST, pinned)
+    raw = content_at(origin.repository, origin.commit, MANIFEST_NAME, listing[MANIFEST_NAME].bytes)
     manifest = parse_manifest(raw, f"{pinned}/{MANIFEST_NAME}")  # 2
     check_known(manifest, f"{pinned}/{MANIFEST_NAME}")
     for table in manifest.tables.values():  # 3
         for file in table.files:
-            _check_stated(manifest, file, entries.get(f"{root}/{file}"), pinned)
+            _check_stated(manifest, file, listing.get(file), pinned)
     traffic = Traffic()
-    return RemoteStudy(origin, manifest, traffic, hub_filesystem(hub, traffic))
+    return RemoteStudy(origin, manifest, traffic, _filesystem(manifest, pinned, traffic))
 
 
-def _root(origin: Origin) -> str:
-    return f"datasets/{origin.pinned}"
-
-
-def _check_stated(manifest: Manifest, file: str, stated: Mapping[str, Any] | None, place: str) -> None:
+def _check_stated(manifest: Manifest, file: str, stated: Stated | None, place: str) -> None:
     """Check that what the Hub states of a file is what the manifest says."""
     if stated is None:
         raise IncompleteError(
             f"{file} is not on the Hub", expected="the file that the manifest names", where=place
         )
-    if stated.get("lfs") is None:
+    if stated.sha256 is None:
         raise IncompleteError(
             f"the Hub states no SHA-256 for {file}",
             expected="a Parquet file that was uploaded as a large file",
             where=place,
             remedy="fetch the study: toolkit registers pull",
         )
-    entry, stated_bytes = manifest.files[file], (stated["lfs"]["sha256"], stated["size"])
-    if stated_bytes != (entry.sha256, entry.bytes):
+    entry = manifest.files[file]
+    if (stated.sha256, stated.bytes) != (entry.sha256, entry.bytes):
         raise DamagedError(
             f"{file} on the Hub is not the file that the manifest names",
             expected=f"SHA-256 {entry.sha256}, {entry.bytes} bytes",
-            found="SHA-256 {}, {} bytes".format(*stated_bytes),
+            found=f"SHA-256 {stated.sha256}, {stated.bytes} bytes",
             where=place,
             remedy="ask for another revision, or tell the study's authors",
         )
@@ -157,41 +157,61 @@ class Traffic:
     failures: list[Exception] = field(default_factory=list)
 
 
-def hub_filesystem(hub: Any, traffic: Traffic) -> Any:
-    """Return a Hub's file system as one of Arrow's, without reading ahead.
-
-    Args:
-        hub: a `huggingface_hub.HfFileSystem`, or another of fsspec's.
-        traffic: where ranges are counted.
-    """
+def _filesystem(manifest: Manifest, pinned: str, traffic: Traffic) -> Any:
+    """Return the files of a commit as a file system of Arrow's, which reads nothing ahead."""
     import pyarrow as pa
     import pyarrow.fs
 
     class Handler(pa.fs.FSSpecHandler):  # type: ignore[misc]
+        def get_type_name(self) -> str:
+            return "hub"
+
         def open_input_file(self, path: str) -> Any:
-            return pa.PythonFile(_File(self.fs.open(path, "rb", cache_type="none"), traffic), mode="r")
+            return pa.PythonFile(_File(file_url(pinned, path), manifest.files[path].bytes, traffic), mode="r")
 
         def open_input_stream(self, path: str) -> Any:
             return self.open_input_file(path)
 
-    return pa.fs.PyFileSystem(Handler(hub))
+    return pa.fs.PyFileSystem(Handler(None))
 
 
-class _File:
-    """An open file that counts what is read of it. Arrow locks it: one range at a time."""
+class _File(io.RawIOBase):
+    """A file of the Hub, of which ranges are read. Arrow locks it: one range at a time."""
 
-    def __init__(self, opened: Any, traffic: Traffic) -> None:
-        self._opened = opened
-        self._traffic = traffic
+    def __init__(self, url: str, size: int, traffic: Traffic) -> None:
+        super().__init__()
+        self._url, self._size, self._traffic = url, size, traffic
+        self._at = 0
+
+    def readable(self) -> bool:
+        """Say that it can be read."""
+        return True
+
+    def seekable(self) -> bool:
+        """Say that it can be read anywhere."""
+        return True
+
+    def tell(self) -> int:
+        """Return where the next read begins."""
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Say where the next read begins."""
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        self._at = max(0, start + offset)
+        return self._at
 
     def read(self, size: int = -1) -> bytes:
         """Return the next bytes, all of those asked for.
 
         Raises:
-            IncompleteError: fewer came, or more.
+            IncompleteError: fewer came.
+            DamagedError: more came.
         """
-        left = self._opened.size - self._opened.tell()
+        left = max(0, self._size - self._at)
         wanted = left if size < 0 else min(size, left)
+        if not wanted:
+            return b""
         try:
             content = self._exactly(wanted)
         except Exception as error:
@@ -199,13 +219,12 @@ class _File:
             self._traffic.failures.append(error)
             raise
         self._traffic.bytes += len(content)
+        self._at += len(content)
         return content
 
     def _exactly(self, wanted: int) -> bytes:
-        content = bytes(self._opened.read(wanted))
+        asked = {"Range": f"bytes={self._at}-{self._at + wanted - 1}"}
+        content = read_bytes_of(self._url, wanted, headers=asked)
         if len(content) != wanted:
             raise IncompleteError(f"{len(content)} bytes of a file came where {wanted} were asked for")
         return content
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._opened, name)

@@ -1,22 +1,40 @@
 """Pulling a study: one commit, into the Hub's cache, and every file of it held against the manifest."""
 
-import re
 import shlex
-import shutil
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TypeVar
 
 from toolkit.errors import DamagedError, IncompleteError, ToolkitError
 from toolkit.registers.hub import client as hub
+from toolkit.registers.hub.cached import check_room, download, make_way, take_out
 from toolkit.registers.hub.revision import Reference, resolve
-from toolkit.registers.hub.stated import check_stated, stated_file, stated_files
-from toolkit.registers.manifest import MANIFEST_NAME, Manifest, check_nothing_else, read_manifest
+from toolkit.registers.hub.stated import (
+    Stated,
+    check_listed,
+    check_size,
+    check_stated,
+    stated_file,
+    stated_files,
+)
+from toolkit.registers.manifest import (
+    LARGEST_MANIFEST,
+    MANIFEST_NAME,
+    FileEntry,
+    Manifest,
+    check_nothing_else,
+    read_manifest,
+)
 from toolkit.registers.study import Origin, Study, open_study
 
 T = TypeVar("T")
+
+AT_ONCE = 8
+"""Downloads at once, as the Hub's own client has it."""
 
 
 def pull(
@@ -30,9 +48,10 @@ def pull(
 
     1. The revision becomes a commit.
     2. The manifest of that commit, without which it is no register.
-    3. The files. What the cache has is not downloaded again.
-    4. Every file is hashed, those from the cache too; one that is not the manifest's is downloaded once more.
-    5. Nothing else lies there.
+    3. What the Hub states of its files is what the manifest says of them, and it has no other.
+    4. The files. What the cache has is not downloaded again; what arrives is hashed before it enters it.
+    5. Every file is hashed, those from the cache too; one that is not the manifest's is downloaded once more.
+    6. Nothing else lies there.
 
     Args:
         reference: the repository and its revision.
@@ -66,20 +85,26 @@ class _Pull:
         return hub.snapshot(self.origin.repository, self.origin.commit)
 
     def study(self) -> Study:
-        """Return the study (steps 2 to 5)."""
+        """Return the study (steps 2 to 6)."""
         manifest = self._manifest()  # 2
-        kept = {name for name in manifest.files if (self.folder / name).exists()}
+        missing = [name for name in manifest.files if not (self.folder / name).exists()]
         if self.is_online:
-            self._download(manifest)  # 3
+            self._check_listing(manifest, is_needed=bool(missing))  # 3
+            self._download(manifest, missing)  # 4
         study = open_study(self.folder, self.origin)
-        for name in manifest.files:  # 4
+        for name, entry in manifest.files.items():  # 5
             try:
                 study.prove(name)
             except ToolkitError as error:
-                self._replace(name, error, is_kept=name in kept)
+                self._replace(name, error, entry)
                 self._settled(partial(study.prove, name))
-        self._check_nothing_else(manifest)  # 5
+        self._check_nothing_else(manifest)  # 6
         return study
+
+    @cached_property
+    def _listing(self) -> Mapping[str, Stated]:
+        """The commit's visible files as the Hub states them."""
+        return stated_files(self.origin.repository, self.origin.commit)
 
     def _manifest(self) -> Manifest:
         """Return the commit's manifest; one in the cache that is not that commit's is downloaded anew, once.
@@ -89,15 +114,9 @@ class _Pull:
         """
         path = self.folder / MANIFEST_NAME
         is_kept = path.exists()
+        stated = self._stated_manifest(is_needed=not is_kept) if self.is_online else None
         if not is_kept:
-            self._fetch(MANIFEST_NAME)
-        stated = None
-        if self.is_online:
-            try:
-                stated = stated_file(self.origin, MANIFEST_NAME)
-            except hub.UnreachableError as error:
-                what = f"the manifest of {self.origin.pinned} was not compared with what it states"
-                self.say(f"{error.problem}: {what}")
+            self._fetch(MANIFEST_NAME, stated, None)
 
         def read() -> Manifest:
             if stated is not None:
@@ -107,54 +126,96 @@ class _Pull:
         try:
             return read()
         except ToolkitError as error:
-            self._replace(MANIFEST_NAME, error, is_kept=is_kept)
+            if not is_kept:  # it is the commit's, and was compared as it arrived
+                return self._settled(read)
+            self._replace(MANIFEST_NAME, error, None, stated)
             return self._settled(read)
 
-    def _download(self, manifest: Manifest) -> None:
-        """Have the commit's files in the cache."""
-        for name in manifest.files:
-            make_way(self.origin, name)
-        with hub.bars(), hub.telling(self.origin.pinned, "the download"):
-            hub.client().snapshot_download(
-                self.origin.repository,
-                repo_type="dataset",
-                revision=self.origin.commit,
-                cache_dir=hub.repository_cache(self.origin.repository).parent,
-            )
+    def _stated_manifest(self, *, is_needed: bool) -> Stated | None:
+        """Return what the Hub states of the manifest; None where it does not answer and need not."""
+        try:
+            stated = stated_file(self.origin, MANIFEST_NAME)
+        except hub.NoFileError:
+            raise hub.no_register(self.origin) from None
+        except hub.UnreachableError as error:
+            if is_needed:
+                raise
+            what = f"the manifest of {self.origin.pinned} was not compared with what it states"
+            self.say(f"{error.problem}: {what}")
+            return None
+        check_size(stated, MANIFEST_NAME, LARGEST_MANIFEST, self.origin.pinned)
+        return stated
 
-    def _fetch(self, name: str, *, force: bool = False) -> None:
-        """Download one file."""
-        if not self.is_online:
+    def _check_listing(self, manifest: Manifest, *, is_needed: bool) -> None:
+        """Check, before anything is fetched, that the commit has the manifest's files and no other.
+
+        Raises:
+            IncompleteError: the Hub cannot be asked, and files are needed; it lacks one.
+            DamagedError: a file is of another size or hash, or the manifest does not name it.
+        """
+        try:
+            listing = self._listing
+        except hub.UnreachableError as error:
+            if is_needed:
+                raise
+            self.say(f"{error.problem}: the files of {self.origin.pinned} are taken from the cache")
+            return
+        self._settled(lambda: check_listed(manifest, listing, self.origin.pinned))
+
+    def _download(self, manifest: Manifest, missing: Sequence[str]) -> None:
+        """Have the missing files in the cache, a few at a time."""
+        wanted = sum(manifest.files[name].bytes for name in missing)
+        check_room(wanted)
+        stopped = threading.Event()
+
+        def fetch(name: str) -> None:
+            if not stopped.is_set():
+                self._fetch(name, self._listing[name], manifest.files[name], count)
+
+        def count(part: bytes) -> None:
+            if stopped.is_set():
+                raise InterruptedError("another file failed")
+            note(len(part))
+
+        with hub.bar(wanted) as note, ThreadPoolExecutor(AT_ONCE) as pool:
+            try:
+                for _ in pool.map(fetch, missing):
+                    pass
+            except BaseException:
+                stopped.set()
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+
+    def _fetch(
+        self,
+        name: str,
+        stated: Stated | None,
+        entry: FileEntry | None,
+        note: Callable[[bytes], object] = lambda _: None,
+    ) -> None:
+        """Download one file; one that arrives as another is downloaded once more."""
+        if stated is None:
             raise IncompleteError(
                 f"{name} of {self.origin.pinned} is not in the cache",
                 where=self.folder,
                 remedy="pull it once with a connection",
             )
-        if force:
-            take_out(self.origin, name)
         make_way(self.origin, name)
         try:
-            with hub.bars(), hub.telling(self.origin.pinned, f"the download of {name}"):
-                hub.client().hf_hub_download(
-                    self.origin.repository,
-                    name,
-                    repo_type="dataset",
-                    revision=self.origin.commit,
-                    cache_dir=hub.repository_cache(self.origin.repository).parent,
-                    force_download=force,
-                )
-        except hub.NoFileError:
-            if name == MANIFEST_NAME:
-                raise hub.no_register(self.origin) from None
-            raise
+            download(self.origin, name, stated, entry, note)
+        except DamagedError:
+            self.say(f"{name}, as it arrived, is not what the manifest names: it is downloaded anew")
+            self._settled(lambda: download(self.origin, name, stated, entry, note))
 
-    def _replace(self, name: str, error: ToolkitError, *, is_kept: bool) -> None:
-        """Download a file anew that was found wrong: in the cache, or as it had just arrived."""
+    def _replace(
+        self, name: str, error: ToolkitError, entry: FileEntry | None, stated: Stated | None = None
+    ) -> None:
+        """Download a file anew that was found wrong in the cache."""
         if not self.is_online:
             raise error.restated(remedy="pull it once with a connection: it is downloaded anew")
-        which = f"{name} in the cache" if is_kept else f"{name}, as it arrived,"
-        self.say(f"{which} is not what the manifest names: it is downloaded anew")
-        self._fetch(name, force=True)
+        self.say(f"{name} in the cache is not what the manifest names: it is downloaded anew")
+        take_out(self.origin, name)
+        self._fetch(name, stated or self._listing[name], entry)
 
     def _settled(self, check: Callable[[], T]) -> T:
         """Run a check for the last time: what is wrong now is wrong on the Hub."""
@@ -176,64 +237,8 @@ class _Pull:
             check_nothing_else(self.folder, manifest)
         except DamagedError as error:
             path = Path(str(error.where))
-            name = path.relative_to(self.folder).as_posix()
-            if self.is_online and name in stated_files(self.origin.repository, self.origin.commit):
-                self._settled(lambda: check_nothing_else(self.folder, manifest))
             raise error.restated(
                 problem=f"{error.problem}: it was put into the cache",
                 where=path,
                 remedy=f"remove it: rm {shlex.quote(str(path))}",
             ) from None
-
-
-_CONTENT = re.compile(r"[0-9a-f]{40,64}", re.ASCII)
-"""How the client names content: by git's hash, or by SHA-256."""
-
-
-def make_way(origin: Origin, name: str) -> None:
-    """Remove what the client would stop at: no folder in the place of one above a file, a folder in its own.
-
-    Raises:
-        IncompleteError: the cache cannot be written.
-    """
-    folder = hub.snapshot(origin.repository, origin.commit)
-    target = folder / name
-    above = [folder, *reversed([parent for parent in target.parents if folder in parent.parents])]
-    for path in above:
-        if path.is_symlink() or (path.exists() and not path.is_dir()):
-            _remove(path)
-    if target.is_dir():
-        _remove(target)
-
-
-def take_out(origin: Origin, name: str) -> None:
-    """Remove a file's entry in a commit's folder, so that it is downloaded anew.
-
-    The content that it leads to stays: it may be another file's, or no content of the cache at all. Where it
-    is the file's own, the download takes its place; a folder there would not give way, and is removed too.
-
-    Raises:
-        IncompleteError: the cache cannot be written.
-    """
-    entry = hub.snapshot(origin.repository, origin.commit) / name
-    if entry.is_symlink():
-        name_of_content = entry.readlink().name
-        content = hub.repository_cache(origin.repository) / "blobs" / name_of_content
-        if _CONTENT.fullmatch(name_of_content) and content.is_dir():
-            _remove(content)
-    _remove(entry)
-
-
-def _remove(path: Path) -> None:
-    try:
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        else:
-            path.unlink(missing_ok=True)
-    except OSError as error:
-        raise IncompleteError(
-            f"{path.name} in the cache is damaged, and cannot be removed",
-            found=error.strerror or error,
-            where=path,
-            remedy="remove it, and give the same command again",
-        ) from None

@@ -10,11 +10,13 @@ from pathlib import Path
 from toolkit.errors import UsageError, VerificationError
 from toolkit.files import file_sha256, read_bytes, read_text
 from toolkit.registers.cards.documents import CARD
+from toolkit.registers.hub.answers import read_json
 from toolkit.registers.hub.client import UnreachableError, bars, client, is_offline, telling
 from toolkit.registers.hub.revision import MAIN, checked_commit, is_commit
 from toolkit.registers.hub.stated import Remote, content_at, read_remote, stated_files, tagged_commit
 from toolkit.registers.manifest import MANIFEST_NAME
-from toolkit.registers.study import Study, verify_study
+from toolkit.registers.study import Study
+from toolkit.registers.verified import verify_study
 
 _TAG = re.compile(r"[A-Za-z0-9](?!.*\.\.)[\w.+-]{0,99}(?<!\.)(?<!\.lock)", re.ASCII)
 _CHAIN = "/LATER.chain"
@@ -140,7 +142,7 @@ def _create(repository: str, *, private: bool) -> str:
     """Create a repository and return its first commit."""
     with telling(repository, "creating the repository"):
         client().create_repo(repository, repo_type="dataset", private=private)
-        head = client().dataset_info(repository, timeout=30).sha
+        head = read_json(f"datasets/{repository}")["sha"]
     return checked_commit(head, repository)
 
 

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TypeGuard
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from toolkit.errors import DamagedError, IncompleteError, UsageError, VerificationError
 from toolkit.files import in_turn, read_text, write_text
 from toolkit.registers.hub import client as hub
+from toolkit.registers.hub.answers import read_json
 from toolkit.registers.study import Origin
 
 SCHEME = "hf://datasets/"
@@ -236,16 +237,16 @@ def _ask(reference: Reference, *, offline: bool) -> Pin:
     if offline:
         raise hub.UnreachableError("the Hub was not asked", where=hub.repository_cache(reference.repository))
     with hub.telling(f"{reference.repository}@{reference.revision}", "asking for the revision"):
-        api = hub.client()
-        commit = api.dataset_info(reference.repository, revision=reference.revision, timeout=30).sha
-        tags = api.list_repo_refs(reference.repository, repo_type="dataset").tags
-        is_tag = any(tag.name == reference.revision for tag in tags)
+        api = f"datasets/{reference.repository}"
+        commit = read_json(f"{api}/revision/{quote(reference.revision, safe='')}")["sha"]
+        is_tag = any(tag["name"] == reference.revision for tag in read_json(f"{api}/refs")["tags"])
     return Pin(checked_commit(commit, reference.asked), is_tag)
 
 
 def _unknown(reference: Reference, error: hub.UnreachableError) -> hub.UnreachableError:
     return hub.UnreachableError(
         f"{reference.asked} was not pulled before, and the Hub cannot be asked now",
+        expected=error.expected,
         found=error.found or error.problem,
         where=error.where,
         remedy="pull it once with a connection, or name the SHA of a commit that is in the cache",

@@ -1,24 +1,34 @@
 """What a dataset repository on the Hub holds at a commit, as the Hub states it."""
 
-import hashlib
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
-from toolkit.errors import DamagedError, IncompleteError, UsageError
-from toolkit.files import file_sha256, read_bytes
-from toolkit.registers.hub.client import client, repository_cache, snapshot, telling
+from toolkit.errors import DamagedError, UsageError
+from toolkit.files import file_sha256, unreadable
+from toolkit.registers.hub.answers import Digest, file_url, read_bytes_of, read_json, read_pages, too_much
+from toolkit.registers.hub.client import AGAIN, NoFileError, telling
 from toolkit.registers.hub.revision import checked_commit
-from toolkit.registers.manifest import MANIFEST_NAME, Manifest, parse_manifest
+from toolkit.registers.manifest import LARGEST_MANIFEST, MANIFEST_NAME, Manifest, parse_manifest
 from toolkit.registers.study import Origin
+
+MOST_FILES = 100_000
+"""Files of a repository, for which the Hub itself advises against more."""
+LARGEST_CHAIN = 2**20
+"""Bytes of a file that is compared in memory: a chain has a line a step."""
+_HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
 
 
 @dataclass(frozen=True)
 class Stated:
-    """A file as the Hub states it: the SHA-256 of a large one, git's name for any other."""
+    """A file as the Hub states it: the SHA-256 of a large one, git's name for any other, and its bytes."""
 
     sha256: str | None
     blob: str
+    bytes: int
 
     def is_file(self, path: Path, sha256: str) -> bool:
         """Whether it is a file that lies here.
@@ -27,7 +37,11 @@ class Stated:
             path: the file.
             sha256: its SHA-256.
         """
-        return self.sha256 == sha256 if self.sha256 else self.blob == _blob(read_bytes(path))
+        return self.sha256 == sha256 if self.sha256 else self.blob == git_name(path)
+
+    def names(self, sha256: str, blob: str) -> bool:
+        """Whether it is content with these names."""
+        return self.sha256 == sha256 if self.sha256 else self.blob == blob
 
 
 @dataclass(frozen=True)
@@ -59,12 +73,12 @@ def read_remote(repository: str) -> Remote | None:
 
     with telling(repository, "reading the repository"):
         try:
-            info = client().dataset_info(repository, timeout=30)
+            info = read_json(f"datasets/{repository}")
         except GatedRepoError:
             raise
         except RepositoryNotFoundError:
             return None
-    head = checked_commit(info.sha, repository)
+        head, is_private = checked_commit(info["sha"], repository), info.get("private") is True
     files = stated_files(repository, head)
     if files and MANIFEST_NAME not in files:
         raise UsageError(
@@ -75,9 +89,10 @@ def read_remote(repository: str) -> Remote | None:
         )
     manifest = None
     if files:
-        raw = content_at(repository, head, MANIFEST_NAME)
+        check_size(files[MANIFEST_NAME], MANIFEST_NAME, LARGEST_MANIFEST, repository)
+        raw = content_at(repository, head, MANIFEST_NAME, files[MANIFEST_NAME].bytes)
         manifest = parse_manifest(raw, f"{repository}@{head}/{MANIFEST_NAME}")
-    return Remote(head, files, manifest, is_private=info.private is True)
+    return Remote(head, files, manifest, is_private=is_private)
 
 
 def tagged_commit(repository: str, tag: str) -> str | None:
@@ -88,9 +103,8 @@ def tagged_commit(repository: str, tag: str) -> str | None:
         IncompleteError: the Hub cannot be asked.
     """
     with telling(repository, "asking for the tags"):
-        api = client()
-        refs = api.list_repo_refs(repository, repo_type="dataset")
-        branches, tags = {ref.name for ref in refs.branches}, {ref.name for ref in refs.tags}
+        refs = read_json(f"datasets/{repository}/refs")
+        branches, tags = ({ref["name"] for ref in refs[kind]} for kind in ("branches", "tags"))
     if tag in branches:
         raise UsageError(
             f"{tag!r} is a branch of {repository}: a tag of this name would not be told from it",
@@ -100,24 +114,28 @@ def tagged_commit(repository: str, tag: str) -> str | None:
         return None
     with telling(repository, "asking for the tag"):
         # An annotated tag is an object of its own; the commit behind it is what counts.
-        commit = api.dataset_info(repository, revision=tag, timeout=30).sha
+        commit = read_json(f"datasets/{repository}/revision/{quote(tag, safe='')}")["sha"]
     return checked_commit(commit, f"{repository}@{tag}")
 
 
-def stated_files(repository: str, commit: str) -> dict[str, Stated]:
+def stated_files(repository: str, commit: str, most: int = MOST_FILES) -> dict[str, Stated]:
     """Return the visible files of a commit as the Hub states them, by path.
+
+    Args:
+        repository: `owner/name`.
+        commit: its SHA.
+        most: files and folders, hidden ones too.
 
     Raises:
         IncompleteError: the Hub cannot be asked.
+        DamagedError: there are more.
     """
-    from huggingface_hub.hf_api import RepoFile
-
     with telling(f"{repository}@{commit}", "listing the files"):
-        entries = client().list_repo_tree(repository, recursive=True, revision=commit, repo_type="dataset")
+        entries = read_pages(f"datasets/{repository}/tree/{commit}?recursive=true", most)
         return {
-            file.path: Stated(file.lfs.sha256 if file.lfs else None, file.blob_id)
-            for file in entries
-            if isinstance(file, RepoFile) and not any(part.startswith(".") for part in file.path.split("/"))
+            path: stated
+            for path, stated in _files(entries)
+            if not any(part.startswith(".") for part in path.split("/"))
         }
 
 
@@ -127,16 +145,68 @@ def stated_file(origin: Origin, name: str) -> Stated:
     Raises:
         IncompleteError: the Hub cannot be asked, or has no such file.
     """
-    from huggingface_hub.hf_api import RepoFile
-
     with telling(origin.pinned, f"asking for {name}"):
-        entries = client().get_paths_info(
-            origin.repository, [name], revision=origin.commit, repo_type="dataset"
+        asked = f"datasets/{origin.repository}/paths-info/{origin.commit}"
+        for path, stated in _files(read_json(asked, document={"paths": [name]})):
+            if path == name:
+                return stated
+    raise NoFileError(f"{name} is not on the Hub", where=origin.pinned)
+
+
+def _files(entries: Iterable[Any]) -> Iterator[tuple[str, Stated]]:
+    """Yield the files of a listing, folders left out."""
+    for entry in entries:
+        if entry["type"] != "file":
+            continue
+        large = entry.get("lfs") or {}
+        path, sha256, blob, size = entry["path"], large.get("oid"), entry["oid"], entry["size"]
+        hashes = [blob] if sha256 is None else [blob, sha256]
+        if not all(isinstance(text, str) for text in (path, *hashes)) or type(size) is not int or size < 0:
+            raise TypeError(f"the Hub states of a file {entry}"[:300])
+        if not all(_HASH.fullmatch(text) for text in hashes):
+            raise ValueError(f"the Hub states a hash that is none: {hashes}"[:300])
+        yield path, Stated(sha256, blob, size)
+
+
+def check_size(stated: Stated, name: str, most: int, where: str) -> None:
+    """Check, before a file is fetched, that it is one that would be read.
+
+    Raises:
+        DamagedError: it is larger.
+    """
+    if stated.bytes > most:
+        raise too_much(
+            f"{name} on the Hub is too long", f"{most} bytes at most", f"{stated.bytes} bytes", where
         )
-        for file in entries:
-            if isinstance(file, RepoFile):
-                return Stated(file.lfs.sha256 if file.lfs else None, file.blob_id)
-    raise IncompleteError(f"{name} is not on the Hub", where=origin.pinned)
+
+
+def check_listed(manifest: Manifest, listing: Mapping[str, Stated], where: str) -> None:
+    """Check that a commit has the files of a manifest, as the Hub states them, and no other.
+
+    Raises:
+        IncompleteError: it lacks one.
+        DamagedError: one is another, or the manifest does not name it.
+    """
+    for name, entry in manifest.files.items():
+        if name not in listing:
+            raise NoFileError(
+                f"the download of {name} failed: the Hub does not have a file", where=where, remedy=AGAIN
+            )
+        stated = listing[name]
+        if stated.bytes != entry.bytes or stated.sha256 not in {None, entry.sha256}:
+            raise DamagedError(
+                f"{name} is not the file that the manifest names",
+                expected=f"SHA-256 {entry.sha256}, {entry.bytes} bytes",
+                found=(f"SHA-256 {stated.sha256}, " if stated.sha256 else "") + f"{stated.bytes} bytes",
+                where="the Hub",
+            )
+    for name in sorted(set(listing) - set(manifest.files) - {MANIFEST_NAME}):
+        raise DamagedError(
+            f"{name} is not in the manifest",
+            expected="only files that the manifest names",
+            found=f"{listing[name].bytes} bytes that were not fetched",
+            where="the Hub",
+        )
 
 
 def check_stated(stated: Stated, path: Path, origin: Origin) -> None:
@@ -145,33 +215,44 @@ def check_stated(stated: Stated, path: Path, origin: Origin) -> None:
     Raises:
         DamagedError: it is another.
     """
-    if not stated.is_file(path, file_sha256(path)):
-        raise DamagedError(
-            f"{path.name} is not the file of the commit",
-            expected=f"SHA-256 {stated.sha256}" if stated.sha256 else f"git blob {stated.blob}",
-            found=f"SHA-256 {file_sha256(path)}" if stated.sha256 else f"git blob {_blob(read_bytes(path))}",
-            where=origin.pinned,
-        )
+    sha256, blob = file_sha256(path), git_name(path)
+    if not stated.names(sha256, blob):
+        raise unlike_stated(stated, path.name, sha256, blob, origin)
 
 
-def content_at(repository: str, commit: str, name: str) -> bytes:
-    """Return a file of a commit, downloaded now.
+def unlike_stated(stated: Stated, name: str, sha256: str, blob: str, origin: Origin) -> DamagedError:
+    """Return the error for a file that is not the one that the Hub states."""
+    return DamagedError(
+        f"{name} is not the file of the commit",
+        expected=f"SHA-256 {stated.sha256}" if stated.sha256 else f"git blob {stated.blob}",
+        found=f"SHA-256 {sha256}" if stated.sha256 else f"git blob {blob}",
+        where=origin.pinned,
+    )
+
+
+def content_at(repository: str, commit: str, name: str, most: int = LARGEST_CHAIN) -> bytes:
+    """Return a file of a commit, read now.
 
     Raises:
         IncompleteError: it cannot be had.
+        DamagedError: it has more than `most` bytes.
     """
-    with telling(f"{repository}@{commit}", f"reading {name}"):
-        client().hf_hub_download(
-            repository,
-            name,
-            repo_type="dataset",
-            revision=commit,
-            cache_dir=repository_cache(repository).parent,
-            force_download=True,
-        )
-    return read_bytes(snapshot(repository, commit) / name)
+    pinned = f"{repository}@{commit}"
+    with telling(pinned, f"reading {name}"):
+        return read_bytes_of(file_url(pinned, name), most)
 
 
-def _blob(content: bytes) -> str:
-    """Return the name that git gives to content."""
-    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+def git_name(path: Path) -> str:
+    """Return the name that git gives to a file's content, read in blocks.
+
+    Raises:
+        IncompleteError: it cannot be read.
+    """
+    try:
+        digest = Digest(path.stat().st_size)
+        with path.open("rb") as opened:
+            while part := opened.read(2**20):
+                digest.update(part)
+    except OSError as error:
+        raise unreadable(path, error) from None
+    return digest.blob

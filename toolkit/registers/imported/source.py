@@ -9,12 +9,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError, UsageError
-from toolkit.files import file_sha256
+from toolkit.files import read_up_to
 from toolkit.registers.columns import Column, Type
 
 if TYPE_CHECKING:
     import polars as pl
 
+LARGEST_TABLE = 2**30
+"""Bytes of a table, unpacked: text of ten million episodes, which memory holds some times over."""
+LONGEST_LINE = 16 * 2**20
+"""Bytes of a line: an episode with all that was said in it has less."""
+MOST_COLUMNS = 2000
+"""Columns: a log of episodes has tens, one that was flattened hundreds."""
+MOST_CELLS = 500_000_000
+"""Rows times columns: what a gap costs, too."""
+_BLOCK = 2**20
 ROW = "row of the table"
 """Column with the number of each row, from 1."""
 
@@ -29,7 +38,8 @@ def read_source(path: Path) -> pl.DataFrame:
     Raises:
         UsageError: another sort of file.
         IncompleteError: the file is missing or cannot be read.
-        DamagedError: it is not what its name says, or has no rows, or two columns of one name.
+        DamagedError: it is not what its name says, or has no rows, or two columns of one name, or more of
+            anything than it can have.
     """
     import polars as pl
 
@@ -38,7 +48,7 @@ def read_source(path: Path) -> pl.DataFrame:
         ".tsv": lambda: _delimited(path, "\t"),
         ".jsonl": lambda: _json_lines(path),
         ".ndjson": lambda: _json_lines(path),
-        ".parquet": lambda: pl.read_parquet(path),
+        ".parquet": lambda: _parquet(path),
     }
     suffixes = [suffix.lower() for suffix in path.suffixes]
     kind = suffixes[-2] if suffixes[-1:] == [".gz"] and len(suffixes) > 1 else "".join(suffixes[-1:])
@@ -46,8 +56,10 @@ def read_source(path: Path) -> pl.DataFrame:
         raise UsageError(
             "the table is of a sort that is not read", expected=", ".join(readers), found=path.name
         )
-    file_sha256(path)  # a missing file, a folder and a pipe each have their own message
+    read_up_to(path, 1)  # a missing file, a folder and a pipe each have their own message
     try:
+        if kind != ".parquet":
+            _check_lines(path, {".csv": b",", ".tsv": b"\t"}.get(kind))
         table = readers[kind]()
     except (pl.exceptions.PolarsError, OSError, EOFError, ValueError, RecursionError) as error:
         raise DamagedError(
@@ -61,6 +73,53 @@ def read_source(path: Path) -> pl.DataFrame:
     if not table.height:
         raise DamagedError("the table has no rows, and no data is not zero", where=path)
     return table.with_row_index(ROW, offset=1)
+
+
+def _check_lines(path: Path, separator: bytes | None) -> None:
+    """Check the bounds of a text before it is made into rows; a packed one is unpacked block by block."""
+    is_packed = path.suffix.lower() == ".gz"
+    if not is_packed:
+        _check("bytes", path.stat().st_size, LARGEST_TABLE, path)
+    total = line = 0
+    heading: bytes | None = b""
+    with (gzip.open if is_packed else open)(path, "rb") as opened:
+        while block := opened.read(_BLOCK):
+            total += len(block)
+            _check("bytes", total, LARGEST_TABLE, path)
+            # A line that begins and ends within a block is shorter than it.
+            end = block.find(b"\n")
+            line += len(block) if end < 0 else end
+            _check("bytes in a line", line, LONGEST_LINE, path)
+            if separator is not None and heading is not None:
+                heading += block if end < 0 else block[:end]
+                _check("columns", heading.count(separator) + 1, MOST_COLUMNS, path)
+                heading = heading if end < 0 else None
+            line = line if end < 0 else len(block) - block.rfind(b"\n") - 1
+
+
+def _check(what: str, count: int, most: int, path: Path) -> None:
+    if count > most:
+        raise DamagedError(
+            f"the table has more {what} than one can have",
+            expected=f"{most} at most",
+            found=f"{count}, or more",
+            where=path,
+            remedy="import what the rules need of it: fewer columns, or the episodes in parts",
+        )
+
+
+def _parquet(path: Path) -> pl.DataFrame:
+    """Read a Parquet file whose own description is within the bounds."""
+    import polars as pl
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as opened:
+        described = opened.metadata
+        _check("columns", described.num_columns, MOST_COLUMNS, path)
+        _check("cells", described.num_rows * described.num_columns, MOST_CELLS, path)
+        size = sum(described.row_group(i).total_byte_size for i in range(described.num_row_groups))
+        _check("bytes", size, LARGEST_TABLE, path)
+    return pl.read_parquet(path)
 
 
 def _delimited(path: Path, separator: str) -> pl.DataFrame:
@@ -90,8 +149,10 @@ def _json_lines(path: Path) -> pl.DataFrame:
             if not isinstance(document, dict):
                 raise ValueError(f"line {number} is no JSON object")  # noqa: TRY004 - of the file, not of a type
             for name in document.keys() - columns.keys():
+                _check("columns", len(columns) + 1, MOST_COLUMNS, path)
                 columns[name] = [None] * rows
             rows += 1
+            _check("cells", rows * len(columns), MOST_CELLS, path)
             for name, cells in columns.items():
                 cells.append(_cell(document.get(name), name, number))
     return pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))

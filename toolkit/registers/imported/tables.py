@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from toolkit.errors import DamagedError
 from toolkit.registers.arrow import Row, parquet_bytes, shape
 from toolkit.registers.cards.documents import repository_documents
 from toolkit.registers.columns import WORDS, Column, Table, Type
+from toolkit.registers.episode_counts import task_set_sha256
 from toolkit.registers.imported.mapping import OF_RUNS, OF_TASKS, TARGETS, TableMapping
 from toolkit.registers.imported.source import ROW, converted
 from toolkit.registers.manifest import Manifest, RegistrationRef
@@ -191,11 +191,6 @@ def _tasks_met(rows: pl.DataFrame) -> pl.DataFrame:
     return met.with_columns(pl.Series("task_set", sets, pl.String))
 
 
-def task_set_sha256(tasks: Sequence[int]) -> str:
-    """Return the SHA-256 of positions of tasks, ascending, each as decimal digits and a newline."""
-    return hashlib.sha256("".join(f"{task}\n" for task in tasks).encode()).hexdigest()
-
-
 def _evaluations(rows: pl.DataFrame) -> pl.DataFrame:
     """Return one row an evaluation, counted."""
     import polars as pl
@@ -230,7 +225,7 @@ def write_imported(
     documents: Mapping[str, bytes],
     card: str | None = None,
     outcomes: Sequence[Row] = (),
-    is_demonstration: bool = False,
+    standing: str = "",
 ) -> Manifest:
     """Write a study's repository: beside its place, and put there once it is whole and verified.
 
@@ -243,7 +238,7 @@ def write_imported(
         documents: other files of the repository by name.
         card: source of the dataset card; none is written where there is none.
         outcomes: rows of `decisions` for the card, each with the rule's `title`.
-        is_demonstration: whether the card has to say that the registration proves nothing to others.
+        standing: what the registration stands on, in words, for the card.
 
     Raises:
         IncompleteError: the folder holds something else, or cannot be written.
@@ -256,7 +251,7 @@ def write_imported(
     if card is not None:
         rows = {"runs": tables[RUNS.name].to_dicts(), "decisions": outcomes}
         described = repository_documents(
-            card, files, registration=registration, rows=rows, words=words, is_demonstration=is_demonstration
+            card, files, registration=registration, rows=rows, words=words, standing=standing
         )
     return write_study(
         folder,

@@ -2,10 +2,12 @@
 
 As many rows are drawn of each table that can be played: episodes, training groups, rows of the luck-share
 tables, checkpoints, evidence of the probe. Before any row of a run, its specification is compared with the
-registered one. The audit fails on the first difference.
+registered one. Of what follows from such rows as many are drawn, and derived again. The audit fails on the
+first difference.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import PurePosixPath
@@ -13,6 +15,7 @@ from pathlib import PurePosixPath
 import numpy as np
 
 from toolkit import errors, seeds
+from toolkit.decisions.lookup import Registers
 from toolkit.policies.loglinear import Policy, layout
 from toolkit.probe import design, evidence
 from toolkit.probe.rollouts import Scored, coordinate_blocks, play_and_score
@@ -20,6 +23,7 @@ from toolkit.registers.arrow import Row
 from toolkit.registers.study import Study
 from toolkit.study.check import replay
 from toolkit.study.play.rows import rows_of_run
+from toolkit.study.play.summaries import SUMMARIES
 from toolkit.study.probing import probed
 from toolkit.study.probing.design import RegisteredProbe
 from toolkit.study.probing.run import BASE
@@ -33,6 +37,7 @@ PROBED = "probe_gram"
 COMPARED = ("pool", "regime", "rewards", "tokens", "weights", "gram")
 """Columns that one task's rollouts give; products with other tasks follow from all of them."""
 
+DERIVED = (*SUMMARIES, *design.DERIVED)
 PLAYABLE = ("episodes", "groups", "luck_share", "checkpoints", PROBED)
 
 
@@ -44,11 +49,13 @@ class Audited:
         rows: how many rows there are to draw from.
         sampled: table → rows that were drawn and played again.
         runs: the runs that they belong to.
+        derived: table → rows that were drawn and derived again.
     """
 
     rows: int
     sampled: dict[str, int]
     runs: tuple[str, ...]
+    derived: dict[str, int]
 
 
 def audit(
@@ -59,8 +66,9 @@ def audit(
     progress: Callable[[int, str], None],
     *,
     probe: RegisteredProbe | None = None,
+    registers: Registers | None = None,
 ) -> Audited:
-    """Play random rows of a study again.
+    """Play random rows of a study again, and derive random rows that follow from such.
 
     Args:
         study: the study.
@@ -69,25 +77,71 @@ def audit(
         registered: run → specification that the registration gives it.
         progress: told how many rows were played, and which run's are being played.
         probe: the registered probe; without it no row of the probe is drawn.
+        registers: derives rows; without it none is, as where all are.
 
     Returns:
-        What was played.
+        What was played and derived.
 
     Raises:
         IncompleteError: the study holds no rows that can be played.
         VerificationError: a row comes out otherwise, or a run has another specification than registered.
-        DamagedError: a file is damaged.
+        DamagedError: a file is damaged, or a row is not what follows.
+        Whatever ails a row, the error says how it is drawn again.
     """
     check_playable(study)
     chosen, total = _draw(study, sample, seed, [table for table in PLAYABLE if table != PROBED or probe])
+    with _drawn_with(sample, seed):
+        derived = _derive(registers, sample, seed) if registers else {}
     played = 0
     for run_id in sorted(chosen):
-        for check, row in _checks(study, run_id, sorted(chosen[run_id]), registered, probe):
-            progress(played, run_id)
-            check(row)
-            played += 1
+        with _drawn_with(sample, seed):
+            for check, row in _checks(study, run_id, sorted(chosen[run_id]), registered, probe):
+                progress(played, run_id)
+                check(row)
+                played += 1
     counts = {table: sum(t == table for places in chosen.values() for t, _ in places) for table in PLAYABLE}
-    return Audited(total, counts, tuple(sorted(chosen)))
+    return Audited(total, counts, tuple(sorted(chosen)), derived)
+
+
+def _derive(registers: Registers, sample: int, seed: int) -> dict[str, int]:
+    """Derive random rows again; return how many of each table.
+
+    Whatever follows from the same run, or the same checkpoint of the probe, is derived with a row.
+    """
+    tables = [name for name in DERIVED if registers.has(name)]
+    counts = {}
+    for turn, name in enumerate(tables):
+        rows = registers.rows(name)
+        drawn = _drawn(registers.name, name, seed, len(rows), _share(sample, turn, len(tables)))
+        registers.derive(name, {derived_by(rows[at]) for at in drawn})
+        counts[name] = len(drawn)
+    return counts
+
+
+def derived_by(row: Row) -> str:
+    """Return what rows are derived by: their run, or their checkpoint as `trajectory@step`."""
+    return str(row.get("run_id") or f"{row['trajectory']}@{row['step']}")
+
+
+def _share(sample: int, turn: int, tables: int) -> int:
+    """Return how many rows of a sample are drawn of one of several tables."""
+    return sample // tables + (turn < sample % tables)
+
+
+def _drawn(study: str, table: str, seed: int, rows: int, count: int) -> list[int]:
+    """Return the positions of the rows that are drawn of a table."""
+    stream = seeds.Stream(seeds.derive("audit/v1", seed, study, table))
+    return stream.sample(range(rows), min(count, rows))
+
+
+@contextmanager
+def _drawn_with(sample: int, seed: int) -> Iterator[None]:
+    """Have an error say how its row is drawn again."""
+    try:
+        yield
+    except errors.ToolkitError as error:
+        again = f"to draw this row again: --sample {sample} --seed {seed}"
+        raise error.restated(remedy="; ".join(filter(None, (error.remedy, again)))) from None
 
 
 def _checks(
@@ -153,9 +207,7 @@ def _draw(
     totals = {table: sum(rows for _, rows in sizes) for table, sizes in files.items()}
     chosen: dict[str, list[tuple[str, int]]] = {}
     for turn, (table, sizes) in enumerate(files.items()):
-        share = sample // len(files) + (turn < sample % len(files))
-        stream = seeds.Stream(seeds.derive("audit/v1", seed, study.name, table))
-        for number in stream.sample(range(totals[table]), min(share, totals[table])):
+        for number in _drawn(study.name, table, seed, totals[table], _share(sample, turn, len(files))):
             run_id, at = _place(sizes, number)
             chosen.setdefault(run_id, []).append((table, at))
     return chosen, sum(totals.values())

@@ -128,7 +128,8 @@ def _files(identity: Mapping[str, Any], rows: Mapping[str, Sequence[Row]]) -> di
         diagnosed = tables.get(regime, [])
         run = {"run_id": regime, "condition": regime, "arm": ARM, "seed": seed}
         derived["runs"].append(_run_row(run, identity, part, diagnosed))
-        derived["evaluations"] += summaries.evaluations(run, part)
+        played_here = arrow.to_arrow(row_tables.EPISODES, [row | {"run_id": regime} for row in part])
+        derived["evaluations"] += summaries.evaluations(run, summaries.count_episodes(regime, played_here))
         derived["luck_share_summary"] += summaries.luck_share_summary(run, diagnosed, model)
     derived["schedules"] = assemble.schedules(
         content for files in played.values() for content in files.values()

@@ -311,7 +311,7 @@ class EvaluationFolder:
         path = self._path(job)
         if not path.is_file():
             return None
-        payload = files.unsealed(files.read_bytes(path))
+        payload = files.unsealed(files.read_bytes(path, files.LARGEST_ROWS))
         if payload is None:
             aside = folders.set_aside(path).name
             executor.say(f"{job.name} was cut short or changed; kept as {aside}, and played again")

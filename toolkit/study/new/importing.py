@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import tempfile
 from collections.abc import Callable
@@ -18,9 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolkit import errors, files
-from toolkit.decisions import case, rulebook, stored
+from toolkit.decisions import rulebook, stored
+from toolkit.decisions.case import Case
 from toolkit.decisions.plan import Plan, place_of
-from toolkit.prereg.record import DEMONSTRATION
 from toolkit.prereg.registration import Registration
 from toolkit.registers import arrow, row_tables, writer
 from toolkit.registers.imported.mapping import read_mapping
@@ -46,12 +45,14 @@ class Import:
         mapping: file that says how to read it.
         card: source of the dataset card.
         registration: the frozen registration that the mapping names.
+        open_case: puts a study and its registration together, verified.
     """
 
     table: Path
     mapping: Path
     card: str
     registration: Registration
+    open_case: Callable[..., Case]
 
 
 @dataclass(frozen=True)
@@ -118,15 +119,14 @@ def import_study(wanted: Import, folder: Path, progress: Callable[[str], None]) 
         write(Path(scratch) / mapping.study, tables)  # 3
         progress("deciding")
         study = open_study(Path(scratch) / mapping.study)
-        engine = case.open_case(study, registration, recompute=True).engine  # 4
-        decisions = engine.decide_all()
-        rows = stored.decision_rows(decisions, engine.inputs_sha256)
+        case = wanted.open_case(study, registration)  # 4
+        decisions = case.binding
+        rows = stored.decision_rows(decisions, stored.inputs_sha256(study))
         compared = _compared(book.plan, study)
     progress("writing registers")
     outcomes = [row | {"title": made.title} for row, made in zip(rows, decisions, strict=True)]
     whole = {**tables, row_tables.DECISIONS.name: _frame(rows)}
-    is_demonstration = registration.record.standing == DEMONSTRATION
-    manifest = write(folder, whole, card=wanted.card, outcomes=outcomes, is_demonstration=is_demonstration)
+    manifest = write(folder, whole, card=wanted.card, outcomes=outcomes, standing=str(case.standing))
     return Imported(manifest, {decision.rule: decision.verdict for decision in decisions}, *compared)
 
 
@@ -153,11 +153,10 @@ def _frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
 
 def _origin(table: Path, rows: int) -> bytes:
     """Return which table the registers were made from: it need not lie beside them."""
-    content = files.read_bytes(table)
     document = {
         "table": table.name,
-        "bytes": len(content),
-        "sha256": hashlib.sha256(content).hexdigest(),
+        "bytes": table.stat().st_size,
+        "sha256": files.file_sha256(table),
         "rows": rows,
     }
     return (json.dumps(document, indent=2, sort_keys=True) + "\n").encode()

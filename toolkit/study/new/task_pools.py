@@ -1,14 +1,18 @@
 """The task pools as a dataset repository: one row a task, one split a pool."""
 
+import json
 import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from toolkit.errors import DamagedError, IncompleteError, VerificationError
+from toolkit.places import Home
 from toolkit.registers import arrow, writer
 from toolkit.registers.cards.documents import DOCUMENTS, repository_documents
 from toolkit.registers.manifest import Manifest, RegistrationRef
+from toolkit.registers.opening import open_registers
 from toolkit.registers.study import Study
 from toolkit.tasks.pools import POOLS, digests_sha256, pool_sha256, tasks
 from toolkit.tasks.task import Task, canonical, document_sha256, task_document
@@ -84,6 +88,12 @@ def digests(
     return {name: digests_sha256(by_pool[name]) for name in names}
 
 
+def pool_digests(home: Home, names: Iterable[str], progress: Callable[[str], None]) -> dict[str, str]:
+    """Return the SHA-256 of pools, by a home's register of them where it has one; the rest as `digests`."""
+    registered = open_registers(STUDY, home) if (home.registers / STUDY).is_dir() else None
+    return digests(names, registered, progress)
+
+
 def specified(name: str, sha256: str) -> list[Task]:
     """Return the tasks of a pool, checked to be those that a run was specified for.
 
@@ -108,6 +118,23 @@ def check_specified(name: str, generated: str, sha256: str) -> None:
             found=f"SHA-256 {generated}",
             remedy="use the version of this package that the runs were specified with",
         )
+
+
+def row_document(row: arrow.Row) -> dict[str, Any]:
+    """Return the document of a row's task, of which `sha256` is the digest.
+
+    Raises:
+        DamagedError: a part of it is no JSON.
+    """
+    try:
+        parts = {name: json.loads(row[name]) for name in ("plan", "expected", "world")}
+    except (ValueError, RecursionError) as error:
+        where = f"{TABLE} row pool={row['pool']}, index={row['index']}"
+        raise DamagedError("a task is no JSON", found=error, where=where) from None
+    words = {name: row[name].split() for name in ("templates", "forms")}
+    return (
+        {name: row[name] for name in ("task_id", "world_seed", "prompt", "writes", "budget")} | parts | words
+    )
 
 
 def task_row(task: Task) -> arrow.Row:

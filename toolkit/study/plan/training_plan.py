@@ -10,7 +10,6 @@ from toolkit.errors import IncompleteError, UsageError
 from toolkit.evaluation import diagnostic, sets
 from toolkit.prereg.registration import Registration
 from toolkit.study.plan.measured import Basis
-from toolkit.study.play import segments
 from toolkit.study.play.matrix import Selection, check_agreement, specify
 from toolkit.tasks.pools import POOLS
 from toolkit.training import plan
@@ -46,7 +45,7 @@ def runs_of(registration: Registration, selection: Selection) -> tuple[Specifica
 
 def count_run(specification: Specification) -> plan.RunCounts:
     """Return what a run plays."""
-    checkpoints = segments.ends(specification)
+    checkpoints = specification.ends
     played = Counter[str]()
     for step in checkpoints:
         is_last = step == specification.steps

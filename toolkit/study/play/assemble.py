@@ -16,22 +16,24 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from toolkit.decisions import case, stored
+from toolkit.decisions import stored
+from toolkit.decisions.case import Case
 from toolkit.errors import DamagedError
-from toolkit.files import hold, make_folder, read_bytes, read_text
+from toolkit.files import LARGEST_ROWS, hold, make_folder, read_bytes, read_text
 from toolkit.prereg.registration import Registration
 from toolkit.registers import arrow, manifest, row_tables, schema, writer
 from toolkit.registers.cards.documents import DOCUMENTS, repository_documents
 from toolkit.registers.study import open_study
 from toolkit.study.new.task_pools import TABLE, check_specified, task_row
 from toolkit.study.play import conclusion, segments
+from toolkit.study.play.summaries import SUMMARIES
 from toolkit.study.play.workplace import SUMMARY, RunFolder, Workplace
 from toolkit.tasks.pools import digests_sha256, tasks
 from toolkit.training.specification import Specification
 
 _MOMENTS = ("launched_at", "ended_at")
 _OF_LANGUAGE_MODELS = ("stack", "accelerator", "processes")
-_SCHEDULE = ("pool", "task", "schedule", "schedule_seed")
+SCHEDULE = ("pool", "task", "schedule", "schedule_seed")
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ def assemble(
     files: dict[str, dict[str, bytes]] = {}
     for run in runs:  # 2
         for name in segments.names_of(run.specification):
-            content = read_bytes(run.folder / f"{name}.parquet")
+            content = read_bytes(run.folder / f"{name}.parquet", LARGEST_ROWS)
             files.setdefault(name, {})[f"{name}/{run.specification.run_id}.parquet"] = content
     lacking = {run.specification.run_id: _shortcomings(run) for run in runs}
     shared = _derived(runs, lacking) | {  # 3
@@ -98,6 +100,7 @@ def seal(
     card: str | None = None,
     *,
     decisions: Sequence[arrow.Row] = (),
+    standing: str = "",
 ) -> manifest.Manifest:
     """Write a study's registers; the same runs give the same rows.
 
@@ -108,6 +111,7 @@ def seal(
         assembly: its registers.
         card: source of the dataset card; none is written where there is none.
         decisions: what the card says was decided, as `outcomes_text` takes it.
+        standing: what the registration stands on, in words.
 
     Raises:
         IncompleteError: something else than the study is in the folder, or it cannot be written.
@@ -117,7 +121,7 @@ def seal(
     if card is not None:
         files = {name: assembly.files[name] for name in schema.TABLES if name in assembly.files}
         rows = {"runs": _table_rows(files["runs"].values()), "decisions": decisions}
-        documents = repository_documents(card, files, registration=registration, rows=rows)
+        documents = repository_documents(card, files, registration=registration, rows=rows, standing=standing)
     return writer.write_study(  # 4
         folder,
         study=study,
@@ -129,12 +133,18 @@ def seal(
 
 
 def seal_decided(
-    folder: Path, registration: Registration, named: manifest.RegistrationRef, assembly: Assembly, card: Path
+    folder: Path,
+    registration: Registration,
+    named: manifest.RegistrationRef,
+    assembly: Assembly,
+    card: Path,
+    *,
+    open_case: Callable[..., Case],
 ) -> manifest.Manifest:
     """Write a study's registers with what is decided on them.
 
     1. What is there is nothing, or an earlier build of the study.
-    2. The registers are written elsewhere, and everything registered is decided on them.
+    2. The registers are written elsewhere, and what binds them is decided on them.
     3. The decisions and the card join them.
     4. They take the place of what was there, all at once.
 
@@ -144,6 +154,7 @@ def seal_decided(
         named: the registration as the manifest names it.
         assembly: the registers.
         card: source of the dataset card; none is written where the file is missing.
+        open_case: puts a study and its registration together, verified.
 
     Raises:
         UsageError: another command writes them.
@@ -157,12 +168,14 @@ def seal_decided(
     with hold(folder.parent, f".{folder.name}.lock", "study's registers"):
         with tempfile.TemporaryDirectory() as scratch:
             seal(Path(scratch) / study, study, named, assembly)  # 2
-            engine = case.open_case(open_study(Path(scratch) / study), registration, recompute=True).engine
-            decisions = engine.decide_all()
-        rows = stored.decision_rows(decisions, engine.inputs_sha256)
+            case = open_case(open_study(Path(scratch) / study), registration)
+            decisions = case.binding
+        rows = stored.decision_rows(decisions, stored.inputs_sha256(case.study))
         decided = {**assembly.files, **writer.rows_files({row_tables.DECISIONS.name: rows})}  # 3
         outcomes = [row | {"title": made.title} for row, made in zip(rows, decisions, strict=True)]
-        return seal(folder, study, named, replace(assembly, files=decided), source, decisions=outcomes)  # 4
+        assembly = replace(assembly, files=decided)
+        standing = str(case.standing)
+        return seal(folder, study, named, assembly, source, decisions=outcomes, standing=standing)  # 4
 
 
 def schedules(files: Iterable[bytes]) -> list[arrow.Row]:
@@ -174,11 +187,23 @@ def schedules(files: Iterable[bytes]) -> list[arrow.Row]:
     Raises:
         DamagedError: one task and index stand for two seeds.
     """
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    parts = [pq.ParquetFile(io.BytesIO(content)).read(list(_SCHEDULE)) for content in files]
-    met = pa.concat_tables(parts).group_by(list(_SCHEDULE)).aggregate([]).to_pylist()
+    return schedules_met([pq.ParquetFile(io.BytesIO(content)).read(list(SCHEDULE)) for content in files])
+
+
+def schedules_met(tables: Iterable[Any]) -> list[arrow.Row]:
+    """Return the schedules of some rows, each once.
+
+    Args:
+        tables: with the columns of `schedules`, each a `pyarrow.Table`.
+
+    Raises:
+        DamagedError: one task and index stand for two seeds.
+    """
+    import pyarrow as pa
+
+    met = pa.concat_tables(tables).group_by(list(SCHEDULE)).aggregate([]).to_pylist()
     seeds: dict[tuple[str, int, int], int] = {}
     for row in met:
         at = (row["pool"], row["task"], row["schedule"])
@@ -227,11 +252,11 @@ def _shortcomings(run: RunFolder) -> tuple[str, ...]:
 
 
 def _derived(runs: Sequence[RunFolder], lacking: Mapping[str, tuple[str, ...]]) -> dict[str, list[arrow.Row]]:
-    tables: dict[str, list[arrow.Row]] = {name: [] for name in conclusion.DERIVED}
+    tables: dict[str, list[arrow.Row]] = {name: [] for name in SUMMARIES}
     for run in runs:
         # Its bytes are those that the run was complete with.
         summary: dict[str, Any] = json.loads(read_bytes(run.folder / SUMMARY))
-        for name in conclusion.DERIVED:
+        for name in SUMMARIES:
             tables[name] += conclusion.derived_rows(summary, name)
     for row in tables["runs"]:
         row["status"] = "INCOMPLETE" if lacking[row["run_id"]] else "COMPLETE"

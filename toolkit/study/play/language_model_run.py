@@ -116,7 +116,7 @@ class _Course:
     @property
     def at(self) -> int:
         """Step of the newest checkpoint."""
-        return segments.ends(self.specification)[len(self.digests) - 1] if self.digests else 0
+        return self.specification.ends[len(self.digests) - 1] if self.digests else 0
 
     def begin(self) -> None:
         """Take up what was written, clear away what was not, and record an attempt."""
@@ -152,7 +152,7 @@ class _Course:
 
     def saved(self, step: int) -> None:
         """Evaluate a checkpoint that was saved, and write its segment."""
-        if step not in segments.ends(self.specification):
+        if step not in self.specification.ends:
             return
         self.rows["episodes"] = self._evaluated(step)
         if not self.session.is_main:
@@ -233,7 +233,7 @@ def adapter_row(run_id: str, step: int, folder: Path) -> Row:
 
     with safe_open(folder / ADAPTER, framework="numpy") as tensors:
         shapes = [tensors.get_slice(name).get_shape() for name in tensors.keys()]  # noqa: SIM118 - no mapping
-    raw = files.read_bytes(folder / ADAPTER)
+    raw = files.read_bytes(folder / ADAPTER, files.LARGEST_ROWS)
     return {
         "run_id": run_id,
         "step": step,
@@ -261,7 +261,7 @@ def _state_sha256(folder: Path) -> str:
 
 
 def _trainer_sha256(path: Path) -> str:
-    raw = files.read_bytes(path)
+    raw = files.read_bytes(path, files.LARGEST_ROWS)
     try:
         state = json.loads(raw)
         state.pop("log_history")

@@ -7,8 +7,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from toolkit.errors import DamagedError, IncompleteError, ToolkitError, UsageError
-from toolkit.files import read_bytes
-from toolkit.registers import arrow, manifest
+from toolkit.files import LARGEST_ROWS, read_bytes
+from toolkit.registers import arrow
 from toolkit.registers.study import Study
 from toolkit.training.specification import Specification, read_specification
 
@@ -45,11 +45,13 @@ def rows_of_run(study: Study, table: str, run_id: str) -> list[Any]:
         IncompleteError, UsageError: as `run_file`, or the file is missing.
         DamagedError: the file is not the one that the manifest names.
     """
-    import pyarrow.parquet as pq
+    return arrow.to_rows(table_of_run(study, table, run_id))
 
-    name = run_file(study, table, run_id)
-    manifest.check_file(study.folder, name, study.manifest.files[name])
-    return arrow.to_rows(pq.read_table(study.folder / name))
+
+def table_of_run(study: Study, table: str, run_id: str) -> Any:
+    """Return a run's rows of a table as a `pyarrow.Table`; errors as `rows_of_run`."""
+    run_file(study, table, run_id)
+    return study.run_columns(table, run_id, study.table(table).column_names)
 
 
 def specification_of(study: Study, run_id: str) -> Specification:
@@ -134,7 +136,7 @@ def with_adapter(row: arrow.Row, folder: Path) -> arrow.Row:
     if row.get("adapter", "") is not None:
         return row
     try:
-        raw = read_bytes(folder / f"checkpoint-{row['step']}" / ADAPTER)
+        raw = read_bytes(folder / f"checkpoint-{row['step']}" / ADAPTER, LARGEST_ROWS)
     except ToolkitError:
         return row  # whoever needs it says that it is not here
     return {**row, "adapter": base64.b64encode(raw).decode()}

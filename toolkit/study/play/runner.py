@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeAlias
 
-from toolkit.files import read_bytes
+from toolkit.files import LARGEST_ROWS, read_bytes
 from toolkit.registers.arrow import Row
 from toolkit.study.executors.executor import HERE, Executor
 from toolkit.study.play import conclusion, segments
@@ -129,9 +129,9 @@ class _Course:
             step = 0 if self.checkpoint is None else int(self.checkpoint["step"])
             self.launch = self.folder.launch(Launch.now(run, step))
         if not self.left:
-            return ConcludeJob(run, tuple(map(read_bytes, self.folder.segments)))
+            return ConcludeJob(run, tuple(read_bytes(path, LARGEST_ROWS) for path in self.folder.segments))
         before = self.digests[-1] if self.digests else ""
-        return PlayJob(run, number, segments.ends(run)[number], before, self.checkpoint)
+        return PlayJob(run, number, run.ends[number], before, self.checkpoint)
 
     def take(self, answer: Answer) -> bool:
         """Write down what was done; return whether the run is complete."""

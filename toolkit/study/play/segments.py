@@ -44,11 +44,6 @@ Segment: TypeAlias = "dict[str, list[Any]]"
 """Table → rows: `groups`, `episodes`, `luck_share` and one row of `checkpoints`."""
 
 
-def ends(specification: Specification) -> tuple[int, ...]:
-    """Return the steps at which a run's segments end: 0 and every checkpoint."""
-    return tuple(range(0, specification.steps + 1, specification.checkpoint_every))
-
-
 def play_segment(specification: Specification, end: int, before: Any) -> Segment:
     """Play one segment.
 

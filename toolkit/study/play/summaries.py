@@ -3,16 +3,19 @@
 Counts are exact. The luck share's interval resamples the tasks with a fixed seed, as registered.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from math import fsum
 from typing import Any
 
 from toolkit.estimators import luck_share, luck_share_interval, mean_luck_share
 from toolkit.noise.regimes import REGIMES
-from toolkit.registers import arrow, row_tables
-from toolkit.registers.row_types import EpisodeRow, GroupRow, LuckShareRow
-from toolkit.study.play import matrix, segments
+from toolkit.registers import arrow
+from toolkit.registers.episode_counts import CountedRun, count_run
+from toolkit.registers.group_counts import count_groups
+from toolkit.registers.row_types import LuckShareRow
+from toolkit.registers.schema import EVALUATIONS
+from toolkit.study.play import matrix
 from toolkit.tasks.task import canonical
 from toolkit.training.specification import LanguageModelSpecification, Specification
 
@@ -24,20 +27,27 @@ TARGETS = {"true_success": "true_successes", "observed_reward": "observed_reward
 RESAMPLES = 10_000
 RNG_SEED = 0
 LEVEL = 0.95
+_OF_OTHER_STUDIES = ("tasks", "episodes_per_task", "task_set")
+"""Columns of `evaluations` for sets that are not registered as the first tasks of a pool."""
+
+SUMMARIES = ("runs", "evaluations", "groups_summary", "luck_share_summary")
+"""Tables whose rows follow from a run's own."""
+
 _MICRO = Decimal("0.000001")
 
 
-def run_row(specification: Specification, rows: segments.Segment, status: str) -> arrow.Row:
+def run_row(
+    specification: Specification, counted: CountedRun | None, tables: Mapping[str, Any], *, lacks: bool
+) -> arrow.Row:
     """Return the run's row of `runs`; what differs from launch to launch is null there.
 
     Args:
         specification: the run.
-        rows: all its rows.
-        status: COMPLETE or INCOMPLETE.
+        counted: its episodes; None where it has none.
+        tables: name → its rows of `groups` and `luck_share`, each a `pyarrow.Table`.
+        lacks: whether its evidence lacks anything.
     """
     regime = REGIMES[specification.regime]
-    rollouts = sum(len(row["observed_rewards"]) for row in rows["groups"])
-    diagnosed = sum(len(row["observed_rewards"]) for row in rows["luck_share"])
     return {
         **run_place(specification),
         "role": specification.role,
@@ -48,16 +58,26 @@ def run_row(specification: Specification, rows: segments.Segment, status: str) -
         "steps": specification.steps,
         "group_size": specification.group_size,
         "prompts_per_step": specification.prompts_per_step,
-        "episodes": rollouts + len(rows["episodes"]) + diagnosed,
-        "training_groups": len(rows["groups"]),
-        "training_rollouts": rollouts,
-        "status": status,
+        "episodes": episodes(counted, tables),
+        "training_groups": tables["groups"].num_rows if "groups" in tables else 0,
+        "training_rollouts": _rollouts(tables.get("groups")),
+        "status": "INCOMPLETE" if lacks else "COMPLETE",
         "registered": specification.study,
         "provider": "local",
         "specification": canonical(specification.document()),
         **dict.fromkeys(_OF_ANOTHER_STACK),
         **_of_language_model(specification),
     }
+
+
+def episodes(counted: CountedRun | None, tables: Mapping[str, Any]) -> int:
+    """Return how many episodes a run has, those of training groups and of diagnostics included."""
+    evaluated = 0 if counted is None else counted.episodes
+    return sum((evaluated, *(_rollouts(tables.get(name)) for name in ("groups", "luck_share"))))
+
+
+def _rollouts(table: Any) -> int:
+    return 0 if table is None else len(table["true_successes"].combine_chunks().flatten())
 
 
 def policy_of(specification: Specification) -> str:
@@ -98,35 +118,41 @@ def run_place(specification: Specification) -> arrow.Row:
     return {name: getattr(specification, name) for name in ("run_id", "condition", "arm", "seed")}
 
 
-def evaluations(run: arrow.Row, episodes: Iterable[EpisodeRow]) -> list[arrow.Row]:
-    """Return a row an evaluation of a run: counts over its episodes."""
-    places: dict[tuple[str, str, str, int], list[EpisodeRow]] = {}
-    for row in episodes:
-        places.setdefault((row["phase"], row["pool"], row["regime"], row["step"]), []).append(row)
-    names = ("phase", "pool", "regime", "step")
-    return [
-        {**run, **dict(zip(names, at, strict=True)), **_counts(rows)} for at, rows in sorted(places.items())
-    ]
+def evaluations(run: arrow.Row, counted: CountedRun | None) -> list[arrow.Row]:
+    """Return a row an evaluation of a run; none where it has no episode.
+
+    Args:
+        run: its place in the study, as `run_place` gives it.
+        counted: its episodes.
+    """
+    return [] if counted is None else [{**run, **row} for row in counted.evaluations]
 
 
-def groups_summary(specification: Specification, groups: Sequence[GroupRow]) -> list[arrow.Row]:
-    """Return counts over a run's training groups: one row, or none where it has no group."""
-    if not groups:
-        return []
-    sharing = sum(len(set(row["schedule_seeds"])) == 1 for row in groups)
-    largest = [max(map(abs, row["advantages"])) for row in groups]
-    return [
-        {
-            **run_place(specification),
-            "groups": len(groups),
-            "all_correct": sum(all(row["true_successes"]) for row in groups),
-            "spurious": sum(row["spurious"] for row in groups),
-            "zero_variance": sum(row["zero_variance"] for row in groups),
-            "mean_max_abs_advantage": fsum(largest) / len(groups),
-            "sharing_one_seed": sharing,
-            "several_seeds": len(groups) - sharing,
-        }
-    ]
+def count_episodes(run: str, episodes: Any) -> CountedRun | None:
+    """Count a run's episodes, as a study of registered runs says it.
+
+    Args:
+        run: the run.
+        episodes: its rows of `episodes`, a `pyarrow.Table` sorted by key.
+
+    Raises:
+        DamagedError: rows contradict each other.
+    """
+    names = [name for name in EVALUATIONS.column_names if name not in _OF_OTHER_STUDIES]
+    return count_run(run, episodes, names) if episodes.num_rows else None
+
+
+def groups_summary(run: arrow.Row, groups: Any) -> list[arrow.Row]:
+    """Return counts over a run's training groups: one row, or none where it has no group.
+
+    Args:
+        run: its place in the study, as `run_place` gives it.
+        groups: its rows of `groups`, a `pyarrow.Table` sorted by key; None where it has none.
+
+    Raises:
+        DamagedError: rows contradict each other.
+    """
+    return [] if groups is None else [{**run, **count_groups(run["run_id"], groups)}]
 
 
 def luck_share_summary(run: arrow.Row, rows: Iterable[LuckShareRow], policy: str) -> list[arrow.Row]:
@@ -186,20 +212,3 @@ def _shares(tables: list[list[list[bool]]]) -> Iterator[dict[str, Any]]:
 
 def _rounded(value: float) -> Decimal:
     return Decimal(repr(value)).quantize(_MICRO)
-
-
-def _counts(rows: list[EpisodeRow]) -> dict[str, int | None]:
-    exposed = [row for row in rows if row_tables.faults_landed(row)]
-    successes = sum(row["true_success"] for row in rows)
-    observed = sum(row["observed_reward"] for row in rows)
-    return {
-        "episodes": len(rows),
-        "successes": successes,
-        "observed_successes": observed,
-        "flipped": successes - observed,
-        "exposed": len(exposed),
-        "recovered": sum(row["true_success"] for row in exposed) if exposed else None,
-        "finished": sum(row["ended"] == "finished" for row in rows),
-        "budget_exceeded": sum(row["ended"] == "budget_exceeded" for row in rows),
-        "calls": sum(row["calls"] for row in rows),
-    }

@@ -22,7 +22,7 @@ from toolkit import errors, files
 from toolkit.registers.arrow import Row
 from toolkit.study.executors import folder as folders
 from toolkit.study.play.launches import Launch
-from toolkit.study.play.segments import BrokenSegmentError, check_segment, ends, link, segment_name
+from toolkit.study.play.segments import BrokenSegmentError, check_segment, link, segment_name
 from toolkit.training.specification import Specification
 
 SPECIFICATION = "specification.json"
@@ -77,7 +77,7 @@ class RunFolder:
     @property
     def segments(self) -> tuple[Path, ...]:
         """The places of the run's segments."""
-        return tuple(self.folder / segment_name(number) for number in range(len(ends(self.specification))))
+        return tuple(self.folder / segment_name(number) for number in range(len(self.specification.ends)))
 
     @property
     def played(self) -> int:
@@ -203,11 +203,11 @@ class RunFolder:
             DamagedError: a segment is another run's, or follows another one.
         """
         standing = Standing()
-        for number, (path, end) in enumerate(zip(self.segments, ends(self.specification), strict=True)):
+        for number, (path, end) in enumerate(zip(self.segments, self.specification.ends, strict=True)):
             if not path.is_file():
                 self._set_aside(number + 1, "follows one that is missing", say)
                 break
-            raw = files.read_bytes(path)
+            raw = files.read_bytes(path, files.LARGEST_ROWS)
             before = standing.digests[-1] if standing.digests else ""
             try:
                 checkpoint = check_segment(raw, link(self.specification, number, end, before), path)

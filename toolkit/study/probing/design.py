@@ -1,20 +1,26 @@
 """The registered probe as a design, its seeds anchored in what registered it."""
 
-import tomllib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from __future__ import annotations
 
-from toolkit.decisions.rulebook import rulebook_of
+import tomllib
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from toolkit.decisions.rulebook import RuleBook, rulebook_of
 from toolkit.errors import IncompleteError
 from toolkit.prereg.evidence import amendment_anchor, anchor
 from toolkit.prereg.registration import Registration
-from toolkit.probe.checkpoint import DERIVED, EVIDENCE
-from toolkit.probe.design import OUTCOME, TRANSITION, Design, RolloutSet
+from toolkit.probe.design import DERIVED, EVIDENCE, OUTCOME, TRANSITION, Design, RolloutSet
 from toolkit.registers.study import Study
-from toolkit.study.play.segments import ends
-from toolkit.training.specification import LanguageModelSpecification, Specification
+
+if TYPE_CHECKING:
+    from toolkit.training.specification import Specification
 
 SECTION = "probe"
+PROMPTS, ROLLOUTS = "prompts_per_step", "group_size"
+"""What a line of the matrix calls the size of its training steps."""
 CHECKPOINTS = "probe_checkpoints"
 INDICES = "probe_indices"
 TABULATED = (CHECKPOINTS, *DERIVED)
@@ -58,25 +64,46 @@ def registered_probe(
     Raises:
         IncompleteError: a token is missing, no run can be probed, or a run has no such checkpoint.
     """
-    plan = rulebook_of(registration).probe
+    book = rulebook_of(registration)
+    design = registered_design(registration, book)
+    if design is None or book.probe is None:
+        return None
+    runs = tuple(run for run in specifications if run.tier in book.probe.tiers)
+    per_step = {run.prompts_per_step * run.group_size for run in runs}
+    if per_step != {design.rollouts_per_step}:
+        raise _sizes_differ(per_step, registration)
+    _check_probed(runs, book.probe.steps, registration)
+    return RegisteredProbe(design, runs, book.probe.steps)
+
+
+def registered_design(registration: Registration, book: RuleBook) -> Design | None:
+    """Return what a registered probe measures; None where there is none. No run is specified for it.
+
+    Args:
+        registration: the registration, amendments included.
+        book: its rule book.
+
+    Raises:
+        IncompleteError: a token is missing, or no line of the matrix is probed.
+    """
+    plan = book.probe
     if plan is None:
         return None
-    runs = tuple(run for run in specifications if run.tier in plan.tiers)
-    per_step = {run.prompts_per_step * run.group_size for run in runs}
+    per_step = {
+        int(prompts * group)
+        for cell in book.plan.cells
+        if cell.regime and cell.tier in plan.tiers and (not cell.role or cell.role in book.plan.roles)
+        if isinstance(prompts := cell.fixed.get(PROMPTS), Fraction)
+        if isinstance(group := cell.fixed.get(ROLLOUTS), Fraction)
+    }
     if len(per_step) != 1:
-        raise IncompleteError(
-            "the runs to be probed do not share the size of a training step",
-            expected="one number of rollouts a step",
-            found=", ".join(map(str, sorted(per_step))) or "no run",
-            where=registration.folder,
-        )
-    _check_probed(runs, plan.steps, registration)
+        raise _sizes_differ(per_step, registration)
     amendment = next(
         (change.id for change in registration.amendments if SECTION in tomllib.loads(change.rules)), None
     )
     anchored = anchor(registration) if amendment is None else amendment_anchor(registration, amendment)
     outcome, transition, size = plan.outcome, plan.transition, plan.group_size
-    design = Design(
+    return Design(
         root=f"{registration.name} {anchored}",
         scored=plan.scored,
         outcome=RolloutSet(OUTCOME, outcome.pool, outcome.regime, outcome.tasks, 1, outcome.rollouts or size),
@@ -90,7 +117,15 @@ def registered_probe(
         resamples=plan.resamples,
         rng_seed=plan.rng_seed,
     )
-    return RegisteredProbe(design, runs, plan.steps)
+
+
+def _sizes_differ(per_step: Collection[int], registration: Registration) -> IncompleteError:
+    return IncompleteError(
+        "the runs to be probed do not share the size of a training step",
+        expected="one number of rollouts a step",
+        found=", ".join(map(str, sorted(per_step))) or "no run",
+        where=registration.folder,
+    )
 
 
 def own_data_amendments(registration: Registration) -> frozenset[str]:
@@ -116,7 +151,7 @@ def own_data_amendments(registration: Registration) -> frozenset[str]:
     return frozenset(own_data)
 
 
-def is_measured_by(probe: RegisteredProbe, study: Study) -> bool:
+def is_measured_by(design: Design, study: Study) -> bool:
     """Whether what a study holds of a probe says that the registered design measured it, all of it.
 
     That its rows are what this design gives, `toolkit probe run --check` and `toolkit registers audit` show.
@@ -129,17 +164,19 @@ def is_measured_by(probe: RegisteredProbe, study: Study) -> bool:
     designs = study.columns(CHECKPOINTS, [*key, "spec_sha256"]).to_pylist()
     probed = {tuple(row[name] for name in key) for row in designs}
     summarized = {tuple(row[name] for name in key) for row in study.columns(SECTION, key).to_pylist()}
-    return {row["spec_sha256"] for row in designs} == {probe.design.sha256()} and summarized <= probed
+    return {row["spec_sha256"] for row in designs} == {design.sha256()} and summarized <= probed
 
 
 def _check_probed(runs: Sequence[Specification], steps: Sequence[int], registration: Registration) -> None:
     """Check that runs have the steps that are probed, and that one untrained policy stands for all."""
+    from toolkit.training.specification import LanguageModelSpecification
+
     for run in runs:
-        lacking = sorted(set(steps) - {step for step in ends(run) if step})
+        lacking = sorted(set(steps) - {step for step in run.ends if step})
         if lacking:
             raise IncompleteError(
                 f"the probe is registered at steps at which {run.run_id} has no checkpoint",
-                expected=", ".join(str(step) for step in ends(run) if step),
+                expected=", ".join(str(step) for step in run.ends if step),
                 found=", ".join(map(str, lacking)),
                 where=registration.folder,
             )

@@ -14,10 +14,10 @@ from typing import Any
 
 import toolkit
 from toolkit import errors, seeds
-from toolkit.files import read_bytes, sealed, unsealed
+from toolkit.files import LARGEST_ROWS, read_bytes, sealed, unsealed
 from toolkit.policies.loglinear import Policy, layout
-from toolkit.probe import checkpoint, identities, rollouts
-from toolkit.probe.design import ALL, Design, Listed, index_rows, read_groups
+from toolkit.probe import checkpoint, figures, identities, rollouts
+from toolkit.probe.design import ALL, EVIDENCE, Design, Listed, index_rows, read_groups
 from toolkit.probe.evidence import GramEvidence, Place
 from toolkit.registers.arrow import Row, parquet_bytes, to_arrow
 from toolkit.registers.schema import SCHEMA_VERSION, TABLES
@@ -85,23 +85,24 @@ class Trajectory:
             VerificationError: its figures are not tied.
         """
         design = self.job.design
-        derived, tied = checkpoint.derive(at, evidence, design, self.groups)
+        estimated = figures.estimate(evidence, design, self.groups)
+        tied = identities.tied(estimated, design)
         self._worst = max(self._worst, identities.check_identities(tied, str(at)))
         self._gram += checkpoint.evidence_rows(at, evidence, design)
         self._rows[CHECKPOINTS].append(checkpoint.checkpoint_row(at, evidence, design, policy))
-        for name, rows in derived.items():
+        for name, rows in figures.figure_rows(at, estimated, design).items():
             self._rows[name] += rows
 
     def files(self) -> dict[str, bytes]:
         """Return its two files."""
         name = self.job.trajectory
-        arrow = to_arrow(TABLES[checkpoint.EVIDENCE], self._gram)
-        content = parquet_bytes(checkpoint.EVIDENCE, arrow)
+        arrow = to_arrow(TABLES[EVIDENCE], self._gram)
+        content = parquet_bytes(EVIDENCE, arrow)
         document = {
             **header(self.job),
             "evidence_sha256": hashlib.sha256(content).hexdigest(),
             "largest_residual": self._worst,
-            "rows": {checkpoint.EVIDENCE: arrow.num_rows},
+            "rows": {EVIDENCE: arrow.num_rows},
             "tables": self._rows,
         }
         return {f"{name}.parquet": content, f"{name}.json": sealed(canonical(document).encode())}
@@ -147,8 +148,8 @@ def read_probed(folder: Path, job: ProbeJob) -> tuple[dict[str, Any], bytes] | N
     None where they are not there, not whole, or of another job.
     """
     try:
-        text = unsealed(read_bytes(folder / f"{job.trajectory}.json"))
-        content = read_bytes(folder / f"{job.trajectory}.parquet")
+        text = unsealed(read_bytes(folder / f"{job.trajectory}.json", LARGEST_ROWS))
+        content = read_bytes(folder / f"{job.trajectory}.parquet", LARGEST_ROWS)
     except errors.ToolkitError:
         return None
     if text is None:

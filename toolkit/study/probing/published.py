@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from toolkit.decisions.lookup import Registers
+from toolkit.decisions.lookup import Tables
 from toolkit.estimators import debiased_between_share, noise_within_share
 from toolkit.probe import evidence, moments, uncertainty
 from toolkit.probe.design import ALL, DESIGNS, OUTCOME
@@ -55,7 +55,7 @@ def published_figures(study: Study) -> list[Row]:
     return rows
 
 
-def probe_size(study: Registers) -> ProbeSize | None:
+def probe_size(study: Tables) -> ProbeSize | None:
     """Return the sizes that all checkpoints share.
 
     None where checkpoints or runs differ in them, or where there are fewer than two tasks or groups a task.

@@ -8,18 +8,20 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any
 
 from toolkit.errors import IncompleteError, UsageError, VerificationError
 from toolkit.probe import identities
-from toolkit.probe.checkpoint import DERIVED, EVIDENCE, ScoredPolicy, checkpoint_row, derive
-from toolkit.probe.design import ALL, index_rows, read_groups
-from toolkit.probe.evidence import Place, read_evidence
-from toolkit.registers import arrow, schema
+from toolkit.probe.checkpoint import ScoredPolicy, checkpoint_row
+from toolkit.probe.design import ALL, DERIVED, EVIDENCE, index_rows, read_groups
+from toolkit.probe.evidence import GramEvidence, Place
+from toolkit.probe.figures import estimate, figure_rows
+from toolkit.registers import arrow
+from toolkit.registers.derivation import compare
 from toolkit.registers.row_types import ProbeCheckpointRow
 from toolkit.registers.study import Study
 from toolkit.study.probing import probed, probed_model, published, run
 from toolkit.study.probing.design import CHECKPOINTS, RegisteredProbe
+from toolkit.study.probing.figures import check_evidence, each_place
 from toolkit.training.specification import LanguageModelSpecification
 
 SUMMARY = "probe"
@@ -99,8 +101,8 @@ def recompute(
 
     Raises:
         IncompleteError: the study has no evidence, or lacks a part of it.
-        VerificationError: a figure differs, or figures are not tied.
-        DamagedError: a register is damaged.
+        VerificationError: the checkpoints are not the registered ones, or figures are not tied.
+        DamagedError: a figure is not what the evidence gives, or a register is damaged.
     """
     check_evidence(study)
     design = probe.design
@@ -109,10 +111,10 @@ def recompute(
         for job in run.registered_jobs(study, probe)
         for row in job.checkpoints
     }
-    evidence = _by_place(study.rows(EVIDENCE))
     stored = {name: _by_place(study.rows(name)) for name in (*DERIVED, CHECKPOINTS)}
     expected = {Place(*at, scored) for at in jobs for scored in design.scored}  # 1
-    for name, places in {**stored, EVIDENCE: evidence}.items():
+    placed = arrow.to_rows(study.columns(EVIDENCE, Place._fields))
+    for name, places in {**stored, EVIDENCE: _by_place(placed)}.items():
         if set(places) != expected:
             raise VerificationError(
                 f"{name} is not on the registered checkpoints",
@@ -123,38 +125,27 @@ def recompute(
             )
     run.check_coordinates([row for rows in stored[CHECKPOINTS].values() for row in rows], study.folder)
     indices = study.rows("probe_indices")
-    compared, worst = _compare("probe_indices", index_rows(design), indices, "the index lists"), 0.0
+    compare("probe_indices", index_rows(design), indices)
+    compared, worst = len(indices), 0.0
     groups = read_groups(indices, design.transition)
-    for row in meant:
-        place = Place(row["trajectory"], row["step"], row["scored"])
+    rows_of = {Place(row["trajectory"], row["step"], row["scored"]): row for row in meant}
+
+    def of_place(
+        place: Place, evidence: Mapping[str, GramEvidence]
+    ) -> tuple[dict[str, list[arrow.Row]], float]:
+        policy = _policy(*jobs[place.trajectory, place.step], rows_of[place])
+        described = [checkpoint_row(place, evidence, design, policy)]  # 2
+        estimated = estimate(evidence, design, groups)  # 3
+        residual = identities.check_identities(identities.tied(estimated, design), str(place))
+        return figure_rows(place, estimated, design) | {CHECKPOINTS: described}, residual
+
+    for place, (derived, residual) in each_place(study, design, rows_of, of_place):
         progress(str(place))
-        mine = evidence[place]
-        read = {
-            rollouts.noise: read_evidence([r for r in mine if r["noise"] == rollouts.noise], rollouts)
-            for rollouts in design.sets
-        }
-        policy = _policy(*jobs[place.trajectory, place.step], row)
-        described = [checkpoint_row(place, read, design, policy)]  # 2
-        derived, tied = derive(place, read, design, groups)  # 3
-        worst = max(worst, identities.check_identities(tied, str(place)))
-        for name, rows in {**derived, CHECKPOINTS: described}.items():
-            compared += _compare(name, rows, stored[name][place], str(place))
+        worst = max(worst, residual)
+        for name, rows in derived.items():
+            compare(name, rows, stored[name][place])
+            compared += len(rows)
     return compared, worst
-
-
-def check_evidence(study: Study) -> None:
-    """Check that a study ships the evidence of its probe.
-
-    Raises:
-        IncompleteError: it does not.
-    """
-    if not study.has(EVIDENCE):
-        raise IncompleteError(
-            f"study {study.name!r} ships no evidence of its probe, so that nothing can be computed anew",
-            expected=EVIDENCE,
-            where=study.folder,
-            remedy="ask a study that ships its evidence: --study embedded",
-        )
 
 
 def _policy(job: probed.ProbeJob, checkpoint: arrow.Row, stored: ProbeCheckpointRow) -> ScoredPolicy:
@@ -165,27 +156,6 @@ def _policy(job: probed.ProbeJob, checkpoint: arrow.Row, stored: ProbeCheckpoint
 
 def _order(row: ProbeCheckpointRow) -> tuple[bool, bool, str, int]:
     return (row["scored"] != ALL, row["trajectory"] != run.BASE, row["trajectory"], row["step"])
-
-
-def _compare(name: str, computed: list[arrow.Row], stored: list[arrow.Row], where: str) -> int:
-    key = schema.TABLES[name].key
-
-    def keyed(rows: list[arrow.Row]) -> dict[tuple[Any, ...], arrow.Row]:
-        return {tuple(row[part] for part in key): row for row in rows}
-
-    mine, theirs = keyed(computed), keyed(stored)
-    for at in sorted({*mine, *theirs}):
-        ours, registered = mine.get(at, {}), theirs.get(at, {})
-        differing = [part for part in registered or ours if ours.get(part) != registered.get(part)]
-        if differing:
-            raise VerificationError(
-                f"{name} is not what the probe's evidence gives",
-                expected=f"{differing[0]} = {ours.get(differing[0])}",
-                found=f"{differing[0]} = {registered.get(differing[0])}",
-                where=f"{where}: {', '.join(map(str, at))}",
-                remedy="the register was changed, or the code that computes from it",
-            )
-    return len(mine)
 
 
 def _by_place(rows: list[arrow.Row]) -> dict[Place, list[arrow.Row]]:

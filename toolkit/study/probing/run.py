@@ -9,21 +9,22 @@
 
 import io
 import tempfile
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from toolkit.decisions.case import Case
 from toolkit.errors import DamagedError, IncompleteError, VerificationError
-from toolkit.files import read_bytes, write_durably
+from toolkit.files import LARGEST_ROWS, read_bytes, write_durably
 from toolkit.prereg.registration import Registration
-from toolkit.probe import checkpoint, language_model
-from toolkit.probe.design import Design, index_rows
+from toolkit.probe import language_model
+from toolkit.probe.design import EVIDENCE, Design, index_rows
 from toolkit.registers import arrow, manifest, row_tables, rowhash, schema, writer
 from toolkit.registers.study import Study
 from toolkit.study.executors.executor import HERE, Executor
 from toolkit.study.executors.folder import go_on, held
-from toolkit.study.play import assemble, segments
+from toolkit.study.play import assemble
 from toolkit.study.play.rows import rows_of_run, with_adapter
 from toolkit.study.play.workplace import Workplace
 from toolkit.study.probing import probed
@@ -56,10 +57,10 @@ class MeasuredProbe:
 
     def added_to(self, assembly: assemble.Assembly) -> assemble.Assembly:
         """Return a study's registers together with the probe's (step 3)."""
-        evidence = {f"{checkpoint.EVIDENCE}/{name}.parquet": raw for name, raw in self.evidence.items()}
+        evidence = {f"{EVIDENCE}/{name}.parquet": raw for name, raw in self.evidence.items()}
         derived = writer.rows_files({**self.rows, INDICES: index_rows(self.design)})
         return replace(
-            assembly, files={**assembly.files, checkpoint.EVIDENCE: dict(sorted(evidence.items())), **derived}
+            assembly, files={**assembly.files, EVIDENCE: dict(sorted(evidence.items())), **derived}
         )
 
     def tables(self) -> dict[str, object]:
@@ -131,7 +132,7 @@ def probe_jobs(
     started: dict[int | None, arrow.Row] = {}
     for run in sorted(specifications, key=lambda run: run.run_id):
         rows = sorted(checkpoints.get(run.run_id, ()), key=lambda row: int(row["step"]))
-        expected = list(segments.ends(run))
+        expected = list(run.ends)
         if [row["step"] for row in rows] != expected:
             raise IncompleteError(
                 f"{run.run_id} does not have its registered checkpoints",
@@ -286,6 +287,7 @@ def sealed_with_probe(
     registration: Registration,
     named: manifest.RegistrationRef,
     card: Path,
+    open_case: Callable[..., Case],
 ) -> manifest.Manifest:
     """Write a study's registers with its probe, decided anew (step 2).
 
@@ -296,15 +298,21 @@ def sealed_with_probe(
         registration: its registration.
         named: the registration as the manifest names it.
         card: source of the dataset card; none is written where the file is missing.
+        open_case: puts a study and its registration together, verified.
 
     Raises:
         DamagedError: a file of the study is not the one that its manifest names.
     """
     replaced = {*TABLES_OF_PROBE, row_tables.DECISIONS.name}
     files = {
-        name: {file: read_bytes(path) for file, path in zip(entry.files, study.paths(name), strict=True)}
+        name: {
+            file: read_bytes(path, LARGEST_ROWS)
+            for file, path in zip(entry.files, study.paths(name), strict=True)
+        }
         for name, entry in study.manifest.tables.items()
         if name not in replaced
     }
     as_it_is = assemble.Assembly(files, {})
-    return assemble.seal_decided(folder, registration, named, measured.added_to(as_it_is), card)
+    return assemble.seal_decided(
+        folder, registration, named, measured.added_to(as_it_is), card, open_case=open_case
+    )

@@ -8,7 +8,7 @@ from toolkit.website.charts.forest import ForestRow, forest
 from toolkit.website.drawings import forest_row
 from toolkit.website.material import Material
 from toolkit.website.page import Page
-from toolkit.website.views import decision_view
+from toolkit.website.views import decision_view, standing_view
 
 
 def pages(material: Material) -> Iterator[Page]:
@@ -18,7 +18,8 @@ def pages(material: Material) -> Iterator[Page]:
             "study": case.study.name,
             "is_summary": case.study.is_summary,
             "title": case.registration.title,
-            "decisions": [decision_view(decision) for decision in case.engine.decide_all()],
+            "stands": standing_view(case),
+            "decisions": [decision_view(decision) for decision in case.decide_all()],
             "forest": forest(tuple(_hypotheses(case)), case.study.name),
         }
         for case in material.cases
@@ -39,6 +40,6 @@ def pages(material: Material) -> Iterator[Page]:
 
 def _hypotheses(case: Case) -> Iterator[ForestRow]:
     """Yield what the hypotheses estimate; predictions restate the same estimates."""
-    for decision in case.engine.decide_all():
+    for decision in case.decide_all():
         if decision.kind == "hypothesis":
             yield forest_row(case, decision)

@@ -15,7 +15,7 @@ from toolkit.website.charts.probe import Ratio, ratios
 from toolkit.website.material import Material
 from toolkit.website.page import Page, rule_page
 from toolkit.website.paper import FILE, Item, Paper, Part
-from toolkit.website.views import decision_view
+from toolkit.website.views import decision_view, standing_view
 
 Ask = Callable[[str], Answer]
 
@@ -54,10 +54,11 @@ def _item(paper: Paper, item: Item, asks: Sequence[tuple[Case, Ask]]) -> dict[st
 def _outcomes(case: Case, item: Item) -> dict[str, Any]:
     """Return what came of the rules that a table lists, and those that the study does not register."""
     held = [rule for rule in item.rules if rule in case.book.rules]
-    decisions = [decision_view(d) for d in case.engine.decide_all(held)] if held else []
+    decisions = [decision_view(d) for d in case.decide_all(held)] if held else []
     return {
         "study": case.study.name,
         "is_summary": case.study.is_summary,
+        "stands": standing_view(case),
         "decisions": [{**d, "page": rule_page(case.study.name, d["rule"])} for d in decisions],
         "lacks": [rule for rule in item.rules if rule not in held],
     }

@@ -16,7 +16,7 @@ from toolkit.website.drawings import probe_words
 from toolkit.website.material import Material
 from toolkit.website.page import Page, probe_page
 from toolkit.website.siblings import of_study
-from toolkit.website.views import rules_reading
+from toolkit.website.views import rules_reading, standing_view
 
 SUMMARY = "probe"
 FIGURES = "probe_intervals"
@@ -61,6 +61,7 @@ def pages(material: Material) -> Iterator[Page]:
         if rules or case.study.has(SUMMARY):
             context: dict[str, Any] = {
                 "study": case.study.name,
+                "stands_on": standing_view(case),
                 "same_elsewhere": of_study(material, case, "gradient probe", probe_page),
                 "is_summary": case.study.is_summary,
                 "rules": rules,

@@ -22,6 +22,7 @@ from toolkit.website.material import Material
 from toolkit.website.page import Page, registration_page, rule_page
 from toolkit.website.prose import moment
 from toolkit.website.siblings import of_registration
+from toolkit.website.views import standing_view
 
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*", re.ASCII)
 
@@ -65,6 +66,7 @@ def _context(
         "r": registration,
         "v": verification,
         "promise": PROMISE,
+        "stands_on": [(case.study.name, standing_view(case)) for case in cases],
         "studies": [case.study.name for case in cases],
         "steps": steps_of(verification),
         "dated": dated,
@@ -101,7 +103,7 @@ def _tokens(registration: Registration, verification: Verification | None) -> li
         message = verdict.message if verdict else ""
         facts: list[tuple[str, object]] = [
             ("asked at", authority.address),
-            ("recorded time", moment(authority.recorded_time)),
+            ("time, by the author's record", moment(authority.recorded_time)),
             ("token", authority.token_place if authority.token_place not in message else ""),
         ]
         if authority_verdict and verdict and verdict.gen_time is not None:
@@ -140,9 +142,7 @@ def _rules(registration: Registration, cases: Sequence[Case]) -> list[dict[str, 
         except RuleError:
             return []
     verdicts = {
-        (case.study.name, decision.rule): decision.verdict
-        for case in cases
-        for decision in case.engine.decide_all()
+        (case.study.name, decision.rule): decision.verdict for case in cases for decision in case.decide_all()
     }
     return [
         {
@@ -202,7 +202,9 @@ def _finding(registration: Registration, orders: Sequence[Chronology], touching:
         told.append(f"{which} deciding runs of {order.study}")
     if not told:
         return f"{registration.name} was frozen; no run under it is here"
-    proven = "Frozen" if all(order.freeze.is_proven for order in orders) else "As recorded, frozen"
+    proven = (
+        "Frozen" if all(order.freeze.has_tokens for order in orders) else "By the author's record, frozen"
+    )
     ids = list(dict.fromkeys(touch.id for touch in touching))
     see = f" (see {'deviation' if len(ids) == 1 else 'deviations'} {', '.join(ids)})" if ids else ""
     return f"{proven} before {' and '.join(told)}{see}"

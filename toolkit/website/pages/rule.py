@@ -19,7 +19,7 @@ from toolkit.website.material import Material
 from toolkit.website.page import Page, rule_page
 from toolkit.website.seeds import seed_rows
 from toolkit.website.siblings import of_rule
-from toolkit.website.views import decision_view
+from toolkit.website.views import decision_view, standing_view
 
 Ask = Callable[[str], Answer]
 
@@ -29,8 +29,8 @@ def pages(material: Material) -> Iterator[Page]:
     for case in material.cases:
         with asking(case.study) as put:
             ask = cache(put)  # rules share endpoints
-            rules = [(d.rule, d.title) for d in case.engine.decide_all()]
-            for decision in case.engine.decide_all():
+            rules = [(d.rule, d.title) for d in case.decide_all()]
+            for decision in case.decide_all():
                 yield Page(
                     rule_page(case.study.name, decision.rule),
                     "rule.html",
@@ -38,6 +38,7 @@ def pages(material: Material) -> Iterator[Page]:
                     f"study {case.study.name}",
                     {
                         "study": case.study.name,
+                        "stands_on": standing_view(case),
                         "same_elsewhere": of_rule(material, case, decision.rule),
                         "terms": glossary(case, decision),
                         "verifications": material.verifications_of(case),
@@ -62,7 +63,7 @@ def _rule_page(
     secondary = zip(decision.secondary, view["secondary"], strict=True)
     for shown, criterion in zip(view["criteria"], case.book.rule(decision.rule).criteria, strict=True):
         named = [name for name in names_in(criterion.expression) if name in case.book.rules]
-        shown["rules"] = [{"rule": name, "verdict": case.engine.decide(name).verdict} for name in named]
+        shown["rules"] = [{"rule": name, "verdict": case.decide(name).verdict} for name in named]
     return {
         "d": view,
         "rule": case.book.rule(decision.rule),

@@ -111,7 +111,7 @@ def _readers(case: Case) -> Mapping[str, list[Reader]]:
             deciding = case.book.plan.deciding_runs(endpoint, runs)
             read_by[name] = {run for run in deciding.values() if isinstance(run, str)}
     readers: dict[str, list[Reader]] = defaultdict(list)
-    for decision in case.engine.decide_all():
+    for decision in case.decide_all():
         read: set[str] = set()
         for endpoint_name in decision.endpoints:
             read |= read_by.get(endpoint_name, set())

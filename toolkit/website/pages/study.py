@@ -11,7 +11,7 @@ from toolkit.website.charts.drawing import Chart
 from toolkit.website.drawings import estimate_chart
 from toolkit.website.material import Material
 from toolkit.website.siblings import of_study
-from toolkit.website.views import decision_view
+from toolkit.website.views import decision_view, standing_view
 
 KINDS = {"hypothesis": "Hypotheses", "gate": "Gates", "prediction": "Predictions"}
 CHARTS = 3
@@ -62,6 +62,7 @@ def _context(case: Case) -> dict[str, Any]:
         "registration_target": page.registration_page(case.registration.name),
         "amendments": manifest.registration.amendments,
         "kinds": _outcomes(case),
+        "stands_on": standing_view(case),
         "charts": _charts(case),
         "cells": cells,
         "shared": _fixed(shared),
@@ -78,7 +79,7 @@ def _context(case: Case) -> dict[str, Any]:
         "beside": [cell for cell in cells if cell["beside"] and not cell["runs"]],
         "not_decided": [
             (d["rule"], d["title"], d["verdict"], d["missing"])
-            for d in map(decision_view, case.engine.decide_all())
+            for d in map(decision_view, case.decide_all())
             if d["verdict"] in ("not_run", "not_evaluable")
         ],
         "code_version": manifest.code_version,
@@ -89,7 +90,7 @@ def _context(case: Case) -> dict[str, Any]:
 
 
 def _outcomes(case: Case) -> list[dict[str, Any]]:
-    decisions = case.engine.decide_all()
+    decisions = case.decide_all()
     kinds = dict.fromkeys(decision.kind for decision in decisions)
     return [
         {
@@ -107,7 +108,7 @@ def _outcomes(case: Case) -> list[dict[str, Any]]:
 def _charts(case: Case) -> list[Chart]:
     """Return the estimates by seed of the first hypotheses that have one."""
     drawn: list[Chart] = []
-    for decision in case.engine.decide_all():
+    for decision in case.decide_all():
         if decision.kind == "hypothesis" and decision.estimate and len(drawn) < CHARTS:
             chart = estimate_chart(case, decision)
             if chart is not None:

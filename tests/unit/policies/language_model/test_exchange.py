@@ -1,6 +1,7 @@
 """Requests to a server: what is asked again, what is refused and how, and where the key is not."""
 
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -116,7 +117,35 @@ def test_a_silent_server_is_left_after_the_time_limit() -> None:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
         with pytest.raises(IncompleteError, match="in time") as raised:
             Server(url, timeout_s=0.1).ask(CHAT, {})
-    assert raised.value.expected == "an answer within 0.1 s"
+    assert raised.value.expected == "a whole answer within 0.1 s"
+
+
+@pytest.mark.parametrize("header", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 9000\r\n\r\n"])
+def test_a_server_that_drips_is_left_after_the_time_limit(header: bytes) -> None:
+    ended = threading.Event()
+
+    def drip(listening: socket.socket) -> None:
+        with listening.accept()[0] as connection:
+            connection.sendall(header)
+            while not ended.wait(0.02):
+                connection.sendall(b"H")
+
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        thread = threading.Thread(target=drip, args=(listening,), daemon=True)
+        thread.start()
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
+        with pytest.raises(IncompleteError, match="in time"):
+            Server(url, timeout_s=0.3).ask(CHAT, {})
+        ended.set()
+        thread.join()
+
+
+def test_an_answer_without_end_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exchange, "LARGEST_ANSWER", 100)
+    error = refused(Reply(b" " * 101))
+    assert (error.exit_code, error.expected) == (4, "100 bytes at most")
 
 
 @pytest.fixture

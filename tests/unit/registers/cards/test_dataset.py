@@ -214,3 +214,6 @@ def test_an_outcome_shows_verdict_evidence_and_interval() -> None:
         "| H2a | Learning | miss | includes zero | -0.0073 | 95% [-0.0365, 0.0214] |",
         "| H1a | hypothesis | pass | not estimated |  |  |",
     ]
+    told = cards.outcomes_text([rows["H1a"]], "incomplete: the token is not here")
+    last = "**The registration behind these verdicts:** incomplete: the token is not here"
+    assert told.splitlines()[-2:] == ["", last]

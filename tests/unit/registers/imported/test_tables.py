@@ -11,11 +11,13 @@ import pytest
 from tests.described import SOURCE
 from tests.unit.registers.imported.test_mapping import MAPPING
 from toolkit.errors import DamagedError, IncompleteError, UsageError
+from toolkit.registers.imported import source as module
 from toolkit.registers.imported.mapping import parse_mapping
 from toolkit.registers.imported.source import read_source
 from toolkit.registers.imported.tables import tables_of, write_imported
 from toolkit.registers.manifest import RegistrationRef
-from toolkit.registers.study import Study, open_study, verify_study
+from toolkit.registers.study import Study, open_study
+from toolkit.registers.verified import verify_study
 
 ROWS = [
     {"agent": agent, "rng": rng, "problem": problem, "solved": solved}
@@ -193,6 +195,35 @@ UNREADABLE = {
 def test_a_table_that_is_none_is_damage(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(UNREADABLE[name])
     with pytest.raises(DamagedError):
+        read_source(tmp_path / name)
+
+
+TOO_MUCH = {
+    "columns.csv": b",".join(b"c%d" % i for i in range(60)) + b"\n",
+    "columns.tsv.gz": gzip.compress(b"\t".join(b"c%d" % i for i in range(60)) + b"\n"),
+    "columns.jsonl": b"{%s}\n" % b", ".join(b'"c%d": 1' % i for i in range(60)),
+    "columns.parquet": pl.DataFrame({f"c{i}": [1] for i in range(60)}),
+    "cells.jsonl": b'{"a": 1, "b": 2}\n' * 600,
+    "cells.parquet": pl.DataFrame({"a": [1] * 1200}),
+    "bytes in a line.csv": b"a,b\n1," + b"x" * 6000 + b"\n",
+    "bytes in a line.jsonl": b'{"a": "' + b"x" * 6000,
+    "bytes.csv": b"a,b\n" + b"1,2\n" * 5000,
+    "bytes.csv.gz": gzip.compress(b"a,b\n" + b"1,2\n" * 5000),
+    "bytes.parquet": pl.DataFrame({"a": ["x" * 999 + str(i) for i in range(30)]}),
+}
+
+
+@pytest.mark.parametrize("name", TOO_MUCH)
+def test_a_table_has_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    bounds = {"MOST_COLUMNS": 50, "MOST_CELLS": 1000, "LONGEST_LINE": 5000, "LARGEST_TABLE": 12_000}
+    for bound, most in {**bounds, "_BLOCK": 100}.items():
+        monkeypatch.setattr(module, bound, most)
+    content = TOO_MUCH[name]
+    if isinstance(content, pl.DataFrame):
+        content.write_parquet(tmp_path / name)
+    else:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(DamagedError, match=f"more {name.partition('.')[0]} than one can have"):
         read_source(tmp_path / name)
 
 

@@ -1,0 +1,277 @@
+"""`toolkit adopt`: the evidence of a freeze, from a checkout of its authors' repository.
+
+A checkout is anybody's: what it holds is read with limits, verified as `verify-prereg` will verify it, and
+only then put in its place, all of it or nothing.
+"""
+
+import hashlib
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from toolkit.errors import DamagedError, IncompleteError, ToolkitError, UsageError, VerificationError
+from toolkit.files import replacing, write_bytes
+from toolkit.prereg.checkout import Folder
+from toolkit.prereg.checks import TIME, Check, Reader
+from toolkit.prereg.evidence import CERTIFICATE_FILES, REVOCATION_FILES
+from toolkit.prereg.hashlist import LARGEST_FROZEN
+from toolkit.prereg.pem import CERTIFICATE, read_blocks
+from toolkit.prereg.pending import locked
+from toolkit.prereg.record import EVIDENCE, Checkout, FreezeRecord
+from toolkit.prereg.registration import Registration
+from toolkit.prereg.token.der import MAX_BYTES
+from toolkit.prereg.verification import Verification, verify_registration
+
+MAX_CERTIFICATES = 1 << 20
+MAX_NOTE = 64 << 10
+# Files, document, spans, tokens, authorities, times; what is left compares with runs and with later files.
+NEEDED = (1, 2, 3, 4, 5, 6)
+ADOPTED, UNCHANGED = "adopted", "unchanged"
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Pools:
+    """What came of the hashes of task pools.
+
+    Args:
+        compared: how many hashes were compared: those of the list, and of the files that are there.
+        differences: what differs, in words.
+        not_compared: what the checkout does not have.
+    """
+
+    compared: int
+    differences: tuple[str, ...]
+    not_compared: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Evidence that was verified, to be put in its place.
+
+    Args:
+        folder: its place.
+        contents: its files.
+        checks: what the steps said of it.
+        verification: what `verify-prereg` says with it.
+        pools: what came of the pools' hashes.
+        runs: the folder of the checkout that has the runs' registers.
+    """
+
+    folder: Path
+    contents: Mapping[str, bytes]
+    checks: tuple[Check, ...]
+    verification: Verification
+    pools: Pools
+    runs: str
+
+
+def examine(registration: Registration, checkout: Folder, reader: Reader, say: Say) -> Evidence:
+    """Find the evidence of a restated document's freeze in a checkout of its authors' repository.
+
+    1. The document has the recorded hash.
+    2. The authors' own records of the freeze say the same: hash, time, commit.
+    3. With document, tokens, request and certificates in place, the registration's steps pass.
+    4. The hashes of the task pools are compared with the recorded ones.
+
+    Args:
+        registration: the one whose evidence it is.
+        checkout: the checkout.
+        reader: whom to trust.
+        say: told what is being done.
+
+    Returns:
+        The evidence, verified; nothing is written yet.
+
+    Raises:
+        UsageError: the registration does not say where a checkout keeps its evidence.
+        VerificationError: something is not what was frozen.
+        IncompleteError: something is missing.
+        DamagedError: a file is not what it has to be.
+    """
+    places = registration.record.checkout
+    if places is None:
+        raise UsageError(
+            f"registration {registration.name!r} does not say where a checkout keeps its evidence",
+            expected=f"[checkout] in {registration.folder / 'record.toml'}",
+        )
+    say("comparing the document")
+    document = _document(registration.record, places, checkout)  # 1
+    _records_agree(registration.record, places, checkout)  # 2
+    say("verifying the tokens")
+    contents = _evidence(registration, places, checkout, document)
+    verification = _verified(registration, contents, reader)  # 3
+    say("comparing the task pools")
+    pools = _pools(places, checkout)  # 4
+    needed = tuple(check for check in verification.checks if check.step in NEEDED)
+    return Evidence(registration.folder / EVIDENCE, contents, needed, verification, pools, places.runs)
+
+
+def put_in_place(evidence: Evidence) -> str:
+    """Put verified evidence where `verify-prereg` reads it, all of it or nothing.
+
+    Returns:
+        `adopted`, or `unchanged` where exactly this lay there.
+
+    Raises:
+        UsageError: another command holds the registration.
+        IncompleteError: the folder cannot be written.
+    """
+    with locked(evidence.folder.parent):
+        if evidence.folder.is_dir():
+            there = {path.name: path.read_bytes() for path in evidence.folder.iterdir() if path.is_file()}
+            if there == evidence.contents:
+                return UNCHANGED
+        with replacing(evidence.folder) as new:
+            for name, content in evidence.contents.items():
+                (new / name).write_bytes(content)
+    return ADOPTED
+
+
+def _document(record: FreezeRecord, places: Checkout, checkout: Folder) -> bytes:
+    content = checkout.read(places.document, LARGEST_FROZEN)
+    digest = hashlib.sha256(content).hexdigest()
+    if digest == record.document_sha256:
+        return content
+    unix = hashlib.sha256(content.replace(b"\r\n", b"\n")).hexdigest()
+    remedy = f"restore it: git checkout {record.freeze_commit or 'COMMIT'} -- {places.document}"
+    if unix == record.document_sha256:
+        remedy = "its line ends were converted: git config core.autocrlf false, and check it out again"
+    raise VerificationError(
+        "the checkout's document is not the one that was timestamped",
+        expected=f"SHA-256 {record.document_sha256}",
+        found=f"SHA-256 {digest}",
+        where=checkout.root / places.document,
+        remedy=remedy,
+    )
+
+
+def _records_agree(record: FreezeRecord, places: Checkout, checkout: Folder) -> None:
+    note = checkout.read(places.digest, MAX_NOTE).decode(errors="replace").split()
+    _agree(record.document_sha256, note[0] if note else "nothing", places.digest)
+    freeze = checkout.json(places.freeze)
+    if not isinstance(freeze, dict):
+        raise DamagedError(f"{places.freeze} is no record of a freeze", where=checkout.root / places.freeze)
+    _agree(record.document_sha256, freeze.get("sha256", "nothing"), f"{places.freeze}: sha256")
+    # Its first version was written before the commit that it names later.
+    stated = {"document": places.document, "commit": record.freeze_commit}
+    stated["frozen_on_utc"] = f"{record.frozen_at:{TIME}}"
+    for key, recorded in stated.items():
+        if recorded and key in freeze:
+            _agree(recorded, freeze[key], f"{places.freeze}: {key}")
+
+
+def _agree(recorded: str, found: object, where: str) -> None:
+    if recorded != found:
+        raise VerificationError(
+            "the authors' record of the freeze does not agree with this registration's",
+            expected=recorded,
+            found=found,
+            where=where,
+            remedy="ask the authors; one of the two records was changed",
+        )
+
+
+def _evidence(
+    registration: Registration, places: Checkout, checkout: Folder, document: bytes
+) -> dict[str, bytes]:
+    """Return the evidence by file name; what a reader laid beside it stays."""
+    record = registration.record
+    contents = _kept(registration.folder / EVIDENCE)
+    for path in places.certificates:
+        if checkout.has(path):
+            contents[_name(path)] = checkout.read(path, MAX_CERTIFICATES)
+    contents[_name(record.document_place)] = document
+    for authority in record.authorities:
+        if authority.name not in places.tokens:
+            raise DamagedError(
+                f"the record does not say where a checkout keeps the token of {authority.name}",
+                where=registration.folder / "record.toml",
+            )
+        contents[_name(authority.token_place)] = checkout.read(places.tokens[authority.name], MAX_BYTES)
+        if authority.request_place:
+            contents[_name(authority.request_place)] = checkout.read(places.request, MAX_BYTES)
+    return contents
+
+
+def _kept(evidence: Path) -> dict[str, bytes]:
+    endings = (*CERTIFICATE_FILES, *REVOCATION_FILES)
+    if evidence.is_symlink():
+        raise UsageError("the folder of the evidence is a link", where=evidence, remedy="remove it")
+    if not evidence.is_dir():
+        return {}
+    there = (path for path in evidence.iterdir() if path.suffix.lower() in endings and path.is_file())
+    return {path.name: path.read_bytes() for path in there}
+
+
+def _verified(registration: Registration, contents: dict[str, bytes], reader: Reader) -> Verification:
+    """Verify a copy of the registration with the evidence in place.
+
+    That somebody stands for the restatement is for the reader of a verdict to ask, not for the evidence.
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch) / registration.folder.name
+        shutil.copytree(registration.folder, folder, ignore=shutil.ignore_patterns(EVIDENCE, ".*"))
+        (folder / EVIDENCE).mkdir()
+        for name, content in contents.items():
+            write_bytes(folder / EVIDENCE / name, content)
+        for path in (folder / EVIDENCE).iterdir():
+            if path.suffix.lower() in CERTIFICATE_FILES:
+                read_blocks(path, CERTIFICATE)
+        verification = verify_registration(folder, reader)
+    for check in verification.checks:
+        if check.step in NEEDED:
+            _passed(check)
+    return verification
+
+
+def _passed(check: Check) -> None:
+    kind: type[ToolkitError] | None = None
+    if check.outcome == "failed":
+        kind = VerificationError
+    elif check.outcome == "missing" and check.step != 3:  # noqa: PLR2004 - the restatement
+        kind = IncompleteError
+    if kind is not None:
+        raise kind(
+            f"the evidence does not pass step {check.step}, {check.name}",
+            found=check.detail,
+            remedy="nothing was put in place; toolkit verify-prereg says what each step asks for",
+        )
+
+
+def _pools(places: Checkout, checkout: Folder) -> Pools:
+    differences: list[str] = []
+    absent: list[str] = []
+    compared = 0
+    for source, path, digest in _pool_hashes(places, checkout):
+        if digest is None:
+            absent.append(f"{source} of {path}")
+            continue
+        compared += 1
+        if digest != places.pools[path]:
+            differences.append(f"{source} of {path}: expected SHA-256 {places.pools[path]}, found {digest}")
+    return Pools(compared, tuple(differences), tuple(absent))
+
+
+def _pool_hashes(places: Checkout, checkout: Folder) -> Iterator[tuple[str, str, object]]:
+    """Yield each pool's hash as the authors list it, and as its file has it; None where one is not here."""
+    listed: dict[str, object] = {}
+    if checkout.has(places.manifest):
+        manifest: Any = checkout.json(places.manifest)
+        try:
+            listed = {str(entry["path"]): entry["sha256"] for entry in manifest["files"].values()}
+        except (KeyError, TypeError, AttributeError) as error:
+            raise DamagedError(
+                f"{places.manifest} is no list of pools", found=error, where=checkout.root
+            ) from None
+    for path in places.pools:
+        yield places.manifest, path, listed.get(path)
+        yield "the file", path, checkout.sha256(path) if checkout.has(path) else None
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]

@@ -1,0 +1,240 @@
+"""Which words of a timestamped document a restatement stands for: lines of it, by number and SHA-256.
+
+Rules that restate a document name its spans, and a list names the sentences that no rule restates. With the
+document at hand, both are checked: a span has the recorded bytes, and every sentence of the sections that the
+list covers is in a span that something names, or in the list. Only reading tells whether they say the same.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from io import BytesIO
+from typing import Any
+
+from toolkit.errors import RuleError
+from toolkit.prereg.record import text
+
+UNRESTATED = "unrestated.toml"
+SPANS = "spans"
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_SECTION = re.compile(r"## (\d{1,4})\.")
+_TABLE_RULE = re.compile(r"\|[-| :]*\|")
+# A full stop ends a sentence where a capital, a quotation or a parenthesis follows.
+_END = re.compile(r'(?<=[.?!])\s+(?=[A-Z`("])')
+
+
+@dataclass(frozen=True)
+class Span:
+    """Lines of a document.
+
+    Args:
+        first, last: their numbers, from 1; the last one is included.
+        sha256: of their bytes, line ends included, as recorded.
+    """
+
+    first: int
+    last: int
+    sha256: str
+
+    @property
+    def lines(self) -> str:
+        """The lines in words."""
+        return f"line {self.first}" if self.first == self.last else f"lines {self.first} to {self.last}"
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence of a document: a row of a table is one; headings are none.
+
+    Args:
+        line: the line that it stands on, from 1.
+        number: which one of that line, from 1.
+        sha256: of its words.
+    """
+
+    line: int
+    number: int
+    sha256: str
+
+    @property
+    def place(self) -> str:
+        """Where it stands, in words."""
+        return f"line {self.line}, sentence {self.number}"
+
+
+@dataclass(frozen=True)
+class Unrestated:
+    """What a restatement leaves out.
+
+    Args:
+        sections: numbers of the document's sections of which every sentence is accounted for.
+        why: sentence → why no rule restates it.
+    """
+
+    sections: tuple[int, ...]
+    why: Mapping[Sentence, str]
+
+
+def span_bytes(document: bytes, first: int, last: int) -> bytes:
+    """Return lines of a document, line ends included; nothing where it has no such lines."""
+    return b"".join(BytesIO(document).readlines()[first - 1 : last])
+
+
+def span_sha256(document: bytes, first: int, last: int) -> str:
+    """Return the SHA-256 of lines of a document, as a span records it."""
+    return sha256(span_bytes(document, first, last)).hexdigest()
+
+
+def span_text(document: bytes, span: Span) -> str | None:
+    """Return the words of a span; None where these lines are not the recorded ones."""
+    content = span_bytes(document, span.first, span.last)
+    return content.decode(errors="replace") if sha256(content).hexdigest() == span.sha256 else None
+
+
+def read_spans(table: object) -> dict[str, Span]:
+    """Read the table of spans of a rules file, by name.
+
+    Raises:
+        RuleError: it is no table, or an entry is no span.
+    """
+    if not isinstance(table, dict):
+        raise RuleError("a section is not a table", found=type(table).__name__, where=SPANS)
+    return {name: _span(entry, f"{SPANS}.{name}") for name, entry in table.items()}
+
+
+def named_spans(rules: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return what names each span of a rules file, such as `rules.H2a`."""
+    namers: dict[str, list[str]] = {name: [] for name in rules.get(SPANS, {})}
+    for item, names in _namers({key: value for key, value in rules.items() if key != SPANS}, ""):
+        for name in names:
+            namers.setdefault(name, []).append(item)
+    return namers
+
+
+def sentences(document: bytes, sections: tuple[int, ...]) -> list[Sentence]:
+    """Return the sentences of numbered sections of a document in Markdown, in their order."""
+    found: list[Sentence] = []
+    section = None
+    lines = document.decode(errors="replace").split("\n")
+    for number, line in enumerate(lines, start=1):
+        heading = _SECTION.match(line)
+        section = int(heading[1]) if heading else section
+        is_heading = line.startswith("#") or _TABLE_RULE.fullmatch("".join(lines[number : number + 1]))
+        if section in sections and line.strip() and not is_heading and not _TABLE_RULE.fullmatch(line):
+            digests = (sha256(words.encode()).hexdigest() for words in _END.split(line))
+            found += [Sentence(number, order, digest) for order, digest in enumerate(digests, start=1)]
+    return found
+
+
+def read_unrestated(source: str) -> Unrestated:
+    """Read the list of sentences that no rule restates.
+
+    Raises:
+        ValueError, KeyError, TypeError, AttributeError: it is none.
+    """
+    document = tomllib.loads(source)
+    listed = [
+        (Sentence(_whole(entry["line"]), _whole(entry["sentence"]), _digest(entry["sha256"])), entry["why"])
+        for entry in document["sentences"]
+    ]
+    why = {sentence: text(reason) for sentence, reason in listed}
+    if len(why) != len(listed):
+        raise ValueError(f"{UNRESTATED} has a sentence twice")
+    return Unrestated(tuple(_whole(section) for section in document["sections"]), why)
+
+
+def differences(document: bytes, rules: str, unrestated: Unrestated | None) -> list[str]:
+    """Compare the spans of rules, and the list of what they leave out, with the document they restate.
+
+    Returns:
+        What does not fit, in words; nothing where every span has the recorded bytes, and every sentence of
+        the sections that the list covers is accounted for.
+
+    Raises:
+        RuleError: the rules have a span that is none.
+    """
+    parsed = tomllib.loads(rules)
+    spans, namers = read_spans(parsed.get(SPANS, {})), named_spans(parsed)
+    problems = [
+        f"{items[0]} names span {name}, which is not declared"
+        for name, items in namers.items()
+        if name not in spans
+    ]
+    problems += [
+        f"span {name} ({span.lines}), restated by {', '.join(namers[name]) or 'nothing'}: expected SHA-256 "
+        f"{span.sha256}, found {digest}"
+        for name, span in spans.items()
+        if (digest := span_sha256(document, span.first, span.last)) != span.sha256
+    ]
+    if unrestated is None:
+        return problems
+    covered = {
+        line for name, span in spans.items() if namers[name] for line in range(span.first, span.last + 1)
+    }
+    there = sentences(document, unrestated.sections)
+    problems += [
+        f"{sentence.place}: no span has it, and {UNRESTATED} does not name it"
+        for sentence in there
+        if sentence.line not in covered and sentence not in unrestated.why
+    ]
+    gone = [sentence for sentence in unrestated.why if sentence not in set(there)]
+    return problems + [f"{UNRESTATED} names {sentence.place}, which says something else" for sentence in gone]
+
+
+def spans_told(rules: str, unrestated: Unrestated | None) -> str:
+    """Return in words what `differences` compared, where it found none."""
+    spans = tomllib.loads(rules).get(SPANS, {})
+    if not spans:
+        return "they do not say which lines of it they restate"
+    if unrestated is None:
+        return f"its {len(spans)} spans that they name have the recorded bytes"
+    sections = ", ".join(map(str, unrestated.sections))
+    return (
+        f"its {len(spans)} spans that they name have the recorded bytes, and every sentence of its sections "
+        f"{sections} is in one of them or among the {len(unrestated.why)} that {UNRESTATED} lists"
+    )
+
+
+def _span(entry: object, where: str) -> Span:
+    try:
+        if not isinstance(entry, dict) or set(entry) != {"lines", "sha256"}:
+            raise ValueError("not lines and sha256")  # noqa: TRY301 - one message for what is no span
+        first, last = map(_whole, entry["lines"])
+        if first > last:
+            raise ValueError(f"line {first} comes after line {last}")  # noqa: TRY301 - likewise
+        return Span(first, last, _digest(entry["sha256"]))
+    except (ValueError, TypeError) as error:
+        raise RuleError(
+            "a span is malformed",
+            expected='{ lines = [FIRST, LAST], sha256 = "64 hexadecimal digits" }',
+            found=error,
+            where=where,
+        ) from None
+
+
+def _whole(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value < 10**6:
+        raise ValueError(f"{value!r} is no number of a line, sentence or section")
+    return value
+
+
+def _digest(value: object) -> str:
+    if not isinstance(value, str) or not _SHA256.fullmatch(value):
+        raise ValueError(f"{value!r} is no SHA-256")
+    return value
+
+
+def _namers(content: object, where: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield every table that names spans, and the names."""
+    if isinstance(content, list):
+        for number, entry in enumerate(content, start=1):
+            yield from _namers(entry, f"{where}[{number}]")
+    if isinstance(content, dict):
+        names = content.get(SPANS)
+        if isinstance(names, list):
+            yield where, [name for name in names if isinstance(name, str)]
+        for key, value in content.items():
+            yield from _namers(value, f"{where}.{key}" if where else key)
