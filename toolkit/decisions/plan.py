@@ -33,6 +33,7 @@ class Cell:
         at_noise: regime of the periodic evaluation at training noise; that of training where none is named.
         battery: which evaluation sets the runs are played on.
         role: role of the runs; empty where the arm says it.
+        settings: how the runs are played, where it is not as usual; who plays them knows the names.
         spans: names of the spans of a frozen document that it restates.
     """
 
@@ -48,6 +49,7 @@ class Cell:
     at_noise: str = ""
     battery: str = BATTERIES[0]
     role: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
     spans: tuple[str, ...] = ()
 
     def holds(self, condition: str, scale_rewards: str, arm: str, seed: int) -> bool:
@@ -194,6 +196,7 @@ def _cell(content: object, training: dict[str, Any], terms: Terms) -> Cell:
         at_noise=section.choice("at_noise", REGIMES, ""),
         battery=section.choice("battery", BATTERIES, BATTERIES[0]),
         role=section.choice("role", ROLES, ""),
+        settings=section.table("settings"),
         spans=section.texts("spans", ()),
     )
     section.done()

@@ -34,6 +34,15 @@ class Specification:
         diagnosed: steps at which the luck share is diagnosed.
         pools: pool → SHA-256 of the tasks that the run may meet.
         code: version of the code that decides the bytes.
+        sampling: what the policy samples in an evaluation: the run's `own`, or `shared` by all arms, runs and
+            steps of a study.
+        optimizer: `adam`, `gradient` (a plain step) or `sign` (of every coordinate's gradient).
+        square_decay: Adam's β₂, as decimal text.
+        loss_type: `dapo`: a step's sum over its decisions and tokens is divided by their number; `dr_grpo`:
+            by its number of rollouts.
+        constant_groups: groups whose rewards are all alike are `kept`, or `resampled`: dropped, and tasks
+            drawn until a step has its number of others.
+        checkpoints: `study` and `sha256` of the checkpoints that are evaluated, where nothing is trained.
     """
 
     checkpoint_table: ClassVar[str] = "checkpoints"
@@ -60,6 +69,17 @@ class Specification:
     diagnosed: tuple[int, ...] = (0, 100)
     pools: Mapping[str, str] = field(default_factory=dict)
     code: str = "1"
+    sampling: str = "own"
+    optimizer: str = "adam"
+    square_decay: str = "0.999"
+    loss_type: str = "dapo"
+    constant_groups: str = "kept"
+    checkpoints: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def trains(self) -> bool:
+        """Whether the run trains; if not, it evaluates checkpoints of another study."""
+        return not self.checkpoints
 
     @property
     def ends(self) -> tuple[int, ...]:
@@ -67,12 +87,27 @@ class Specification:
         return tuple(range(0, self.steps + 1, self.checkpoint_every))
 
     def document(self) -> dict[str, Any]:
-        """Return the specification as JSON values."""
-        return {**asdict(self), "diagnosed": list(self.diagnosed), "pools": dict(self.pools)}
+        """Return the specification as JSON values.
+
+        What came later is left out where it is as it always was: a specification keeps its digest.
+        """
+        document = {**asdict(self), "diagnosed": list(self.diagnosed), "pools": dict(self.pools)}
+        return {name: value for name, value in document.items() if _LATER.get(name) != value}
 
     def sha256(self) -> str:
         """Return the SHA-256 of the canonical document."""
         return hashlib.sha256(canonical(self.document()).encode()).hexdigest()
+
+
+_LATER = {
+    "sampling": "own",
+    "optimizer": "adam",
+    "square_decay": "0.999",
+    "loss_type": "dapo",
+    "constant_groups": "kept",
+    "checkpoints": {},
+}
+"""Settings that came later, and the value that they had before."""
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from fractions import Fraction
+from typing import Any
 
 from toolkit.decisions.plan import Cell, Fixed, Plan
 from toolkit.decisions.rulebook import rulebook_of
@@ -24,6 +25,19 @@ SIZES = {"step.steps": "steps", "step.prompts": "prompts_per_step", "step.rollou
 """What a recipe and a matrix both say: the setting, and the field of a specification."""
 BOTH = {**SIZES, "step.checkpoint_every": "checkpoint_every"}
 """What a recipe and a specification both say."""
+SETTINGS: dict[str, tuple[tuple[str, ...], type]] = {
+    "sampling": (("own", "shared"), str),
+    "optimizer": (("adam", "gradient", "sign"), str),
+    "learning_rate": ((), str),
+    "square_decay": ((), str),
+    "loss_type": (("dapo", "dr_grpo"), str),
+    "constant_groups": (("kept", "resampled"), str),
+    "surface_tokens": ((), int),
+    "checkpoint_every": ((), int),
+    "checkpoints": ((), dict),
+}
+"""What a line of a matrix may set of its runs: its values where they are few, and their type."""
+
 LOSS = "dapo"
 """Aggregation of token losses: the sum over a step's decisions, divided by their number."""
 
@@ -149,6 +163,7 @@ def _runs(
                 group_size=group,
                 diagnosed=_diagnosed(cell, arm, seed, steps),
                 pools=dict(sorted(pools.items())),
+                **_settings(cell),
             )
             yield _of_policy(plan, cell, specification)
 
@@ -219,6 +234,24 @@ def _diagnosed(cell: Cell, arm: str, seed: int, steps: int) -> tuple[int, ...]:
     return (0, steps // 2, steps) if seed == 0 else (0, steps)
 
 
+def _settings(cell: Cell) -> dict[str, Any]:
+    """Return the settings of a line, checked.
+
+    Raises:
+        RuleError: there is no such setting, or it never has this value.
+    """
+    for name, value in cell.settings.items():
+        choices, kind = SETTINGS.get(name, ((), None))
+        if kind is None or not isinstance(value, kind) or (choices and value not in choices):
+            raise RuleError(
+                "a line of the matrix has a setting that no run has",
+                expected=", ".join(choices) or f"one of {', '.join(SETTINGS)}",
+                found=f"{name} = {value!r}",
+                where=f"matrix, {cell.condition}",
+            )
+    return dict(cell.settings)
+
+
 def _check_fixed(cell: Cell, groups: int, rollouts: int) -> None:
     """Check that what a line fixes is what its regime and its own sizes give."""
     regime = REGIMES[cell.regime]
@@ -227,7 +260,7 @@ def _check_fixed(cell: Cell, groups: int, rollouts: int) -> None:
         "flip_rate": Fraction(str(regime.flip_rate)),
         "training_groups": Fraction(groups),
         "training_rollouts": Fraction(rollouts),
-        "loss_type": LOSS,
+        "loss_type": cell.settings.get("loss_type", LOSS),
     }
     for name, value in given.items():
         if cell.fixed.get(name, value) != value:

@@ -15,7 +15,6 @@ from toolkit.registers.episode_counts import CountedRun, count_run
 from toolkit.registers.group_counts import count_groups
 from toolkit.registers.row_types import LuckShareRow
 from toolkit.registers.schema import EVALUATIONS
-from toolkit.study.play import matrix
 from toolkit.tasks.task import canonical
 from toolkit.training.specification import LanguageModelSpecification, Specification
 
@@ -54,7 +53,7 @@ def run_row(
         "fault_rate": Decimal(str(regime.fault_rate)),
         "flip_rate": Decimal(str(regime.flip_rate)),
         "scale_rewards": specification.scale_rewards,
-        "loss_type": matrix.LOSS,
+        "loss_type": specification.loss_type,
         "steps": specification.steps,
         "group_size": specification.group_size,
         "prompts_per_step": specification.prompts_per_step,
