@@ -42,6 +42,9 @@ class Sizes(NamedTuple):
 
 
 REGISTERED = Sizes(64, 2, 200, 4)
+_CURVES = {"learning": 300, "curve": 100}
+"""Battery of the learning curve alone → tasks of its set."""
+
 _SIZES = {"registered": REGISTERED, "small": Sizes(64, 1, 64, 1)}
 
 
@@ -49,29 +52,30 @@ def sets_at(battery: str, at_noise: str, *, is_last: bool) -> tuple[EvaluationSe
     """Return the sets that are played at a checkpoint.
 
     Args:
-        battery: `registered`; `learning`: the learning curve alone, on the whole validation pool; `small`:
-            the registered sets with fewer episodes, for a policy that takes its time.
+        battery: `registered`; `learning`: the learning curve alone, on the whole validation pool; `curve`:
+            the same on the first third of it; `small`: the registered sets with fewer episodes, for a policy
+            that takes its time.
         at_noise: the run's training noise, as evaluated.
         is_last: whether training ends at the checkpoint.
 
     Raises:
         ValueError: there is no such battery.
     """
-    if battery == "learning":
-        return (learning_set(at_noise),)
+    if battery in _CURVES:
+        return (learning_set(at_noise, _CURVES[battery]),)
     if battery not in _SIZES:
         raise ValueError(f"there is no battery {battery!r}")
     sizes = _SIZES[battery]
     return periodic_sets(at_noise, sizes) + (final_sets(at_noise, sizes) if is_last else ())
 
 
-def learning_set(at_noise: str) -> EvaluationSet:
+def learning_set(at_noise: str, tasks: int) -> EvaluationSet:
     """Return the set of a learning curve with many tasks: true success at training noise.
 
     A flip changes no true success, so that flips are evaluated on the clean set, as the registration does.
     """
     regime = "clean" if REGIMES[at_noise].is_quiet else at_noise
-    return EvaluationSet("periodic", "validation", regime, 300, 2)
+    return EvaluationSet("periodic", "validation", regime, tasks, 2)
 
 
 def periodic_sets(at_noise: str, sizes: Sizes = REGISTERED) -> tuple[EvaluationSet, ...]:

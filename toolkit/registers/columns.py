@@ -196,7 +196,7 @@ REGIMES = (
 )
 POOLS = ("diagnostic", "diagnostic_128", "test", "train", "validation")
 ROLES = ("pilot", "primary", "reference", "replication")
-BATTERIES = ("registered", "learning", "small")
+BATTERIES = ("registered", "learning", "small", "curve")
 PHASES = ("periodic", "final")
 
 WORDS = {"arm": ARMS, "regime": REGIMES, "pool": POOLS}

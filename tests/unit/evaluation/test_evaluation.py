@@ -4,7 +4,7 @@ import pytest
 
 from toolkit.evaluation.diagnostic import diagnose, regime_diagnosed
 from toolkit.evaluation.play import evaluate
-from toolkit.evaluation.sets import EvaluationSet, learning_set, sets_at
+from toolkit.evaluation.sets import EvaluationSet, sets_at
 from toolkit.policies.loglinear import Policy, untrained
 from toolkit.registers.row_tables import EPISODES, LUCK_SHARE
 from toolkit.seeds import evaluation_seed
@@ -41,7 +41,9 @@ def test_before_the_end_there_are_no_final_sets() -> None:
 
 @pytest.mark.parametrize(("at_noise", "regime"), [("flips_q010", "clean"), ("faults_p025", "faults_p025")])
 def test_a_learning_curve_is_true_success_at_training_noise(at_noise: str, regime: str) -> None:
-    assert learning_set(at_noise) == EvaluationSet("periodic", "validation", regime, 300, 2)
+    for battery, tasks in (("learning", 300), ("curve", 100)):
+        expected = EvaluationSet("periodic", "validation", regime, tasks, 2)
+        assert sets_at(battery, at_noise, is_last=True) == (expected,)
 
 
 def test_the_small_battery_has_the_registered_sets_with_fewer_episodes() -> None:

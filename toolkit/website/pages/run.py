@@ -24,6 +24,9 @@ from toolkit.website.registers import carried
 Row = dict[str, Any]
 File = tuple[str, str, int | None]
 
+MOST_RUNS = 200
+"""Runs of a study beyond which none has a page: nobody leafs through so many, and tables hold them all."""
+
 TABLES = ("evaluations", "luck_share_summary", "groups_summary", "launches")
 SPECIFIED = "specification"
 SET = ("phase", "pool", "regime")
@@ -53,8 +56,10 @@ class Reader:
 
 
 def pages(material: Material) -> Iterator[Page]:
-    """Yield a page for every run of every study."""
+    """Yield a page for every run of every study that has not too many."""
     for case in material.cases:
+        if len(case.study.rows("runs")) > MOST_RUNS:
+            continue
         tables, files, readers = _tables(case.study), _files(case.study), _readers(case)
         runs = case.study.rows("runs")
         for run in runs:
