@@ -8,7 +8,7 @@ from typing import Any
 
 from toolkit.errors import DamagedError
 from toolkit.registers.arrow import Row
-from toolkit.training.adam import Weights
+from toolkit.training.optimizer import Weights
 
 PARTS = ("parameters", "first_moment", "second_moment")
 

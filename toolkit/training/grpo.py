@@ -3,12 +3,13 @@
 1. Every rollout of every group is played by the policy as it is.
 2. A rollout's advantage is its reward minus its group's mean, over the group's sample standard deviation plus
    ε unless scaling is off. A group whose rewards are constant has no gradient.
-3. The gradient is the sum of advantage times score over all rollouts, divided by all decisions and tokens of
-   the step: token-level aggregation.
-4. Adam takes one step.
+3. The gradient is the sum of advantage times score over all rollouts. It is divided by all decisions and
+   tokens of the step (token-level aggregation), or by its number of rollouts.
+4. The optimizer takes one step.
 
 Source:
-    Paper eq:advantages, eq:g and app:training; DAPO's token-level aggregation as in the paper's trainer.
+    Paper eq:advantages, eq:g and app:training; token-level aggregation as in the paper's trainer (Yu et al.
+    2025, DAPO); a divisor that no length moves: Liu et al. 2025, Dr. GRPO.
 """
 
 from functools import lru_cache
@@ -23,7 +24,7 @@ from toolkit.policies.score import weighted_scores
 from toolkit.registers.arrow import Row
 from toolkit.seeds import rollout_seed, sampling_seed
 from toolkit.tasks.pools import load_task
-from toolkit.training.adam import Weights, ascend
+from toolkit.training.optimizer import Weights, ascend
 from toolkit.training.rows import POOL, GroupPlan, groups_at
 from toolkit.training.specification import Specification
 
@@ -58,8 +59,14 @@ def train_step(specification: Specification, before: Weights) -> tuple[Weights, 
         if any(advantages):
             weighted += [(r, a) for (r, _), a in zip(played, advantages, strict=True)]
         rows.append(row)
-    gradient = [part / symbols for part in weighted_scores(policy, weighted)]
-    return ascend(before, gradient, float(specification.learning_rate)), rows
+    divisor = symbols if specification.loss_type == "dapo" else len(rows) * specification.group_size
+    gradient = [part / divisor for part in weighted_scores(policy, weighted)]
+    return ascend(before, gradient, *_of_optimizer(specification)), rows
+
+
+def _of_optimizer(specification: Specification) -> tuple[float, str, float]:
+    decay = float(specification.square_decay)
+    return float(specification.learning_rate), specification.optimizer, decay
 
 
 def play_rollout(

@@ -106,6 +106,45 @@ def test_a_line_that_its_regime_and_sizes_do_not_give_is_refused(changes: dict[s
         chosen(of=plan(**changes))
 
 
+SET = {
+    "optimizer": "gradient",
+    "learning_rate": "20",
+    "square_decay": "0.9",
+    "surface_tokens": 0,
+    "checkpoint_every": 50,
+}
+
+
+def test_a_line_sets_how_its_runs_are_played() -> None:
+    run, *others = chosen(of=plan(settings=SET))
+    assert {name: getattr(run, name) for name in SET} == SET
+    assert run.ends == (0, 50, 100)
+    assert others[-1].optimizer == "adam"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("optimizer", "lion"), ("constant_groups", "mixed"), ("rounds", 3), ("steps", 3)),
+        *(("learning_rate", 0.1), ("learning_rate", "0"), ("learning_rate", "1e-3")),
+        *(("square_decay", "1"), ("square_decay", "-0.1"), ("square_decay", "much")),
+        *(("surface_tokens", -1), ("surface_tokens", True), ("surface_tokens", "2")),
+        *(("checkpoint_every", 0), ("checkpoint_every", 30), ("checkpoint_every", 101)),
+    ],
+)
+def test_a_setting_that_no_run_has_is_refused(name: str, value: object) -> None:
+    with pytest.raises(RuleError) as error:
+        chosen(of=plan(settings={name: value}))
+    assert str(value) in str(error.value.found)
+
+
+def test_a_language_model_s_recipe_says_how_it_is_trained() -> None:
+    with pytest.raises(RuleError, match="setting that no run has"):
+        chosen(of=with_recipe(settings={"optimizer": "sign"}))
+    (run,) = chosen(of=with_recipe(settings={"sampling": "shared"}))
+    assert run.sampling == "shared"
+
+
 def test_a_matrix_without_regimes_cannot_be_played_nor_evaluated_at_one() -> None:
     document = tomllib.loads(RULES.read_text())
     with pytest.raises(IncompleteError, match="regime"):
@@ -138,10 +177,11 @@ def test_the_registered_sets_have_their_sizes_and_are_not_played_twice() -> None
     assert (len(final_sets("faults_p025")), len(periodic_sets("clean"))) == (5, 2)
 
 
-def with_recipe(**changes: Any) -> Plan:
+def with_recipe(settings: dict[str, Any] | None = None, **changes: Any) -> Plan:
     """Return the first registered line, with the paper's recipe; changes go to what is fixed."""
     document = tomllib.loads(RULES.read_text())
     line = {**document["matrix"][0], "regime": "faults_p025", "seeds": [0], "arms": ["paired"]}
+    line["settings"] = settings or {}
     recipe = load_recipe("qwen3.5-2b").document()
     return read_plan(("primary",), {**document["training"], **changes}, [line], recipe=recipe)
 

@@ -24,8 +24,8 @@ from toolkit.study.new.task_pools import summarize
 from toolkit.study.play.assemble import Assembly
 from toolkit.study.probing.probed import ProbeJob
 from toolkit.study.probing.run import TABLES_OF_PROBE, probe_all, probe_jobs
-from toolkit.training.adam import Weights
 from toolkit.training.checkpoint import checkpoint_row
+from toolkit.training.optimizer import Weights
 from toolkit.training.specification import Specification
 
 STEPS = (0, 20, 40)

@@ -3,7 +3,7 @@
 import hashlib
 import struct
 from dataclasses import replace
-from math import fsum
+from math import fsum, sqrt
 
 import numpy as np
 import pytest
@@ -14,9 +14,9 @@ from toolkit.errors import DamagedError
 from toolkit.estimators import mean_centred, standardized
 from toolkit.policies.loglinear import Policy, layout, untrained
 from toolkit.policies.score import score
-from toolkit.training.adam import Weights, ascend, start
 from toolkit.training.checkpoint import checkpoint_row, read_checkpoint
 from toolkit.training.grpo import advantages_of, play_rollout, train_step
+from toolkit.training.optimizer import Weights, ascend, start
 from toolkit.training.rows import groups_at
 from toolkit.training.specification import Specification
 
@@ -115,6 +115,74 @@ def test_adam_is_the_algorithm_of_its_paper() -> None:
         m, v = 0.9 * m + 0.1 * slope, 0.999 * v + 0.001 * slope**2
         theta += 0.01 * (m / (1 - 0.9**step)) / (np.sqrt(v / (1 - 0.999**step)) + 1e-8)
     assert weights.parameters == pytest.approx(theta.tolist(), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "moved"), [("gradient", (0.25, 0.0, -1.5)), ("sign", (0.5, 0.0, -0.5))]
+)
+def test_a_step_without_moments_by_hand(optimizer: str, moved: tuple[float, ...]) -> None:
+    before = start([1.0, 1.0, 1.0])
+    after = ascend(before, [0.5, 0.0, -3.0], 0.5, optimizer)
+    assert [parameter - 1.0 for parameter in after.parameters] == list(moved)
+    assert after == Weights(1, after.parameters, before.first_moment, before.second_moment)
+
+
+def test_adam_s_first_two_steps_by_hand() -> None:
+    one = ascend(start([0.0, 0.0]), [2.0, 0.0], 0.1, square_decay=0.5)
+    assert one.parameters == pytest.approx((0.1, 0.0))  # m/(1-.9) = 2, v/(1-.5) = 4
+    assert (one.first_moment, one.second_moment) == (pytest.approx((0.2, 0.0)), (2.0, 0.0))
+    two = ascend(one, [-1.0, 0.0], 0.1, square_decay=0.5)
+    # m = .9 * .2 - .1 = .08, over 1 - .81 = .19; v = .5 * 2 + .5 = 1.5, over 1 - .25 = .75: 2
+    assert two.parameters[0] == pytest.approx(0.1 + 0.1 * (0.08 / 0.19) / sqrt(2))
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "decay"), [("adam", 0.999), ("adam", 0.9), ("adam", 0.0), ("gradient", 0.0)]
+)
+def test_torch_takes_the_same_steps(optimizer: str, decay: float) -> None:
+    torch = pytest.importorskip("torch")
+    slopes = np.random.default_rng(2).normal(size=(30, 4)) * [1, 1e-3, 1e-9, 0]
+    theta = torch.tensor([0.5, -1.0, 2.0, 3.0], dtype=torch.float64, requires_grad=True)
+    mine = start(theta.tolist())
+    theirs = torch.optim.SGD([theta], 0.01, maximize=True)
+    if optimizer == "adam":
+        theirs = torch.optim.Adam([theta], 0.01, betas=(0.9, decay), eps=1e-8, maximize=True)
+    for slope in slopes:
+        theta.grad = torch.tensor(slope)
+        theirs.step()
+        mine = ascend(mine, slope.tolist(), 0.01, optimizer, decay)
+    assert mine.parameters == pytest.approx(theta.tolist(), rel=1e-12)
+
+
+@given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=6), st.floats(1e-6, 1e6))
+def test_a_sign_does_not_ask_how_large_and_a_plain_step_does(slopes: list[float], scale: float) -> None:
+    before = start([0.0] * len(slopes))
+    scaled = [slope * scale for slope in slopes]
+    if all((slope == 0.0) == (times == 0.0) for slope, times in zip(slopes, scaled, strict=True)):
+        assert ascend(before, scaled, 0.1, "sign") == ascend(before, slopes, 0.1, "sign")
+    plain = ascend(before, slopes, 0.5, "gradient").parameters
+    assert ascend(before, [2 * slope for slope in slopes], 0.25, "gradient").parameters == plain
+
+
+def test_an_optimizer_that_is_none_is_refused() -> None:
+    with pytest.raises(ValueError, match="no optimizer 'lion'"):
+        ascend(start([0.0]), [1.0], 0.1, "lion")
+
+
+@pytest.mark.parametrize("scale_rewards", ["group", "none"])
+def test_a_step_divides_by_its_symbols_or_by_its_rollouts(scale_rewards: str) -> None:
+    plain = replace(SMALL, optimizer="gradient", learning_rate="0.5", scale_rewards=scale_rewards)
+    before = start(untrained(2))
+    by_symbols, rows = train_step(plain, before)
+    by_rollouts, same = train_step(replace(plain, loss_type="dr_grpo"), before)
+    assert rows == same
+    symbols, rollouts = sum(row["decisions"] for row in rows), 4 * 8
+    moves = [
+        [(b - a) * divisor for a, b in zip(before.parameters, after.parameters, strict=True)]
+        for after, divisor in ((by_symbols, symbols), (by_rollouts, rollouts))
+    ]
+    assert moves[0] == pytest.approx(moves[1], abs=1e-11)
+    assert any(moves[0])
 
 
 def test_training_gives_the_same_bits_everywhere() -> None:

@@ -22,7 +22,8 @@ from toolkit.policies.loglinear import Policy, layout, untrained
 from toolkit.registers.row_types import EpisodeRow, GroupRow
 from toolkit.registers.study import Study
 from toolkit.study.play.rows import rows_of_run, specification_of
-from toolkit.training import adam, checkpoint, grpo
+from toolkit.training import checkpoint, grpo
+from toolkit.training.optimizer import Weights, start
 from toolkit.training.rows import groups_at
 from toolkit.training.specification import Specification
 
@@ -154,30 +155,30 @@ class Replayer:
             )
         return chosen
 
-    def _policy(self, weights: adam.Weights) -> Policy:
+    def _policy(self, weights: Weights) -> Policy:
         return Policy(weights.parameters, self.specification.surface_tokens)
 
-    def _at_checkpoint(self, step: int) -> adam.Weights:
+    def _at_checkpoint(self, step: int) -> Weights:
         if step not in self._checkpoints:
             known = ", ".join(map(str, sorted(self._checkpoints)))
             raise errors.UsageError("the run has no checkpoint at that step", expected=known, found=step)
         size = layout(self.specification.surface_tokens).size
         return checkpoint.read_checkpoint(self._checkpoints[step], self.run_id, size)
 
-    def _played_to(self, step: int) -> adam.Weights:
+    def _played_to(self, step: int) -> Weights:
         """Return the weights that training gives at a step, from the checkpoint before it."""
         return self._trained(self._weights_before(step - 1)) if step else self._weights_before(0)
 
-    def _trained_to(self, step: int) -> adam.Weights:
+    def _trained_to(self, step: int) -> Weights:
         """Return the weights after a step: training goes on from the newest checkpoint up to it."""
         weights = self._at_checkpoint(max(known for known in self._checkpoints if known <= step))  # 2
         if not weights.step:
-            self._check_checkpoint(adam.start(untrained(self.specification.surface_tokens)))
+            self._check_checkpoint(start(untrained(self.specification.surface_tokens)))
         while weights.step < step:
             weights = self._trained(weights)
         return weights
 
-    def _trained(self, weights: adam.Weights) -> adam.Weights:
+    def _trained(self, weights: Weights) -> Weights:
         after, rows = grpo.train_step(self.specification, weights)
         registered = self._registered(after.step)
         if len(registered) != len(rows):
@@ -191,7 +192,7 @@ class Replayer:
         self._check_checkpoint(after)
         return after
 
-    def _check_checkpoint(self, weights: adam.Weights) -> None:
+    def _check_checkpoint(self, weights: Weights) -> None:
         """Compare weights with the checkpoint of their step, where there is one."""
         row = self._checkpoints.get(weights.step)
         if row is not None:

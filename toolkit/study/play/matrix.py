@@ -3,7 +3,7 @@
 Conditions, arms and seeds are data of the registration; the code knows none of them by name.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from fractions import Fraction
@@ -11,6 +11,7 @@ from typing import Any
 
 from toolkit.decisions.plan import Cell, Fixed, Plan
 from toolkit.decisions.rulebook import rulebook_of
+from toolkit.decisions.section import exact_number
 from toolkit.errors import IncompleteError, RuleError, UsageError
 from toolkit.noise.regimes import REGIMES
 from toolkit.prereg.evidence import anchor
@@ -37,6 +38,16 @@ SETTINGS: dict[str, tuple[tuple[str, ...], type]] = {
     "checkpoints": ((), dict),
 }
 """What a line of a matrix may set of its runs: its values where they are few, and their type."""
+
+OF_ANY_POLICY = ("sampling", "checkpoints")
+"""Settings that a language model's runs know too; the others are its recipe's."""
+
+_BOUNDS: dict[str, tuple[str, Callable[[Fraction], bool]]] = {
+    "learning_rate": ("a number above 0", lambda rate: rate > 0),
+    "square_decay": ("a number from 0, below 1", lambda decay: 0 <= decay < 1),
+    "surface_tokens": ("0 or more", lambda number: number >= 0),
+    "checkpoint_every": ("a number of steps, 1 or more", lambda steps: steps >= 1),
+}
 
 LOSS = "dapo"
 """Aggregation of token losses: the sum over a step's decisions, divided by their number."""
@@ -163,7 +174,7 @@ def _runs(
                 group_size=group,
                 diagnosed=_diagnosed(cell, arm, seed, steps),
                 pools=dict(sorted(pools.items())),
-                **_settings(cell),
+                **_settings(cell, steps, has_recipe=bool(plan.recipe)),
             )
             yield _of_policy(plan, cell, specification)
 
@@ -234,22 +245,29 @@ def _diagnosed(cell: Cell, arm: str, seed: int, steps: int) -> tuple[int, ...]:
     return (0, steps // 2, steps) if seed == 0 else (0, steps)
 
 
-def _settings(cell: Cell) -> dict[str, Any]:
+def _settings(cell: Cell, steps: int, *, has_recipe: bool) -> dict[str, Any]:
     """Return the settings of a line, checked.
 
     Raises:
-        RuleError: there is no such setting, or it never has this value.
+        RuleError: there is no such setting, it never has this value, or it does not go with the line.
     """
+    known = OF_ANY_POLICY if has_recipe else tuple(SETTINGS)
     for name, value in cell.settings.items():
         choices, kind = SETTINGS.get(name, ((), None))
-        if kind is None or not isinstance(value, kind) or (choices and value not in choices):
-            raise RuleError(
-                "a line of the matrix has a setting that no run has",
-                expected=", ".join(choices) or f"one of {', '.join(SETTINGS)}",
-                found=f"{name} = {value!r}",
-                where=f"matrix, {cell.condition}",
-            )
+        is_one = name in known and type(value) is kind and (not choices or value in choices)
+        expected, is_within = _BOUNDS.get(name, (", ".join(choices) or f"one of {', '.join(known)}", None))
+        if not is_one or (is_within and not is_within(exact_number(str(value), f"matrix, {name}"))):
+            raise _unset(cell, "a line of the matrix has a setting that no run has", name, expected)
+    every = cell.settings.get("checkpoint_every", Specification.checkpoint_every)
+    if not has_recipe and steps % every:
+        problem = f"checkpoints every {every} steps leave out the last of {steps}"
+        raise _unset(cell, problem, "checkpoint_every", "a divisor of the steps")
     return dict(cell.settings)
+
+
+def _unset(cell: Cell, problem: str, name: str, expected: str) -> RuleError:
+    found = f"{name} = {cell.settings[name]!r}" if name in cell.settings else None
+    return RuleError(problem, expected=expected, found=found, where=f"matrix, {cell.condition}")
 
 
 def _check_fixed(cell: Cell, groups: int, rollouts: int) -> None:

@@ -29,7 +29,8 @@ from toolkit.policies.loglinear import Policy, layout, untrained
 from toolkit.registers import arrow, schema
 from toolkit.study.new.task_pools import specified
 from toolkit.tasks.task import canonical
-from toolkit.training import adam, checkpoint, grpo
+from toolkit.training import checkpoint, grpo
+from toolkit.training.optimizer import Weights, start
 from toolkit.training.specification import Specification
 
 CYCLES = 50_000
@@ -65,7 +66,7 @@ def play_segment(specification: Specification, end: int, before: Any) -> Segment
     """
     make_tasks(tuple(sorted(specification.pools.items())))
     if before is None:  # 1
-        weights = adam.start(untrained(specification.surface_tokens))
+        weights = start(untrained(specification.surface_tokens))
     else:
         size = layout(specification.surface_tokens).size
         weights = checkpoint.read_checkpoint(before, specification.run_id, size)
@@ -97,7 +98,7 @@ def _sampling(specification: Specification) -> int:
     return seeds.sampling_seed(specification.root, specification.run_id, specification.seed)
 
 
-def _diagnosed(specification: Specification, weights: adam.Weights) -> list[arrow.Row]:
+def _diagnosed(specification: Specification, weights: Weights) -> list[arrow.Row]:
     if weights.step not in specification.diagnosed:
         return []
     policy = Policy(weights.parameters, specification.surface_tokens)
@@ -105,7 +106,7 @@ def _diagnosed(specification: Specification, weights: adam.Weights) -> list[arro
     return diagnostic.diagnose(policy, regime, specification.run_id, weights.step, _sampling(specification))
 
 
-def _evaluated(specification: Specification, weights: adam.Weights) -> list[arrow.Row]:
+def _evaluated(specification: Specification, weights: Weights) -> list[arrow.Row]:
     policy = Policy(weights.parameters, specification.surface_tokens)
     is_last = weights.step == specification.steps
     played = sets.sets_at(specification.battery, specification.at_noise, is_last=is_last)
