@@ -19,11 +19,19 @@ bytes of the message's SHA-256, big endian:
     sampling     domain sampling/v1    parent: the run's number       fields: root, name of the run
     rollout      domain rollout/v1     parent: the sampling seed      fields: step, position, slot
     sample       domain sample/v1      parent: the sampling seed      fields: step, set, task, schedule, slot
+    shared       domain shared/v1      parent: index of the schedule  fields: root, set, task, slot
+    decision     domain decision/v1    parent: a shared sample's seed
+    surface      domain surface/v1     parent: a shared sample's seed
     turn         domain turn/v1        parent: the sample's seed      fields: turns before
     regroup      domain regroup/v1     parent: position of the task   fields: root, design
 
 The root of a run is the name of its study and, after a space, the anchor of its registration. A task that a
 step meets twice (blocking) has one position.
+
+What a policy samples is its run's own, or shared. A sample of its own is one stream, drawn from whenever
+something is chosen. A shared sample knows no arm, run, seed or step: its n-th decision takes the n-th number
+of the decisions' stream, its n-th surface token that of the tokens', whatever was chosen before. Policies
+that are alike thus choose alike, and each by its own probabilities.
 
 A stream hashes domain stream/v1, its seed and a bare counter of 8 bytes that starts at 0; each hash gives
 four words of 8 bytes, in order. A number below n is word · n / 2^64, rounded down.
@@ -132,6 +140,28 @@ def sample_seed(sampling: int, step: int, name: str, episode: tuple[str, int, in
         episode: the task, the index of the schedule, and which of several samples under it.
     """
     return derive("sample/v1", sampling, step, name, *episode)
+
+
+def shared_seed(study: str, name: str, episode: tuple[str, int, int]) -> int:
+    """Return the seed of what every policy of a study samples in an episode of an evaluation set.
+
+    Args:
+        study: root of the study's seeds.
+        name: name of the set.
+        episode: the task, the index of the schedule, and which of several samples under it.
+    """
+    task, schedule, slot = episode
+    return derive("shared/v1", schedule, study, name, task, slot)
+
+
+def decision_seed(shared: int) -> int:
+    """Return the seed of the stream whose n-th number decides the n-th decision of a shared sample."""
+    return derive("decision/v1", shared)
+
+
+def surface_seed(shared: int) -> int:
+    """Return the seed of the stream whose n-th number decides the n-th surface token of a shared sample."""
+    return derive("surface/v1", shared)
 
 
 def turn_seed(sample: int, turn: int) -> int:

@@ -26,7 +26,7 @@ VECTORS: dict[str, list[dict[str, Any]]] = json.loads(
     (CHECKOUT / "tests/vectors/draws.json").read_text(encoding="utf-8")
 )
 # Seeds stand as text in the vectors: they exceed what a JSON number holds everywhere.
-WHOLE = {"seed", "run", "row", "schedule", "candidate", "sampling", "sample"}
+WHOLE = {"seed", "run", "row", "schedule", "candidate", "sampling", "sample", "shared"}
 
 
 @pytest.mark.parametrize("vector", VECTORS["seeds"], ids=lambda v: f"{v['function']}-{v['arguments']}")

@@ -1,4 +1,11 @@
-"""Playing an evaluation set: one row an episode."""
+"""Playing an evaluation set: one row an episode.
+
+What the policy samples is its run's own, or shared by every run of a study. Shared samples are for
+comparisons: two policies then differ by what they would choose, not by luck. The luck-share diagnostic and
+training keep samples of the run's own, which is what they are about.
+"""
+
+from dataclasses import dataclass
 
 from toolkit.episodes.episode import Episode, play
 from toolkit.evaluation.sets import EvaluationSet
@@ -7,13 +14,30 @@ from toolkit.policies.agent import Rollout
 from toolkit.policies.loglinear import Policy
 from toolkit.registers.arrow import Row
 from toolkit.registers.row_tables import FAULTS, RECOVERIES
-from toolkit.seeds import evaluation_seed, sample_seed
+from toolkit.seeds import evaluation_seed, sample_seed, shared_seed
 from toolkit.tasks.pools import load_task
 
 NO_FAULTS = dict.fromkeys(FAULTS, 0)
 
 
-def evaluate(policy: Policy, evaluation: EvaluationSet, run_id: str, step: int, sampling: int) -> list[Row]:
+@dataclass(frozen=True)
+class SharedSamples:
+    """Samples that all runs of a study share, at every step.
+
+    Args:
+        root: root of the study's seeds.
+    """
+
+    root: str
+
+
+Sampling = int | SharedSamples
+"""Sampling seed of a run, or the samples that it shares."""
+
+
+def evaluate(
+    policy: Policy, evaluation: EvaluationSet, run_id: str, step: int, sampling: Sampling
+) -> list[Row]:
     """Play an evaluation set.
 
     Args:
@@ -21,7 +45,7 @@ def evaluate(policy: Policy, evaluation: EvaluationSet, run_id: str, step: int, 
         evaluation: the set.
         run_id: the run that the rows belong to.
         step: step of the policy.
-        sampling: sampling seed of the run.
+        sampling: sampling seed of the run, or shared samples.
 
     Returns:
         Rows of `episodes`, by task and schedule.
@@ -38,7 +62,7 @@ def play_episode(
     policy: Policy,
     evaluation: EvaluationSet,
     step: int,
-    sampling: int,
+    sampling: Sampling,
     place: tuple[int, int],
     *,
     traced: bool = False,
@@ -46,7 +70,11 @@ def play_episode(
     """Play one episode of a set: a task under one of its schedules."""
     number, schedule = place
     task = load_task(f"{evaluation.pool}:{number}")
-    rollout = Rollout(policy, sample_seed(sampling, step, evaluation.name, (task.task_id, schedule, 0)))
+    at = (task.task_id, schedule, 0)
+    if isinstance(sampling, SharedSamples):
+        rollout = Rollout(policy, shared_seed(sampling.root, evaluation.name, at), shared=True)
+    else:
+        rollout = Rollout(policy, sample_seed(sampling, step, evaluation.name, at))
     seed = evaluation_seed(task.task_id, schedule)
     return play(task, REGIMES[evaluation.regime], seed, rollout, traced=traced)
 

@@ -14,7 +14,7 @@ from toolkit.episodes.desk import MakeCall
 from toolkit.episodes.workflow import Abandoned, Knowledge, Steps, errand_steps
 from toolkit.policies.loglinear import Choice, Policy
 from toolkit.policies.situations import ACTIONS, REPEATS, Action, Kind, Situation
-from toolkit.seeds import units
+from toolkit.seeds import decision_seed, surface_seed, units
 from toolkit.tasks.task import BUDGET_BASE, BUDGET_PER_WRITE, Call
 
 Answer = dict[str, Any]
@@ -41,16 +41,19 @@ class Rollout:
     Args:
         policy: what decides.
         seed: of what the policy samples.
+        shared: whether it is a shared sample: surface tokens then have a stream of their own, so that the
+            n-th decision is made by the same number however many calls came before.
 
     Attributes:
         decisions: the choice of every decision, and the position of the action that was chosen, in order.
         tokens: likewise for the surface token of every call.
     """
 
-    def __init__(self, policy: Policy, seed: int) -> None:
+    def __init__(self, policy: Policy, seed: int, *, shared: bool = False) -> None:
         self._policy = policy
         self._surface = policy.layout.surface_tokens
-        self._unit = units(seed).__next__
+        self._unit = units(decision_seed(seed) if shared else seed).__next__
+        self._token_unit = units(surface_seed(seed)).__next__ if shared else self._unit
         self._calls = self._revision = 0
         self._orders: list[Answer] = []
         self._customers: list[Answer] = []
@@ -143,7 +146,7 @@ class Rollout:
     def _make(self, call: Call) -> Answer:
         if self._surface:
             choice = self._policy.token(call.tool)
-            self.tokens.append((choice, choice.pick(self._unit())))
+            self.tokens.append((choice, choice.pick(self._token_unit())))
         self._calls += 1
         answer = self._call(call.tool, call.arguments)
         error = answer.get("error")

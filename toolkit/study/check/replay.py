@@ -21,6 +21,7 @@ from toolkit.evaluation.sets import EvaluationSet, sets_at
 from toolkit.policies.loglinear import Policy, layout, untrained
 from toolkit.registers.row_types import EpisodeRow, GroupRow
 from toolkit.registers.study import Study
+from toolkit.study.play import segments
 from toolkit.study.play.rows import rows_of_run, specification_of
 from toolkit.training import checkpoint, grpo
 from toolkit.training.optimizer import Weights, start
@@ -108,8 +109,8 @@ class Replayer:
     def episode(self, row: EpisodeRow, *, traced: bool = False) -> Episode:
         """Play the episode of an evaluation row."""
         policy = self._policy(self._at_checkpoint(row["step"]))  # 2
-        at = (row["task"], row["schedule"])
-        return play.play_episode(policy, self._set(row), row["step"], self._sampling, at, traced=traced)
+        at, sampling = (row["task"], row["schedule"]), segments.evaluated_with(self.specification)
+        return play.play_episode(policy, self._set(row), row["step"], sampling, at, traced=traced)
 
     def rollout(self, step: int, position: int, slot: int) -> Episode:
         """Play one rollout of a training group, every call kept.

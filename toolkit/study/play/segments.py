@@ -98,6 +98,15 @@ def _sampling(specification: Specification) -> int:
     return seeds.sampling_seed(specification.root, specification.run_id, specification.seed)
 
 
+def evaluated_with(specification: Specification) -> play.Sampling:
+    """Return what the policy samples with where a run is evaluated."""
+    return (
+        play.SharedSamples(specification.root)
+        if specification.sampling == "shared"
+        else _sampling(specification)
+    )
+
+
 def _diagnosed(specification: Specification, weights: Weights) -> list[arrow.Row]:
     if weights.step not in specification.diagnosed:
         return []
@@ -110,7 +119,7 @@ def _evaluated(specification: Specification, weights: Weights) -> list[arrow.Row
     policy = Policy(weights.parameters, specification.surface_tokens)
     is_last = weights.step == specification.steps
     played = sets.sets_at(specification.battery, specification.at_noise, is_last=is_last)
-    sampling = _sampling(specification)
+    sampling = evaluated_with(specification)
     return [
         row
         for evaluation in played
