@@ -65,6 +65,9 @@ def steps(policy: Policy, **how: Any) -> list[list[tuple[object, int]]]:
 def test_surface_tokens_move_no_decision_of_a_shared_sample_and_every_one_of_an_own() -> None:
     assert steps(SILENT) == steps(SPOKEN)
     assert steps(SILENT, shared=False) != steps(SPOKEN, shared=False)
+    evaluated = [[evaluate(p, FEW, "r", 0, s) for p in (SILENT, SPOKEN)] for s in (SHARED, 1)]
+    assert evaluated[0][0] == evaluated[0][1]
+    assert evaluated[1][0] != evaluated[1][1]
 
 
 def test_a_call_more_moves_no_number_of_a_later_decision() -> None:
@@ -99,7 +102,9 @@ def rows(run: Any, step: int = 0, policy: Policy = SPOKEN, played: EvaluationSet
 def test_one_policy_has_the_same_episodes_whatever_run_it_is_evaluated_for(other: str) -> None:
     assert rows(RUN) == rows(OTHERS[other])
     own = [rows(replace(run, sampling="own")) for run in (RUN, OTHERS[other])]
-    assert (own[0] == own[1]) == (other in {"arm", "condition", "tier"}), "the run and its seed are in the key"
+    assert (own[0] == own[1]) == (other in {"arm", "condition", "tier"}), (
+        "the run and its seed are in the key"
+    )
 
 
 def test_one_policy_has_the_same_episodes_at_every_step() -> None:
