@@ -17,7 +17,9 @@ if TYPE_CHECKING:
         nested_bootstrap,
         seed_enumerated_bootstrap,
     )
+    from toolkit.estimators.coordinates import coordinate_moments, moments_of_sums, task_sums
     from toolkit.estimators.curves import auc, auc_weights, steps_to_threshold, task_differences
+    from toolkit.estimators.drifts import drift, drift_interval, drift_ratio, exact_drift
     from toolkit.estimators.luck import luck_share, luck_share_interval, luck_share_null_bias, mean_luck_share
     from toolkit.estimators.moments import enumerated_outcome_moments, outcome_moments, regrouped_moments
     from toolkit.estimators.secondary import (
@@ -52,6 +54,8 @@ __all__ = ["group_gradient", "leave_one_out", "mean_centred", "standardized"]
 __all__ += ["bootstrap_variance", "counted_bootstrap", "crossed_bootstrap", "crossed_bootstraps"]
 __all__ += ["draw_weights", "nested_bootstrap", "seed_enumerated_bootstrap"]
 __all__ += ["auc", "auc_weights", "steps_to_threshold", "task_differences"]
+__all__ += ["coordinate_moments", "drift", "drift_interval", "drift_ratio", "exact_drift"]
+__all__ += ["moments_of_sums", "task_sums"]
 __all__ += ["luck_share", "luck_share_interval", "luck_share_null_bias", "mean_luck_share"]
 __all__ += ["enumerated_outcome_moments", "outcome_moments", "regrouped_moments"]
 __all__ += ["bca_interval", "chi_square_quantile", "chi_square_tail", "leave_one_out_means"]
@@ -64,6 +68,7 @@ __all__ += ["reward_contrast", "spurious_rate", "success_probability"]
 if not TYPE_CHECKING:  # a type checker reads the imports above
     # What a verdict reads comes first.
     _MODULES = ("curves", "bootstrap", "advantages", "luck", "theory", "moments", "secondary", "taskwise")
+    _MODULES += ("coordinates", "drifts")
 
     def __getattr__(name: str) -> Any:
         """Return an estimator; its module is imported now."""

@@ -1,0 +1,335 @@
+"""Coordinate moments and drifts: enumerated distributions, explicit pairs, other libraries, known limits."""
+
+import itertools
+import math
+from dataclasses import astuple
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+from scipy import stats
+
+from toolkit import estimators
+from toolkit.estimators import drifts
+from toolkit.estimators.coordinates import CoordinateMoments, TaskSums
+from toolkit.estimators.drifts import OPTIMIZERS, DriftInterval
+
+# A gradient of two coordinates that takes one of three values: silent, loud, or against the signal.
+VALUES = ((0, 0), (3, 1), (-1, 2))
+CHANCES = (Fraction(1, 2), Fraction(1, 3), Fraction(1, 6))
+MEAN = tuple(sum(c * v[k] for c, v in zip(CHANCES, VALUES, strict=True)) for k in range(2))
+VARIANCE = tuple(
+    sum(c * v[k] ** 2 for c, v in zip(CHANCES, VALUES, strict=True)) - MEAN[k] ** 2 for k in range(2)
+)
+GRADIENTS = arrays.arrays(
+    float, st.tuples(st.integers(2, 7), st.integers(1, 5)), elements=st.floats(-8, 8, width=16)
+)
+
+
+def expectation(groups: int, figure: object) -> float:
+    """Average a figure over every sample of groups, each with its exact chance."""
+    total = 0.0
+    for picked in itertools.product(range(3), repeat=groups):
+        chance = math.prod(CHANCES[at] for at in picked)
+        total += float(chance) * figure(np.array([VALUES[at] for at in picked], dtype=float))
+    return total
+
+
+def bruteforce_pairs(gradients: np.ndarray, tasks: np.ndarray) -> np.ndarray:
+    """Average the products of gradients of different tasks, pair by pair."""
+    products = [
+        gradients[i] * gradients[j]
+        for i, j in itertools.permutations(range(len(tasks)), 2)
+        if tasks[i] != tasks[j]
+    ]
+    return np.mean(products, axis=0)
+
+
+@pytest.mark.parametrize("groups", [2, 3, 6])
+@pytest.mark.parametrize("at", [0, 1])
+def test_moments_are_right_on_average_over_every_sample(groups: int, at: int) -> None:
+    moments = {
+        "mean": MEAN[at],
+        "squared_mean": MEAN[at] ** 2,
+        "variance": VARIANCE[at],
+    }
+    for name, truth in moments.items():
+        found = expectation(groups, lambda g, n=name: getattr(estimators.coordinate_moments(g), n)[at])
+        assert found == pytest.approx(float(truth), rel=1e-12), name
+    assert expectation(groups, lambda g: estimators.coordinate_moments(g).trace) == pytest.approx(
+        float(sum(VARIANCE)), rel=1e-12
+    )
+
+
+@given(GRADIENTS, st.data())
+def test_only_products_of_different_tasks_count(gradients: np.ndarray, data: st.DataObject) -> None:
+    tasks = np.array([0, 1, *data.draw(st.lists(st.integers(0, 3), min_size=5, max_size=5))])[
+        : len(gradients)
+    ]
+    found = estimators.coordinate_moments(gradients, tasks)
+    assert found.squared_mean == pytest.approx(bruteforce_pairs(gradients, tasks), abs=1e-9)
+    assert found.squared_mean + found.variance == pytest.approx((gradients**2).mean(axis=0), abs=1e-9)
+    assert found.mean == pytest.approx(gradients.mean(axis=0), abs=1e-12)
+
+
+def test_groups_of_one_task_share_its_luck() -> None:
+    """Averaged over every way the tasks' effects can fall, μ² has none of the variance between tasks."""
+    effects = np.array([-1.0, 2.0])  # equally likely, mean 1/2, variance 9/4
+    samples = [
+        estimators.coordinate_moments(np.repeat(effects[list(picked)], 3)[:, None], np.repeat([0, 1], 3))
+        for picked in itertools.product(range(2), repeat=2)
+    ]
+    assert np.mean([one.squared_mean for one in samples]) == pytest.approx(0.25, rel=1e-14)
+    assert np.mean([one.variance for one in samples]) == pytest.approx(2.25, rel=1e-14)
+
+
+@given(GRADIENTS)
+def test_two_sums_are_enough(gradients: np.ndarray) -> None:
+    found = estimators.moments_of_sums(len(gradients), gradients.sum(axis=0), (gradients**2).sum(axis=0))
+    own_tasks = estimators.coordinate_moments(gradients, np.arange(len(gradients)))
+    assert found.variance == pytest.approx(gradients.var(axis=0, ddof=1), abs=1e-9)
+    assert found.squared_mean == pytest.approx(own_tasks.squared_mean, abs=1e-9)
+    assert found.of_tasks is found.squares
+
+
+@given(GRADIENTS, GRADIENTS)
+def test_moments_merge_to_those_of_all_groups(one: np.ndarray, other: np.ndarray) -> None:
+    width = min(one.shape[1], other.shape[1])
+    one, other = one[:, :width], other[:, :width]
+    merged = estimators.coordinate_moments(one).merged(estimators.coordinate_moments(other))
+    whole = estimators.coordinate_moments(np.vstack([one, other]))
+    assert (merged.groups, merged.pairs) == (whole.groups, whole.pairs)
+    for name in ("mean", "squared_mean", "variance"):
+        assert getattr(merged, name) == pytest.approx(getattr(whole, name), abs=1e-9)
+
+
+@given(GRADIENTS, st.randoms(use_true_random=False), st.sampled_from(sorted(OPTIMIZERS)))
+def test_no_order_of_groups_or_coordinates_matters(
+    gradients: np.ndarray, random: object, optimizer: str
+) -> None:
+    rows, columns = list(range(len(gradients))), list(range(gradients.shape[1]))
+    random.shuffle(rows), random.shuffle(columns)  # type: ignore[attr-defined]
+    one = estimators.coordinate_moments(gradients)
+    other = estimators.coordinate_moments(gradients[rows][:, columns])
+    assert estimators.drift(other, 2, optimizer) == pytest.approx(
+        estimators.drift(one, 2, optimizer), rel=1e-9, abs=1e-7
+    )
+
+
+@pytest.mark.parametrize("groups", [1, 2, 24])
+@pytest.mark.parametrize(("optimizer", "power"), [("adam", 1), ("sign", 1), ("gradient", 2)])
+def test_a_scale_of_the_gradient_is_a_scale_of_the_drift(optimizer: str, power: int, groups: int) -> None:
+    gradients = np.random.default_rng(3).normal(0.3, 1, (40, 6))
+    one, other = (estimators.coordinate_moments(scale * gradients) for scale in (1.0, 1024.0))
+    assert estimators.drift(other, groups, optimizer) == pytest.approx(
+        1024.0**power * estimators.drift(one, groups, optimizer), rel=1e-12
+    )
+    assert estimators.drift_ratio(other, one, groups, optimizer) == pytest.approx(1024.0**power, rel=1e-12)
+
+
+@given(arrays.arrays(float, 4, elements=st.floats(-5, 5)), arrays.arrays(float, 4, elements=st.floats(0, 9)))
+def test_many_groups_leave_the_length_of_every_coordinate(mean: np.ndarray, variance: np.ndarray) -> None:
+    for optimizer in ("adam", "sign"):
+        assert estimators.exact_drift(mean, variance, math.inf, optimizer) == pytest.approx(
+            np.abs(mean).sum(), rel=1e-12, abs=1e-12
+        )
+    assert estimators.exact_drift(mean, variance, 3, "gradient") == pytest.approx(mean @ mean, rel=1e-12)
+
+
+def test_adams_drift_is_its_formula() -> None:
+    mean, variance = [0.5, -2.0, 0.0, 1.0, 0.0], [1.0, 3.0, 2.0, 0.0, 0.0]
+    by_hand = 0.25 / math.sqrt(0.25 + 0.5) + 4 / math.sqrt(4 + 1.5) + 0 + 1 + 0
+    assert estimators.exact_drift(mean, variance, 2) == pytest.approx(by_hand, rel=1e-15)
+
+
+def test_the_signs_drift_is_the_mean_sign_of_a_normal() -> None:
+    mean, variance = np.array([0.5, -2.0, 1e-9, 0.0, 3.0]), np.array([1.0, 3.0, 2.0, 2.0, 0.0])
+    signs = [
+        1 - 2 * stats.norm.cdf(0, m, s) for m, s in zip(mean[:4], np.sqrt(variance[:4] / 5), strict=True)
+    ]
+    found = estimators.exact_drift(mean, variance, 5, "sign")
+    assert found == pytest.approx(mean[:4] @ signs + 3.0, rel=1e-12)
+    # Alone, so that its square is not lost beside the others.
+    tiny = estimators.exact_drift([1e-9], [2.0], 5, "sign")
+    assert tiny == pytest.approx(1e-18 * math.sqrt(2 / math.pi) / math.sqrt(2 / 5), rel=1e-9)
+
+
+@pytest.mark.parametrize("optimizer", sorted(OPTIMIZERS))
+def test_progress_along_the_mean_is_the_drift(optimizer: str) -> None:
+    mean, variance = np.array([0.5, -2.0, 0.1]), np.array([1.0, 3.0, 0.4])
+    plain = estimators.exact_drift(mean, variance, 2, optimizer)
+    assert estimators.exact_drift(mean, variance, 2, optimizer, along=mean) == pytest.approx(plain, rel=1e-14)
+    assert estimators.exact_drift(mean, variance, 2, optimizer, along=-3 * mean) == pytest.approx(
+        -3 * plain, rel=1e-14
+    )
+    first = estimators.exact_drift(mean[:1], variance[:1], 2, optimizer)
+    assert estimators.exact_drift(mean, variance, 2, optimizer, along=[0.5, 0, 0]) == pytest.approx(first)
+
+
+def test_progress_along_a_gradient_of_other_groups_is_right_on_average() -> None:
+    """Plain ascent, where nothing stands under a root: the mean over every sample is a·μ."""
+    along = np.array([2.0, -1.0])
+    found = expectation(
+        3, lambda g: estimators.drift(estimators.coordinate_moments(g), 2, "gradient", along=along)
+    )
+    assert found == pytest.approx(float(2 * MEAN[0] - MEAN[1]), rel=1e-12)
+    assert expectation(
+        3, lambda g: estimators.drift(estimators.coordinate_moments(g), 2, "gradient")
+    ) == pytest.approx(float(sum(m * m for m in MEAN)), rel=1e-12)
+
+
+@pytest.mark.parametrize("groups", [1, 2, 5])
+def test_a_negative_square_is_zero_under_the_root_alone(groups: int) -> None:
+    moments = estimators.coordinate_moments([[1.0], [-1.0], [0.5]])
+    squared, variance = float(moments.squared_mean[0]), float(moments.variance[0])
+    assert squared < 0
+    assert estimators.drift(moments, groups) == pytest.approx(
+        squared / math.sqrt(variance / groups), rel=1e-14
+    )
+
+
+def noisy(seed: int, tasks: int, spread: float) -> CoordinateMoments:
+    rng = np.random.default_rng(seed)
+    mean = np.concatenate([np.linspace(0.1, 0.5, 10), np.zeros(40)])
+    return estimators.coordinate_moments(mean + spread * rng.normal(size=(tasks, 50)))
+
+
+def test_one_mean_for_both_designs_takes_the_noise_out_of_the_ratio() -> None:
+    truth = np.concatenate([np.linspace(0.1, 0.5, 10), np.zeros(40)])
+    exact = estimators.exact_drift(truth, np.full(50, 2.25), 2) / estimators.exact_drift(
+        truth, np.ones(50), 2
+    )
+    own, common = [], []
+    for seed in range(200):
+        designs = noisy(seed, 200, 1.5), noisy(seed + 1000, 200, 1.0)
+        own.append(estimators.drift_ratio(*designs, 2))
+        common.append(estimators.drift_ratio(*designs, 2, common_mean=True))
+    assert np.mean(own) == pytest.approx(exact, abs=0.03)
+    assert np.mean(common) == pytest.approx(exact, abs=0.01)
+    assert np.std(common) < np.std(own) / 4
+
+
+def test_plain_ascent_with_one_mean_has_ratio_one() -> None:
+    designs = noisy(1, 100, 1.5), noisy(2, 150, 1.0)
+    assert estimators.drift_ratio(*designs, 2, "gradient", common_mean=True) == pytest.approx(1, rel=1e-14)
+    assert estimators.drift_ratio(*designs, 2, "gradient") != 1
+
+
+def test_a_design_that_never_moves_has_no_ratio() -> None:
+    still = estimators.coordinate_moments(np.zeros((4, 3)))
+    assert estimators.drift(still, 2) == 0
+    assert math.isnan(estimators.drift_ratio(still, still, 2))
+
+
+def designs_by_task(seed: int = 1, tasks: int = 12) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return gradients of both designs, two groups or one a task, and the task of each group."""
+    rng = np.random.default_rng(seed)
+    labels = np.sort(np.concatenate([np.arange(tasks), np.arange(0, tasks, 3)]))
+    effects = 0.3 + 0.5 * rng.normal(size=(tasks, 4))
+    paired, independent = (
+        effects[labels] + spread * rng.normal(size=(len(labels), 4)) for spread in (1.5, 1.0)
+    )
+    return paired, independent, labels
+
+
+def interval(paired: TaskSums, independent: TaskSums, **changed: object) -> DriftInterval:
+    how = {"groups": 2, "resamples": 300, "rng_seed": 5} | changed
+    return estimators.drift_interval(paired, independent, **how)
+
+
+@pytest.mark.parametrize("common", [False, True])
+@pytest.mark.parametrize("optimizer", sorted(OPTIMIZERS))
+def test_an_interval_is_of_the_estimates_themselves(optimizer: str, common: bool) -> None:
+    """Its value is the estimate; the jackknife's error is that of estimates without a task, one by one."""
+    paired, independent, tasks = designs_by_task()
+    found = interval(
+        *(estimators.task_sums(g, tasks) for g in (paired, independent)),
+        optimizer=optimizer,
+        common_mean=common,
+    )
+
+    def ratio(kept: np.ndarray) -> float:
+        moments = [estimators.coordinate_moments(g[kept], tasks[kept]) for g in (paired, independent)]
+        return estimators.drift_ratio(*moments, 2, optimizer, common_mean=common)
+
+    left_out = np.array([ratio(tasks != task) for task in range(12)])
+    error = math.sqrt(11 / 12 * ((left_out - left_out.mean()) ** 2).sum())
+    assert found.ratio.value == pytest.approx(ratio(tasks >= 0), rel=1e-12)
+    assert found.ratio.standard_error == pytest.approx(error, rel=1e-9, abs=1e-12)
+    if not common:
+        own = estimators.drift(estimators.coordinate_moments(paired, tasks), 2, optimizer)
+        assert found.paired.value == pytest.approx(own, rel=1e-12)
+
+
+def test_a_task_that_is_drawn_twice_is_one_task() -> None:
+    """Resamples of noise alone scatter around the estimate, not around its noise squared."""
+    rng = np.random.default_rng(2)
+    sums = estimators.task_sums(rng.normal(size=(40, 300)), np.arange(40))
+    found = interval(sums, sums, optimizer="gradient", resamples=2000).paired
+    assert (found.low + found.high) / 2 == pytest.approx(found.value, abs=found.standard_error / 4)
+    # The product of a task with itself would add the trace over the number of tasks.
+    assert 3 * found.standard_error < 300 / 40
+
+
+def test_sums_by_task_are_those_of_the_groups() -> None:
+    paired, _, tasks = designs_by_task()
+    sums = estimators.task_sums(paired[::-1], tasks[::-1] + 7)
+    for task in range(12):
+        own = paired[tasks == task]
+        assert sums.groups[task] == len(own)
+        assert sums.totals[task] == pytest.approx(own.sum(axis=0), abs=1e-12)
+        assert sums.squares[task] == pytest.approx((own**2).sum(axis=0), abs=1e-12)
+
+
+def test_blocks_of_coordinates_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    paired, independent, tasks = designs_by_task()
+    sums = [estimators.task_sums(g, tasks) for g in (paired, independent)]
+    along = np.array([1.0, 2.0, -1.0, 0.5])
+    whole = interval(*sums, along=along), estimators.drift(sums[0].moments, 2, along=along)
+    monkeypatch.setattr(drifts, "BLOCK_ENTRIES", 3)
+    parts = interval(*sums, along=along), estimators.drift(sums[0].moments, 2, along=along)
+    assert parts[1] == pytest.approx(whole[1], rel=1e-13)
+    for one, other in zip(astuple(parts[0]), astuple(whole[0]), strict=True):
+        assert one == pytest.approx(other, rel=1e-11)
+
+
+def test_designs_of_other_tasks_have_no_interval() -> None:
+    paired, independent, tasks = designs_by_task()
+    fewer = tasks > 0
+    with pytest.raises(ValueError, match="tasks × coordinates"):
+        interval(estimators.task_sums(paired, tasks), estimators.task_sums(independent[fewer], tasks[fewer]))
+
+
+@pytest.mark.parametrize(
+    ("call", "reason"),
+    [
+        (lambda: estimators.coordinate_moments([1.0, 2.0]), r"\(N, P\)"),
+        (lambda: estimators.coordinate_moments([[1.0]]), "two tasks"),
+        (lambda: estimators.coordinate_moments([[1.0], [2.0]], [3, 3]), "two tasks"),
+        (lambda: estimators.coordinate_moments([[1.0], [2.0]], [3]), "whole numbers"),
+        (lambda: estimators.coordinate_moments([[1.0], [2.0]], [0.5, 1.5]), "whole numbers"),
+        (lambda: estimators.coordinate_moments([[1.0], [math.nan]]), "not finite"),
+        (lambda: estimators.coordinate_moments([[1.0], [math.inf]], [0, 1]), "not finite"),
+        (lambda: estimators.moments_of_sums(2, [1.0], [1.0, 2.0]), "expected sums"),
+        (lambda: estimators.moments_of_sums(2, [4.0], [1.0]), "smaller than any"),
+        (lambda: noisy(0, 4, 1.0).merged(estimators.coordinate_moments([[1.0], [2.0]])), "coordinates"),
+        (lambda: estimators.drift(noisy(0, 4, 1.0), 2, "lion"), "expected one of adam, gradient, sign"),
+        (lambda: estimators.drift(noisy(0, 4, 1.0), 0), "at least one group"),
+        (lambda: estimators.drift(noisy(0, 4, 1.0), math.nan), "at least one group"),
+        (lambda: estimators.drift(noisy(0, 4, 1.0), 2, along=[1.0]), "finite direction"),
+        (lambda: estimators.exact_drift([1.0], [-1.0], 2), "variances >= 0"),
+        (lambda: estimators.exact_drift([1.0], [1.0, 2.0], 2), "variances >= 0"),
+        (
+            lambda: estimators.drift_ratio(
+                noisy(0, 4, 1.0), estimators.coordinate_moments([[1.0], [2.0]]), 2
+            ),
+            "coordinates",
+        ),
+    ],
+)
+def test_what_has_no_drift_is_refused(call: object, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        call()

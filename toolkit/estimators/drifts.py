@@ -1,0 +1,342 @@
+"""The drift: how far one step of the optimizer is expected to move along the mean gradient.
+
+A batch averages B group gradients, so that coordinate k of its gradient has mean μ_k and variance v_k/B.
+Adam divides a step by the root of the running mean of the squared gradient, which is μ_k² + v_k/B where the
+gradients are stationary: its expected progress along μ is D = Σ_k μ_k²/√(μ_k² + v_k/B), in units of the
+learning rate. A plain gradient step makes Σ_k μ_k² whatever the variance.
+
+Where advantages are not scaled, both designs have one mean gradient (prop:unbiased). Where they are, they may
+not, and `along` measures both along a gradient that they share.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from toolkit.estimators.coordinates import CoordinateMoments, TaskSums
+from toolkit.estimators.taskwise import TaskUncertainty, task_uncertainties
+
+Array: TypeAlias = NDArray[np.float64]
+
+BLOCK_ENTRIES = 2**20
+"""Numbers that a block of coordinates holds: 8 MB an array."""
+
+
+@dataclass(frozen=True)
+class DriftInterval:
+    """Both designs' drift and their ratio, each with its uncertainty over tasks."""
+
+    paired: TaskUncertainty
+    independent: TaskUncertainty
+    ratio: TaskUncertainty
+
+
+def adam_step(squared_mean: Array, noise: Array) -> Array:
+    """Expected step of Adam for one unit of mean gradient: 1/√(μ² + σ²).
+
+    Args:
+        squared_mean: μ², any shape, >= 0, in score².
+        noise: σ² = v/B, the variance of the batch's gradient, same shape.
+
+    Returns:
+        Step over mean, same shape, in 1/score; zero for a coordinate that never moves.
+
+    Source:
+        Kingma and Ba 2015, algorithm 1, with stationary gradients, averages longer than their noise, and
+        ε = 0: the first moment is μ on average, the second μ² + σ².
+    """
+    return _over(np.ones_like(noise), np.sqrt(squared_mean + noise))
+
+
+def sign_step(squared_mean: Array, noise: Array) -> Array:
+    """Expected sign of the batch's gradient for one unit of mean: erf(√(z/2))/√z over σ, z = μ²/σ².
+
+    Args:
+        squared_mean: μ², any shape, >= 0, in score².
+        noise: σ² = v/B, same shape.
+
+    Returns:
+        As `adam_step`.
+
+    Source:
+        E sign(x) = 2Φ(μ/σ) - 1 = erf(μ/(σ√2)) for a normal x: the central limit, poor for few groups that are
+        mostly constant. Towards μ = 0 the step is √(2/π)/σ, four fifths of Adam's.
+    """
+    length, deviation = np.sqrt(squared_mean), np.sqrt(noise)
+    erf = np.frompyfunc(math.erf, 1, 1)
+    with np.errstate(over="ignore"):  # a noise of zero: the sign is certain
+        signs = np.asarray(erf(_over(length, deviation * math.sqrt(2), otherwise=math.inf)), dtype=float)
+    # Below this the quotient of two tiny numbers is less exact than the limit.
+    small = length < 1e-6 * deviation
+    return np.where(
+        small, _over(np.full_like(noise, math.sqrt(2 / math.pi)), deviation), _over(signs, length)
+    )
+
+
+def gradient_step(squared_mean: Array, noise: Array) -> Array:
+    """Expected step of plain gradient ascent for one unit of mean: one."""
+    del squared_mean
+    return np.ones_like(noise)
+
+
+def _over(number: Array, divisor: Array, otherwise: float = 0.0) -> Array:
+    return np.divide(number, divisor, out=np.full_like(divisor, otherwise), where=divisor > 0)
+
+
+OPTIMIZERS: dict[str, Callable[[Array, Array], Array]] = {
+    "adam": adam_step,
+    "gradient": gradient_step,
+    "sign": sign_step,
+}
+
+
+def exact_drift(
+    mean: ArrayLike,
+    variance: ArrayLike,
+    groups: float,
+    optimizer: str = "adam",
+    *,
+    along: ArrayLike | None = None,
+) -> float:
+    """The drift where the moments are known.
+
+    Args:
+        mean: μ, the mean group gradient, shape (P,), in score.
+        variance: v of one group's gradient, shape (P,), >= 0, in score².
+        groups: groups B in a step, > 0; infinity leaves Adam's and the sign's Σ |μ|.
+        optimizer: `adam`, `gradient` (plain ascent) or `sign` (the normal approximation of its step).
+        along: gradient that progress is measured along, shape (P,); the mean gradient where left out.
+
+    Returns:
+        Σ_k a_k E[step_k], a the direction: in score for Adam and sign, score² for plain ascent, a unit of
+        learning rate each.
+
+    Raises:
+        ValueError: shapes that do not fit, a negative variance, an unknown optimizer or no group.
+
+    Source:
+        `adam_step`, `sign_step`; diagonal second moments, one step's linear term.
+    """
+    m, v = np.atleast_1d(np.asarray(mean, dtype=float)), np.atleast_1d(np.asarray(variance, dtype=float))
+    if m.ndim != 1 or v.shape != m.shape or not (v >= 0).all():
+        raise ValueError(f"expected a mean (P,) and variances >= 0, found {m.shape} and {v.shape}")
+    step = _step(optimizer, groups)
+    return float(_Part(m, m**2, v).progress(groups, step, _direction(along, m)))
+
+
+def drift(
+    moments: CoordinateMoments, groups: float, optimizer: str = "adam", *, along: ArrayLike | None = None
+) -> float:
+    """Estimate the drift from gradients.
+
+    The numerator is the unbiased μ̂², of either sign; in the step, where it stands under a root, it is taken
+    to be zero at least. What bias is left is of order B/N: see "Drift" in the estimators' README.
+
+    Args:
+        moments: of a design's group gradients.
+        groups: groups B in a step, > 0.
+        optimizer: `adam`, `gradient` or `sign`.
+        along: as `exact_drift`: a gradient in which these groups had no part (of other tasks, or of the other
+            half), or the product of the two is biased by what they share.
+
+    Returns:
+        As `exact_drift`; noise may make it negative.
+
+    Raises:
+        ValueError: as `exact_drift`.
+
+    Source:
+        As `exact_drift`; products of different tasks have expectation μ².
+    """
+    step, direction = _step(optimizer, groups), _direction(along, moments.total)
+    parts = (
+        _part(moments.groups, moments.pairs, *(column[at] for column in _columns(moments))).progress(
+            groups, step, None if direction is None else direction[at]
+        )
+        for at in _blocks(len(moments.total), 1)
+    )
+    return float(sum(parts))
+
+
+def drift_ratio(
+    paired: CoordinateMoments,
+    independent: CoordinateMoments,
+    groups: float,
+    optimizer: str = "adam",
+    *,
+    along: ArrayLike | None = None,
+    common_mean: bool = False,
+) -> float:
+    """Estimate paired over independent drift.
+
+    Args:
+        paired: moments under the paired design.
+        independent: moments under the independent one.
+        groups: groups B in a step, > 0.
+        optimizer: `adam`, `gradient` or `sign`.
+        along: one gradient for both designs, as in `drift`.
+        common_mean: whether both designs have one mean gradient, as they have where advantages are not scaled
+            (prop:unbiased): μ̂² is then that of both together, and its noise nearly cancels.
+
+    Returns:
+        The ratio; one for plain ascent with a common mean; nan where the independent design has no drift.
+
+    Raises:
+        ValueError: as `drift`, or designs with other coordinates.
+
+    Source:
+        As `drift`.
+    """
+    if paired.total.shape != independent.total.shape:
+        raise ValueError(f"expected {paired.total.shape} coordinates, found {independent.total.shape}")
+    step, direction = _step(optimizer, groups), _direction(along, paired.total)
+    sums = np.zeros(2)
+    for at in _blocks(len(paired.total), 1):
+        parts = [
+            _part(m.groups, m.pairs, *(column[at] for column in _columns(m))) for m in (paired, independent)
+        ]
+        if common_mean:
+            parts = _with_common_mean(parts, [paired.pairs, independent.pairs])
+        sums += [part.progress(groups, step, None if direction is None else direction[at]) for part in parts]
+    return float(sums[0] / sums[1]) if sums[1] else math.nan
+
+
+def drift_interval(
+    paired: TaskSums,
+    independent: TaskSums,
+    groups: float,
+    optimizer: str = "adam",
+    *,
+    along: ArrayLike | None = None,
+    common_mean: bool = False,
+    level: float = 0.95,
+    resamples: int = 2000,
+    rng_seed: int,
+) -> DriftInterval:
+    """Both drifts and their ratio, tasks resampled with the groups of both designs together.
+
+    A task that a resample draws twice is still one task: its product with itself is left out, or every
+    resample would take noise for a gradient.
+
+    Args:
+        paired: sums under the paired design, task by task.
+        independent: sums under the independent one, of the same tasks in the same order.
+        groups: groups B in a step, > 0.
+        optimizer: `adam`, `gradient` or `sign`.
+        along: as `drift_ratio`.
+        common_mean: as `drift_ratio`.
+        level: confidence level, in (0, 1).
+        resamples: resamples R >= 1.
+        rng_seed: explicit seed, >= 0.
+
+    Returns:
+        Each with its percentile interval, the jackknife's standard error and its value corrected for bias.
+        Beside the sums, 4TP numbers of the caller's, memory is about 20 blocks of 8 MB and R × T numbers.
+
+    Raises:
+        ValueError: as `drift` and `task_uncertainties`, or designs with other tasks or coordinates.
+
+    Source:
+        `task_uncertainties`; a U-statistic with the weights of a bootstrap, pairs of different tasks alone.
+    """
+    if paired.totals.shape != independent.totals.shape:
+        raise ValueError(
+            f"expected tasks × coordinates {paired.totals.shape}, found {independent.totals.shape}"
+        )
+    tasks, number = paired.totals.shape
+    step, direction = _step(optimizer, groups), _direction(along, paired.totals[0])
+
+    def figures(counts: Array) -> dict[str, Array]:
+        sums = np.zeros((2, len(counts)))
+        designs = (paired, independent)
+        sizes = [_resampled_sizes(design, counts) for design in designs]
+        for at in _blocks(number, len(counts)):
+            parts = [
+                _part(*size, *_resampled_sums(design, counts, at))
+                for size, design in zip(sizes, designs, strict=True)
+            ]
+            if common_mean:
+                parts = _with_common_mean(parts, [pairs for _, pairs in sizes])
+            sums += [
+                part.progress(groups, step, None if direction is None else direction[at]) for part in parts
+            ]
+        return {"paired": sums[0], "independent": sums[1], "ratio": sums[0] / sums[1]}
+
+    found = task_uncertainties(figures, tasks, level=level, resamples=resamples, rng_seed=rng_seed)
+    return DriftInterval(**found)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Moments of some coordinates, each shape (..., b)."""
+
+    mean: Array
+    squared_mean: Array
+    variance: Array
+
+    def progress(self, groups: float, step: Callable[[Array, Array], Array], along: Array | None) -> Array:
+        """Return the sum over the coordinates of direction times expected step, shape (...)."""
+        noise = np.maximum(self.variance, 0.0) / groups
+        towards = self.squared_mean if along is None else along * self.mean
+        summed: Array = (towards * step(np.maximum(self.squared_mean, 0.0), noise)).sum(axis=-1)
+        return summed
+
+
+def _part(
+    groups: float | Array, pairs: float | Array, total: Array, squares: Array, of_tasks: Array
+) -> _Part:
+    squared_mean = (total**2 - of_tasks) / pairs
+    return _Part(total / groups, squared_mean, squares / groups - squared_mean)
+
+
+def _with_common_mean(parts: Sequence[_Part], pairs: Sequence[float | Array]) -> list[_Part]:
+    """Give both designs the μ̂² of both, each with the weight of its pairs; a variance stays its own."""
+    (one, other), (mine, others) = parts, pairs
+    shared = one.squared_mean + (other.squared_mean - one.squared_mean) * (others / (mine + others))
+    return [_Part(part.mean, shared, part.variance) for part in parts]
+
+
+def _resampled_sizes(sums: TaskSums, counts: Array) -> tuple[Array, Array]:
+    """Return the groups and the pairs of different tasks of each resample, shape (R, 1) each."""
+    number = counts @ sums.groups
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return number[:, None], (number**2 - counts**2 @ sums.groups**2)[:, None]
+
+
+def _resampled_sums(sums: TaskSums, counts: Array, at: slice) -> tuple[Array, Array, Array]:
+    totals = np.asarray(sums.totals[:, at], dtype=float)
+    squares = np.asarray(sums.squares[:, at], dtype=float)
+    return counts @ totals, counts @ squares, counts**2 @ totals**2
+
+
+def _columns(moments: CoordinateMoments) -> tuple[Array, Array, Array]:
+    return moments.total, moments.squares, moments.of_tasks
+
+
+def _blocks(number: int, rows: int) -> Iterator[slice]:
+    width = max(1, BLOCK_ENTRIES // rows)
+    for start in range(0, number, width):
+        yield slice(start, start + width)
+
+
+def _step(optimizer: str, groups: float) -> Callable[[Array, Array], Array]:
+    if optimizer not in OPTIMIZERS:
+        raise ValueError(f"expected one of {', '.join(OPTIMIZERS)}, found {optimizer!r}")
+    if not groups > 0:
+        raise ValueError(f"a step has at least one group, found {groups}")
+    return OPTIMIZERS[optimizer]
+
+
+def _direction(along: ArrayLike | None, coordinates: Array) -> Array | None:
+    if along is None:
+        return None
+    direction = np.atleast_1d(np.asarray(along, dtype=float))
+    if direction.shape != coordinates.shape or not np.isfinite(direction).all():
+        raise ValueError(f"expected a finite direction {coordinates.shape}, found {direction.shape}")
+    return direction
