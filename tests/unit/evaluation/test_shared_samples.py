@@ -14,7 +14,7 @@ from scipy import stats
 from tests.unit.study.fake_play import specification
 from toolkit.episodes.episode import play
 from toolkit.evaluation.play import SharedSamples, evaluate
-from toolkit.evaluation.sets import EvaluationSet, learning_set
+from toolkit.evaluation.sets import EvaluationSet, sets_at
 from toolkit.noise.regimes import REGIMES
 from toolkit.policies.agent import Rollout
 from toolkit.policies.loglinear import Choice, Policy, untrained
@@ -164,7 +164,7 @@ def test_a_policy_has_its_own_law_at_every_decision() -> None:
 
 def outcomes(sampling: Any) -> list[bool]:
     """Return the true successes of the untrained policy on the validation tasks."""
-    played = learning_set("faults_p025")
+    (played,) = sets_at("learning", "faults_p025", is_last=False)
     return [row["true_success"] for row in evaluate(SPOKEN, played, "r", 0, sampling)]
 
 
