@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         t_interval,
         t_quantile,
     )
+    from toolkit.estimators.signal import signal_interval, signal_variance
     from toolkit.estimators.taskwise import (
         debiased_between_share,
         noise_within_share,
@@ -55,7 +56,7 @@ __all__ += ["bootstrap_variance", "counted_bootstrap", "crossed_bootstrap", "cro
 __all__ += ["draw_weights", "nested_bootstrap", "seed_enumerated_bootstrap"]
 __all__ += ["auc", "auc_weights", "steps_to_threshold", "task_differences"]
 __all__ += ["coordinate_moments", "drift", "drift_interval", "drift_ratio", "exact_drift"]
-__all__ += ["moments_of_sums", "task_sums"]
+__all__ += ["moments_of_sums", "signal_interval", "signal_variance", "task_sums"]
 __all__ += ["luck_share", "luck_share_interval", "luck_share_null_bias", "mean_luck_share"]
 __all__ += ["enumerated_outcome_moments", "outcome_moments", "regrouped_moments"]
 __all__ += ["bca_interval", "chi_square_quantile", "chi_square_tail", "leave_one_out_means"]
@@ -68,7 +69,7 @@ __all__ += ["reward_contrast", "spurious_rate", "success_probability"]
 if not TYPE_CHECKING:  # a type checker reads the imports above
     # What a verdict reads comes first.
     _MODULES = ("curves", "bootstrap", "advantages", "luck", "theory", "moments", "secondary", "taskwise")
-    _MODULES += ("coordinates", "drifts")
+    _MODULES += ("coordinates", "drifts", "signal")
 
     def __getattr__(name: str) -> Any:
         """Return an estimator; its module is imported now."""

@@ -1,0 +1,188 @@
+"""Variance along the mean gradient: explicit tuples of tasks, every sample of a small distribution."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkit import estimators
+from toolkit.estimators.signal import SignalInterval
+
+VALUES = np.array([(0.0, 0.0), (3.0, 1.0), (-1.0, 2.0)])
+CHANCES = (Fraction(1, 2), Fraction(1, 3), Fraction(1, 6))
+WEIGHTS = np.array([float(c) for c in CHANCES])
+MEAN = WEIGHTS @ VALUES
+COVARIANCE = (VALUES - MEAN).T @ ((VALUES - MEAN) * WEIGHTS[:, None])
+
+
+def two_designs(seed: int = 3, tasks: int = 8) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return gradients, the task of each, and whether it is paired: one or two groups a task and design."""
+    rng = np.random.default_rng(seed)
+    labels = np.concatenate([np.arange(tasks), np.arange(tasks), [0, 3]])
+    paired = np.arange(len(labels)) >= tasks
+    effects = 2 + rng.normal(size=(tasks, 3))
+    return (
+        effects[labels] + rng.normal(size=(len(labels), 3)) * np.where(paired, 2, 1)[:, None],
+        labels,
+        paired,
+    )
+
+
+def by_tuples(gradients: np.ndarray, labels: np.ndarray, own: np.ndarray) -> tuple[float, float, float]:
+    """Return the trace of the groups `own`, μ'Σμ with μ of all groups, and ‖μ‖², tuple by tuple."""
+    k = gradients @ gradients.T
+    everyone, mine = range(len(labels)), np.flatnonzero(own)
+
+    def mean(values: list[float]) -> float:
+        return math.fsum(values) / len(values)
+
+    def apart(*at: int) -> bool:
+        return len({labels[i] for i in at}) == len(at)
+
+    trace = mean([k[i, i] for i in mine]) - mean(
+        [k[i, j] for i, j in itertools.product(mine, mine) if apart(i, j)]
+    )
+    three = mean(
+        [k[i, j] * k[i, m] for i, j, m in itertools.product(mine, everyone, everyone) if apart(i, j, m)]
+    )
+    four = mean(
+        [
+            k[i, j] * k[m, n]
+            for i, j, m, n in itertools.product(mine, everyone, mine, everyone)
+            if apart(i, j, m, n)
+        ]
+    )
+    return (
+        trace,
+        three - four,
+        mean([k[i, j] for i, j in itertools.product(everyone, everyone) if apart(i, j)]),
+    )
+
+
+def interval(gradients: np.ndarray, labels: np.ndarray, paired: np.ndarray, **how: object) -> SignalInterval:
+    how = {"resamples": 50, "rng_seed": 1} | how
+    return estimators.signal_interval(gradients @ gradients.T, labels, paired, **how)
+
+
+def test_both_variances_are_right_on_average_over_every_sample() -> None:
+    totals = np.zeros(3)
+    for picked in itertools.product(range(3), repeat=5):
+        g = VALUES[list(picked)]
+        found = estimators.signal_variance(g @ g.T)
+        # The quotient is not unbiased; its parts are.
+        along = 0.0 if found.along is None else found.along * found.squared_norm
+        if found.along is None:
+            along = by_tuples(g, np.arange(5), np.ones(5, dtype=bool))[1]
+        totals += float(math.prod(CHANCES[at] for at in picked)) * np.array(
+            [found.trace, along, found.squared_norm]
+        )
+    assert totals == pytest.approx([np.trace(COVARIANCE), MEAN @ COVARIANCE @ MEAN, MEAN @ MEAN], rel=1e-10)
+
+
+@pytest.mark.parametrize("seed", [3, 4])
+def test_the_figures_are_those_of_explicit_tuples(seed: int) -> None:
+    gradients, labels, paired = two_designs(seed)
+    found = interval(gradients, labels, paired)
+    for design, own in (("paired", paired), ("independent", ~paired)):
+        trace, along, norm = by_tuples(gradients, labels, own)
+        assert getattr(found, f"trace_{design}").value == pytest.approx(trace, rel=1e-10)
+        assert getattr(found, f"along_{design}").value == pytest.approx(along / norm, rel=1e-9)
+        assert found.squared_norm.value == pytest.approx(norm, rel=1e-10)
+    assert found.along_ratio.value == pytest.approx(
+        by_tuples(gradients, labels, paired)[1] / by_tuples(gradients, labels, ~paired)[1], rel=1e-9
+    )
+    assert found.trace_ratio.value == found.trace_paired.value / found.trace_independent.value
+
+
+def test_one_design_alone_is_along_its_own_mean() -> None:
+    gradients, labels, paired = two_designs()
+    g, own = gradients[paired], labels[paired]
+    trace, along, norm = by_tuples(g, own, np.ones(len(own), dtype=bool))
+    found = estimators.signal_variance(g @ g.T, own)
+    assert (found.trace, found.along, found.squared_norm) == pytest.approx(
+        (trace, along / norm, norm), rel=1e-9
+    )
+
+
+def test_the_trace_is_that_of_the_coordinates() -> None:
+    gradients, labels, paired = two_designs()
+    g, own = gradients[paired], labels[paired]
+    assert estimators.signal_variance(g @ g.T, own).trace == pytest.approx(
+        estimators.coordinate_moments(g, own).trace, rel=1e-12
+    )
+
+
+def test_the_jackknife_leaves_out_one_task_after_the_other() -> None:
+    gradients, labels, paired = two_designs()
+    ratios = []
+    for task in range(8):
+        kept = labels != task
+        one = by_tuples(gradients[kept], labels[kept], paired[kept])[1]
+        ratios.append(one / by_tuples(gradients[kept], labels[kept], ~paired[kept])[1])
+    error = math.sqrt(7 / 8 * sum((ratio - np.mean(ratios)) ** 2 for ratio in ratios))
+    assert interval(gradients, labels, paired).along_ratio.standard_error == pytest.approx(error, rel=1e-7)
+
+
+def many(seed: int, tasks: int, mean: np.ndarray, spreads: tuple[np.ndarray, np.ndarray]) -> SignalInterval:
+    rng = np.random.default_rng(seed)
+    gradients = np.vstack([mean + rng.normal(size=(tasks, len(mean))) * spread for spread in spreads])
+    labels, paired = np.tile(np.arange(tasks), 2), np.arange(2 * tasks) < tasks
+    return interval(gradients, labels, paired, resamples=200)
+
+
+def test_the_trace_may_fall_where_the_variance_along_the_signal_rises() -> None:
+    """Known truth: signal on the first of 60 coordinates, where paired groups vary three times as much."""
+    mean = np.zeros(60)
+    mean[0] = 1.0
+    paired, independent = np.full(60, 0.5), np.ones(60)
+    paired[0] = math.sqrt(3)
+    found = many(1, 800, mean, (paired, independent))
+    assert found.along_ratio.value == pytest.approx(3, abs=0.4)
+    assert found.trace_ratio.value == pytest.approx((3 + 59 / 4) / 60, rel=0.03)
+    assert found.along_ratio.low < 3 < found.along_ratio.high
+
+
+def test_without_a_mean_gradient_there_is_no_direction() -> None:
+    g = np.array([[1.0], [-1.0], [1.0], [-1.0]])
+    found = estimators.signal_variance(g @ g.T)
+    assert found.along is None
+    assert found.squared_norm == pytest.approx(-1 / 3)
+    assert found.trace == pytest.approx(4 / 3)
+
+
+@given(st.floats(0.1, 10), st.integers(0, 99))
+def test_a_rotation_and_a_scale_change_no_ratio(scale: float, seed: int) -> None:
+    gradients, labels, paired = two_designs(seed)
+    turned = scale * gradients @ np.linalg.qr(np.random.default_rng(seed).normal(size=(3, 3)))[0]
+    one, other = (interval(g, labels, paired, resamples=2) for g in (gradients, turned))
+    assert other.trace_ratio.value == pytest.approx(one.trace_ratio.value, rel=1e-7)
+    assert other.along_ratio.value == pytest.approx(one.along_ratio.value, rel=1e-5)
+    assert other.trace_paired.value == pytest.approx(scale**2 * one.trace_paired.value, rel=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("call", "reason"),
+    [
+        (lambda: estimators.signal_variance(np.eye(3)), "4 tasks"),
+        (lambda: estimators.signal_variance(np.eye(5), [0, 0, 1, 1, 2]), "4 tasks"),
+        (lambda: estimators.signal_variance(np.ones((4, 5))), r"\(N, N\)"),
+        (lambda: estimators.signal_variance(np.eye(4), [0.0, 1.0, 2.0, 3.0]), "whole numbers"),
+        (lambda: estimators.signal_variance(np.full((4, 4), math.nan)), "not finite"),
+        (lambda: estimators.signal_variance(np.triu(np.ones((4, 4)))), "not symmetric"),
+        (
+            lambda: estimators.signal_interval(np.eye(5), range(5), [True] * 4, rng_seed=1),
+            "expected a design for each",
+        ),
+        (
+            lambda: estimators.signal_interval(np.eye(5), [0, 1, 2, 3, 3], [1, 1, 1, 1, 0], rng_seed=1),
+            "no group of one of the designs",
+        ),
+    ],
+)
+def test_what_has_no_direction_is_refused(call: object, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        call()
