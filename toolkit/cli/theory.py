@@ -35,17 +35,19 @@ class Rational(click.ParamType[Fraction]):
 
 LONGEST = 30
 LARGEST_GROUP = 128
+LARGEST_BATCH = 1_000_000
 FLIP_RATE = click.option(
     "--flip-rate", type=Rational(), required=True, help="Probability that a success is flipped."
 )
 GROUP_SIZE = click.option(
     "--group-size", type=click.IntRange(2, LARGEST_GROUP), default=8, help="Rollouts in a group."
 )
+BATCH = click.option("--batch", type=click.IntRange(1, LARGEST_BATCH), default=1, help="Groups in a step.")
 
 
 @click.group()
 def theory() -> None:
-    """The paper's propositions as numbers: spurious variance, the bandit, the exact condition."""
+    """The paper's propositions as numbers, and the drift: what pairing does to rewards and gradients."""
 
 
 @theory.command()
@@ -100,30 +102,115 @@ def bandit(*, logit: float, flip_rate: Fraction, group_size: int, as_json: bool)
 
 
 @theory.command()
-@click.option("--successes", type=int, help="True successes among rollouts with orthogonal scores.")
+@click.option("--logit", type=float, default=0.0, help="Policy parameter θ; success is σ(θ).")
+@FLIP_RATE
 @GROUP_SIZE
+@BATCH
+@click.option(
+    "--optimizer",
+    type=click.Choice(["adam", "gradient", "sign"]),
+    default="adam",
+    help="What takes the step; `gradient` is plain ascent, `sign` a normal approximation.",
+)
+@json_option
+def drift(
+    *, logit: float, flip_rate: Fraction, group_size: int, batch: int, optimizer: str, as_json: bool
+) -> None:
+    """The aligned bandit's drift: how far a step is expected to climb, in units of the learning rate.
+
+    \b
+    Examples:
+      toolkit theory drift --logit 0.0 --group-size 8 --flip-rate 0.1 --batch 2
+      toolkit theory drift --flip-rate 0.1 --batch 24 --optimizer gradient --json
+    """
+    from toolkit.estimators import bandit_drift, success_probability
+
+    success = _checked(success_probability, logit)
+    result = _checked(bandit_drift, success, group_size, flip_rate, batch, optimizer)
+    document: dict[str, Any] = {}
+    for name, pair in (("mean_centred", result.mean_centred), ("standardized", result.standardized)):
+        ratio = pair.paired / pair.independent if pair.independent else None
+        document[name] = {"drift": _designs(pair), "ratio": None if ratio is None else float(ratio)}
+    _show(document, as_json=as_json)
+
+
+@theory.command()
+@click.option("--share", type=Rational(), required=True, help="Luck share λ, from 0 to 1.")
+@GROUP_SIZE
+@json_option
+def luck(*, share: Fraction, group_size: int, as_json: bool) -> None:
+    """What a paired group is worth when luck explains a share of the rewards' variance.
+
+    For the mean reward it is worth fewer rollouts than it has, G/(1 + (G - 1)λ); for the difference of two
+    rewards it is worth 1/(1 - λ) independent differences.
+
+    \b
+    Examples:
+      toolkit theory luck --share 0.4 --group-size 8
+      toolkit theory luck --share 0.25 --json
+    """
+    from toolkit.estimators import contrast_replicates, effective_group_size
+
+    size = _checked(effective_group_size, group_size, share)
+    replicates = _checked(contrast_replicates, share)
+    document = {
+        "effective_group_size": float(size),
+        "contrast_replicates": None if replicates is None else float(replicates),
+    }
+    _show(document, as_json=as_json)
+
+
+@theory.command("equal-variance")
+@click.option("--ratio", type=Rational(), required=True, help="Trace, paired over independent.")
+@BATCH
+@json_option
+def equal_variance(*, ratio: Fraction, batch: int, as_json: bool) -> None:
+    """The independent batch whose gradient varies as much as that of BATCH paired groups: BATCH over RATIO.
+
+    \b
+    Examples:
+      toolkit theory equal-variance --ratio 0.63 --batch 24
+      toolkit theory equal-variance --ratio 2.2 --batch 8 --json
+    """
+    from toolkit.estimators import equal_variance_batch
+
+    _show({"independent_groups": float(_checked(equal_variance_batch, batch, ratio))}, as_json=as_json)
+
+
+@theory.command()
+@click.option("--successes", type=int, help="True successes in a group of a known geometry.")
+@GROUP_SIZE
+@click.option("--silent", is_flag=True, help="The successes' scores are zero; otherwise all are orthogonal.")
 @click.option("--scores", type=FILE, help='JSON file {"outcomes": [...], "scores": [[...]]}.')
 @json_option
-def condition(*, successes: int | None, group_size: int, scores: Path | None, as_json: bool) -> None:
-    """Both sides of the exact condition: orthogonal scores in closed form, or a group of your own.
+def condition(
+    *, successes: int | None, group_size: int, silent: bool, scores: Path | None, as_json: bool
+) -> None:
+    """Both sides of the exact condition: two geometries in closed form, or a group of your own.
+
+    With orthogonal scores the ratio left over right is (G - k)/(G - 1); with silent successes it is k.
 
     \b
     Examples:
       toolkit theory condition --successes 5
+      toolkit theory condition --successes 5 --silent
       toolkit theory condition --successes 1 --group-size 8 --json
     """
-    from toolkit.estimators import exact_condition, orthogonal_condition
+    from toolkit.estimators import exact_condition, orthogonal_condition, silent_condition
 
     if (successes is None) == (scores is None):
         raise UsageError("give --successes, or --scores with a file")
     if scores is None:
-        sides = _checked(orthogonal_condition, successes, group_size)
+        sides = _checked(silent_condition if silent else orthogonal_condition, successes, group_size)
+    elif silent:
+        raise UsageError("--silent describes a group of --successes; the file has scores of its own")
     else:
         outcomes, gram = _read_scores(scores)
         sides = _checked(exact_condition, outcomes, gram)
     document = {
         "left": float(sides.left),
         "right": float(sides.right),
+        "ratio": None if sides.ratio is None else float(sides.ratio),
         "pairing_lowers_trace": sides.pairing_lowers_trace,
     }
     _show(document, as_json=as_json)
@@ -164,9 +251,13 @@ def _show(document: dict[str, Any], *, as_json: bool) -> None:
         print_json(document)
         return
     for name, value in _flat(document):
-        click.echo(
-            f"{name:34} {value:.6g}" if isinstance(value, float) else f"{name:34} {str(value).lower()}"
-        )
+        click.echo(f"{name:34} {_shown(value)}")
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "none: there is nothing to divide by"
+    return f"{value:.6g}" if isinstance(value, float) else str(value).lower()
 
 
 def _flat(document: dict[str, Any], above: str = "") -> list[tuple[str, Any]]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     )
     from toolkit.estimators.coordinates import coordinate_moments, moments_of_sums, task_sums
     from toolkit.estimators.curves import auc, auc_weights, steps_to_threshold, task_differences
-    from toolkit.estimators.drifts import drift, drift_interval, drift_ratio, exact_drift
+    from toolkit.estimators.drifts import bandit_drift, drift, drift_interval, drift_ratio, exact_drift
     from toolkit.estimators.luck import luck_share, luck_share_interval, luck_share_null_bias, mean_luck_share
     from toolkit.estimators.moments import enumerated_outcome_moments, outcome_moments, regrouped_moments
     from toolkit.estimators.secondary import (
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         t_quantile,
     )
     from toolkit.estimators.signal import signal_interval, signal_variance
+    from toolkit.estimators.sizes import contrast_replicates, effective_group_size, equal_variance_batch
     from toolkit.estimators.taskwise import (
         debiased_between_share,
         noise_within_share,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
         exact_conditions,
         orthogonal_condition,
         reward_contrast,
+        silent_condition,
         spurious_rate,
         success_probability,
     )
@@ -55,7 +57,8 @@ __all__ = ["group_gradient", "leave_one_out", "mean_centred", "standardized"]
 __all__ += ["bootstrap_variance", "counted_bootstrap", "crossed_bootstrap", "crossed_bootstraps"]
 __all__ += ["draw_weights", "nested_bootstrap", "seed_enumerated_bootstrap"]
 __all__ += ["auc", "auc_weights", "steps_to_threshold", "task_differences"]
-__all__ += ["coordinate_moments", "drift", "drift_interval", "drift_ratio", "exact_drift"]
+__all__ += ["contrast_replicates", "effective_group_size", "equal_variance_batch", "silent_condition"]
+__all__ += ["bandit_drift", "coordinate_moments", "drift", "drift_interval", "drift_ratio", "exact_drift"]
 __all__ += ["moments_of_sums", "signal_interval", "signal_variance", "task_sums"]
 __all__ += ["luck_share", "luck_share_interval", "luck_share_null_bias", "mean_luck_share"]
 __all__ += ["enumerated_outcome_moments", "outcome_moments", "regrouped_moments"]
@@ -69,7 +72,7 @@ __all__ += ["reward_contrast", "spurious_rate", "success_probability"]
 if not TYPE_CHECKING:  # a type checker reads the imports above
     # What a verdict reads comes first.
     _MODULES = ("curves", "bootstrap", "advantages", "luck", "theory", "moments", "secondary", "taskwise")
-    _MODULES += ("coordinates", "drifts", "signal")
+    _MODULES += ("coordinates", "drifts", "signal", "sizes")
 
     def __getattr__(name: str) -> Any:
         """Return an estimator; its module is imported now."""

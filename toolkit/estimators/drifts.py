@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from toolkit.estimators.coordinates import CoordinateMoments, TaskSums
 from toolkit.estimators.taskwise import TaskUncertainty, task_uncertainties
+from toolkit.estimators.theory import ByDesign, Number, bandit
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -128,6 +129,52 @@ def exact_drift(
         raise ValueError(f"expected a mean (P,) and variances >= 0, found {m.shape} and {v.shape}")
     step = _step(optimizer, groups)
     return float(_Part(m, m**2, v).progress(groups, step, _direction(along, m)))
+
+
+@dataclass(frozen=True)
+class BanditDrift:
+    """The bandit's drift under both designs, along its mean-centred mean gradient, which they share."""
+
+    mean_centred: ByDesign
+    standardized: ByDesign
+
+
+def bandit_drift(
+    success: Number, group_size: int, flip_rate: Number, groups: float, optimizer: str = "adam"
+) -> BanditDrift:
+    """The drift in the aligned bandit, every outcome of a group enumerated.
+
+    Standardized advantages give the designs different mean gradients: their progress is measured along the
+    mean-centred one.
+
+    Args:
+        success: success probability p, in [0, 1].
+        group_size: rollouts in the group, 2 <= G <= 1000.
+        flip_rate: flip probability q, in [0, 1].
+        groups: groups B in a step, > 0.
+        optimizer: `adam`, `gradient` or `sign`.
+
+    Raises:
+        ValueError: as `bandit` and `exact_drift`.
+
+    Source:
+        `bandit`, paper app:bandit; `exact_drift`, of one coordinate.
+    """
+    moments = bandit(success, group_size, flip_rate)
+
+    def of(design: str, norms: ByDesign, traces: ByDesign) -> float:
+        # Rounding must not make a variance negative.
+        variance = max(0.0, float(getattr(traces, design)))
+        along = float(getattr(moments.mean_centred_norm, design))
+        return exact_drift([float(getattr(norms, design))], [variance], groups, optimizer, along=[along])
+
+    def both(norms: ByDesign, traces: ByDesign) -> ByDesign:
+        return ByDesign(of("independent", norms, traces), of("paired", norms, traces))
+
+    return BanditDrift(
+        both(moments.mean_centred_norm, moments.mean_centred_trace),
+        both(moments.standardized_norm, moments.standardized_trace),
+    )
 
 
 def drift(

@@ -115,6 +115,11 @@ class Condition:
         """Whether pairing strictly lowers the trace, for any flip rate strictly between 0 and 1."""
         return self.left < self.right
 
+    @property
+    def ratio(self) -> Number | None:
+        """L/R; None where the right side is zero: flips then change neither design's gradient."""
+        return self.left / self.right if self.right else None
+
     def trace_difference(self, flip_rate: Number) -> Number:
         """Trace under the paired design minus trace under the independent one: q(1 - q)(L - R).
 
@@ -194,10 +199,41 @@ def orthogonal_condition(successes: int, group_size: int, squared_norm: Number =
     Source:
         Paper sec:condition, "Orthogonal scores of equal norm".
     """
-    if group_size < 1 or not 0 <= successes <= group_size:
-        raise ValueError(f"expected 0 <= k <= G, found k = {successes}, G = {group_size}")
+    _check_successes(successes, group_size)
     unit = squared_norm * Fraction(successes, group_size**3)
     return Condition(unit * (group_size - successes), unit * (group_size - 1))
+
+
+def silent_condition(successes: int, group_size: int, squared_norm: Number = 1) -> Condition:
+    """Both sides where successes hardly move the policy: their score is zero, whatever the failures' are.
+
+    Here the failures' scores are orthogonal and of one length; the ratio of the sides is k for any others
+    that do not add up to zero.
+
+    Args:
+        successes: true successes k in the group, 0 <= k <= G.
+        group_size: rollouts in the group, G >= 1.
+        squared_norm: s², the squared length of a failure's score.
+
+    Returns:
+        Exact sides, k² ‖S̄‖²/G² and k ‖S̄‖²/G² with ‖S̄‖² = s² (G - k)/G²: L/R = k, so that pairing raises the
+        trace from two successes on.
+
+    Raises:
+        ValueError: more successes than rollouts, or an empty group.
+
+    Source:
+        Paper eq:condition with S_i = 0 for every success: g_c = -(k/G) S̄, and each success is ‖S̄‖ from the
+        mean.
+    """
+    _check_successes(successes, group_size)
+    unit = squared_norm * Fraction(successes * (group_size - successes), group_size**4)
+    return Condition(unit * successes, unit)
+
+
+def _check_successes(successes: int, group_size: int) -> None:
+    if group_size < 1 or not 0 <= successes <= group_size:
+        raise ValueError(f"expected 0 <= k <= G, found k = {successes}, G = {group_size}")
 
 
 Pairing: TypeAlias = Callable[[int], Iterator[tuple[int, Number]]]

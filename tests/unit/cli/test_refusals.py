@@ -121,6 +121,10 @@ REFUSED = r"""
 2 | --successes | theory condition
 2 | 0 <= k <= G | theory condition --successes 9
 2 | --successes | theory condition --successes 1 --scores x.json
+2 | --silent | theory condition --silent --scores README.md
+2 | a rate lies in | theory luck --share 1.5
+2 | positive and finite | theory equal-variance --ratio 0
+2 | --batch | theory drift --flip-rate 0.1 --batch 0
 
 2 | say whose runs are meant | train --recipe qwen3.5-2b --run c2-paired-s0
 2 | not what is registered | train PLAN --set step.steps=10 --set step.checkpoint_every=5

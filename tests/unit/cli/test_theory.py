@@ -41,7 +41,44 @@ def test_condition_reads_a_group_of_ones_own(toolkit: Toolkit, tmp_path: Path) -
     path.write_text(json.dumps({"outcomes": [1, 0], "scores": [[0.5], [-0.5]]}))
     document = toolkit("theory", "condition", "--scores", path, "--json").json()
     # By hand: S̄ = 0, g_c = 0.5 · 0.5 = 0.25 → L = 1/16; R = 0.25/4 = 1/16: a single success is a tie.
-    assert document == {"left": 0.0625, "right": 0.0625, "pairing_lowers_trace": False}
+    assert document == {"left": 0.0625, "right": 0.0625, "ratio": 1.0, "pairing_lowers_trace": False}
+
+
+def test_drift_is_by_estimator_and_design(toolkit: Toolkit) -> None:
+    settings = ("--logit", "0.0", "--group-size", "8", "--flip-rate", "0.1", "--batch", "2", "--json")
+    document = toolkit("theory", "drift", *settings).json()
+    # From the paper's printed mean and traces.
+    independent, paired = (0.1969**2 / (0.1969**2 + trace / 2) ** 0.5 for trace in (0.002615, 0.005845))
+    assert document["mean_centred"] == {
+        "drift": {
+            "independent": pytest.approx(independent, rel=1e-3),
+            "paired": pytest.approx(paired, rel=1e-3),
+        },
+        "ratio": pytest.approx(paired / independent, rel=1e-4),
+    }
+    plain = toolkit("theory", "drift", *settings, "--optimizer", "gradient").json()
+    assert plain["mean_centred"]["ratio"] == pytest.approx(1, rel=1e-14)
+    assert plain["standardized"]["ratio"] == pytest.approx(0.3905 / 0.3918, rel=1e-3)
+
+
+def test_what_has_nothing_to_divide_by_has_no_ratio(toolkit: Toolkit) -> None:
+    assert toolkit("theory", "drift", "--flip-rate", "1", "--json").json()["mean_centred"]["ratio"] is None
+    assert toolkit("theory", "condition", "--successes", "0", "--json").json()["ratio"] is None
+    assert toolkit("theory", "luck", "--share", "1", "--json").json()["contrast_replicates"] is None
+    assert "nothing to divide by" in toolkit("theory", "luck", "--share", "1").out
+
+
+def test_luck_and_equal_variance_are_plain_numbers(toolkit: Toolkit) -> None:
+    luck = toolkit("theory", "luck", "--share", "0.4", "--group-size", "8", "--json").json()
+    assert luck == {"effective_group_size": 8 / 3.8, "contrast_replicates": 1 / 0.6}
+    batch = toolkit("theory", "equal-variance", "--ratio", "0.63", "--batch", "24", "--json").json()
+    assert batch == {"independent_groups": 24 / 0.63}
+
+
+def test_silent_successes_are_a_geometry(toolkit: Toolkit) -> None:
+    silent = toolkit("theory", "condition", "--successes", "5", "--silent", "--json").json()
+    assert (silent["ratio"], silent["pairing_lowers_trace"]) == (5.0, False)
+    assert toolkit("theory", "condition", "--successes", "5", "--json").json()["ratio"] == 3 / 7
 
 
 @pytest.mark.parametrize(
