@@ -223,6 +223,7 @@ def explain(case: Case, rule: str) -> dict[str, Any]:
     decision, registered = case.decide(rule), case.book.rule(rule)
     restated = case.restated_words(rule)
     endpoints = [case.book.endpoints[name] for name in decision.endpoints]
+    statistics = [case.book.statistics[name].as_dict() for name in decision.statistics]
     by = decision.added_by
     added = next(a for a in case.registration.amendments if a.id == by.id) if by else None
     return {
@@ -235,6 +236,7 @@ def explain(case: Case, rule: str) -> dict[str, Any]:
             {"id": e.id, "title": e.title, "unit": e.unit, "rows": rows_query(e, case.book.plan)}
             for e in endpoints
         ],
+        **({"statistics": statistics} if statistics else {}),
         **({"restates": restated} if restated else {}),
         **({"addition": {"id": added.id, "dated": str(added.dated), "seen": added.seen}} if added else {}),
         "deviations": [

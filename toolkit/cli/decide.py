@@ -307,6 +307,9 @@ def _restated_lines(shown: dict[str, Any]) -> Iterator[str]:
 
 
 def _provenance_lines(case: Case, shown: dict[str, Any]) -> Iterator[str]:
+    for number, statistic in enumerate(shown.get("statistics", [])):
+        opened = "" if number else "\nStatistics, computed exactly from the endpoints below\n"
+        yield f"{opened}  {statistic['id']}: {statistic['title']}\n    {statistic['formula']}"
     named = case.study.origin.pinned if case.study.origin else shown["study"]
     yield f"\nRows (paste into toolkit sql --study {named})"
     for endpoint in shown["endpoints"]:

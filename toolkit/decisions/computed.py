@@ -166,9 +166,12 @@ def _unknown(spec: IntervalSpec, endpoint: Endpoint) -> str:
 
 
 def step_weights(endpoint: Endpoint) -> tuple[Fraction, ...]:
-    """Return the weight of each step in an endpoint's value; they sum to one."""
+    """Return the weight of each step in an endpoint's value; they sum to one, and of a gain to zero."""
     if endpoint.over_steps == "auc":
         return auc_weights(endpoint.steps)
+    if endpoint.over_steps == "auc_gain":
+        first, *others = auc_weights(endpoint.steps)
+        return (first - 1, *others)
     return tuple(Fraction(1, len(endpoint.steps)) for _ in endpoint.steps)
 
 

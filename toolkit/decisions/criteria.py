@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from toolkit.decisions.decision import CriterionResult, Decision
-from toolkit.decisions.endpoints import Endpoint, Rate
+from toolkit.decisions.endpoints import Rate
 from toolkit.decisions.evaluation import compared_with, evaluate, subject
 from toolkit.decisions.expressions import names_in
 from toolkit.decisions.interval import Interval, evidence_of
+from toolkit.decisions.rulebook import RuleBook
 from toolkit.decisions.rules import Criterion, Rule
 from toolkit.decisions.values import Missing, Scalar, Series, Value, kleene_all, together
 from toolkit.estimators.bootstrap import CLOSE_ERRORS
@@ -19,7 +20,7 @@ class Measured:
     """What the tests of a rule read, by name.
 
     Args:
-        values: of endpoints.
+        values: of endpoints and statistics.
         intervals: registered intervals.
         decisions: on the rules that it rests on.
         is_summary: whether figures stand as published.
@@ -42,13 +43,13 @@ class Measured:
         return interval.low if role == "lower" else interval.high
 
 
-def judge(criterion: Criterion, measured: Measured, endpoints: Mapping[str, Endpoint]) -> CriterionResult:
+def judge(criterion: Criterion, measured: Measured, book: RuleBook) -> CriterionResult:
     """Evaluate a criterion.
 
     Args:
         criterion: a checked one.
         measured: what it reads.
-        endpoints: as declared, by name.
+        book: what is declared.
     """
     holds = evaluate(criterion.expression, measured.resolve)
     if not isinstance(holds, bool | Missing):
@@ -57,22 +58,27 @@ def judge(criterion: Criterion, measured: Measured, endpoints: Mapping[str, Endp
         None if part is None else evaluate(part, measured.resolve)
         for part in (subject(criterion.expression), compared_with(criterion.expression))
     )
-    basis = tuple(dict.fromkeys(_basis(name, measured, endpoints) for name in names_in(criterion.expression)))
+    named = names_in(criterion.expression)
+    basis = tuple(dict.fromkeys(words for name in named for words in _basis(name, measured, book)))
     return CriterionResult(
         criterion.id, criterion.text, criterion.test, criterion.reading, value, holds, basis, against
     )
 
 
-def _basis(name: str, measured: Measured, endpoints: Mapping[str, Endpoint]) -> str:
+def _basis(name: str, measured: Measured, book: RuleBook) -> Iterator[str]:
     """Say what a name rests on: what was recomputed here, and what stands as published."""
     if name in measured.decisions:
-        return "rules"
-    if name in measured.intervals:
+        yield "rules"
+    elif name in measured.intervals:
         interval = measured.intervals[name]
-        return "interval " + ("not available" if isinstance(interval, Missing) else f"as {interval.source}")
-    if isinstance(endpoints[name].outcome, Rate):
-        return "counts"
-    return "figures as published" if measured.is_summary else "figures"
+        yield "interval " + ("not available" if isinstance(interval, Missing) else f"as {interval.source}")
+    else:
+        below = book.read_by([name])
+        for endpoint in (e for part, e in book.endpoints.items() if part in below):
+            if isinstance(endpoint.outcome, Rate):
+                yield "counts"
+            else:
+                yield "figures as published" if measured.is_summary else "figures"
 
 
 def verdict_of(rule: Rule, criteria: Sequence[CriterionResult], reading: str) -> str:

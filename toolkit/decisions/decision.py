@@ -49,7 +49,7 @@ class CriterionResult:
 
 @dataclass(frozen=True)
 class Estimate:
-    """An endpoint's value: its mean, and its members where it is a series."""
+    """The value of an endpoint, its mean and its members where it is a series; or that of a statistic."""
 
     endpoint: str
     title: str
@@ -111,7 +111,7 @@ class Decision:
         holds: whether everything that the binding reading asks for holds.
         evidence: what the interval shows beside the verdict.
         criteria: every criterion of every reading.
-        estimate: the rule's estimate, where it names an endpoint.
+        estimate: the rule's estimate, where it names an endpoint or a statistic.
         interval: its registered interval, or what is missing for it.
         threshold: the value beside zero that the interval is compared with.
         readings: verdict by reading, where there are several; `binding` is the one that decides.
@@ -121,7 +121,8 @@ class Decision:
         rests_on: amendments of the rules that it rests on.
         secondary: endpoints shown beside the rule that decide nothing.
         registers: every table read.
-        endpoints: the endpoints its tests name.
+        endpoints: the endpoints that its tests and its estimate read.
+        statistics: the statistics that they name, and those that these are made of.
         close_calls: what other random numbers in the bootstrap could turn, in words.
         added_by: the amendment that added the rule; None where it was frozen.
         origin: the commit of the Hub that the study was read from; None for a local study.
@@ -158,6 +159,7 @@ class Decision:
     standing: Standing = UNVERIFIED
     exploratory: tuple[Exploratory, ...] = ()
     is_exploratory: bool = False
+    statistics: tuple[str, ...] = ()
 
     @property
     def readings_agree(self) -> bool:

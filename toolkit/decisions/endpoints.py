@@ -3,16 +3,23 @@
 from dataclasses import dataclass
 from fractions import Fraction
 
-from toolkit.decisions.section import Section, exact_number, identifier, strings
+from toolkit.decisions.section import Section, identifier, strings
 from toolkit.decisions.terms import OF_TOOLKIT, Terms
 from toolkit.errors import RuleError
 from toolkit.registers.schema import TABLES
 
 UNITS_OF_ANALYSIS = ("seed", "run", "checkpoint", "pooled", "row")
 LONGEST_STEP = 9
-OVER_STEPS = ("auc", "mean", "steps_to_threshold")
+OVER_STEPS = ("auc", "auc_gain", "mean", "steps_to_threshold")
 # Seeded by numpy's SeedSequence, one stream for seed pairs and one for tasks.
 GENERATORS = ("PCG64",)
+# Intervals made of the values of seeds alone: no task is resampled, and nothing is crossed.
+SEED_BOOTSTRAP = "seed bootstrap"
+T_OVER_SEEDS = "t over seeds"
+BY_SEED = (SEED_BOOTSTRAP, T_OVER_SEEDS)
+# What an interval says of how it is made: all of it, or as much as its method has.
+SAID = ("resamples", "resampled", "crossing", "rng_seed", "rng")
+SAID_OF = {SEED_BOOTSTRAP: ("resamples", "rng_seed", "rng"), T_OVER_SEEDS: ()}
 
 
 @dataclass(frozen=True)
@@ -71,7 +78,8 @@ class Endpoint:
         condition, arms, seeds, scale_rewards: which runs; two arms mean first minus second.
         by: what the members of the series are.
         steps: the steps read.
-        over_steps: `auc`, `mean`, `steps_to_threshold`, or empty for a single step.
+        over_steps: `auc`, `auc_gain` (the area less the first step), `mean`,
+            `steps_to_threshold`, or empty for a single step.
         threshold: the success that `steps_to_threshold` waits for.
         checkpoints: `trajectory@step`, for series by checkpoint.
         unit: unit of the values.
@@ -110,7 +118,21 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class IntervalSpec:
-    """A registered interval of an endpoint's mean."""
+    """A registered interval of an endpoint's mean, or of a statistic.
+
+    Args:
+        id: its name in tests.
+        endpoint: the endpoint or the statistic.
+        level: confidence level.
+        method: `percentile bootstrap` of seed pairs and tasks; `seed bootstrap`, of seeds alone, drawn once
+            for every endpoint that a formula reads; `t over seeds`, Student's; or as a study published it.
+        resamples: how many; none of Student's interval.
+        resampled: what is drawn, with replacement; empty where the method says it.
+        crossing: whether tasks are drawn once for all seeds; empty where none are drawn.
+        rng_seed: what the draws start from.
+        rng: the generator.
+        spans: names of the spans of a frozen document that it restates.
+    """
 
     id: str
     endpoint: str
@@ -126,6 +148,10 @@ class IntervalSpec:
     @property
     def made(self) -> str:
         """How it is made, in words."""
+        if self.method == T_OVER_SEEDS:
+            return "Student's t over seeds, one degree of freedom fewer than seeds"
+        if self.method == SEED_BOOTSTRAP:
+            return f"{self.method}, {self.resamples} resamples of seeds"
         return f"{self.method}, {self.resamples} resamples of {'; '.join(self.resampled)}, {self.crossing}"
 
 
@@ -168,7 +194,7 @@ def read_endpoint(
     outcome = _outcome(section, register)
     where = {**chosen.where, **strings(section.table("where"), section.where)}
     _check_conditions(register, where, section, terms)
-    low, high = _range(section)
+    low, high = section.range("range")
     endpoint = Endpoint(
         id=name,
         title=section.text("title"),
@@ -205,7 +231,10 @@ def read_interval(name: str, content: object, method: dict[str, object]) -> Inte
     """
     if not isinstance(content, dict):
         raise RuleError("a section is not a table", found=content, where=f"intervals.{name}")
-    section = Section({**method, **content}, f"intervals.{identifier(name, 'intervals')}")
+    kind = str({**method, **content}.get("method"))
+    says = SAID_OF.get(kind, SAID)  # of the common method, what means something to this one
+    common = {key: value for key, value in method.items() if key in says or key not in SAID}
+    section = Section({**common, **content}, f"intervals.{identifier(name, 'intervals')}")
     level = section.exact("level")
     if level is None or not 0 < level < 1:
         raise section.wrong("a level lies between 0 and 1", found=level)
@@ -214,27 +243,17 @@ def read_interval(name: str, content: object, method: dict[str, object]) -> Inte
         endpoint=section.text("endpoint"),
         level=level,
         method=section.text("method"),
-        resamples=section.whole("resamples") or 0,
-        resampled=section.texts("resampled"),
-        crossing=section.choice("crossing", ("crossed", "nested")),
-        rng_seed=section.whole("rng_seed") or 0,
-        rng=section.choice("rng", GENERATORS, GENERATORS[0]),
+        resamples=(section.whole("resamples") or 0) if "resamples" in says else 0,
+        resampled=section.texts("resampled") if "resampled" in says else (),
+        crossing=section.choice("crossing", ("crossed", "nested")) if "crossing" in says else "",
+        rng_seed=(section.whole("rng_seed") or 0) if "rng_seed" in says else 0,
+        rng=section.choice("rng", GENERATORS, GENERATORS[0]) if "rng" in says else "",
         spans=section.texts("spans", ()),
     )
     section.done()
-    if spec.resamples < 1 or spec.rng_seed < 0:
+    if ("resamples" in says and spec.resamples < 1) or spec.rng_seed < 0:
         raise section.wrong("an interval has resamples and a seed that is not negative")
     return spec
-
-
-def _range(section: Section) -> tuple[Fraction, Fraction]:
-    ends = section.texts("range")
-    if len(ends) != 2:  # noqa: PLR2004 - a range has two ends
-        raise section.wrong("'range' has two ends", found=list(ends))
-    low, high = (exact_number(end, section.where) for end in ends)
-    if low >= high:
-        raise section.wrong("'range' does not rise", found=list(ends))
-    return low, high
 
 
 def _expect(section: Section, register: str) -> dict[str, int]:

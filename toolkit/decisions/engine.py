@@ -2,18 +2,21 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 from toolkit.decisions.computed import EPISODES, Resampler
 from toolkit.decisions.criteria import Measured, close_calls, judge, verdict_of
 from toolkit.decisions.decision import AmendmentRef, Decision, Estimate, RegisterRef
-from toolkit.decisions.endpoints import Endpoint, IntervalSpec
+from toolkit.decisions.endpoints import BY_SEED, Endpoint, IntervalSpec
+from toolkit.decisions.evaluation import evaluate
 from toolkit.decisions.expressions import names_in
 from toolkit.decisions.interval import Interval, evidence_of, registered_interval
 from toolkit.decisions.lookup import Indexed, Registers, Row, rows_with
 from toolkit.decisions.measure import CurvePoint, curve_points, measure, members
 from toolkit.decisions.rulebook import RuleBook
 from toolkit.decisions.rules import Rule
+from toolkit.decisions.seedwise import interval_by_seed
+from toolkit.decisions.statistic import Statistic
 from toolkit.decisions.stored import StoredDecisions
 from toolkit.decisions.values import Missing, Scalar, Series, kleene_all, mean_of
 from toolkit.registers.schema import TABLES
@@ -73,10 +76,11 @@ class Engine:
         rule = self._book.rule(rule_id)
         measured = self._measure(rule)  # 1
         interval = self.interval(rule.interval) if rule.interval else None
-        criteria = tuple(judge(c, measured, self._book.endpoints) for c in rule.criteria)  # 2
+        criteria = tuple(judge(c, measured, self._book) for c in rule.criteria)  # 2
         reached = verdict_of(rule, criteria, rule.binding)  # 3
         names = self._book.names_of(rule)  # 4
-        endpoints = self._endpoints(names | {rule.estimate})
+        read = self._book.read_by(names | {rule.estimate})
+        endpoints = tuple(name for name in self._book.endpoints if name in read)
         change = self._book.changes.get(rule.id)
         decision = Decision(
             rule=rule.id,
@@ -98,8 +102,9 @@ class Engine:
             registration=self._registration,
             amendment=self._reference(change.amendment, change.relation) if change else None,
             rests_on=self._rests_on(names),
-            registers=self._read((*endpoints, *rule.secondary), names | {rule.interval}),
+            registers=self._read(read | {*rule.secondary}, names | {rule.interval}),
             endpoints=endpoints,
+            statistics=tuple(name for name in self._book.statistics if name in read),
             secondary=tuple(self._estimate(name) for name in rule.secondary),
             close_calls=close_calls(rule, measured, interval),
             added_by=self._reference(change.added_by, "adds") if change and change.added_by else None,
@@ -114,14 +119,21 @@ class Engine:
         """Decide the named rules in their order, or every rule of the registration."""
         return tuple(self.decide(rule_id) for rule_id in rule_ids or self._book.rules)
 
-    def value(self, endpoint: str) -> Scalar | Series[Fraction]:
-        """Return an endpoint's value, measured once."""
-        if endpoint not in self._measured:
-            declared = self._book.endpoints[endpoint]
-            if self._registers.has(declared.register):
-                self._derive(declared, self._names_read(declared))
-            self._measured[endpoint] = measure(declared, self._registers, self._book.plan)
-        return self._measured[endpoint]
+    def value(self, name: str) -> Scalar | Series[Fraction]:
+        """Return the value of an endpoint or a statistic, found once."""
+        if name not in self._measured:
+            declared = self._book.declared(name)
+            if isinstance(declared, Statistic):
+                made = evaluate(declared.expression, lambda _, part: self.value(part))
+                self._measured[name] = cast("Scalar", made)
+            else:
+                self._measured[name] = self._value_of(declared)
+        return self._measured[name]
+
+    def _value_of(self, endpoint: Endpoint) -> Scalar | Series[Fraction]:
+        if self._registers.has(endpoint.register):
+            self._derive(endpoint, self._names_read(endpoint))
+        return measure(endpoint, self._registers, self._book.plan)
 
     def interval(self, name: str) -> Interval | Missing:
         """Return a registered interval, or what is missing for it; found once."""
@@ -139,14 +151,20 @@ class Engine:
     def _measure(self, rule: Rule) -> Measured:
         names = list(dict.fromkeys(n for c in rule.criteria for n in names_in(c.expression)))
         return Measured(
-            {name: self.value(name) for name in names if name in self._book.endpoints},
+            {
+                name: self.value(name)
+                for name in names
+                if name in {**self._book.endpoints, **self._book.statistics}
+            },
             {name: self.interval(name) for name in names if name in self._book.intervals},
             {name: self.decide(name) for name in names if name in self._book.rules},
             self._registers.is_summary,
         )
 
     def _find_interval(self, spec: IntervalSpec) -> Interval | Missing:
-        """Return an interval: computed from the study's episodes, or as published where it has none."""
+        """Return an interval: computed from the study's rows, or as published where it has no episodes."""
+        if spec.method in BY_SEED:
+            return interval_by_seed(spec, self._book, self.value)
         mean = mean_of(self.value(spec.endpoint))
         if isinstance(mean, Missing):
             return mean
@@ -155,7 +173,7 @@ class Engine:
         return self._resampler.interval(spec, self._book.endpoints[spec.endpoint])
 
     def _estimate(self, endpoint: str) -> Estimate:
-        declared, value = self._book.endpoints[endpoint], self.value(endpoint)
+        declared, value = self._book.declared(endpoint), self.value(endpoint)
         members = value if isinstance(value, Series) else None
         return Estimate(endpoint, declared.title, declared.unit, mean_of(value), members)
 
@@ -166,11 +184,6 @@ class Engine:
         """Return the amendments of the rules among some names."""
         changes = [self._book.changes[name] for name in sorted(named & set(self._book.changes))]
         return tuple(dict.fromkeys(self._reference(c.amendment, c.relation) for c in changes))
-
-    def _endpoints(self, named: set[str]) -> tuple[str, ...]:
-        """Return the endpoints among some names, and those of the intervals among them."""
-        below = {spec.endpoint for spec in self._book.intervals.values() if spec.id in named}
-        return tuple(name for name in self._book.endpoints if name in named | below)
 
     def _derive(self, endpoint: Endpoint, names: Collection[str]) -> None:
         """Hold the rows that an endpoint reads against those that they follow from.
@@ -201,13 +214,14 @@ class Engine:
             self._deciding[endpoint.id] = tuple(run for run in deciding if isinstance(run, str))
         return self._deciding[endpoint.id]
 
-    def _read(self, names: Sequence[str], named: set[str]) -> tuple[RegisterRef, ...]:
-        """Return the tables that some endpoints rest on, and those of intervals if one is named.
+    def _read(self, names: Collection[str], named: set[str]) -> tuple[RegisterRef, ...]:
+        """Return the tables that endpoints and statistics rest on, and those of intervals if one is named.
 
         Of a table with one file a run, the files of the runs that were read.
         """
         read: dict[str, set[str]] = {}
-        for endpoint in (self._book.endpoints[name] for name in names):
+        below = self._book.read_by(names)
+        for endpoint in (e for name, e in self._book.endpoints.items() if name in below):
             for table in ("runs", endpoint.register) if endpoint.arms else (endpoint.register,):
                 read.setdefault(table, set())
                 for source in TABLES[table].follows:

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from toolkit.decisions import values as v
 from toolkit.decisions.expressions import Binary, Call, Expression, Name, Number, names_in
+from toolkit.decisions.summaries import OF_PAIRS, SUMMARIES
 from toolkit.decisions.values import Missing, Scalar, Series, Truth, Value
 from toolkit.errors import RuleError
 
@@ -29,13 +30,6 @@ CALCULATE: dict[str, Callable[[Any, Any], Any]] = {
     "-": operators.sub,
     "*": operators.mul,
     "/": operators.truediv,
-}
-_REDUCE: dict[str, Callable[[Sequence[Fraction]], Fraction]] = {
-    "mean": lambda values: sum(values, Fraction(0)) / len(values),
-    "min": min,
-    "max": max,
-    "first": lambda values: values[0],
-    "last": lambda values: values[-1],
 }
 _NAMED = ("lower", "upper", "passes")
 
@@ -88,8 +82,10 @@ def compared_with(expression: Expression) -> Expression | None:
 
 
 def _call(operator: str, values: list[Value]) -> Value:
-    if operator in _REDUCE:
+    if operator in SUMMARIES:
         return _reduce(operator, cast("Series[Fraction]", values[0]))
+    if operator in OF_PAIRS:
+        return _of_pairs(operator, *cast("list[Series[Fraction]]", values))
     return _APPLY[operator](values)
 
 
@@ -97,7 +93,21 @@ def _reduce(operator: str, series: Series[Fraction]) -> Scalar:
     members = series.present()
     if isinstance(members, Missing):
         return members
-    return _REDUCE[operator](members) if members else _empty(operator)
+    return _bounded_number(SUMMARIES[operator](members)) if members else _empty(operator)
+
+
+def _of_pairs(operator: str, first: Series[Fraction], second: Series[Fraction]) -> Scalar:
+    _check_members(operator, first, second)
+    members = v.whole((first.present(), second.present()))
+    if isinstance(members, Missing):
+        return members
+    return _bounded_number(OF_PAIRS[operator](*members)) if first.items else _empty(operator)
+
+
+def _list(values: list[Value]) -> Value:
+    """Return numbers as a series whose members are their places, from 1."""
+    numbers = cast("list[Scalar]", values)
+    return Series("place", tuple((str(place), number) for place, number in enumerate(numbers, 1)))
 
 
 def _quantify(
@@ -160,14 +170,14 @@ _APPLY: dict[str, Callable[[list[Value]], Value]] = {
     "between": _bounded(lambda x, low, high: low <= x <= high),
     "decreasing": _decreasing,
     "rest": _rest,
+    "list": _list,
     "abs": lambda values: _each_number(abs, values[0]),
 }
 
 
 def _binary(operator: str, left: Value, right: Value) -> Value:
     if isinstance(left, Series) and isinstance(right, Series):
-        if [key for key, _ in left.items] != [key for key, _ in right.items]:
-            raise RuleError("two series with different members are combined", where=operator)
+        _check_members(operator, left, right)
         pairs = zip(left.items, right.items, strict=True)
         items = tuple((key, _pair(operator, a, b)) for (key, a), (_, b) in pairs)
         return cast("Value", Series(left.unit, items))
@@ -184,8 +194,18 @@ def _pair(operator: str, left: object, right: object) -> Fraction | bool | Missi
         return numbers if isinstance(numbers, Missing) else bool(COMPARE[operator](*numbers))
     if operator == "/" and numbers[1] == 0:
         return Missing(not_run=False, reasons=("a quotient over zero",))
-    value = Fraction(CALCULATE[operator](*numbers))
-    return value if abs(value) < LARGEST else Missing(not_run=False, reasons=("a number beyond all bounds",))
+    return _bounded_number(Fraction(CALCULATE[operator](*numbers)))
+
+
+def _bounded_number(value: Scalar) -> Scalar:
+    if isinstance(value, Missing) or abs(value) < LARGEST:
+        return value
+    return Missing(not_run=False, reasons=("a number beyond all bounds",))
+
+
+def _check_members(operator: str, left: Series[Any], right: Series[Any]) -> None:
+    if [key for key, _ in left.items] != [key for key, _ in right.items]:
+        raise RuleError("two series with different members are combined", where=operator)
 
 
 def _empty(operator: str) -> Missing:

@@ -31,7 +31,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Name:
-    """An endpoint, an interval or a rule."""
+    """An endpoint, a statistic, an interval or a rule."""
 
     name: str
 
@@ -98,6 +98,16 @@ OPERATORS: dict[str, Operator] = {
     "first": Operator((_NUMBERS,), _NUMBER, "first member of the series"),
     "last": Operator((_NUMBERS,), _NUMBER, "last member of the series"),
     "rest": Operator((_NUMBERS,), _NUMBERS, "the series without its first member"),
+    "variance": Operator(
+        (_NUMBERS,), _NUMBER, "sample variance of the series, over one less than its members"
+    ),
+    "list": Operator((_NUMBER,), _NUMBERS, "the arguments as a series, in order", many=True),
+    "slope": Operator(
+        (_NUMBERS, _NUMBERS), _NUMBER, "slope(y, x): least-squares line of y on x, with an intercept"
+    ),
+    "rank_correlation": Operator(
+        (_NUMBERS, _NUMBERS), _NUMBER, "Kendall's tau-a of two series: a tied pair counts for neither order"
+    ),
     "abs": Operator((_NUMBER,), _NUMBER, "absolute value", elementwise=True),
     "lower": Operator((Kind.INTERVAL,), _NUMBER, "lower end of a registered interval"),
     "upper": Operator((Kind.INTERVAL,), _NUMBER, "upper end of a registered interval"),
@@ -132,7 +142,7 @@ def kind_of(expression: Expression, names: Mapping[str, Kind], where: str) -> Ki
             if name not in names:
                 raise RuleError(
                     f"{name!r} is not declared",
-                    expected="an endpoint, an interval or a rule of the registration",
+                    expected="an endpoint, a statistic, an interval or a rule of the registration",
                     found=name,
                     where=where,
                 )

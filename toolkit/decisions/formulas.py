@@ -3,13 +3,16 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
-from typing import Any
+from itertools import combinations, pairwise
+from typing import Any, cast
 
+from toolkit.decisions.endpoints import Endpoint
 from toolkit.decisions.evaluation import CALCULATE, COMPARE, LARGEST
 from toolkit.decisions.expressions import Binary, Call, Expression, Name, Number
 from toolkit.decisions.measure import members
 from toolkit.decisions.rulebook import RuleBook
+from toolkit.decisions.statistic import Statistic
+from toolkit.decisions.summaries import OF_PAIRS
 from toolkit.decisions.values import Series
 from toolkit.errors import IncompleteError, RuleError
 
@@ -21,7 +24,7 @@ DIGITS = 20
 
 @dataclass(frozen=True)
 class Example:
-    """Values within the declared ranges: of endpoints, and of the two ends of intervals."""
+    """Values within the declared ranges: of endpoints and statistics, and of the two ends of intervals."""
 
     endpoints: dict[str, Fraction | Series[Fraction]]
     intervals: dict[str, tuple[Fraction, Fraction]]
@@ -46,7 +49,8 @@ class _Truth:
 class Formulas:
     """Tests as formulas over what the declared ranges allow; the same names are the same unknowns.
 
-    A series is a tuple of (member, number or truth). Every case is its namesake in `evaluation`.
+    A series is a tuple of (member, number or truth), a statistic an unknown within its own range. Every case
+    is its namesake in `evaluation`.
     """
 
     def __init__(self, book: RuleBook, where: str) -> None:
@@ -80,7 +84,8 @@ class Formulas:
         def member_by_member(name: str, value: Any) -> Fraction | Series[Fraction]:
             if isinstance(value, _Number):
                 return number(value)
-            return Series(self._book.endpoints[name].by, tuple((k, number(v)) for k, v in value))
+            by = cast("Endpoint", self._book.declared(name)).by
+            return Series(by, tuple((k, number(v)) for k, v in value))
 
         return Example(
             {name: member_by_member(name, value) for name, value in self._endpoints.items()},
@@ -91,7 +96,7 @@ class Formulas:
         """Return what the formulas are about, in words."""
         among = {name: name for name in self._endpoints}
         among |= {f"both ends of {name}": self._book.intervals[name].endpoint for name in self._intervals}
-        declared = {words: self._book.endpoints[name] for words, name in among.items()}
+        declared = {words: self._book.declared(name) for words, name in among.items()}
         return "; ".join(
             f"{words} from {float(e.low):.15g} to {float(e.high):.15g} {e.unit}"
             for words, e in declared.items()
@@ -136,7 +141,14 @@ class Formulas:
             case _:
                 return self._figure(operator, values[0], values[1:], members)
 
-    def _figure(self, operator: str, value: Any, bounds: list[_Number], members: list[Any]) -> Any:
+    def _figure(self, operator: str, value: Any, bounds: list[Any], members: list[Any]) -> Any:
+        if operator in OF_PAIRS:
+            return self._of_pairs(operator, value, bounds[0])
+        if operator == "list":
+            return tuple((str(place), member) for place, member in enumerate(members, 1))
+        return self._of_one(operator, value, bounds, members)
+
+    def _of_one(self, operator: str, value: Any, bounds: list[_Number], members: list[Any]) -> Any:
         match operator:
             case "rest":
                 return value[1:]
@@ -147,6 +159,8 @@ class Formulas:
             case "count":
                 bits = [_Number(self._bit(t.holds), self._z3.Or(t.holds, t.fails)) for t in members]
                 return self._reduce("sum", bits)
+            case "variance":
+                return self._variance(members)
             case _:
                 return self._reduce(operator, members)
 
@@ -161,6 +175,42 @@ class Formulas:
             for other in others:
                 term = self._z3.If(other < term if operator == "min" else other > term, other, term)
         return _Number(term, self._z3.And([number.defined for number in numbers]))
+
+    def _variance(self, numbers: list[_Number]) -> _Number:
+        apart = self._apart(numbers)
+        return self._quotient([a * a for a in apart], [self._exact(max(len(apart) - 1, 0))], numbers)
+
+    def _of_pairs(self, operator: str, first: Any, second: Any) -> _Number:
+        self._check_members(first, second)
+        ones, others = ([number for _, number in series] for series in (first, second))
+        if operator == "slope":
+            y, x = self._apart(ones), self._apart(others)
+            above, below = [a * b for a, b in zip(y, x, strict=True)], [b * b for b in x]
+        else:
+            pairs = list(combinations(zip(ones, others, strict=True), 2))
+            above = [self._order(a.term - c.term, b.term - d.term) for (a, b), (c, d) in pairs]
+            below = [self._exact(len(pairs))]
+        return self._quotient(above, below, [*ones, *others])
+
+    def _quotient(self, above: list[Any], below: list[Any], numbers: list[_Number]) -> _Number:
+        """Return a quotient of two sums, which has to be defined, and made of what is."""
+        over, under = (self._z3.Sum([self._exact(0), *terms]) for terms in (above, below))
+        numerator, denominator = (_Number(self._z3.simplify(term), self._yes) for term in (over, under))
+        made = cast("_Number", self._pair("/", numerator, denominator))
+        return _Number(made.term, self._z3.And(made.defined, *[number.defined for number in numbers]))
+
+    def _apart(self, numbers: list[_Number]) -> list[Any]:
+        """Return the distances from the mean."""
+        terms = [number.term for number in numbers]
+        centre = self._z3.Sum([self._exact(0), *terms]) / self._exact(max(len(terms), 1))
+        return [term - centre for term in terms]
+
+    def _order(self, first: Any, second: Any) -> Any:
+        """Return one where two pairs of numbers are ordered alike, minus one where not, zero if tied."""
+        either, both = self._z3.Or, self._z3.And
+        alike = either(both(first > 0, second > 0), both(first < 0, second < 0))
+        unlike = either(both(first > 0, second < 0), both(first < 0, second > 0))
+        return self._bit(alike) - self._bit(unlike)
 
     def _majority(self, truths: list[_Truth]) -> _Truth:
         if not truths:
@@ -180,9 +230,12 @@ class Formulas:
             return _each(lambda value: self._pair(operator, left, value), right)
         if not isinstance(right, tuple):
             return _each(lambda value: self._pair(operator, value, right), left)
+        self._check_members(left, right)
+        return tuple((k, self._pair(operator, a, b)) for (k, a), (_, b) in zip(left, right, strict=True))
+
+    def _check_members(self, left: Any, right: Any) -> None:
         if [key for key, _ in left] != [key for key, _ in right]:
             raise RuleError("two series with different members are combined", where=self._where)
-        return tuple((k, self._pair(operator, a, b)) for (k, a), (_, b) in zip(left, right, strict=True))
 
     def _pair(self, operator: str, left: _Number, right: _Number) -> _Number | _Truth:
         term = (COMPARE | CALCULATE)[operator](left.term, right.term)
@@ -202,9 +255,10 @@ class Formulas:
         return self._rules[name]
 
     def _endpoint(self, name: str) -> Any:
-        """Return the unknown of an endpoint, or those of its members."""
+        """Return the unknown of an endpoint, or those of its members; of a statistic, its own."""
         if name not in self._endpoints:
-            names = members(self._book.endpoints[name])
+            declared = self._book.declared(name)
+            names = [] if isinstance(declared, Statistic) else members(declared)
             series = tuple((member, self._unknown(f"{name}[{member}]", name)) for member in names)
             self._endpoints[name] = series or self._unknown(name, name)
         return self._endpoints[name]
@@ -219,7 +273,7 @@ class Formulas:
         return self._intervals[name]
 
     def _unknown(self, name: str, endpoint: str) -> _Number:
-        term, declared = self._z3.Real(name, self._context), self._book.endpoints[endpoint]
+        term, declared = self._z3.Real(name, self._context), self._book.declared(endpoint)
         self._bounds += [term >= self._exact(declared.low), term <= self._exact(declared.high)]
         return _Number(term, self._yes)
 
@@ -248,7 +302,8 @@ def undecided(where: str, reason: str) -> RuleError:
         expected=f"an answer within {LIMIT} ms",
         found=reason,
         where=where,
-        remedy="write its tests with fewer products and quotients of endpoints",
+        remedy="write its tests with fewer products and quotients of endpoints, or declare a statistic: it "
+        "counts as an unknown within its range",
     )
 
 

@@ -14,14 +14,15 @@ COARSEST = Fraction(1, 2000)
 
 @dataclass(frozen=True)
 class Interval:
-    """An interval of an endpoint's mean.
+    """An interval of an endpoint's mean, or of a statistic.
 
     Args:
         id: its name in the rules.
-        endpoint: the endpoint.
+        endpoint: the endpoint, or the statistic.
         level: confidence level.
         low, high: its ends, exactly as printed where it was published.
-        source: `computed` from episode rows, or `published` where they were never published.
+        source: `computed` from episode rows; `computed from seeds`, from their values; or `published` where
+            episode rows never were.
         method: how it was made, and from what.
         errors: Monte Carlo standard errors of its ends, where it was computed.
         resamples: how many it was computed from.
@@ -40,9 +41,9 @@ class Interval:
     @property
     def origin(self) -> str:
         """Where it comes from, in words."""
-        if self.source != "computed":
-            return self.source
-        return f"computed from episode rows, {self.resamples:,} resamples"
+        if self.source == "computed":
+            return f"computed from episode rows, {self.resamples:,} resamples"
+        return f"{self.source}, {self.resamples:,} resamples" if self.resamples else self.source
 
     def end_text(self, end: str) -> str:
         """Return the `lower` or `upper` end with its Monte Carlo error, in words."""
@@ -62,7 +63,7 @@ class Interval:
         }
         if self.errors is not None:
             document |= {"low_error": float(self.errors[0]), "high_error": float(self.errors[1])}
-        if self.source == "computed":
+        if self.resamples:
             document |= {"resamples": self.resamples}
         return document
 

@@ -171,6 +171,8 @@ def _level(endpoint: Endpoint, table: Sequence[Row], run: str | Missing) -> Scal
 def _over_steps(endpoint: Endpoint, run: str, by_step: tuple[Fraction, ...]) -> Scalar:
     if endpoint.over_steps == "auc":
         return auc(by_step, endpoint.steps)
+    if endpoint.over_steps == "auc_gain":
+        return auc(by_step, endpoint.steps) - by_step[0]
     if endpoint.threshold is None:
         return sum(by_step, Fraction(0)) / len(by_step)
     reached = steps_to_threshold(by_step, endpoint.steps, endpoint.threshold)

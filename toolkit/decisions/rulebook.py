@@ -1,17 +1,26 @@
 """The rules of a registration, amendments applied: nothing undeclared, nothing unknown, nothing circular."""
 
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from toolkit.decisions.endpoints import Endpoint, IntervalSpec, read_endpoint, read_interval, read_set
+from toolkit.decisions.endpoints import (
+    BY_SEED,
+    SEED_BOOTSTRAP,
+    Endpoint,
+    IntervalSpec,
+    read_endpoint,
+    read_interval,
+    read_set,
+)
 from toolkit.decisions.expressions import Kind, check_test, names_in
 from toolkit.decisions.plan import Plan, read_plan
 from toolkit.decisions.probe_plan import ProbePlan, read_probe
 from toolkit.decisions.rules import Change, Rule, change_rules, read_rule
 from toolkit.decisions.section import Section
+from toolkit.decisions.statistic import Statistic, check_statistics, made_of, read_statistic
 from toolkit.decisions.terms import OF_TOOLKIT, Terms, read_terms
 from toolkit.decisions.units import check_units
 from toolkit.errors import RuleError, UsageError
@@ -24,12 +33,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class RuleBook:
-    """Everything that is registered: runs, endpoints, intervals, rules and the probe, amendments applied.
+    """Everything that is registered: runs, endpoints, statistics, intervals, rules, the probe; amended.
 
     Args:
         name: the registration.
         plan: the registered runs.
-        endpoints, intervals, rules: by id.
+        endpoints, statistics, intervals, rules: by id.
         changes: rule id → what amendments did to it.
         probe: the gradient probe, where one is registered.
         terms: the words that the registration speaks.
@@ -45,6 +54,7 @@ class RuleBook:
     probe: ProbePlan | None = None
     terms: Terms = OF_TOOLKIT
     spans: Mapping[str, Span] = field(default_factory=dict)
+    statistics: dict[str, Statistic] = field(default_factory=dict)
 
     def rule(self, name: str) -> Rule:
         """Return a rule by name.
@@ -68,6 +78,15 @@ class RuleBook:
                 names |= new
                 waiting += [name for name in new if name in self.rules]
         return names
+
+    def read_by(self, names: Collection[str]) -> set[str]:
+        """Return names, with the endpoint of every interval and all that a statistic is made of."""
+        of_intervals = {self.intervals[name].endpoint for name in names if name in self.intervals}
+        return made_of({*names, *of_intervals}, self.statistics)
+
+    def declared(self, name: str) -> Endpoint | Statistic:
+        """Return an endpoint, or a statistic, by name."""
+        return self.statistics[name] if name in self.statistics else self.endpoints[name]
 
 
 def rulebook_of(registration: Registration) -> RuleBook:
@@ -120,6 +139,7 @@ def load_rulebook(rules: str, amendments: Sequence[str] = ()) -> RuleBook:
         probe=read_probe(section.table("probe"), plan) if section.has("probe") else None,
         terms=terms,
         spans=spans,
+        statistics=_read(section, "statistics", read_statistic),
     )
     section.done()
     _check_spans(content, spans, whole=True)
@@ -129,6 +149,7 @@ def load_rulebook(rules: str, amendments: Sequence[str] = ()) -> RuleBook:
         head = change.table("amendment")
         change.where = f"amendment {head.get('id')}"
         _declare(book.endpoints, _read(change, "endpoints", read_endpoint, sets, terms), change)
+        _declare(book.statistics, _read(change, "statistics", read_statistic), change)
         _declare(book.intervals, _read(change, "intervals", read_interval, method), change)
         book = _with_probe(book, change)
         new = _read(change, "rules", read_rule)
@@ -149,7 +170,7 @@ def _declare(declared: dict[str, Any], new: dict[str, Any], change: Section) -> 
     if taken:
         raise change.wrong(
             "an amendment declares a name that is declared already",
-            expected="a new name for a new endpoint or interval",
+            expected="a new name for a new endpoint, statistic or interval",
             found=", ".join(taken),
         )
     declared |= new
@@ -190,11 +211,14 @@ def _check(book: RuleBook) -> None:
     # A gate has outcomes of its own, and a superseded prediction no longer says anything.
     rules = [rule for rule in book.rules.values() if rule.kind != "gate" and not rule.superseded]
     names = {e.id: Kind.NUMBERS if e.is_series else Kind.NUMBER for e in book.endpoints.values()}
+    check_statistics(book.statistics, names)
+    declared = (book.endpoints, book.statistics, book.intervals, book.rules)
+    names |= dict.fromkeys(book.statistics, Kind.NUMBER)
     names |= dict.fromkeys(book.intervals, Kind.INTERVAL) | {rule.id: Kind.RULE for rule in rules}
-    if len({*names, *book.rules}) != len(book.endpoints) + len(book.intervals) + len(book.rules):
+    if len({*names, *book.rules}) != sum(len(part) for part in declared):
         raise RuleError("a name is declared twice", where="rules.toml")
     for interval in book.intervals.values():
-        _declared(interval.endpoint, book.endpoints, f"intervals.{interval.id}")
+        _check_interval(interval, book)
     for endpoint in book.endpoints.values():
         _check_registered(endpoint, book.plan)
     for rule in book.rules.values():
@@ -202,14 +226,34 @@ def _check(book: RuleBook) -> None:
     for rule in book.rules.values():
         if rule.id in book.names_of(rule):
             raise RuleError("a rule rests on itself", where=f"rules.{rule.id}")
-    check_units(book.endpoints, book.intervals, book.rules.values())
+    check_units(book.endpoints, book.statistics, book.intervals, book.rules.values())
+
+
+def _check_interval(interval: IntervalSpec, book: RuleBook) -> None:
+    """Check that an interval is of what its method makes one of."""
+    where, name = f"intervals.{interval.id}", interval.endpoint
+    _declared(name, {**book.endpoints, **book.statistics}, where)
+    endpoints = [e for e in book.endpoints.values() if e.id in book.read_by([name])]
+    seeds = {e.seeds for e in endpoints if e.by == "seed"}
+    of_seeds = {e.by for e in endpoints} & {"run", "pooled"}
+    problem = ""
+    if name in book.statistics and interval.method != SEED_BOOTSTRAP:
+        problem = f"an interval of a statistic is a {SEED_BOOTSTRAP}"
+    elif name not in book.statistics and interval.method in BY_SEED and endpoints[0].by != "seed":
+        problem = f"a {interval.method} interval is of an endpoint by seed"
+    elif interval.method in BY_SEED and (len(seeds) != 1 or of_seeds):
+        problem = "seeds are drawn once for every endpoint of a formula, which are by seed, on the same seeds"
+    if problem:
+        raise RuleError(
+            problem, found=f"{interval.method} of {', '.join(e.id for e in endpoints)}", where=where
+        )
 
 
 def _check_rule(rule: Rule, book: RuleBook, names: dict[str, Kind]) -> None:
     where = f"rules.{rule.id}"
     for name in (rule.estimate, *rule.secondary):
         if name:
-            _declared(name, book.endpoints, where)
+            _declared(name, {**book.endpoints, **book.statistics}, where)
     if rule.interval:
         _declared(rule.interval, book.intervals, where)
         if book.intervals[rule.interval].endpoint != rule.estimate:

@@ -76,6 +76,16 @@ class Section:
         value = self.text(key, default)
         return exact_number(value, self.where) if value else None
 
+    def range(self, key: str) -> tuple[Fraction, Fraction]:
+        """Take two decimal strings, the first below the second."""
+        ends = self.texts(key)
+        if len(ends) != 2:  # noqa: PLR2004 - a range has two ends
+            raise self.wrong(f"{key!r} has two ends", found=list(ends))
+        low, high = (exact_number(end, self.where) for end in ends)
+        if low >= high:
+            raise self.wrong(f"{key!r} does not rise", found=list(ends))
+        return low, high
+
     def table(self, key: str) -> dict[str, Any]:
         """Take a sub-table; an absent one is empty."""
         return dict(self._take(key, dict, {}))

@@ -1,4 +1,4 @@
-"""Units: an endpoint has that of what it measures, its range fits it, and tests never mix two of them."""
+"""Units: an endpoint has that of what it measures, its range fits it; formulas and tests never mix two."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from fractions import Fraction
 
 from toolkit.decisions import expressions
 from toolkit.decisions.endpoints import Endpoint, IntervalSpec, Rate
+from toolkit.decisions.expressions import names_in
 from toolkit.decisions.rules import Rule
+from toolkit.decisions.statistic import Statistic
 from toolkit.decisions.values import exact
 from toolkit.errors import RuleError
 from toolkit.registers.columns import Column, Table
@@ -41,16 +43,21 @@ class Unit:
 
 
 def check_units(
-    endpoints: Mapping[str, Endpoint], intervals: Mapping[str, IntervalSpec], rules: Iterable[Rule]
+    endpoints: Mapping[str, Endpoint],
+    statistics: Mapping[str, Statistic],
+    intervals: Mapping[str, IntervalSpec],
+    rules: Iterable[Rule],
 ) -> None:
     """Check the units of a registration.
 
     1. Every endpoint has the unit of what it measures; percentage points, and they alone, are named `_pp`.
     2. Its range lies within what can be measured, and so does the value that it waits for.
-    3. No test adds, subtracts or compares values of different units.
+    3. A statistic has the unit of its formula.
+    4. No formula and no test adds, subtracts or compares values of different units.
 
     Args:
         endpoints: as declared, by name.
+        statistics: as declared, by name, none made of itself.
         intervals: as declared, by name.
         rules: with every name declared and every operator given what it takes.
 
@@ -61,10 +68,15 @@ def check_units(
         _check_unit(endpoint)  # 1
         _check_range(endpoint)  # 2
     units = {name: unit_of(endpoint) for name, endpoint in endpoints.items()}
+    waiting = dict(statistics)
+    while waiting:  # those first of which others are made
+        ready = {name: s for name, s in waiting.items() if not waiting.keys() & set(names_in(s.expression))}
+        units |= {name: _unit_of_statistic(statistic, units) for name, statistic in ready.items()}  # 3
+        waiting = {name: s for name, s in waiting.items() if name not in ready}
     units |= {name: units[interval.endpoint] for name, interval in intervals.items()}
     for rule in rules:
         for criterion in rule.criteria:
-            _Test(units, f"{rule.id}.{criterion.id}").unit(criterion.expression)  # 3
+            _Test(units, f"{rule.id}.{criterion.id}").unit(criterion.expression)  # 4
 
 
 def unit_of(endpoint: Endpoint) -> Unit:
@@ -85,6 +97,22 @@ def unit_of(endpoint: Endpoint) -> Unit:
     return above.times(below, -1)
 
 
+def _unit_of_statistic(statistic: Statistic, units: Mapping[str, Unit]) -> Unit:
+    """Return the unit of a formula whose names have units; it has to be the declared one."""
+    where = f"statistics.{statistic.id}"
+    unit = _Test(units, where).unit(statistic.expression) or Unit()
+    if statistic.unit != str(unit):
+        raise RuleError(
+            "a statistic has another unit than its formula",
+            expected=str(unit),
+            found=statistic.unit,
+            where=where,
+            remedy="declare the unit of the formula; a quotient of equal units is a ratio",
+        )
+    _check_points(statistic, where)
+    return unit
+
+
 def _check_unit(endpoint: Endpoint) -> None:
     where = f"endpoints.{endpoint.id}"
     measured = str(unit_of(endpoint))
@@ -96,11 +124,16 @@ def _check_unit(endpoint: Endpoint) -> None:
             where=where,
             remedy="declare the unit of its outcome; rates are fractions, never percentages",
         )
-    if endpoint.id.endswith(POINTS_SUFFIX) != (endpoint.unit == POINTS):
+    _check_points(endpoint, where)
+
+
+def _check_points(declared: Endpoint | Statistic, where: str) -> None:
+    name, unit = declared.id, declared.unit
+    if name.endswith(POINTS_SUFFIX) != (unit == POINTS):
         raise RuleError(
             f"percentage points, and they alone, are named with {POINTS_SUFFIX}",
-            expected=POINTS if endpoint.id.endswith(POINTS_SUFFIX) else f"a name with {POINTS_SUFFIX}",
-            found=f"{endpoint.id} in {endpoint.unit}",
+            expected=POINTS if name.endswith(POINTS_SUFFIX) else f"a name with {POINTS_SUFFIX}",
+            found=f"{name} in {unit}",
             where=where,
         )
 
@@ -132,7 +165,10 @@ def _level(endpoint: Endpoint) -> tuple[Fraction | None, Fraction | None]:
     """Return the ends of what one run, checkpoint or row can have, as far as they are known."""
     if endpoint.over_steps == "steps_to_threshold":
         return Fraction(0), Fraction(endpoint.steps[-1])
-    return _possible(endpoint)
+    low, high = _possible(endpoint)
+    if endpoint.over_steps == "auc_gain":  # an area less a point
+        return (None, None) if low is None or high is None else (low - high, high - low)
+    return low, high
 
 
 def _possible(endpoint: Endpoint) -> tuple[Fraction | None, Fraction | None]:
@@ -194,7 +230,15 @@ class _Test:
         return None if operator in expressions.COMPARISONS else same
 
     def _call(self, operator: str, arguments: tuple[expressions.Expression, ...]) -> Unit | None:
-        same = self._same(operator, [self.unit(argument) for argument in arguments])
+        units = [self.unit(argument) for argument in arguments]
+        if operator == "slope":
+            above, below = (unit or Unit() for unit in units)
+            return above.times(below, -1)
+        if operator == "rank_correlation":
+            return Unit()
+        same = self._same(operator, units)
+        if operator == "variance":
+            return (same or Unit()).times(same or Unit())
         if operator == "count":
             return _named("members")
         gives = expressions.OPERATORS[operator].gives

@@ -42,7 +42,7 @@ class Series(Generic[T]):
     """Values by member, in order.
 
     Args:
-        unit: what the members are: `seed`, `run` or `checkpoint`.
+        unit: what the members are: `seed`, `run`, `checkpoint`, or `place` of a list.
         items: (member, value or what is missing).
     """
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         t_interval,
         t_quantile,
     )
+    from toolkit.estimators.seedwise import draw_seeds, percentile_interval
     from toolkit.estimators.signal import signal_interval, signal_variance
     from toolkit.estimators.sizes import contrast_replicates, effective_group_size, equal_variance_batch
     from toolkit.estimators.taskwise import (
@@ -65,14 +66,14 @@ __all__ += ["enumerated_outcome_moments", "outcome_moments", "regrouped_moments"
 __all__ += ["bca_interval", "chi_square_quantile", "chi_square_tail", "leave_one_out_means"]
 __all__ += ["minimal_detectable_effect", "sign_flip", "t_interval", "t_quantile"]
 __all__ += ["debiased_between_share", "noise_within_share", "norm_over_floor", "pooled_trace"]
-__all__ += ["task_uncertainties"]
+__all__ += ["draw_seeds", "percentile_interval", "task_uncertainties"]
 __all__ += ["bandit", "contrast_variance", "exact_condition", "exact_conditions", "orthogonal_condition"]
 __all__ += ["reward_contrast", "spurious_rate", "success_probability"]
 
 if not TYPE_CHECKING:  # a type checker reads the imports above
     # What a verdict reads comes first.
     _MODULES = ("curves", "bootstrap", "advantages", "luck", "theory", "moments", "secondary", "taskwise")
-    _MODULES += ("coordinates", "drifts", "signal", "sizes")
+    _MODULES += ("coordinates", "drifts", "seedwise", "signal", "sizes")
 
     def __getattr__(name: str) -> Any:
         """Return an estimator; its module is imported now."""

@@ -136,7 +136,8 @@ def crossed_bootstraps(
     by_seed = np.concatenate(checked) @ weights.tasks.T
     by_seed = by_seed.reshape(len(checked), fitting[0], -1)
     means = np.einsum("esb,sb->eb", by_seed, weights.seeds.T)
-    return _percentiles(checked, means, level, "seed pairs and tasks, crossed")
+    estimates = [float(d.mean()) for d in checked]
+    return percentiles(estimates, means, level, "seed pairs and tasks, crossed")
 
 
 def nested_bootstrap(
@@ -166,7 +167,7 @@ def nested_bootstrap(
     for slot in range(seeds):  # a slot at a time, so that memory stays at B × T
         within = _counts(task_stream, tasks, resamples) / tasks
         means += np.einsum("bt,bt->b", d[drawn[:, slot]], within) / seeds
-    return _percentiles([d], means[None], level, "seed pairs, and tasks within each")[0]
+    return percentiles([float(d.mean())], means[None], level, "seed pairs, and tasks within each")[0]
 
 
 def bootstrap_variance(differences: ArrayLike) -> tuple[float, float]:
@@ -256,12 +257,19 @@ def _tails(level: float) -> tuple[float, float]:
     return (1 - level) / 2, (1 + level) / 2
 
 
-def _percentiles(
-    tables: Sequence[NDArray[np.float64]], means: NDArray[np.float64], level: float, unit: str
+def percentiles(
+    estimates: Sequence[float], means: NDArray[np.float64], level: float, unit: str
 ) -> tuple[BootstrapInterval, ...]:
-    """Return one interval a row of means, its ends' errors from the spread of neighbouring order statistics.
+    """Percentile intervals of numbers found on every resample.
 
-    The means, shape (E, B), are sorted in place.
+    Args:
+        estimates: what was measured, E of them.
+        means: the numbers on each resample, shape (E, B); sorted in place.
+        level: confidence level, in (0, 1).
+        unit: what was resampled.
+
+    Returns:
+        One interval a row, its ends' errors from the spread of neighbouring order statistics.
     """
     last = means.shape[1] - 1
     positions: list[int] = []
@@ -275,12 +283,12 @@ def _percentiles(
     # 10,000 resamples the sort takes a third of the time.
     means.sort(axis=1)
     intervals = []
-    for d, ends in zip(tables, means[:, positions].reshape(-1, 2, 4).tolist(), strict=True):
+    for estimate, ends in zip(estimates, means[:, positions].reshape(-1, 2, 4).tolist(), strict=True):
         low, high = (
             under + share * (over - under) for share, (under, over, _, _) in zip(shares, ends, strict=True)
         )
         low_error, high_error = ((above - below) / 2 for _, _, below, above in ends)
-        intervals.append(BootstrapInterval(float(d.mean()), low, high, low_error, high_error, level, unit))
+        intervals.append(BootstrapInterval(estimate, low, high, low_error, high_error, level, unit))
     return tuple(intervals)
 
 

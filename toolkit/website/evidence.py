@@ -16,6 +16,7 @@ from toolkit.decisions.expressions import names_in
 from toolkit.decisions.interval import Interval
 from toolkit.decisions.measure import members
 from toolkit.decisions.rules import Rule
+from toolkit.decisions.seedwise import SOURCE as OF_SEEDS
 from toolkit.decisions.values import Missing, Series, Value
 from toolkit.website.evidence_tables import Download, episodes_counted, parquet, rows_read
 
@@ -133,6 +134,8 @@ def _fixed(name: str, interval: Interval | Missing) -> str:
     """Return why an interval is not resampled here, or nothing."""
     if isinstance(interval, Missing):
         return f"There is no interval {name}: {'; '.join(interval.reasons)}."
+    if interval.source == OF_SEEDS:
+        return f"The interval {name} stands as computed: it is made of seeds, which this page does not draw."
     if interval.source != COMPUTED:
         return f"The interval {name} stands as {interval.source}: the episodes behind it were not published."
     return ""

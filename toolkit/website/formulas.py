@@ -25,6 +25,8 @@ def _steps(endpoint: Endpoint) -> str:
     match endpoint.over_steps:
         case "auc":
             return f"averaged over steps {steps} by the trapezoidal rule (AUC)"
+        case "auc_gain":
+            return f"averaged over steps {steps} by the trapezoidal rule, less the first (gain in AUC)"
         case "mean":
             return f"averaged over steps {steps}"
         case "steps_to_threshold":

@@ -27,6 +27,7 @@ LUCK = (
 OF_PROBE = ("noise", "estimator", "scored")
 OVER_STEPS = {
     "auc": ("AUC", "area under the curve of success over training, by the trapezoidal rule, as a mean over"),
+    "auc_gain": ("gain in AUC", "the AUC less the success at the first of these steps, what training added:"),
     "mean": ("mean over steps", "the plain mean over"),
     "steps_to_threshold": ("steps to threshold", "the first step of training that reaches a success, of"),
 }

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from statistics import variance
 from typing import TYPE_CHECKING, Any
@@ -27,8 +27,9 @@ from numpy.typing import NDArray
 
 from toolkit.decisions import evaluation, rulebook, rules
 from toolkit.decisions.case import Case
-from toolkit.decisions.endpoints import Endpoint
+from toolkit.decisions.endpoints import BY_SEED, Endpoint, IntervalSpec
 from toolkit.decisions.measure import measure, success_at
+from toolkit.decisions.seedwise import interval_by_seed
 from toolkit.decisions.values import Missing, Series
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.study.power import simulation
@@ -174,12 +175,17 @@ def simulated_endpoints(book: rulebook.RuleBook, rule: rules.Rule) -> list[Endpo
 
     Raises:
         UsageError: one of them is no difference of two arms by seed on evaluations of a registered size, or
-            they compare different arms or conditions.
+            they compare different arms or conditions; or the estimate is a statistic.
     """
-    chosen = {name for name in book.names_of(rule) if name in book.endpoints} | {rule.estimate}
-    chosen |= {book.intervals[name].endpoint for name in book.names_of(rule) if name in book.intervals}
     if not rule.estimate:
         raise UsageError(f"rule {rule.id} has no estimate, and its power is not defined")
+    if rule.estimate in book.statistics:
+        raise UsageError(
+            f"the power of {rule.id} cannot be simulated: what is assumed is the effect on a difference of "
+            "arms, and its estimate is a statistic",
+            found=f"{rule.estimate} = {book.statistics[rule.estimate].formula}",
+        )
+    chosen = book.read_by(book.names_of(rule) | {rule.estimate})
     endpoints = [endpoint for name, endpoint in book.endpoints.items() if name in chosen]
     contrasts = {(endpoint.condition, endpoint.arms, endpoint.scale_rewards) for endpoint in endpoints}
     if len(contrasts) > 1:
@@ -207,9 +213,8 @@ class _Simulated:
     tables: dict[str, NDArray[np.float64]]
     primary: str
     design: simulation.Design
-    weights: dict[int, Any]
-    interval_level: float | None
-    resamples: int
+    weights: dict[tuple[int, int], Any]
+    interval_id: str
 
     @property
     def differences(self) -> tuple[Fraction, ...]:
@@ -224,9 +229,8 @@ class _Simulated:
     @property
     def interval(self) -> tuple[float, float] | None:
         """The rule's registered interval; None where it has none."""
-        if self.interval_level is None:
-            return None
-        return self._bootstrapped(self.primary, self.interval_level)
+        ends = self._ends(self.book.intervals[self.interval_id]) if self.interval_id else None
+        return None if isinstance(ends, Missing) else ends
 
     def passes(self, rule: rules.Rule) -> bool:
         """Whether the binding tests of a rule hold."""
@@ -237,20 +241,32 @@ class _Simulated:
         if role == "passes":
             return self.passes(self.book.rules[name])
         if role == "value":
-            return Series("seed", tuple((str(s), value) for s, value in enumerate(self.series[name])))
-        spec = self.book.intervals[name]
-        low, high = self._bootstrapped(spec.endpoint, float(spec.level))
-        return Fraction(low if role == "lower" else high)
+            return self._value(name)
+        ends = self._ends(self.book.intervals[name])
+        return ends if isinstance(ends, Missing) else Fraction(ends[role == "upper"])
 
-    def _bootstrapped(self, endpoint: str, level: float) -> tuple[float, float]:
+    def _value(self, name: str) -> Any:
+        if name in self.book.statistics:
+            return evaluation.evaluate(self.book.statistics[name].expression, self._resolve)
+        return Series("seed", tuple((str(s), value) for s, value in enumerate(self.series[name])))
+
+    def _ends(self, spec: IntervalSpec) -> tuple[float, float] | Missing:
+        if spec.method not in BY_SEED:
+            return self._bootstrapped(spec)
+        draws = replace(
+            spec, resamples=self.design.resamples or spec.resamples, rng_seed=self.design.rng_seed
+        )
+        interval = interval_by_seed(draws, self.book, self._value)
+        return interval if isinstance(interval, Missing) else (float(interval.low), float(interval.high))
+
+    def _bootstrapped(self, spec: IntervalSpec) -> tuple[float, float]:
         from toolkit.estimators import crossed_bootstrap, draw_weights
 
-        table = self.tables[endpoint]
-        tasks = table.shape[1]
-        if tasks not in self.weights:
-            resamples = self.design.resamples or self.resamples
-            self.weights[tasks] = draw_weights(len(table), tasks, resamples, self.design.rng_seed)
-        interval = crossed_bootstrap(table, self.weights[tasks], level)
+        table = self.tables[spec.endpoint]
+        key = (table.shape[1], self.design.resamples or spec.resamples)
+        if key not in self.weights:
+            self.weights[key] = draw_weights(len(table), *key, self.design.rng_seed)
+        interval = crossed_bootstrap(table, self.weights[key], float(spec.level))
         return interval.low, interval.high
 
 
@@ -263,13 +279,11 @@ def studies(
     rng = np.random.default_rng(design.rng_seed)
     endpoints = simulated_endpoints(book, rule)
     share = simulation.trained_share(book.endpoints[rule.estimate])
-    level = float(book.intervals[rule.interval].level) if rule.interval else None
-    specs = [book.intervals[n] for n in (*book.names_of(rule), rule.interval) if n in book.intervals]
     spread = _task_spreads(book, rule, components, design)
     cells = max(
         ARMS * design.seeds * len(simulation.steps_of(e)) * (design.tasks or e.tasks) for e in endpoints
     )
-    weights: dict[int, Any] = {}
+    weights: dict[tuple[int, int], Any] = {}
     left = design.simulations
     while left:
         size = min(left, max(1, CELLS // cells))
@@ -289,8 +303,7 @@ def studies(
                 rule.estimate,
                 design,
                 weights,
-                level,
-                max((spec.resamples for spec in specs), default=1),
+                rule.interval,
             )
 
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from numpy.typing import NDArray
 
+from toolkit.decisions.computed import step_weights
 from toolkit.decisions.endpoints import Endpoint
 from toolkit.errors import UsageError
-from toolkit.estimators import auc_weights
 
 if TYPE_CHECKING:
     import numpy as np
@@ -126,9 +126,8 @@ def by_task(endpoint: Endpoint, counts: NDArray[np.int64]) -> NDArray[np.float64
 
 
 def weights_of(endpoint: Endpoint) -> tuple[Fraction, ...]:
-    """Return the weight of each step that an endpoint reads: of an area, or of a mean."""
-    steps = steps_of(endpoint)
-    return auc_weights(steps) if endpoint.over_steps == "auc" else (Fraction(1, len(steps)),) * len(steps)
+    """Return the weight of each step that an endpoint reads; one that names no step has a single one."""
+    return step_weights(endpoint) or (Fraction(1),)
 
 
 def trained_share(endpoint: Endpoint) -> float:

@@ -142,7 +142,9 @@ def own_data_amendments(registration: Registration) -> frozenset[str]:
             continue
         rules = [book.rules[name] for name in amendment.adds]
         names = {name for rule in rules for name in (*book.names_of(rule), *rule.secondary, rule.estimate)}
-        read = {name for name in names if name and name not in amendment.adds}
+        read = book.read_by({name for name in names if name and name not in amendment.adds}) - set(
+            book.statistics
+        )
         own = {
             name for name in document.get("endpoints", {}) if book.endpoints[name].register in TABLES_OF_PROBE
         }

@@ -1,0 +1,97 @@
+"""A declared number: a formula over endpoints, such as a ratio of two variances or a slope over cells."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from toolkit.decisions.expressions import Expression, Kind, kind_of, names_in
+from toolkit.decisions.grammar import parse
+from toolkit.decisions.section import Section, identifier
+from toolkit.errors import RuleError
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """One number that is made of endpoints, exactly as they are measured.
+
+    Args:
+        id: its name in tests.
+        title: what it is, in words.
+        formula: how it is made, in the language of tests.
+        expression: the formula, parsed.
+        unit: unit of its value.
+        low, high: between these values a rule on it must be able to pass and to miss. A quotient has no
+            bounds of its own, and a value that lies outside is decided on all the same.
+        spans: names of the spans of a frozen document that it restates.
+    """
+
+    id: str
+    title: str
+    formula: str
+    expression: Expression
+    unit: str
+    low: Fraction
+    high: Fraction
+    spans: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, str]:
+        """Return what it is made of as it is printed with `--json`."""
+        return {"id": self.id, "title": self.title, "unit": self.unit, "formula": self.formula}
+
+
+def read_statistic(name: str, content: object) -> Statistic:
+    """Read one statistic.
+
+    Raises:
+        RuleError: malformed, or its formula is none of the language.
+    """
+    section = Section(content, f"statistics.{identifier(name, 'statistics')}")
+    formula = section.text("formula")
+    low, high = section.range("range")
+    statistic = Statistic(
+        id=name,
+        title=section.text("title"),
+        formula=formula,
+        expression=parse(formula, section.where),
+        unit=section.text("unit"),
+        low=low,
+        high=high,
+        spans=section.texts("spans", ()),
+    )
+    section.done()
+    return statistic
+
+
+def check_statistics(statistics: Mapping[str, Statistic], endpoints: Mapping[str, Kind]) -> None:
+    """Check that every formula gives a number, is made of endpoints and statistics, and of none twice over.
+
+    Args:
+        statistics: as declared, by name.
+        endpoints: what each endpoint gives.
+
+    Raises:
+        RuleError: one does not.
+    """
+    kinds = {**endpoints, **dict.fromkeys(statistics, Kind.NUMBER)}
+    for statistic in statistics.values():
+        where = f"statistics.{statistic.id}"
+        kind = kind_of(statistic.expression, kinds, where)
+        if kind is not Kind.NUMBER:
+            raise RuleError("a statistic is one number", found=kind.value, where=where)
+        below = made_of(names_in(statistic.expression), statistics)
+        if statistic.id in below:
+            raise RuleError("a statistic is made of itself", where=where)
+        if not below & set(endpoints):
+            raise RuleError("a statistic reads no endpoint", found=statistic.formula, where=where)
+
+
+def made_of(names: Iterable[str], statistics: Mapping[str, Statistic]) -> set[str]:
+    """Return some names, and those that the statistics among them are made of."""
+    found: set[str] = set()
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop()
+        if name in statistics and name not in found:
+            waiting += names_in(statistics[name].expression)
+        found.add(name)
+    return found
