@@ -279,11 +279,12 @@ def registered_runs(study: Study, home: Home | None = None) -> dict[str, Specifi
     Raises:
         IncompleteError: the registration or one of its tokens is not here.
     """
-    from toolkit.study.new.task_pools import digests
+    from toolkit.study.new.task_pools import TABLE, digests
     from toolkit.study.play.matrix import specify_registered
 
     registration = registered_by(study, home)
-    pools = digests(STUDY_POOLS, study, lambda _: None)
+    there = set(study.columns(TABLE, ("pool",))["pool"].to_pylist())
+    pools = digests([name for name in STUDY_POOLS if name in there], study, lambda _: None)
     return {run.run_id: run for run in specify_registered(registration, pools)}
 
 

@@ -120,7 +120,7 @@ def run_study(
         workplace.check_unplayed([run for run in specifications if run.run_id in runs])
     trained = _train(workplace, specifications, workers)
     with workplace.held(specifications):
-        played = trained or _play(workplace, specifications, workers)
+        played = trained or _play(home, workplace, specifications, workers)
         lacking = workplace.lacking(specifications, with_incomplete=with_incomplete)
         document |= {"completed": list(played.completed), "kept": list(played.kept), "incomplete": lacking}
         measured = _probe(workplace, probe, workers) if probe else None
@@ -228,12 +228,17 @@ def _workplace(home: Home, name: str, folder: Path | None) -> Workplace:
     return Workplace((folder or home.runs / name).absolute())
 
 
-def _play(workplace: Workplace, specifications: tuple[Specification, ...], executor: Executor) -> PlayedRuns:
+def _play(
+    home: Home, workplace: Workplace, specifications: tuple[Specification, ...], executor: Executor
+) -> PlayedRuns:
+    from toolkit.study.play.checkpoints import given_by
     from toolkit.study.play.runner import play_runs
+
+    given = given_by(specifications, lambda study: api.open_study(study, home))
 
     try:
         with counted("playing") as told:
-            return play_runs(workplace, specifications, executor.telling(*told))
+            return play_runs(workplace, specifications, executor.telling(*told), given=given)
     except KeyboardInterrupt:
         remark("every finished segment is kept; the same command goes on from there")
         raise

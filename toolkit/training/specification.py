@@ -42,7 +42,8 @@ class Specification:
             by its number of rollouts.
         constant_groups: groups whose rewards are all alike are `kept`, or `resampled`: dropped, and tasks
             drawn until a step has its number of others.
-        checkpoints: `study` and `sha256` of the checkpoints that are evaluated, where nothing is trained.
+        checkpoints: where nothing is trained, the `study` and `run` whose checkpoints are evaluated, and
+            their `sha256`.
     """
 
     checkpoint_table: ClassVar[str] = "checkpoints"
@@ -82,8 +83,13 @@ class Specification:
         return not self.checkpoints
 
     @property
+    def groups(self) -> int:
+        """Training groups of the run."""
+        return self.steps * self.prompts_per_step if self.trains else 0
+
+    @property
     def ends(self) -> tuple[int, ...]:
-        """The steps at which the run's segments end: 0 and every checkpoint."""
+        """The steps at which the run's segments end: those of its checkpoints, 0 among them."""
         return tuple(range(0, self.steps + 1, self.checkpoint_every))
 
     def document(self) -> dict[str, Any]:

@@ -30,3 +30,9 @@ class Changed:
         if table not in self.tables:
             return self.study.columns(table, names)
         return pa.Table.from_pylist([{name: row[name] for name in names} for row in self.rows(table)])
+
+    def run_columns(self, table: str, run: str, names: Sequence[str]) -> Any:
+        if table not in self.tables:
+            return self.study.run_columns(table, run, names)
+        rows = [row for row in self.rows(table) if row["run_id"] == run]
+        return pa.Table.from_pylist([{name: row[name] for name in names} for row in rows])

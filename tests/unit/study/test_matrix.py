@@ -138,6 +138,55 @@ def test_a_setting_that_no_run_has_is_refused(name: str, value: object) -> None:
     assert str(value) in str(error.value.found)
 
 
+DIGESTS = {
+    arm: [f"{at + first:064x}" for at in range(3)] for arm, first in (("paired", 0), ("independent", 7))
+}
+NOTHING = {"fault_rate": "0.25", "flip_rate": "0", "training_groups": 0, "training_rollouts": 0}
+
+
+def evaluating(**changes: Any) -> Plan:
+    """Return a matrix whose first line evaluates the checkpoints of another study."""
+    checkpoints = {"study": "trained", "condition": "C5", "sha256": DIGESTS} | changes
+    return plan(fixed=NOTHING, settings={"checkpoints": checkpoints}, battery="learning")
+
+
+def test_a_line_names_the_checkpoints_that_each_of_its_runs_evaluates() -> None:
+    runs = specify(evaluating(), ("small", "0" * 64), POOLS | {"validation": "b" * 64})
+    first, last, trained = runs[0], runs[5], runs[-1]
+    assert first.checkpoints == {"study": "trained", "run": "c5-paired-s0", "sha256": f"{0:064x}"}
+    assert last.checkpoints == {"study": "trained", "run": "c5-independent-s2", "sha256": f"{9:064x}"}
+    assert (first.trains, first.groups, first.diagnosed) == (False, 0, ())
+    assert first.pools == {"validation": "b" * 64}, "the pools that it meets"
+    assert (trained.trains, trained.groups, len(trained.pools)) == (True, 2400, 2)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"study": ""},
+        {"condition": 5},
+        {"run": "c5-paired-s0"},
+        {"sha256": "0" * 64},
+        {"sha256": {"paired": DIGESTS["paired"]}},
+        {"sha256": DIGESTS | {"clean": DIGESTS["paired"]}},
+        {"sha256": DIGESTS | {"paired": DIGESTS["paired"][:2]}},
+        {"sha256": DIGESTS | {"paired": ["0" * 63] * 3}},
+    ],
+)
+def test_a_line_that_does_not_say_which_checkpoints_is_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises(RuleError) as error:
+        chosen(of=evaluating(**changes))
+    assert "checkpoints" in str(error.value.where)
+
+
+def test_a_line_that_trains_nothing_sets_nothing_of_training() -> None:
+    document = evaluating().cells[0].settings
+    with pytest.raises(RuleError, match="setting that no run has"):
+        chosen(of=plan(fixed=NOTHING, settings={**document, "optimizer": "sign"}))
+    with pytest.raises(RuleError, match="training_groups"):
+        chosen(of=plan(settings=document))
+
+
 def test_a_language_model_s_recipe_says_how_it_is_trained() -> None:
     with pytest.raises(RuleError, match="setting that no run has"):
         chosen(of=with_recipe(settings={"optimizer": "sign"}))

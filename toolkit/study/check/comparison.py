@@ -11,6 +11,7 @@ from toolkit.registers.study import Study, open_study
 from toolkit.study.executors.executor import Executor
 from toolkit.study.play import runner, segments
 from toolkit.study.play.assemble import assemble, seal
+from toolkit.study.play.checkpoints import given_by_copies
 from toolkit.study.play.workplace import Workplace
 from toolkit.study.probing.design import RegisteredProbe
 from toolkit.study.probing.run import measure_runs
@@ -63,6 +64,8 @@ def play_again(
 ) -> tuple[str, ...]:
     """Play runs again in a folder of their own, and compare what they leave with what is registered.
 
+    Runs that train nothing evaluate the study's own copies of their checkpoints again.
+
     Args:
         registered: the study.
         specifications: the runs.
@@ -76,11 +79,13 @@ def play_again(
 
     Raises:
         VerificationError: what was played differs.
+        DamagedError: a copy of a checkpoint is not the registered one.
     """
     with tempfile.TemporaryDirectory() as scratch:
         workplace = Workplace(Path(scratch) / "runs")
         with workplace.held(specifications):
-            runner.play_runs(workplace, specifications, executor)
+            given = given_by_copies(specifications, registered)
+            runner.play_runs(workplace, specifications, executor, given=given)
             measured = measure_runs(workplace, probe, executor) if probe else None
         assembly = assemble(workplace, specifications, lambda _: None)
         if measured is not None:

@@ -19,6 +19,7 @@ from toolkit.registers.schema import TABLES
 from toolkit.registers.study import Study
 from toolkit.study.check.specifications import RegisteredRuns
 from toolkit.study.play import summaries
+from toolkit.study.play.checkpoints import check_copies
 from toolkit.study.play.shortcomings import shortcomings
 from toolkit.training.rows import GroupPlan, groups_at
 from toolkit.training.specification import Specification
@@ -187,6 +188,8 @@ class DerivedRegisters:
             return {"run_id": run, "episodes": summaries.episodes(counted, tables)}
         _check_first_groups(specification, tables.get("groups"))
         lacks = bool(shortcomings(specification, counted, tables)) or self._is_mixed(run)
+        if not (specification.trains or lacks):
+            check_copies(self._study, specification)
         return summaries.run_row(specification, counted, tables, lacks=lacks)
 
     def _counted(self, run: str) -> CountedRun | None:

@@ -22,6 +22,7 @@ from toolkit.policies.loglinear import Policy, layout, untrained
 from toolkit.registers.row_types import EpisodeRow, GroupRow
 from toolkit.registers.study import Study
 from toolkit.study.play import segments
+from toolkit.study.play.checkpoints import check_registered
 from toolkit.study.play.rows import rows_of_run, specification_of
 from toolkit.training import checkpoint, grpo
 from toolkit.training.optimizer import Weights, start
@@ -45,6 +46,8 @@ class Replayer:
         self.run_id = run_id
         self._checkpoints = {row["step"]: row for row in rows_of_run(study, "checkpoints", run_id)}  # 1
         self.specification: Specification = specification_of(study, run_id)
+        if not self.specification.trains:
+            check_registered(self.specification, list(self._checkpoints.values()), f"checkpoints of {run_id}")
         self._sampling = seeds.sampling_seed(self.specification.root, run_id, self.specification.seed)
         self._weights_before = lru_cache(maxsize=2)(self._trained_to)
         self._groups: dict[int, list[GroupRow]] | None = None
@@ -70,7 +73,6 @@ class Replayer:
                 )
                 same(f"{table} of {self.run_id}", row, again)
             case "luck_share":
-                policy = self._policy(self._weights_before(row["step"]))
                 at = {
                     "run_id": self.run_id,
                     "pool": DIAGNOSTIC,
@@ -83,8 +85,11 @@ class Replayer:
                         expected=f"steps {', '.join(map(str, self.specification.diagnosed))}",
                         found=row["step"],
                     )
+                policy = self._policy(self._weights_before(row["step"]))
                 again = diagnostic.diagnosed_row(policy, at, self._sampling)
                 same(f"{table} of {self.run_id}", row, again)
+            case "checkpoints" if not self.specification.trains:
+                self._at_checkpoint(row["step"])
             case "checkpoints":
                 self._check_checkpoint(self._played_to(row["step"]))
             case _:
@@ -120,6 +125,11 @@ class Replayer:
             VerificationError: the rollout, or a group on the way to it, comes out otherwise than registered.
         """
         specification = self.specification
+        if not specification.trains:
+            raise errors.UsageError(
+                f"{self.run_id} trains nothing, and has no training step",
+                expected="an episode of an evaluation: --regime, --task and --schedule",
+            )
         if not 1 <= step <= specification.steps:
             raise errors.UsageError(
                 "there is no such training step", expected=f"1 to {specification.steps}", found=step

@@ -51,7 +51,7 @@ def count_run(specification: Specification) -> plan.RunCounts:
         is_last = step == specification.steps
         for each in sets.sets_at(specification.battery, specification.at_noise, is_last=is_last):
             played[each.phase] += each.tasks * each.schedules
-    groups = specification.steps * specification.prompts_per_step
+    groups = specification.groups
     tables = POOLS[diagnostic.POOL].size * diagnostic.SCHEDULES * diagnostic.SAMPLES
     return plan.RunCounts(
         **_place(specification),

@@ -3,6 +3,7 @@
 Conditions, arms and seeds are data of the registration; the code knows none of them by name.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -11,8 +12,9 @@ from typing import Any
 
 from toolkit.decisions.plan import Cell, Fixed, Plan
 from toolkit.decisions.rulebook import rulebook_of
-from toolkit.decisions.section import exact_number
+from toolkit.decisions.section import Section, exact_number
 from toolkit.errors import IncompleteError, RuleError, UsageError
+from toolkit.evaluation.sets import sets_at
 from toolkit.noise.regimes import REGIMES
 from toolkit.prereg.evidence import anchor
 from toolkit.prereg.registration import Registration
@@ -39,8 +41,11 @@ SETTINGS: dict[str, tuple[tuple[str, ...], type]] = {
 }
 """What a line of a matrix may set of its runs: its values where they are few, and their type."""
 
-OF_ANY_POLICY = ("sampling", "checkpoints")
-"""Settings that a language model's runs know too; the others are its recipe's."""
+OF_ANY_POLICY = ("sampling",)
+"""Settings that a language model's runs know too; the others are its recipe's, or the log-linear policy's."""
+
+OF_EVALUATIONS = ("sampling", "surface_tokens", "checkpoint_every", "checkpoints")
+"""Settings of runs that evaluate checkpoints of another study, and train nothing."""
 
 _BOUNDS: dict[str, tuple[str, Callable[[Fraction], bool]]] = {
     "learning_rate": ("a number above 0", lambda rate: rate > 0),
@@ -48,6 +53,8 @@ _BOUNDS: dict[str, tuple[str, Callable[[Fraction], bool]]] = {
     "surface_tokens": ("0 or more", lambda number: number >= 0),
     "checkpoint_every": ("a number of steps, 1 or more", lambda steps: steps >= 1),
 }
+
+_SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 LOSS = "dapo"
 """Aggregation of token losses: the sum over a step's decisions, divided by their number."""
@@ -153,7 +160,11 @@ def _runs(
 ) -> Iterable[Specification]:
     study, anchored = registration
     steps, prompts, group = (_whole(cell, name) for name in ("steps", "prompts_per_step", "group_size"))
-    _check_fixed(cell, steps * prompts, steps * prompts * group)
+    settings = _settings(cell, steps, has_recipe=bool(plan.recipe))
+    evaluated = _checkpoints(cell)
+    groups = 0 if evaluated else steps * prompts
+    _check_fixed(cell, groups, groups * group)
+    met = {name: pools[name] for name in pools if not evaluated or name in _evaluated_on(cell)}
     for arm in cell.arms:
         for seed in cell.seeds:
             specification = Specification(
@@ -173,8 +184,8 @@ def _runs(
                 prompts_per_step=prompts,
                 group_size=group,
                 diagnosed=_diagnosed(cell, arm, seed, steps),
-                pools=dict(sorted(pools.items())),
-                **_settings(cell, steps, has_recipe=bool(plan.recipe)),
+                pools=dict(sorted(met.items())),
+                **settings | ({"checkpoints": evaluated[arm, seed]} if evaluated else {}),
             )
             yield _of_policy(plan, cell, specification)
 
@@ -238,6 +249,8 @@ def _diagnosed(cell: Cell, arm: str, seed: int, steps: int) -> tuple[int, ...]:
 
     The small battery diagnoses the start of a line's first run alone: its runs start from one policy.
     """
+    if "checkpoints" in cell.settings:
+        return ()
     if cell.battery == "small":
         return (0,) if (arm, seed) == (cell.arms[0], cell.seeds[0]) else ()
     if cell.battery != "registered":
@@ -251,7 +264,8 @@ def _settings(cell: Cell, steps: int, *, has_recipe: bool) -> dict[str, Any]:
     Raises:
         RuleError: there is no such setting, it never has this value, or it does not go with the line.
     """
-    known = OF_ANY_POLICY if has_recipe else tuple(SETTINGS)
+    known = tuple(SETTINGS) if "checkpoints" not in cell.settings else OF_EVALUATIONS
+    known = OF_ANY_POLICY if has_recipe else known
     for name, value in cell.settings.items():
         choices, kind = SETTINGS.get(name, ((), None))
         is_one = name in known and type(value) is kind and (not choices or value in choices)
@@ -263,6 +277,39 @@ def _settings(cell: Cell, steps: int, *, has_recipe: bool) -> dict[str, Any]:
         problem = f"checkpoints every {every} steps leave out the last of {steps}"
         raise _unset(cell, problem, "checkpoint_every", "a divisor of the steps")
     return dict(cell.settings)
+
+
+def _evaluated_on(cell: Cell) -> set[str]:
+    """Return the pools on which a line's runs are evaluated."""
+    sets = sets_at(cell.battery, cell.at_noise or cell.regime, is_last=True)
+    return {evaluation.pool for evaluation in sets}
+
+
+def _checkpoints(cell: Cell) -> dict[tuple[str, int], dict[str, str]]:
+    """Return which checkpoints the runs of a line evaluate, by arm and seed; none where they train.
+
+    The line names the study and the condition there, and by arm the SHA-256 of what each seed's run left.
+
+    Raises:
+        RuleError: it does not.
+    """
+    if "checkpoints" not in cell.settings:
+        return {}
+    where = f"matrix, {cell.condition}, checkpoints"
+    section = Section(cell.settings["checkpoints"], where)
+    study, condition = section.text("study"), section.text("condition")
+    by_arm = Section(section.table("sha256"), f"{where}, sha256")
+    section.done()
+    found = {}
+    for arm in cell.arms:
+        digests = by_arm.texts(arm)
+        if len(digests) != len(cell.seeds) or not all(map(_SHA256.fullmatch, digests)):
+            raise by_arm.wrong(f"a SHA-256 a seed is what {arm!r} has", expected=f"{len(cell.seeds)} of them")
+        for seed, sha256 in zip(cell.seeds, digests, strict=True):
+            run = run_name(condition, arm, cell.scale_rewards, seed)
+            found[arm, seed] = {"study": study, "run": run, "sha256": sha256}
+    by_arm.done()
+    return found
 
 
 def _unset(cell: Cell, problem: str, name: str, expected: str) -> RuleError:

@@ -21,6 +21,7 @@ from toolkit.files import LARGEST_ROWS, read_bytes
 from toolkit.registers.arrow import Row
 from toolkit.study.executors.executor import HERE, Executor
 from toolkit.study.play import conclusion, segments
+from toolkit.study.play.checkpoints import Given
 from toolkit.study.play.launches import Launch, peak_memory_mb
 from toolkit.study.play.workplace import PlayedRuns, RunFolder, Workplace
 from toolkit.training.specification import Specification
@@ -38,7 +39,8 @@ class PlayJob:
         number: position of the segment.
         end: step at which it ends.
         before: SHA-256 of the file of the segment before; empty for the first.
-        checkpoint: row of `checkpoints` that the segment before ended with.
+        checkpoint: row of `checkpoints` that the segment before ended with; where nothing is trained, the one
+            that is evaluated.
     """
 
     specification: Specification
@@ -113,6 +115,7 @@ class _Course:
     folder: RunFolder
     digests: list[str]
     checkpoint: Row | None
+    given: Given | None = None
     launch: Launch | None = None
     begun: float = 0.0
 
@@ -131,7 +134,9 @@ class _Course:
         if not self.left:
             return ConcludeJob(run, tuple(read_bytes(path, LARGEST_ROWS) for path in self.folder.segments))
         before = self.digests[-1] if self.digests else ""
-        return PlayJob(run, number, run.ends[number], before, self.checkpoint)
+        end = run.ends[number]
+        checkpoint = self.checkpoint if run.trains or self.given is None else self.given(run, end)
+        return PlayJob(run, number, end, before, checkpoint)
 
     def take(self, answer: Answer) -> bool:
         """Write down what was done; return whether the run is complete."""
@@ -154,6 +159,7 @@ def play_runs(
     executor: Executor = HERE,
     *,
     play: Play | None = None,
+    given: Given | None = None,
 ) -> PlayedRuns:
     """Play runs to their end, from wherever they were left.
 
@@ -162,6 +168,7 @@ def play_runs(
         specifications: the runs.
         executor: who plays; told whenever a segment is there or a run complete, and what is played again.
         play: plays a segment; a function that a new process can import. Normally `play_segment`.
+        given: gives runs that train nothing what they evaluate; none is needed where all train.
 
     Raises:
         UsageError: a run was launched with another specification, or by another version.
@@ -173,7 +180,9 @@ def play_runs(
         folder.check_begun()
     kept = tuple(folder.specification.run_id for folder in folders if folder.is_complete)
     begun = [(folder, folder.resume(executor.say)) for folder in folders if not folder.is_complete]
-    courses = [_Course(folder, list(standing.digests), standing.checkpoint) for folder, standing in begun]
+    courses = [
+        _Course(folder, list(standing.digests), standing.checkpoint, given) for folder, standing in begun
+    ]
     total = sum(len(folder.segments) for folder in folders)
 
     def tell(doing: str) -> None:

@@ -1,5 +1,8 @@
 """A run as a chain of segments: what is played between two checkpoints, and the file that it leaves.
 
+A run that trains nothing has the same segments: each evaluates a checkpoint that is handed to it, and is
+played from that alone.
+
 A segment ends at a checkpoint. The first one ends at step 0: nothing is trained, the untrained policy is
 evaluated. Each further segment starts from the checkpoint before it and from nothing else, so that a run that
 was cut off goes on from its newest checkpoint and leaves the same bytes. Its file:
@@ -52,19 +55,28 @@ def play_segment(specification: Specification, end: int, before: Any) -> Segment
     2. Train up to the segment's end; diagnose the luck share at the steps that are registered for it.
     3. Evaluate the policy at the end, on the final sets too where training ends.
 
+    Where nothing is trained, the checkpoint that is handed over is the one that is evaluated.
+
     Args:
         specification: the run.
         end: step at which the segment ends.
-        before: row of `checkpoints` at the end of the segment before; None for the first segment.
+        before: row of `checkpoints` at the end of the segment before; None for the first segment. Where
+            nothing is trained, the one at the end of this segment.
 
     Returns:
         The segment's rows.
 
     Raises:
         VerificationError: a pool is not the one that the run was specified for.
-        DamagedError: the checkpoint belongs to another run, or is damaged.
+        DamagedError: the checkpoint belongs to another run, or is damaged; or there is none to evaluate.
     """
     make_tasks(tuple(sorted(specification.pools.items())))
+    if not specification.trains and (before is None or before["step"] != end):
+        raise errors.DamagedError(
+            f"{specification.run_id} trains nothing, and was not handed what it evaluates",
+            expected=f"the checkpoint at step {end}",
+            found=before and before["step"],
+        )
     if before is None:  # 1
         weights = start(untrained(specification.surface_tokens))
     else:

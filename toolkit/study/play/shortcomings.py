@@ -85,7 +85,7 @@ def _identities(tasks: int, schedules: int) -> NDArray[np.int64]:
 
 
 def _of_groups(specification: Specification, groups: Any) -> Iterator[str]:
-    steps, prompts = specification.steps, specification.prompts_per_step
+    steps, prompts = specification.steps if specification.trains else 0, specification.prompts_per_step
     expected = np.indices((steps, prompts)).reshape(2, -1) + np.array([[1], [0]])
     at = [[], []] if groups is None else [arrow.numbers(groups[name]) for name in ("step", "position")]
     if not np.array_equal(at, expected):
