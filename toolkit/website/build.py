@@ -11,6 +11,7 @@ from pathlib import Path
 
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.files import read_bytes, read_text, write_all, write_bytes
+from toolkit.website.drawings import pictures
 from toolkit.website.frozen import Version, check_whole, freeze
 from toolkit.website.material import Material
 from toolkit.website.registers import register_files
@@ -69,7 +70,16 @@ def _rendered(material: Material, progress: Callable[[str], None], frozen: str =
             remedy="pip install 'paired-rollouts-toolkit[site]'",
         )
     pages = {name: text.encode() for name, text in render(material, progress, frozen).items()}
-    return {**pages, **register_files(material), **_assets()}
+    return {**pages, **register_files(material), **_pictures(material), **_assets()}
+
+
+def _pictures(material: Material) -> dict[str, bytes]:
+    """Return the registered pictures as files of their own, for other pages to show."""
+    return {
+        f"{case.study.name}/{name}.svg": chart.svg.encode()
+        for case in material.cases
+        for name, chart in pictures(case).items()
+    }
 
 
 def _assets() -> dict[str, bytes]:

@@ -1,20 +1,23 @@
 """From decisions and register rows to charts: only the few values that a drawing shows are handed on."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 from toolkit.decisions.case import Case
 from toolkit.decisions.decision import Decision
 from toolkit.decisions.endpoints import Endpoint, Rate
 from toolkit.decisions.interval import Interval
+from toolkit.decisions.picture import Picture
 from toolkit.decisions.values import Missing, Series
 from toolkit.registers.row_types import ProbeIntervalRow
 from toolkit.website.charts.curves import learning_curves
 from toolkit.website.charts.differences import Spread, seed_differences
 from toolkit.website.charts.drawing import Chart
 from toolkit.website.charts.forest import ForestRow
-from toolkit.website.charts.marks import Bar
+from toolkit.website.charts.marks import Bar, signed
 from toolkit.website.charts.members import Dot, Measured, members
+from toolkit.website.charts.predicted import Point, Predictor, Scene, predicted_and_seen
 from toolkit.website.compared import comparisons, limits
 from toolkit.website.environment import words
 
@@ -69,6 +72,41 @@ def forest_row(case: Case, decision: Decision) -> ForestRow:
     )
 
 
+def pictures(case: Case) -> dict[str, Chart]:
+    """Return a study's registered pictures by name; one of which nothing was seen yet is left out."""
+    drawn = {
+        name: predicted_and_seen(_scene(case, p), case.study.name) for name, p in case.book.pictures.items()
+    }
+    return {name: chart for name, chart in drawn.items() if chart is not None}
+
+
+def _scene(case: Case, picture: Picture) -> Scene:
+    seen = {point.name: case.engine.value(point.statistic) for point in picture.points}
+    return Scene(
+        picture.title,
+        tuple(Predictor(p.name, _how_well(case, p.statistic)) for p in picture.across),
+        picture.up,
+        tuple(
+            Point(point.name, point.kind, point.predicted, value, _bar_of(case, point.interval))
+            for point in picture.points
+            if isinstance(value := seen[point.name], Fraction)
+        ),
+        tuple(name for name, value in seen.items() if isinstance(value, Missing)),
+    )
+
+
+def _how_well(case: Case, statistic: str) -> str:
+    """Return a statistic in words: what it is, and its value; nothing where it has none."""
+    value = case.engine.value(statistic) if statistic else None
+    if not isinstance(value, Fraction):
+        return ""
+    return f"{case.book.statistics[statistic].title}: {signed(value, '.2f')}"
+
+
+def _bar_of(case: Case, interval: str) -> Bar | None:
+    return _drawn_interval(case.engine.interval(interval)) if interval else None
+
+
 def _is_end(endpoint: Endpoint) -> bool:
     """Whether an endpoint is the end of an interval, which is drawn with what it belongs to."""
     return not isinstance(endpoint.outcome, Rate) and endpoint.outcome.figure in ENDS
@@ -106,7 +144,10 @@ def estimate_chart(case: Case, decision: Decision) -> Chart | None:
 
 
 def _bar(decision: Decision) -> Bar | None:
-    interval = decision.interval
+    return _drawn_interval(decision.interval)
+
+
+def _drawn_interval(interval: Interval | Missing | None) -> Bar | None:
     if not isinstance(interval, Interval):
         return None
     return Bar(interval.level, interval.low, interval.high, f"{interval.origin} ({interval.method})")

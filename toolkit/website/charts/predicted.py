@@ -35,11 +35,19 @@ class Point:
 
 
 @dataclass(frozen=True)
+class Predictor:
+    """What predicts: its name, and how well, in words; empty where nothing says it."""
+
+    name: str
+    how_well: str
+
+
+@dataclass(frozen=True)
 class Scene:
     """Points, and the words about them.
 
     Args:
-        title: states the finding.
+        title: what it shows.
         across: what predicts, a panel each.
         up: what was seen.
         points: numbered in this order.
@@ -47,7 +55,7 @@ class Scene:
     """
 
     title: str
-    across: tuple[str, ...]
+    across: tuple[Predictor, ...]
     up: str
     points: tuple[Point, ...]
     lacking: tuple[str, ...] = ()
@@ -79,7 +87,8 @@ def predicted_and_seen(scene: Scene, study: str) -> Chart | None:
 
 def sentence(scene: Scene, point: Point) -> str:
     """Return what a point says: its place, what was predicted, what was seen."""
-    words = ", ".join(f"{name} {_number(x)}" for name, x in zip(scene.across, point.predicted, strict=True))
+    pairs = zip(scene.across, point.predicted, strict=True)
+    words = ", ".join(f"{predictor.name} {_number(x)}" for predictor, x in pairs)
     bar = f", {point.bar.name} [{_number(point.bar.low)}, {_number(point.bar.high)}]" if point.bar else ""
     return f"{point.name}: {words}; seen {_number(point.seen)}{bar}"
 
@@ -100,7 +109,8 @@ def _panel(scene: Scene, at: int, colour: Any) -> Any:
         for number, point in enumerate(scene.points, 1)
     ]
     across, up = [float(value["x"]) for value in values], _ups(scene.points)
-    x = alt.X("x:Q", title=scene.across[at], scale=alt.Scale(domain=_span([*across, 1.0]), nice=False))
+    predictor = scene.across[at]
+    x = alt.X("x:Q", title=predictor.name, scale=alt.Scale(domain=_span([*across, 1.0]), nice=False))
     up_title, up_scale = scene.up if not at else None, alt.Scale(domain=_span([*up, 1.0]), nice=False)
     y, ends = (alt.Y(f"{name}:Q", title=up_title, scale=up_scale) for name in ("y", "low"))
     base = alt.Chart(alt.Data(values=values)).encode(x=x, tooltip=["words:N"])
@@ -116,7 +126,12 @@ def _panel(scene: Scene, at: int, colour: Any) -> Any:
             y=y, text="number:N", color=alt.value("#ffffff")
         ),
     ]
-    return alt.layer(*layers).properties(width=HALF, height=HEIGHT)
+    panel = alt.layer(*layers).properties(width=HALF, height=HEIGHT)
+    if not predictor.how_well:
+        return panel
+    return panel.properties(
+        title=alt.Title(predictor.how_well, fontSize=12, fontWeight="normal", anchor="start")
+    )
 
 
 def _ups(points: Sequence[Point]) -> list[float]:
@@ -130,13 +145,13 @@ def _span(values: Sequence[float]) -> list[float]:
 
 def _caption(scene: Scene, study: str) -> str:
     each = "; ".join(f"{number} {sentence(scene, point)}" for number, point in enumerate(scene.points, 1))
+    wells = [marks.capital(predictor.how_well) for predictor in scene.across if predictor.how_well]
     made = next((point.bar.made for point in scene.points if point.bar), "")
-    bars = f" Bars: intervals, {made}." if made else ""
-    lacking = f" Not drawn, as nothing was seen: {marks.listed(scene.lacking)}." if scene.lacking else ""
-    return (
-        f"Study {study}. {each}.{bars} Dashed: seen as predicted. Solid line: no difference between the "
-        f"designs.{lacking}"
-    )
+    sentences = [f"Study {study}", each, *wells]
+    sentences += [f"Bars: intervals, {made}"] if made else []
+    sentences += ["Dashed: seen as predicted", "Solid line: no difference between the designs"]
+    sentences += [f"Not drawn, as nothing was seen: {marks.listed(scene.lacking)}"] if scene.lacking else []
+    return ". ".join(sentences) + "."
 
 
 def _number(value: Fraction) -> str:

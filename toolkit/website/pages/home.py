@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from toolkit.decisions.case import Case
 from toolkit.prereg.verification import PROMISE
 from toolkit.website.charts.forest import ForestRow, forest
-from toolkit.website.drawings import forest_row
+from toolkit.website.drawings import forest_row, pictures
 from toolkit.website.material import Material
 from toolkit.website.page import Page
 from toolkit.website.views import decision_view, standing_view
@@ -20,6 +20,7 @@ def pages(material: Material) -> Iterator[Page]:
             "title": case.registration.title,
             "stands": standing_view(case),
             "decisions": [decision_view(decision) for decision in case.decide_all()],
+            "pictures": list(pictures(case).values()),
             "forest": forest(tuple(_hypotheses(case)), case.study.name),
         }
         for case in material.cases

@@ -8,7 +8,7 @@ from toolkit.decisions.plan import Cell, Fixed, place_of
 from toolkit.registers.row_types import RunRow
 from toolkit.website import page
 from toolkit.website.charts.drawing import Chart
-from toolkit.website.drawings import estimate_chart
+from toolkit.website.drawings import estimate_chart, pictures
 from toolkit.website.material import Material
 from toolkit.website.siblings import of_study
 from toolkit.website.views import decision_view, standing_view
@@ -63,7 +63,7 @@ def _context(case: Case) -> dict[str, Any]:
         "amendments": manifest.registration.amendments,
         "kinds": _outcomes(case),
         "stands_on": standing_view(case),
-        "charts": _charts(case),
+        "charts": [*pictures(case).values(), *_charts(case)],
         "cells": cells,
         "shared": _fixed(shared),
         "others": [
