@@ -1,6 +1,5 @@
 """A registered picture: what was predicted of several statistics before the runs, beside what is seen."""
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -58,16 +57,11 @@ class Picture:
     points: tuple[Predicted, ...]
 
 
-def read_picture(name: str, content: object, declared: Collection[str]) -> Picture:
+def read_picture(name: str, content: object) -> Picture:
     """Read one picture.
 
-    Args:
-        name: its name.
-        content: its table.
-        declared: names of the statistics and intervals that it may show.
-
     Raises:
-        RuleError: malformed, or it shows what is not declared.
+        RuleError: malformed.
     """
     section = Section(content, f"pictures.{identifier(name, 'pictures')}")
     picture = Picture(
@@ -78,10 +72,6 @@ def read_picture(name: str, content: object, declared: Collection[str]) -> Pictu
         points=tuple(_point(part, section.where) for part in section.tables("points")),
     )
     section.done()
-    shown = [p.statistic for p in (*picture.across, *picture.points)] + [p.interval for p in picture.points]
-    unknown = sorted({name for name in shown if name} - set(declared))
-    if unknown:
-        raise section.wrong("a picture shows what is not declared", found=", ".join(unknown))
     short = [point.name for point in picture.points if len(point.predicted) != len(picture.across)]
     if short or not picture.across or not picture.points:
         raise section.wrong(

@@ -16,6 +16,7 @@ from toolkit.decisions.endpoints import (
     read_set,
 )
 from toolkit.decisions.expressions import Kind, check_test, names_in
+from toolkit.decisions.picture import Picture, read_picture
 from toolkit.decisions.plan import Plan, read_plan
 from toolkit.decisions.probe_plan import ProbePlan, read_probe
 from toolkit.decisions.rules import Change, Rule, change_rules, read_rule
@@ -38,7 +39,7 @@ class RuleBook:
     Args:
         name: the registration.
         plan: the registered runs.
-        endpoints, statistics, intervals, rules: by id.
+        endpoints, statistics, intervals, rules, pictures: by id.
         changes: rule id → what amendments did to it.
         probe: the gradient probe, where one is registered.
         terms: the words that the registration speaks.
@@ -55,6 +56,7 @@ class RuleBook:
     terms: Terms = OF_TOOLKIT
     spans: Mapping[str, Span] = field(default_factory=dict)
     statistics: dict[str, Statistic] = field(default_factory=dict)
+    pictures: dict[str, Picture] = field(default_factory=dict)
 
     def rule(self, name: str) -> Rule:
         """Return a rule by name.
@@ -140,6 +142,7 @@ def load_rulebook(rules: str, amendments: Sequence[str] = ()) -> RuleBook:
         terms=terms,
         spans=spans,
         statistics=_read(section, "statistics", read_statistic),
+        pictures=_read(section, "pictures", read_picture),
     )
     section.done()
     _check_spans(content, spans, whole=True)
@@ -219,6 +222,8 @@ def _check(book: RuleBook) -> None:
         raise RuleError("a name is declared twice", where="rules.toml")
     for interval in book.intervals.values():
         _check_interval(interval, book)
+    for picture in book.pictures.values():
+        _check_picture(picture, book)
     for endpoint in book.endpoints.values():
         _check_registered(endpoint, book.plan)
     for rule in book.rules.values():
@@ -227,6 +232,22 @@ def _check(book: RuleBook) -> None:
         if rule.id in book.names_of(rule):
             raise RuleError("a rule rests on itself", where=f"rules.{rule.id}")
     check_units(book.endpoints, book.statistics, book.intervals, book.rules.values())
+
+
+def _check_picture(picture: Picture, book: RuleBook) -> None:
+    """Check that a picture shows declared statistics, each with an interval of its own."""
+    where = f"pictures.{picture.id}"
+    for predictor in picture.across:
+        if predictor.statistic:
+            _declared(predictor.statistic, book.statistics, where)
+    for point in picture.points:
+        _declared(point.statistic, book.statistics, where)
+        if point.interval:
+            _declared(point.interval, book.intervals, where)
+            if book.intervals[point.interval].endpoint != point.statistic:
+                raise RuleError(
+                    "a picture shows an interval of another statistic", found=point.interval, where=where
+                )
 
 
 def _check_interval(interval: IntervalSpec, book: RuleBook) -> None:

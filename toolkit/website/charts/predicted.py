@@ -108,14 +108,12 @@ def _panel(scene: Scene, at: int, colour: Any) -> Any:
         }
         for number, point in enumerate(scene.points, 1)
     ]
-    across, up = [float(value["x"]) for value in values], _ups(scene.points)
-    predictor = scene.across[at]
-    x = alt.X("x:Q", title=predictor.name, scale=alt.Scale(domain=_span([*across, 1.0]), nice=False))
-    up_title, up_scale = scene.up if not at else None, alt.Scale(domain=_span([*up, 1.0]), nice=False)
+    predictor, across = scene.across[at], _span([point.predicted[at] for point in scene.points])
+    up_title, up_scale = scene.up if not at else None, alt.Scale(domain=_span(_ups(scene.points)), nice=False)
+    x = alt.X("x:Q", title=predictor.name, scale=alt.Scale(domain=across, nice=False))
     y, ends = (alt.Y(f"{name}:Q", title=up_title, scale=up_scale) for name in ("y", "low"))
     base = alt.Chart(alt.Data(values=values)).encode(x=x, tooltip=["words:N"])
-    low, high = _span([*across, 1.0])
-    same = alt.Chart(alt.Data(values=[{"x": end, "y": end} for end in (low, high)]))
+    same = alt.Chart(alt.Data(values=[{"x": end, "y": end} for end in across]))
     one = alt.Chart(alt.Data(values=[{"y": 1.0}]))
     layers = [
         one.mark_rule(color=INK).encode(y=y),
@@ -134,13 +132,17 @@ def _panel(scene: Scene, at: int, colour: Any) -> Any:
     )
 
 
-def _ups(points: Sequence[Point]) -> list[float]:
+def _ups(points: Sequence[Point]) -> list[Fraction]:
     ends = [end for point in points if point.bar for end in (point.bar.low, point.bar.high)]
-    return [float(value) for value in [*(point.seen for point in points), *ends]]
+    return [*(point.seen for point in points), *ends]
 
 
-def _span(values: Sequence[float]) -> list[float]:
-    return [round(min(values) - PAD, 2), round(max(values) + PAD, 2)]
+def _span(values: Sequence[Fraction]) -> list[float]:
+    """Return the ends of an axis that shows values, and one."""
+    return [
+        round(float(min([*values, Fraction(1)])) - PAD, 2),
+        round(float(max([*values, Fraction(1)])) + PAD, 2),
+    ]
 
 
 def _caption(scene: Scene, study: str) -> str:
