@@ -19,6 +19,7 @@ from toolkit.website.charts.forest import ForestRow, forest
 from toolkit.website.charts.luck import Luck, luck_shares, reward_table
 from toolkit.website.charts.marks import Bar, Limits, apart, held, swarm
 from toolkit.website.charts.members import Comparison, Dot, Measured, members
+from toolkit.website.charts.predicted import Point, Predictor, Scene, predicted_and_seen
 from toolkit.website.charts.probe import Ratio, condition_by_task, ratios
 from toolkit.website.charts.run import success_by_step
 from toolkit.website.charts.theory import condition_by_success
@@ -30,6 +31,18 @@ COLOURS = {
     *theme.OTHERS,
     *(theme.INK, theme.FAINT, theme.GRID, theme.PAPER, theme.ACCENT, theme.LIMIT),
 }
+
+
+SCENE = Scene(
+    "Two places",
+    (Predictor("drift ratio", "Rank correlation: +1.00"), Predictor("trace ratio", "")),
+    "ratio of gains",
+    (
+        Point("here", "Adam", (Fraction(9, 10), Fraction(1, 2)), Fraction(19, 20), BAR),
+        Point("there", "sign", (Fraction(1), Fraction(3, 4)), Fraction(21, 20), None),
+    ),
+    ("nowhere",),
+)
 
 
 def spread(*values: int, arms: tuple[str, ...] = ("paired", "independent"), absent: int = 0) -> Spread:
@@ -62,6 +75,7 @@ def every_chart() -> list[Chart]:
         condition_by_task("a@20", "score²", (("t:0", 0.1, 0.2), ("t:1", 0.3, 0.2))),
         luck_shares("C2", (Luck("r", "paired", 0, 0.4, 0.3, 0.5),), "bars: 95%"),
         success_by_step((("clean", 0, 1, 2), ("clean", 20, 2, 2), ("final", 20, 1, 2)), "r"),
+        predicted_and_seen(SCENE, "s"),
         reward_table("r, step 0", "Luck share 0.5", ((True, False), (True, True)), (0, 1)),
     )
     return [drawn(chart) for chart in found]
@@ -258,6 +272,23 @@ SETS = tuple(
     for name, k in (("clean", 50), ("faults", 49), ("challenge", 20))
     for step in (0, 20, 40)
 ) + tuple((f"{name}, final", 40, k, 100) for name, k in (("clean", 91), ("faults", 90), ("flips", 90)))
+
+
+def test_a_place_is_drawn_where_it_was_predicted_and_seen_once_a_panel() -> None:
+    chart = drawn(predicted_and_seen(SCENE, "mine"))
+    panels = chart.document["hconcat"]
+    for at, panel in enumerate(panels):
+        (dots,) = [x for x in panel["layer"] if x["mark"]["type"] == "circle"]
+        placed = [(v["number"], v["x"], v["y"]) for v in dots["data"]["values"]]
+        expected = [(str(i), float(p.predicted[at]), float(p.seen)) for i, p in enumerate(SCENE.points, 1)]
+        assert placed == expected
+        low, high = dots["encoding"]["y"]["scale"]["domain"]
+        assert low <= float(BAR.low)
+        assert high >= float(SCENE.points[1].seen)
+    assert "1 here: drift ratio 0.900, trace ratio 0.500; seen 0.950, 95% interval" in chart.caption
+    assert "2 there: drift ratio 1.000, trace ratio 0.750; seen 1.050" in chart.caption
+    assert "Not drawn, as nothing was seen: nowhere." in chart.caption
+    assert predicted_and_seen(replace(SCENE, points=()), "mine") is None
 
 
 def run_layers() -> dict[str, dict[str, Any]]:

@@ -8,7 +8,7 @@ from typing import Any
 from toolkit.decisions.values import rounded
 from toolkit.website.charts import marks
 from toolkit.website.charts.drawing import HALF, Chart, drawn, heading
-from toolkit.website.charts.theme import FAINT, INK, OTHERS, config
+from toolkit.website.charts.theme import FAINT, INK, OTHERS, PAPER, config
 
 HEIGHT = 360
 PAD = 0.02
@@ -73,7 +73,7 @@ def predicted_and_seen(scene: Scene, study: str) -> Chart | None:
         title=None,
         sort=kinds,
         scale=alt.Scale(domain=kinds, range=list(OTHERS[: len(kinds)])),
-        legend=alt.Legend(orient="bottom", direction="horizontal", labelLimit=BOTH),
+        legend=alt.Legend(orient="bottom", direction="horizontal", labelLimit=BOTH, labelColor=INK),
     )
     panels = [_panel(scene, at, colour) for at in range(len(scene.across))]
     chart = alt.hconcat(*panels, spacing=30).resolve_scale(y="shared")
@@ -120,15 +120,13 @@ def _panel(scene: Scene, at: int, colour: Any) -> Any:
         same.mark_line(color=FAINT, strokeDash=[4, 3], clip=True).encode(x=x, y=y),
         base.mark_rule(strokeWidth=3, color=FAINT, clip=True).encode(y=ends, y2="high:Q"),
         base.mark_circle(size=230, opacity=1).encode(y=y, color=colour),
-        base.mark_text(fontSize=9, fontWeight="bold").encode(
-            y=y, text="number:N", color=alt.value("#ffffff")
-        ),
+        base.mark_text(fontSize=9, fontWeight="bold").encode(y=y, text="number:N", color=alt.value(PAPER)),
     ]
     panel = alt.layer(*layers).properties(width=HALF, height=HEIGHT)
     if not predictor.how_well:
         return panel
     return panel.properties(
-        title=alt.Title(predictor.how_well, fontSize=12, fontWeight="normal", anchor="start")
+        title=alt.Title(predictor.how_well, fontSize=12, fontWeight="normal", anchor="start", color=INK)
     )
 
 
