@@ -84,6 +84,12 @@ MOST = 2**31 - 1
     help="Field of every question to a server, such as top_k=-1; null takes one out; may be repeated.",
 )
 @click.option("--seed", type=click.IntRange(0, MOST), default=0, help="Number of the sampling.")
+@click.option(
+    "--couple",
+    is_flag=True,
+    help="Share the samples of the sets: every model, adapter and step that is evaluated so, with the same "
+    "--seed, meets the same noise at every token. Transformers and scripted agents only.",
+)
 @click.option("--concurrency", type=click.IntRange(1, 256), default=16, help="Questions to a server at once.")
 @click.option(
     "--timeout",
@@ -118,6 +124,7 @@ def evaluate(
     chat_options: tuple[str, ...],
     request_options: tuple[str, ...],
     seed: int,
+    couple: bool,
     concurrency: int,
     timeout_s: float,
     executor: str,
@@ -133,11 +140,15 @@ def evaluate(
     `toolkit sql` and `toolkit registers verify` read it. Rates are means over episodes, intervals resample
     tasks.
 
+    With --couple each model keeps its own probabilities, and near models choose alike: their difference then
+    varies less than that of independent evaluations. For these, give each model a --seed of its own.
+
     \b
     Examples:
       toolkit evaluate --model reference --sets clean,faults_p025 --tasks 4
       toolkit evaluate --model careless --sets all --tasks 2 --schedules 2 --no-luck-share --json
       toolkit evaluate --model Qwen/Qwen3.5-2B --chat-option enable_thinking=false --out evaluations/2b
+      toolkit evaluate --model small --couple --sets faults_p025 --tasks 16 --no-luck-share --out base
       toolkit evaluate --model Qwen/Qwen3.5-2B --engine vllm --adapter checkpoint-100 --out trained
       toolkit evaluate --model Qwen3.5-2B --endpoint http://localhost:8000/v1 --out evaluations/2b
       toolkit evaluate --model Qwen3.5-2B --endpoint https://host/v1 --api-key-env MY_KEY --concurrency 64
@@ -145,7 +156,7 @@ def evaluate(
     """
     from toolkit.policies.language_model.opening import Opening
     from toolkit.study.evaluating import evaluated
-    from toolkit.study.evaluating.folder import Asked
+    from toolkit.study.evaluating.folder import OWN, SHARED, Asked
 
     opening = Opening(
         _engine(engine, model, url),
@@ -161,9 +172,9 @@ def evaluate(
         concurrency,
         timeout_s,
     )
-    _check_fitting(opening)
+    _check_fitting(opening, couple=couple)
     workers = chosen(executor, processes or (1 if executor == "local" else None), address)
-    asked = Asked(_regimes(sets), pool, tasks, schedules, luck_share, seed)
+    asked = Asked(_regimes(sets), pool, tasks, schedules, luck_share, seed, SHARED if couple else OWN)
     server = _check_reachable(opening)
     with _folder(opening, asked, out) as folder:
         played = _play(folder, opening, asked, workers, is_kept=out is not None)
@@ -172,6 +183,7 @@ def evaluate(
         {
             "model": model,
             "engine": opening.engine,
+            "sampling": asked.sampling,
             "identity": folder.identity,
             "server": server,
             "folder": None if out is None else str(out),
@@ -213,8 +225,13 @@ def _option(text: str) -> tuple[str, Any]:
     return name, read
 
 
-def _check_fitting(opening: Opening) -> None:
+def _check_fitting(opening: Opening, *, couple: bool) -> None:
     """Refuse options that the engine would not heed."""
+    from toolkit.policies.language_model.conversation import cannot_share
+    from toolkit.policies.language_model.opening import SHARING
+
+    if couple and opening.engine not in SHARING:
+        raise cannot_share(opening.engine)
     of_server = {
         "--endpoint": opening.url,
         "--api-key-env": opening.key_variable,
@@ -300,7 +317,12 @@ def print_evaluation(document: dict[str, Any], *, as_json: bool) -> None:
         print_json(document)
         return
     headings = ("regime", "tasks", "episodes", "success", "observed", "calls", "exposed")
-    sets = table(headings, f"{document['model']}   {document['engine']}", numbers=True, no_wrap=True)
+    sets = table(
+        headings,
+        f"{document['model']}   {document['engine']}   {document['sampling']} samples",
+        numbers=True,
+        no_wrap=True,
+    )
     for row in document["sets"]:
         measured = [_figure(row[name]) for name in ("success", "observed", "calls", "exposed")]
         sets.add_row(row["regime"], str(row["tasks"]), str(row["episodes"]), *measured)

@@ -8,12 +8,13 @@ are, nor on where one was cut off.
 from dataclasses import dataclass
 
 from toolkit.evaluation.diagnostic import SAMPLES, SCHEDULES, diagnostic_row
-from toolkit.evaluation.play import episode_row
+from toolkit.evaluation.play import Sampling as Seed
+from toolkit.evaluation.play import SharedSamples, episode_row
 from toolkit.evaluation.sets import EvaluationSet
 from toolkit.noise.regimes import REGIMES
 from toolkit.policies.language_model.conversation import TURNS, Play, Player, TurnTaker, converse
 from toolkit.registers.arrow import Row
-from toolkit.seeds import evaluation_seed, sample_seed
+from toolkit.seeds import evaluation_seed, sample_seed, shared_seed
 from toolkit.tasks.pools import load_task
 
 SIDE_BY_SIDE = 64
@@ -27,13 +28,13 @@ class Sampling:
     Args:
         run_id: the run that the rows belong to.
         step: training step of the policy.
-        seed: sampling seed of the run.
+        seed: sampling seed of the run, or the samples that it shares; the diagnostic wants a seed.
         max_turns: most turns of a conversation.
     """
 
     run_id: str
     step: int
-    seed: int
+    seed: Seed
     max_turns: int = TURNS
 
 
@@ -122,5 +123,9 @@ def _play(pool: str, regime: str, name: str, sampling: Sampling, place: tuple[in
     """
     number, schedule, sample = place
     task = load_task(f"{pool}:{number}")
-    seed = sample_seed(sampling.seed, sampling.step, name, (task.task_id, schedule, sample))
-    return Play(task, REGIMES[regime], evaluation_seed(task.task_id, schedule), seed)
+    at = (task.task_id, schedule, sample)
+    if isinstance(sampling.seed, SharedSamples):
+        seed, shared = shared_seed(sampling.seed.root, name, at), True
+    else:
+        seed, shared = sample_seed(sampling.seed, sampling.step, name, at), False
+    return Play(task, REGIMES[regime], evaluation_seed(task.task_id, schedule), seed, shared)

@@ -72,6 +72,28 @@ def test_a_model_behind_an_endpoint_has_the_same_figures(toolkit: Toolkit) -> No
     assert estimates(result.json(), "faults_p025") == pytest.approx(by_hand("faults_p025", 3, 2))
 
 
+def test_shared_samples_are_recorded_with_the_study(toolkit: Toolkit, tmp_path: Path) -> None:
+    asked = ("evaluate", "--model", "reference", *QUICK, "--out", tmp_path)
+    done = toolkit(*asked, "--couple", "--json").json()
+    assert done["sampling"] == done["identity"]["sampling"] == "shared"
+    query = "SELECT specification::JSON->>'sampling' AS kind FROM runs"
+    assert toolkit("sql", query, "--study", done["registers"]["folder"], "--json").json() == [
+        {"kind": "shared"}
+    ]
+    toolkit(*asked).refused(2, "own and shared ones are not mixed")
+    document = toolkit("evaluate", "--model", "reference", *QUICK, "--json").json()
+    assert document["sampling"] == "own"
+
+
+@pytest.mark.parametrize("engine", ["vllm", "endpoint"])
+def test_engines_that_cannot_share_samples_are_refused_before_anything_is_loaded(
+    toolkit: Toolkit, engine: str
+) -> None:
+    options = ("--endpoint", "http://localhost:1/v1") if engine == "endpoint" else ()
+    asked = ("evaluate", "--model", "no/such/model", "--engine", engine, *options, "--couple")
+    toolkit(*asked).refused(2, "cannot share its samples")
+
+
 def test_the_tables_are_printed_for_people(toolkit: Toolkit) -> None:
     result = toolkit("evaluate", "--model", "reference", *FEW)
     assert result.code == 0, result.err

@@ -3,26 +3,35 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import pytest
+
 from toolkit.episodes.agents import reference
 from toolkit.episodes.episode import play
+from toolkit.errors import UsageError
 from toolkit.evaluation.language_model import Sampling, blocks, diagnose, diagnose_block, evaluate
+from toolkit.evaluation.play import SharedSamples
 from toolkit.evaluation.sets import EvaluationSet
 from toolkit.noise.regimes import REGIMES
 from toolkit.policies.language_model.conversation import Conversation, Turn
+from toolkit.policies.language_model.endpoint import Endpoint
+from toolkit.policies.language_model.local import LocalEngine
 from toolkit.policies.language_model.scripted import ScriptedEngine
+from toolkit.policies.language_model.vllm_engine import VllmEngine
 from toolkit.registers.row_tables import EPISODES, LUCK_SHARE
-from toolkit.seeds import evaluation_seed, sample_seed
+from toolkit.seeds import evaluation_seed, sample_seed, shared_seed
 from toolkit.tasks.pools import load_task
 
 ENGINE = ScriptedEngine("reference")
 NOISY = EvaluationSet("final", "validation", "faults_p025", 24, 3)
 SAMPLING = Sampling("r", 0, 5)
+SHARED = SharedSamples("study f00d")
 
 
 @dataclass
 class Mute:
     """Says nothing, and remembers with which seeds it was to say it."""
 
+    shares_samples: bool = True
     seeds: list[list[int]] = field(default_factory=list)
 
     def turns(self, conversations: Sequence[Conversation]) -> list[Turn]:
@@ -58,6 +67,31 @@ def test_what_is_sampled_follows_from_run_step_set_task_and_schedule() -> None:
     evaluate(engine, NOISY._replace(tasks=1), SAMPLING)
     expected = [sample_seed(5, 0, "final/faults_p025", ("validation:0", k, 0)) for k in range(3)]
     assert engine.seeds == [expected]
+
+
+@pytest.mark.parametrize("sampling", [Sampling("r", 0, SHARED), Sampling("other run", 80, SHARED, 3)])
+def test_shared_samples_follow_from_set_task_and_schedule_alone(sampling: Sampling) -> None:
+    engine = Mute()
+    evaluate(engine, NOISY._replace(tasks=30), sampling)
+    places = [(f"validation:{task}", schedule, 0) for task in range(30) for schedule in range(3)]
+    expected = [shared_seed("study f00d", "final/faults_p025", place) for place in places]
+    assert [seed for seeds in engine.seeds for seed in seeds] == expected
+
+
+def test_an_engine_that_cannot_share_samples_is_refused() -> None:
+    engine = Mute(shares_samples=False)
+    with pytest.raises(UsageError, match="cannot share its samples") as raised:
+        evaluate(engine, NOISY, Sampling("r", 0, SHARED))
+    assert raised.value.found == "Mute"
+    assert engine.seeds == []
+    evaluate(engine, NOISY, SAMPLING)
+
+
+@pytest.mark.parametrize(
+    ("engine", "expected"), [(VllmEngine, False), (Endpoint, False), (LocalEngine, True)]
+)
+def test_engines_say_whether_samples_can_be_shared(engine: type, expected: bool) -> None:
+    assert getattr(engine, "shares_samples", False) is expected
 
 
 def test_a_diagnostic_has_eight_samples_under_each_of_eight_schedules() -> None:

@@ -6,11 +6,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 from hashlib import sha256
 from itertools import accumulate, chain, islice, product
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from scipy import stats
 
+from tests.unit.evaluation.test_language_model import Mute
 from tests.unit.study.fake_play import specification
 from toolkit.episodes.episode import play
 from toolkit.evaluation.play import SharedSamples, evaluate
@@ -18,7 +20,16 @@ from toolkit.evaluation.sets import EvaluationSet, sets_at
 from toolkit.noise.regimes import REGIMES
 from toolkit.policies.agent import Rollout
 from toolkit.policies.loglinear import Choice, Policy, untrained
-from toolkit.seeds import decision_seed, evaluation_seed, sample_seed, shared_seed, surface_seed, units
+from toolkit.seeds import (
+    decision_seed,
+    evaluation_seed,
+    sample_seed,
+    sampling_seed,
+    shared_seed,
+    surface_seed,
+    units,
+)
+from toolkit.study.play import language_model_run
 from toolkit.study.play.segments import evaluated_with
 from toolkit.tasks.pools import load_task
 
@@ -197,3 +208,23 @@ def test_every_set_has_samples_of_its_own() -> None:
         [row["calls"] for row in evaluate(SPOKEN, played, "r", 0, SHARED)] for played in (FEW, final)
     )
     assert one != other
+
+
+@pytest.mark.parametrize("run", [RUN, *OTHERS.values()], ids=["run", *OTHERS])
+def test_a_language_model_s_run_shares_the_samples_of_its_sets_and_not_of_its_diagnostic(
+    run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the last step, by an engine that says nothing; the first block of the sets, and of the tables."""
+    engine = Mute()
+    recipe = SimpleNamespace(sampling=SimpleNamespace(max_turns=4))
+    course = language_model_run._Course(None, run, print)  # type: ignore[arg-type]  # noqa: SLF001
+    course.session = SimpleNamespace(engine=lambda: engine, recipe=recipe)  # type: ignore[assignment]
+    monkeypatch.setattr(course, "_shared", lambda parts: [row for part in parts[:1] for row in part()])
+    course._clear()  # noqa: SLF001
+    course._evaluated(run.steps)  # noqa: SLF001
+    course.diagnose(run.steps)
+    (first, *_), (diagnosed, *_) = engine.seeds
+    played = sets_at(run.battery, run.at_noise, is_last=True)[0]
+    assert first == shared_seed(run.root, played.name, (f"{played.pool}:0", 0, 0))
+    own = sampling_seed(run.root, run.run_id, run.seed)
+    assert diagnosed == sample_seed(own, run.steps, "diagnostic", ("diagnostic:0", 0, 0))

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import snapshot
+from tests.unit.evaluation.test_language_model import Mute
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.estimators import luck_share_interval
 from toolkit.policies.language_model.opening import Opening, identify
@@ -15,6 +16,8 @@ from toolkit.registers.query import ask
 from toolkit.registers.row_tables import FAULTS
 from toolkit.registers.study import Study, open_study
 from toolkit.registers.verified import verify_study
+from toolkit.seeds import sample_seed, sampling_seed, shared_seed
+from toolkit.study.evaluating import folder as evaluating
 from toolkit.study.evaluating.evaluated import figures, luck_shares, study_name, write_registers
 from toolkit.study.evaluating.folder import Asked, EvaluatedBlocks, EvaluationFolder, identity, jobs
 from toolkit.study.executors.executor import Executor
@@ -72,6 +75,43 @@ def test_a_set_has_the_same_rows_whatever_else_is_asked_for(tmp_path: Path, play
         row for row in played.rows["episodes"] if row["regime"] == "faults_p025"
     ]
     assert alone.rows["luck_share"] == played.rows["luck_share"]
+
+
+def test_own_and_shared_samples_are_not_mixed(tmp_path: Path) -> None:
+    shared = replace(QUICK, sampling="shared")
+    for begun, then in ((QUICK, shared), (shared, QUICK)):
+        there = tmp_path / begun.sampling
+        play(there, begun)
+        with pytest.raises(UsageError, match="own and shared ones are not mixed") as raised:
+            play(there, then)
+        assert (raised.value.expected, raised.value.found) == (
+            f'sampling "{begun.sampling}"',
+            f'sampling "{then.sampling}"',
+        )
+        first = jobs(OPENING, QUICK)[0].name
+        (tmp_path / "own" / "blocks" / first).write_bytes((there / "blocks" / first).read_bytes())
+    with pytest.raises(DamagedError, match="belongs to another evaluation"):
+        play(tmp_path / "own", QUICK)
+
+
+def test_the_shared_samples_of_a_set_know_no_model_and_the_diagnostic_has_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = Asked(("clean", "faults_p025"), tasks=2, schedules=2, sampling="shared", seed=3)
+    seeds: dict[str, list[list[int]]] = {}
+    for model in ("one", "other"):
+        engine = Mute()
+        monkeypatch.setattr(evaluating, "open_engine", lambda _, engine=engine: engine)
+        for job in jobs(Opening("transformers", model), asked):
+            evaluating.perform(job)
+        seeds[model] = engine.seeds
+    assert seeds["one"] == seeds["other"]
+    clean, noisy, *tables = seeds["one"]
+    at = [(f"test:{task}", schedule, 0) for task in range(2) for schedule in range(2)]
+    assert clean == [shared_seed("toolkit evaluate 3", "final/clean", place) for place in at]
+    assert noisy == [shared_seed("toolkit evaluate 3", "final/faults_p025", place) for place in at]
+    own = sampling_seed("toolkit evaluate", "faults_p025", 3)
+    assert tables[0][0] == sample_seed(own, 0, "diagnostic", ("diagnostic:0", 0, 0))
 
 
 def test_a_folder_takes_further_sets(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from toolkit.episodes.desk import Desk
 from toolkit.episodes.episode import Episode, close
+from toolkit.errors import UsageError
 from toolkit.noise.regimes import Regime
 from toolkit.tasks.task import Task
 
@@ -74,16 +75,21 @@ class Play(NamedTuple):
         regime: the noise.
         schedule_seed: seed of the schedule ω.
         seed: of what the policy samples.
+        shared: whether these are shared samples: every policy meets the same noise.
     """
 
     task: Task
     regime: Regime
     schedule_seed: int
     seed: int
+    shared: bool = False
 
 
 class TurnTaker(Protocol):
-    """Takes turns of conversations."""
+    """Takes turns of conversations.
+
+    An engine whose samples can be shared between models, or that samples nothing, says `shares_samples`.
+    """
 
     def turns(self, conversations: Sequence[Conversation]) -> list[Turn]:
         """Return one turn of each conversation; its seed and turn decide what is sampled."""
@@ -115,7 +121,12 @@ def converse(
 
     Returns:
         The episodes, in order.
+
+    Raises:
+        UsageError: samples are to be shared, and the engine cannot.
     """
+    if any(play.shared for play in plays) and not getattr(engine, "shares_samples", False):
+        raise cannot_share(type(engine).__name__)
     if isinstance(engine, Player):
         return engine.play(plays, max_turns=max_turns, traced=traced)
     desks = [Desk(play.task, play.regime, play.schedule_seed, traced=traced) for play in plays]
@@ -129,6 +140,17 @@ def converse(
             if take_turn(talks[at], desks[at], turn) and talks[at].turns < max_turns
         ]
     return [close(desk) for desk in desks]
+
+
+def cannot_share(engine: str) -> UsageError:
+    """Return the error for an engine that does not let what it samples be shared between models."""
+    return UsageError(
+        "this engine cannot share its samples between models: it takes a seed, and no noise for every token",
+        expected="transformers; or a scripted agent, which samples nothing",
+        found=engine,
+        remedy="take --engine transformers; or let every model sample its own: without --couple, and with "
+        'sampling = "own" in a matrix',
+    )
 
 
 def take_turn(talk: Conversation, desk: Desk, turn: Turn) -> bool:

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from toolkit.episodes.desk import Desk
 from toolkit.episodes.episode import Episode, close
 from toolkit.policies.language_model.chat import Chat
 from toolkit.policies.language_model.conversation import MAX_TOKENS, Conversation, Play, opening, take_turn
+from toolkit.policies.language_model.gumbel import SharedNoise
 from toolkit.policies.language_model.lockstep import speak
 from toolkit.seeds import units
 
@@ -58,6 +59,8 @@ class LocalEngine:
     max_tokens: int = MAX_TOKENS
     context: int | None = None
 
+    shares_samples: ClassVar[bool] = True
+
     def play(self, plays: Sequence[Play], *, max_turns: int, traced: bool = False) -> list[Episode]:
         """Play episodes to their ends.
 
@@ -80,7 +83,7 @@ class LocalEngine:
             self.model,
             [self.chat.opening(partner.talk.messages) for partner in partners],
             partners,
-            [units(play.seed) for play in plays],
+            [SharedNoise(play.seed) if play.shared else units(play.seed) for play in plays],
             end=self.chat.tokenizer.eos_token_id,
             max_tokens=self.max_tokens,
             temperature=self.temperature,

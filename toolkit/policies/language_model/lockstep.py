@@ -8,9 +8,10 @@ turns it has.
 2. A conversation whose turn ended is asked what follows: tokens to read, or nothing, when it is over.
 3. Conversations that are over leave the batch when they are half of it.
 
-Every conversation samples from a stream of its own: which token comes next is where its next uniform number
-falls in the model's distribution. What it gets does not depend on which others share its batch, but for the
-last digits of the model's own sums.
+A conversation samples from a stream of its own: which token comes next is where its next uniform number
+falls in the model's distribution. Or its samples are shared with other models: then every token has its
+noise (`gumbel`). Either way, what it gets does not depend on which others share its batch, but for the last
+digits of the model's own sums.
 """
 
 from collections import deque
@@ -19,6 +20,10 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from toolkit.errors import IncompleteError, UsageError
+from toolkit.policies.language_model.gumbel import Place, SharedNoise, sampled
+
+Draws = Iterator[float] | SharedNoise
+"""What decides a conversation's samples: an endless stream in [0, 1), or noise that is shared."""
 
 
 class Partner(Protocol):
@@ -70,22 +75,26 @@ class Limits:
 class _Row:
     """A conversation in the batch."""
 
-    def __init__(
-        self, spoken: Spoken, partner: Partner, numbers: Iterator[float], limits: Limits, end: int
-    ) -> None:
+    def __init__(self, spoken: Spoken, partner: Partner, draws: Draws, limits: Limits, end: int) -> None:
         self.spoken = spoken
-        self.number = numbers.__next__
+        self.draws = draws
         self.is_over = limits.room(spoken) <= 0
         self._partner = partner
         self._limits = limits
         self._end = end
         self._forced: deque[int] = deque()
         self._turn: list[int] = []
+        self.turns = 0
 
     @property
     def samples(self) -> bool:
         """Whether its next token is sampled."""
         return not self._forced
+
+    @property
+    def position(self) -> int:
+        """How many tokens this turn has."""
+        return len(self._turn)
 
     def read(self) -> int:
         """Return the next token of an answer."""
@@ -102,6 +111,7 @@ class _Row:
             before = (*self.spoken.opening, *self.spoken.tokens[: -len(self._turn)])
             reply = self._partner.reply(self._turn, before, cut=token != self._end)
             self._turn = []
+            self.turns += 1
             # An answer that leaves no room is not read; the conversation stays as it is.
             self.is_over = reply is None or len(reply) >= room
             self._forced.extend(() if self.is_over or reply is None else reply)
@@ -116,7 +126,7 @@ def speak(
     model: Any,
     openings: Sequence[Sequence[int]],
     partners: Sequence[Partner],
-    numbers: Sequence[Iterator[float]],
+    draws: Sequence[Draws],
     *,
     end: int,
     max_tokens: int,
@@ -129,7 +139,7 @@ def speak(
         model: a causal language model of transformers, in evaluation mode.
         openings: tokens that each starts with.
         partners: the other side of each.
-        numbers: of each, an endless stream in [0, 1) that decides what is sampled.
+        draws: of each, what decides its samples.
         end: the token that ends a turn.
         max_tokens: most tokens of a conversation beyond its opening.
         temperature: divides the logits; 0 takes the most likely token.
@@ -155,7 +165,7 @@ def speak(
     spoken = [Spoken(tuple(opening)) for opening in openings]
     rows = [
         _Row(conversation, partner, stream, limits, end)
-        for conversation, partner, stream in zip(spoken, partners, numbers, strict=True)
+        for conversation, partner, stream in zip(spoken, partners, draws, strict=True)
     ]
     try:
         with torch.inference_mode():
@@ -215,8 +225,28 @@ def _picked(logits: Any, rows: Sequence[_Row], temperature: float) -> list[int]:
 
     if temperature == 0:
         return [int(token) for token in logits.argmax(-1)]
-    weights = torch.softmax(logits.double() / temperature, dim=-1).cumsum(-1)
-    numbers = [row.number() if row.samples and not row.is_over else 0.0 for row in rows]
-    wanted = torch.tensor(numbers, dtype=torch.float64, device=weights.device)[:, None] * weights[:, -1:]
-    picked = torch.searchsorted(weights, wanted, right=True)[:, 0].clamp(max=weights.shape[-1] - 1)
+    chances = torch.softmax(logits.double() / temperature, dim=-1)
+    numbers: dict[int, float] = {}
+    places: dict[int, Place] = {}
+    for at, row in enumerate(rows):
+        if row.samples and not row.is_over:
+            if isinstance(row.draws, SharedNoise):
+                places[at] = Place(row.draws, row.turns, row.position)
+            else:
+                numbers[at] = next(row.draws)
+    tokens = dict.fromkeys(range(len(rows)), 0)
+    if numbers:
+        tokens |= zip(numbers, _inverted(chances[[*numbers]], [*numbers.values()]), strict=True)
+    if places:
+        tokens |= zip(places, sampled(chances[[*places]].cpu().numpy(), [*places.values()]), strict=True)
+    return [*tokens.values()]
+
+
+def _inverted(chances: Any, numbers: Sequence[float]) -> list[int]:
+    """Return the token at which each distribution function exceeds its number."""
+    import torch
+
+    below = chances.cumsum(-1)
+    wanted = torch.tensor(numbers, dtype=torch.float64, device=below.device)[:, None] * below[:, -1:]
+    picked = torch.searchsorted(below, wanted, right=True)[:, 0].clamp(max=below.shape[-1] - 1)
     return [int(token) for token in picked]

@@ -18,6 +18,8 @@ from toolkit.policies.language_model.scripted import ScriptedEngine
 from toolkit.tasks.task import canonical
 
 ENGINES = ("transformers", "vllm", "endpoint", "scripted")
+SHARING = ("transformers", "scripted")
+"""Those whose samples can be shared between models: the others take a seed, and no noise for every token."""
 LIBRARIES = {"transformers": ("transformers", "torch", "peft"), "vllm": ("vllm", "transformers", "torch")}
 """What an engine's samples depend on besides this package."""
 

@@ -7,7 +7,7 @@ conversation must come out as the agent's own does.
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from toolkit.episodes.agents import AGENTS
 from toolkit.episodes.desk import Agent
@@ -31,6 +31,8 @@ class ScriptedEngine:
     """
 
     agent: str
+
+    shares_samples: ClassVar[bool] = True
 
     def turns(self, conversations: Sequence[Conversation]) -> list[Turn]:
         """Return the next turn of each conversation."""

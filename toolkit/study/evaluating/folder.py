@@ -24,7 +24,7 @@ from typing import Any
 
 import toolkit
 from toolkit import errors, files, seeds
-from toolkit.evaluation import diagnostic, language_model
+from toolkit.evaluation import diagnostic, language_model, play
 from toolkit.evaluation.sets import EvaluationSet
 from toolkit.noise.regimes import REGIMES
 from toolkit.policies.language_model.opening import Opening, open_engine
@@ -45,6 +45,7 @@ ROOT = "toolkit evaluate"
 PHASE = "final"
 DIAGNOSTIC = "diagnostic"
 EPISODES, LUCK_SHARE = "episodes", "luck_share"
+OWN, SHARED = "own", "shared"
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,8 @@ class Asked:
             what the policy samples.
         luck_share: whether the diagnostic is played, too, under each regime whose noise is drawn.
         seed: number of the sampling: another one samples anew, under the same schedules.
+        sampling: what the policy samples in the sets: its `own`, or `shared` by all that are asked so. The
+            diagnostic has its own, always.
     """
 
     regimes: tuple[str, ...]
@@ -67,6 +70,7 @@ class Asked:
     schedules: int = 4
     luck_share: bool = True
     seed: int = 0
+    sampling: str = OWN
 
     def evaluation(self, regime: str) -> EvaluationSet:
         """Return the set of a regime; the challenge, which draws nothing, has one schedule, as registered."""
@@ -95,6 +99,7 @@ class BlockJob:
         first: position of the block's first task.
         beyond: position after its last.
         seed: number of the sampling.
+        sampling: `own` or `shared`.
     """
 
     opening: Opening
@@ -103,6 +108,7 @@ class BlockJob:
     first: int
     beyond: int
     seed: int
+    sampling: str
 
     @property
     def name(self) -> str:
@@ -128,7 +134,7 @@ class BlockJob:
 def jobs(opening: Opening, asked: Asked) -> tuple[BlockJob, ...]:
     """Return the jobs of an evaluation: its sets, then its diagnostics."""
     sets = [
-        BlockJob(opening, EPISODES, evaluation, block.start, block.stop, asked.seed)
+        BlockJob(opening, EPISODES, evaluation, block.start, block.stop, asked.seed, asked.sampling)
         for evaluation in map(asked.evaluation, asked.regimes)
         for block in language_model.blocks(evaluation.tasks, evaluation.schedules)
     ]
@@ -140,6 +146,7 @@ def jobs(opening: Opening, asked: Asked) -> tuple[BlockJob, ...]:
             block.start,
             block.stop,
             asked.seed,
+            OWN,
         )
         for regime in asked.diagnosed
         for block in language_model.blocks(asked.diagnosed_tasks, diagnostic.SCHEDULES * diagnostic.SAMPLES)
@@ -157,7 +164,8 @@ def perform(job: BlockJob) -> list[arrow.Row]:
         ToolkitError: it failed.
     """
     of = job.evaluation
-    sampling = language_model.Sampling(of.regime, 0, seeds.sampling_seed(ROOT, of.regime, job.seed))
+    shared = play.SharedSamples(f"{ROOT} {job.seed}") if job.sampling == SHARED else None
+    sampling = language_model.Sampling(of.regime, 0, shared or seeds.sampling_seed(ROOT, of.regime, job.seed))
     tasks = range(job.first, job.beyond)
     engine = open_engine(job.opening)
     if job.table == LUCK_SHARE:
@@ -196,6 +204,7 @@ def identity(policy: dict[str, Any], asked: Asked, pools: dict[str, str]) -> dic
     return {
         **policy,
         "seed": asked.seed,
+        "sampling": asked.sampling,
         "pools": pools,
         "toolkit": toolkit.__version__,
         "schema": schema.SCHEMA_VERSION,
@@ -288,6 +297,8 @@ class EvaluationFolder:
         raise errors.UsageError(
             "the folder holds an evaluation by another version of this package"
             if of_code
+            else "the folder holds an evaluation with other samples: own and shared ones are not mixed"
+            if differing == ["sampling"]
             else "the folder holds an evaluation of another policy",
             expected=_named(there, differing),
             found=_named(self.identity, differing),

@@ -24,8 +24,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from toolkit import errors, files, seeds
-from toolkit.evaluation import diagnostic, language_model
+from toolkit import errors, files
+from toolkit.evaluation import diagnostic, language_model, play
 from toolkit.evaluation.sets import sets_at
 from toolkit.registers.arrow import Row
 from toolkit.study.executors.executor import Say
@@ -171,7 +171,8 @@ class _Course:
     def diagnose(self, step: int) -> None:
         """Play the luck-share tables."""
         regime = diagnostic.regime_diagnosed(self.specification.regime)
-        engine, sampling = self.session.engine(), self._sampling(step)
+        engine = self.session.engine()
+        sampling = self._sampling(step, segments.sampling_of(self.specification))
         self.rows["luck_share"] += self._shared(
             [
                 partial(language_model.diagnose_block, engine, regime, diagnostic.POOL, block, sampling)
@@ -191,14 +192,13 @@ class _Course:
     def _clear(self) -> None:
         self.rows = {"groups": [], "episodes": [], "luck_share": [], "adapters": []}
 
-    def _sampling(self, step: int) -> language_model.Sampling:
-        run = self.specification
-        seed = seeds.sampling_seed(run.root, run.run_id, run.seed)
-        return language_model.Sampling(run.run_id, step, seed, self.session.recipe.sampling.max_turns)
+    def _sampling(self, step: int, seed: play.Sampling) -> language_model.Sampling:
+        turns = self.session.recipe.sampling.max_turns
+        return language_model.Sampling(self.specification.run_id, step, seed, turns)
 
     def _evaluated(self, step: int) -> list[Row]:
         run = self.specification
-        engine, sampling = self.session.engine(), self._sampling(step)
+        engine, sampling = self.session.engine(), self._sampling(step, segments.evaluated_with(run))
         sets = sets_at(run.battery, run.at_noise, is_last=step == run.steps)
         return self._shared(
             [

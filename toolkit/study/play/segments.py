@@ -106,7 +106,8 @@ def make_tasks(pools: tuple[tuple[str, str], ...]) -> None:
     gc.set_threshold(CYCLES)
 
 
-def _sampling(specification: Specification) -> int:
+def sampling_of(specification: Specification) -> int:
+    """Return the seed of everything that a run samples of its own."""
     return seeds.sampling_seed(specification.root, specification.run_id, specification.seed)
 
 
@@ -115,7 +116,7 @@ def evaluated_with(specification: Specification) -> play.Sampling:
     return (
         play.SharedSamples(specification.root)
         if specification.sampling == "shared"
-        else _sampling(specification)
+        else sampling_of(specification)
     )
 
 
@@ -124,7 +125,7 @@ def _diagnosed(specification: Specification, weights: Weights) -> list[arrow.Row
         return []
     policy = Policy(weights.parameters, specification.surface_tokens)
     regime = diagnostic.regime_diagnosed(specification.regime)
-    return diagnostic.diagnose(policy, regime, specification.run_id, weights.step, _sampling(specification))
+    return diagnostic.diagnose(policy, regime, specification.run_id, weights.step, sampling_of(specification))
 
 
 def _evaluated(specification: Specification, weights: Weights) -> list[arrow.Row]:

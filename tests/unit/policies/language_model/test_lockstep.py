@@ -1,13 +1,15 @@
 """Conversations token by token, side by side, against a loop that holds one alone and reads it all again."""
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
 
+import numpy as np
 import pytest
+from scipy import stats
 
 from tests.unit.probe.tiny import VOCABULARY, tiny_model
 from tests.unit.stack import require_stack
@@ -17,6 +19,7 @@ require_stack()
 import torch  # noqa: E402
 
 from toolkit.errors import IncompleteError, UsageError  # noqa: E402
+from toolkit.policies.language_model.gumbel import Place, SharedNoise, exponentials  # noqa: E402
 from toolkit.policies.language_model.lockstep import Spoken, speak  # noqa: E402
 from toolkit.seeds import units  # noqa: E402
 
@@ -53,28 +56,38 @@ def model() -> Any:
     return made
 
 
-def held(model: Any, which: Sequence[int], **changed: Any) -> tuple[list[Spoken], list[Parrot]]:
+def held(
+    model: Any, which: Sequence[int], *, shared: bool = False, **changed: Any
+) -> tuple[list[Spoken], list[Parrot]]:
     partners = [Parrot(TURNS[at]) for at in which]
     openings = [OPENINGS[at] for at in which]
     options = {"end": END, "max_tokens": 90, **changed}
-    return speak(model, openings, partners, [units(at) for at in which], **options), partners
+    draws = [SharedNoise(at) if shared else units(at) for at in which]
+    return speak(model, openings, partners, draws, **options), partners
 
 
-def alone(model: Any, at: int, temperature: float = 1.0, most: int = 90) -> tuple[list[int], list[bool]]:
+def alone(
+    model: Any, at: int, temperature: float = 1.0, most: int = 90, *, shared: bool = False
+) -> tuple[list[int], list[bool]]:
     """Hold one conversation without a cache, without padding, each token after all before it."""
     tokens, chosen, numbers, partner = list(OPENINGS[at]), [], units(at), Parrot(TURNS[at])
+    turns = 0
     start, turn = len(tokens), []
     while len(tokens) - start < most:
         with torch.no_grad():
             logits = model(input_ids=torch.tensor([tokens]), use_cache=False).logits[0, -1].double()
-        token = sampled(logits, temperature, numbers)
+        if shared and temperature:
+            (noise,) = exponentials(Place(SharedNoise(at), turns, len(turn)), len(logits))
+            token = int((logits / temperature - torch.tensor(noise).log()).argmax())
+        else:
+            token = sampled(logits, temperature, numbers)
         before = list(tokens[: len(tokens) - len(turn)])
         tokens.append(token)
         turn.append(token)
         chosen.append(True)
         if token == END or len(tokens) - start == most:
             answer = partner.reply(turn, before, cut=token != END)
-            turn = []
+            turn, turns = [], turns + 1
             if answer is None or len(tokens) - start + len(answer) >= most:
                 break
             tokens += answer
@@ -89,15 +102,67 @@ def sampled(logits: Any, temperature: float, numbers: Iterator[float]) -> int:
     return bisect_right(weights, next(numbers) * weights[-1])
 
 
-@pytest.mark.parametrize("temperature", [1.0, 0.0])
-def test_conversations_side_by_side_are_those_that_are_held_alone(model: Any, temperature: float) -> None:
-    together, partners = held(model, range(5), temperature=temperature)
+@pytest.mark.parametrize(
+    ("temperature", "shared"), [(1.0, False), (0.0, False), (1.0, True), (0.7, True), (0.0, True)]
+)
+def test_conversations_side_by_side_are_those_that_are_held_alone(
+    model: Any, temperature: float, shared: bool
+) -> None:
+    together, partners = held(model, range(5), temperature=temperature, shared=shared)
     for at, spoken in enumerate(together):
-        assert (spoken.tokens, spoken.chosen) == alone(model, at, temperature)
+        assert (spoken.tokens, spoken.chosen) == alone(model, at, temperature, shared=shared)
     if temperature:
         assert len({len(spoken.tokens) for spoken in together}) == 5
         assert len({len(turn) for partner in partners for turn, *_ in partner.heard}) > 4
         assert any(False in spoken.chosen for spoken in together)
+
+
+def test_shared_samples_depend_on_neither_the_batch_nor_the_place_in_it(model: Any) -> None:
+    together, _ = held(model, range(5), shared=True)
+    for which in ((0,), (3,), (4, 2, 0, 1, 3), (1, 1, 4)):
+        some, _ = held(model, which, shared=True)
+        assert some == [together[at] for at in which]
+    assert len({tuple(spoken.tokens) for spoken in together}) == 5
+
+
+def test_equal_models_say_the_same_and_near_ones_mostly(model: Any) -> None:
+    """Every second logit moved; under streams of their own near models part sooner."""
+    whole = {shared: held(model, range(5), shared=shared)[0] for shared in (True, False)}
+    assert held(model, range(5), shared=True)[0] == whole[True]
+
+    def alike(moved: float, *, shared: bool) -> int:
+        def move(_: Any, __: Any, out: Any) -> None:
+            out.logits[..., ::2] += moved
+
+        handle = model.register_forward_hook(move)
+        found, _ = held(model, range(5), shared=shared)
+        handle.remove()
+        return sum(a.tokens == b.tokens for a, b in zip(whole[shared], found, strict=True))
+
+    assert alike(0.02, shared=True) >= 4 > alike(0.02, shared=False)
+    assert alike(1.0, shared=True) < 4
+
+
+def test_the_first_token_of_shared_samples_has_the_law_of_the_model(model: Any) -> None:
+    """Over conversations with one opening: softmax of the logits, rare tokens together."""
+    with torch.no_grad():
+        logits = model(input_ids=torch.tensor([OPENINGS[1]])).logits[:, -1:]
+    chances = torch.softmax(logits[0, 0].double() / 0.8, dim=-1).numpy()
+    draws = [SharedNoise(at) for at in range(4000)]
+    said_first = speak(
+        stubbed(lambda **_: SimpleNamespace(logits=logits.expand(4000, -1, -1), past_key_values=None)),
+        [OPENINGS[1]] * 4000,
+        [Parrot(1) for _ in draws],
+        draws,
+        end=END,
+        max_tokens=1,
+        temperature=0.8,
+    )
+    counts = np.bincount([spoken.tokens[0] for spoken in said_first], minlength=len(chances))
+    common = chances * 4000 >= 5
+    expected = np.array([*chances[common], chances[~common].sum()]) * 4000
+    assert 10 < common.sum() < len(chances)
+    assert stats.chisquare([*counts[common], counts[~common].sum()], expected).pvalue > 1e-4
 
 
 def test_a_partner_hears_each_turn_and_what_stood_before_it(model: Any) -> None:
@@ -117,6 +182,16 @@ def test_a_conversation_has_no_more_tokens_than_it_may(model: Any, most: int) ->
         assert (spoken.tokens, spoken.chosen) == alone(model, at, most=most)
 
 
+def stubbed(model: Callable[..., Any], context: int = 1000) -> Any:
+    """Return a function of a model's inputs as a model."""
+    text = SimpleNamespace(max_position_embeddings=context)
+    weight = torch.zeros(1)
+    stub: Any = type("Stub", (), {"__call__": lambda _, **options: model(**options)})()
+    stub.config = SimpleNamespace(get_text_config=lambda: text)
+    stub.get_input_embeddings = lambda: SimpleNamespace(weight=weight)
+    return stub
+
+
 def said(tokens: Sequence[int], *, room: int, context: int = 1000, answer: int = 0) -> tuple[Spoken, Parrot]:
     """Hold a conversation with a model that says given tokens, then the end of its turn, for ever."""
     wanted = [*tokens, END]
@@ -132,13 +207,8 @@ def said(tokens: Sequence[int], *, room: int, context: int = 1000, answer: int =
             super().reply(turn, before, cut=cut)
             return [70] * answer
 
-    text = SimpleNamespace(max_position_embeddings=context)
-    weight = torch.zeros(1)
-    stub: Any = type("Stub", (), {"__call__": lambda _, **options: model(**options)})()
-    stub.config = SimpleNamespace(get_text_config=lambda: text)
-    stub.get_input_embeddings = lambda: SimpleNamespace(weight=weight)
     partner = Answers(9)
-    (spoken,) = speak(stub, [[1, 2, 3]], [partner], [units(0)], end=END, max_tokens=room)
+    (spoken,) = speak(stubbed(model, context), [[1, 2, 3]], [partner], [units(0)], end=END, max_tokens=room)
     return spoken, partner
 
 
