@@ -145,6 +145,7 @@ def notes(decisions: Sequence[Decision]) -> list[str]:
         if decision.missing and decision.verdict != "not_run":
             lines.append(f"{decision.rule}: missing {'; '.join(decision.missing)}")
         lines += [f"{decision.rule}: CLOSE CALL: {call}" for call in decision.close_calls]
+        lines += [f"{decision.rule}: {c.id}: {caution}" for c in decision.criteria for caution in c.cautions]
     return lines + _origins(decisions)
 
 
@@ -266,6 +267,8 @@ def _criteria_lines(shown: dict[str, Any]) -> Iterator[str]:
             yield f"    value {_value(criterion)}   from {', '.join(criterion['basis'])}"
         for reason in criterion.get("missing", []):
             yield f"    missing: {reason}"
+        for caution in criterion.get("cautions", []):
+            yield f"    caution: {caution}"
 
 
 def _estimate_lines(decision: Decision, shown: dict[str, Any]) -> Iterator[str]:

@@ -21,6 +21,7 @@ class CriterionResult:
         basis: what it rests on: `counts`, `figures`, `figures as published`, `interval as published`,
             `rules`.
         against: what the value is compared with, where that is measured, too, and no number as written.
+        cautions: quotients in the test whose denominator is not told from zero, in words.
     """
 
     id: str
@@ -31,6 +32,7 @@ class CriterionResult:
     holds: bool | Missing
     basis: tuple[str, ...]
     against: Value | None = None
+    cautions: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return the criterion as it is printed with `--json`."""
@@ -44,6 +46,8 @@ class CriterionResult:
         document["holds"] = None if isinstance(self.holds, Missing) else self.holds
         if isinstance(self.holds, Missing):
             document["missing"] = list(self.holds.reasons)
+        if self.cautions:
+            document["cautions"] = list(self.cautions)
         return document
 
 

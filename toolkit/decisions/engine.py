@@ -1,6 +1,7 @@
 """Deciding: the rules of one registration on the registers of one study."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, cast
 
@@ -13,8 +14,9 @@ from toolkit.decisions.expressions import names_in
 from toolkit.decisions.interval import Interval, evidence_of, registered_interval
 from toolkit.decisions.lookup import Indexed, Registers, Row, rows_with
 from toolkit.decisions.measure import CurvePoint, curve_points, measure, members
+from toolkit.decisions.quotients import caution, means_divided_by
 from toolkit.decisions.rulebook import RuleBook
-from toolkit.decisions.rules import Rule
+from toolkit.decisions.rules import Criterion, Rule
 from toolkit.decisions.seedwise import interval_by_seed
 from toolkit.decisions.statistic import Statistic
 from toolkit.decisions.stored import StoredDecisions
@@ -76,7 +78,9 @@ class Engine:
         rule = self._book.rule(rule_id)
         measured = self._measure(rule)  # 1
         interval = self.interval(rule.interval) if rule.interval else None
-        criteria = tuple(judge(c, measured, self._book) for c in rule.criteria)  # 2
+        criteria = tuple(
+            replace(judge(c, measured, self._book), cautions=self._cautions(c)) for c in rule.criteria
+        )  # 2
         reached = verdict_of(rule, criteria, rule.binding)  # 3
         names = self._book.names_of(rule)  # 4
         read = self._book.read_by(names | {rule.estimate})
@@ -160,6 +164,22 @@ class Engine:
             {name: self.decide(name) for name in names if name in self._book.rules},
             self._registers.is_summary,
         )
+
+    def _cautions(self, criterion: Criterion) -> tuple[str, ...]:
+        """Say where a test, or a statistic that it reads, divides by a mean that may be zero."""
+        parts = self._book.read_by(tuple(names_in(criterion.expression)))
+        formulas = [
+            statistic.expression for name, statistic in self._book.statistics.items() if name in parts
+        ]
+        divided = dict.fromkeys(n for e in (criterion.expression, *formulas) for n in means_divided_by(e))
+        known = {
+            spec.endpoint: name for name, spec in self._book.intervals.items() if spec.endpoint in divided
+        }
+        said = (
+            caution(name, self.value(name), self.interval(known[name]) if name in known else None)
+            for name in divided
+        )
+        return tuple(text for text in said if text)
 
     def _find_interval(self, spec: IntervalSpec) -> Interval | Missing:
         """Return an interval: computed from the study's rows, or as published where it has no episodes."""

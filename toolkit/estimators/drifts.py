@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from toolkit.estimators.coordinates import CoordinateMoments, TaskSums
-from toolkit.estimators.taskwise import TaskUncertainty, task_uncertainties
+from toolkit.estimators.taskwise import TaskUncertainty, is_told_from_zero, task_uncertainties
 from toolkit.estimators.theory import ByDesign, Number, bandit
 
 Array: TypeAlias = NDArray[np.float64]
@@ -36,6 +36,11 @@ class DriftInterval:
     paired: TaskUncertainty
     independent: TaskUncertainty
     ratio: TaskUncertainty
+
+    @property
+    def has_denominator(self) -> bool:
+        """Whether the independent drift is told from zero; the ratio says little where it is not."""
+        return is_told_from_zero(self.independent)
 
 
 def adam_step(squared_mean: Array, noise: Array) -> Array:

@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from toolkit.estimators.taskwise import TaskUncertainty, task_uncertainties
+from toolkit.estimators.taskwise import TaskUncertainty, is_told_from_zero, task_uncertainties
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -54,6 +54,11 @@ class SignalInterval:
     along_independent: TaskUncertainty
     along_ratio: TaskUncertainty
     squared_norm: TaskUncertainty
+
+    @property
+    def has_direction(self) -> bool:
+        """Whether the mean gradient is told from zero; what lies along it says little where it is not."""
+        return is_told_from_zero(self.squared_norm)
 
 
 def signal_variance(gram: ArrayLike, tasks: ArrayLike | None = None) -> SignalVariance:

@@ -178,6 +178,13 @@ class TaskUncertainty:
     corrected: float | None = None
 
 
+def is_told_from_zero(figure: TaskUncertainty) -> bool:
+    """Say whether a figure's interval excludes zero; without an interval it is not told from it."""
+    if figure.low is None or figure.high is None:
+        return False
+    return not figure.low <= 0 <= figure.high
+
+
 def task_uncertainties(
     figures: Figures, tasks: int, *, level: float, resamples: int, rng_seed: int
 ) -> dict[str, TaskUncertainty]:

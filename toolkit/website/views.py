@@ -31,6 +31,7 @@ def decision_view(decision: Decision) -> dict[str, Any]:
     document["criteria"] = [
         {
             "missing": [],
+            "cautions": [],
             "reading": "",
             "shown": _shown(criterion.value, criterion),
             "other": _shown(criterion.against, criterion),

@@ -56,3 +56,14 @@ def test_a_close_call_is_loud(case: Case) -> None:
 def test_computing_an_interval_imports_nothing_that_it_could_do_without(plain: Path) -> None:
     packages = imported_by(f"decide H2a --study {plain} --json")
     assert not {"pandas", "polars", "scipy", "rich"} & packages
+
+
+def test_a_quotient_over_nearly_nothing_is_told(toolkit: Toolkit) -> None:
+    """P7 of the embedded study: a gap of 0.0016 between two seeds, below one fifteen times as large."""
+    (document,) = toolkit("decide", "P7", "--study", "embedded", "--json").json()
+    shrinks, positive = document["criteria"]
+    (caution,) = shrinks["cautions"]
+    assert "the mean of c4_auc_group, is not told from zero" in caution
+    assert "cautions" not in positive
+    assert caution in " ".join(toolkit("explain", "P7", "--study", "embedded").out.split())
+    assert "not told from zero" in " ".join(toolkit("decide", "P7", "--study", "embedded").out.split())

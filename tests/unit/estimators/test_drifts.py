@@ -259,6 +259,7 @@ def test_an_interval_is_of_the_estimates_themselves(optimizer: str, common: bool
     error = math.sqrt(11 / 12 * ((left_out - left_out.mean()) ** 2).sum())
     assert found.ratio.value == pytest.approx(ratio(tasks >= 0), rel=1e-12)
     assert found.ratio.standard_error == pytest.approx(error, rel=1e-9, abs=1e-12)
+    assert found.has_denominator == (found.independent.low > 0)
     if not common:
         own = estimators.drift(estimators.coordinate_moments(paired, tasks), 2, optimizer)
         assert found.paired.value == pytest.approx(own, rel=1e-12)
@@ -270,6 +271,7 @@ def test_a_task_that_is_drawn_twice_is_one_task() -> None:
     sums = estimators.task_sums(rng.normal(size=(40, 300)), np.arange(40))
     found = interval(sums, sums, optimizer="gradient", resamples=2000).paired
     assert (found.low + found.high) / 2 == pytest.approx(found.value, abs=found.standard_error / 4)
+    assert not interval(sums, sums, optimizer="gradient").has_denominator
     # The product of a task with itself would add the trace over the number of tasks.
     assert 3 * found.standard_error < 300 / 40
 

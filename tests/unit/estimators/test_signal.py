@@ -144,6 +144,8 @@ def test_the_trace_may_fall_where_the_variance_along_the_signal_rises() -> None:
     assert found.along_ratio.value == pytest.approx(3, abs=0.4)
     assert found.trace_ratio.value == pytest.approx((3 + 59 / 4) / 60, rel=0.03)
     assert found.along_ratio.low < 3 < found.along_ratio.high
+    assert found.has_direction
+    assert not many(1, 100, 0 * mean, (paired, independent)).has_direction
 
 
 def test_without_a_mean_gradient_there_is_no_direction() -> None:

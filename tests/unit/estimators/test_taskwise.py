@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from toolkit import estimators
-from toolkit.estimators.taskwise import TaskUncertainty
+from toolkit.estimators.taskwise import TaskUncertainty, is_told_from_zero
 
 TASKS = 24
 RNG = np.random.default_rng(5)
@@ -124,6 +124,14 @@ def test_what_is_no_interval_is_refused(changed: dict[str, float]) -> None:
         found(**changed)
     with pytest.raises(ValueError, match="expected two tasks"):
         estimators.task_uncertainties(figures, 1, level=0.95, resamples=10, rng_seed=1)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "is_told"),
+    [(0.1, 0.2, True), (-0.2, -0.1, True), (-0.1, 0.2, False), (0.0, 0.2, False), (None, None, False)],
+)
+def test_what_an_interval_excludes_is_told(low: float | None, high: float | None, is_told: bool) -> None:
+    assert is_told_from_zero(TaskUncertainty(0.1, low, high)) == is_told
 
 
 def explicit(gradients: np.ndarray) -> tuple[float, float, float, float]:
