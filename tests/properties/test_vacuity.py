@@ -39,14 +39,21 @@ constants = st.sampled_from(("0", "0.5", "1", "2", "(-1)", "(-0.5)"))
 named = st.sampled_from(("pooled", "mean(gap)", "mean(other)", "min(gap)", "max(gap)", "last(other)"))
 ends = st.sampled_from(("mean(rest(gap))", "max(rest(rest(gap)))", "lower(gap_95)", "upper(gap_95)"))
 numbers = constants | named | ends | st.just("count(gap > 0)")
+listed = st.sampled_from(
+    ("rank_correlation(gap, other)", "mean(list(pooled, 0.5))", "last(list(1, max(gap)))")
+)
 series = st.sampled_from(("gap", "other", "abs(gap)", "rest(gap)", "gap - other", "gap + pooled", "-gap"))
 linear = st.one_of(
     numbers,
+    listed,
     st.builds("({} {} {})".format, numbers, st.sampled_from("+-"), numbers),
     st.builds("abs({})".format, numbers),
     st.builds("({} * {})".format, constants, numbers),
 )
-curved = linear | st.builds("({} {} {})".format, numbers, st.sampled_from("*/"), numbers)
+bent = st.sampled_from(
+    ("variance(gap)", "variance(gap - other)", "slope(gap, other)", "variance(list(pooled, mean(gap), 0))")
+)
+curved = linear | bent | st.builds("({} {} {})".format, numbers, st.sampled_from("*/"), numbers)
 
 
 def truths_of(some: st.SearchStrategy[str]) -> st.SearchStrategy[str]:

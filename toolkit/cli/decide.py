@@ -354,14 +354,16 @@ def _pair(exact: str | None, decimal: float | None) -> str:
 
 
 def _explain_language(*, as_json: bool) -> None:
-    from toolkit.decisions.expressions import ARITHMETIC, COMPARISONS, OPERATORS
+    from toolkit.decisions.endpoints import OVER_STEPS_SAY
+    from toolkit.decisions.expressions import ARITHMETIC, COMPARISONS, DECLARED, OPERATORS
 
     if as_json:
         operators = {
             name: {"takes": [k.value for k in o.takes], "gives": o.gives.value, "meaning": o.meaning}
             for name, o in OPERATORS.items()
         }
-        output.print_json({"operators": operators, "comparisons": COMPARISONS, "arithmetic": ARITHMETIC})
+        document = {"operators": operators, "comparisons": COMPARISONS, "arithmetic": ARITHMETIC}
+        output.print_json({**document, "over_steps": OVER_STEPS_SAY, "declared": DECLARED})
         return
     language = output.table(("operator", "takes", "gives", "meaning"), "The rule language")
     for name, operator in OPERATORS.items():
@@ -373,3 +375,11 @@ def _explain_language(*, as_json: bool) -> None:
     language.add_row(" ".join(COMPARISONS), "numbers or series", truths, "exact comparison")
     language.add_row(" ".join(ARITHMETIC), "numbers or series", "a number, or a series", "exact arithmetic")
     output.console().print(language)
+    declared = output.table(("table", "what it declares"), "What tests and formulas name")
+    for name, meaning in DECLARED.items():
+        declared.add_row(f"\\[{name}]", meaning)
+    output.console().print(declared)
+    steps = output.table(("over_steps", "one number of several steps"), "Endpoints over several steps")
+    for name, meaning in OVER_STEPS_SAY.items():
+        steps.add_row(name, meaning)
+    output.console().print(steps)

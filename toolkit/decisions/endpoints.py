@@ -10,7 +10,13 @@ from toolkit.registers.schema import TABLES
 
 UNITS_OF_ANALYSIS = ("seed", "run", "checkpoint", "pooled", "row")
 LONGEST_STEP = 9
-OVER_STEPS = ("auc", "auc_gain", "mean", "steps_to_threshold")
+OVER_STEPS_SAY = {
+    "auc": "trapezoidal mean over the steps",
+    "auc_gain": "the trapezoidal mean less the value at the first step: what training gained",
+    "mean": "plain mean over the steps",
+    "steps_to_threshold": "the first step that reaches `threshold`, interpolated; missing where none does",
+}
+OVER_STEPS = tuple(OVER_STEPS_SAY)
 # Seeded by numpy's SeedSequence, one stream for seed pairs and one for tasks.
 GENERATORS = ("PCG64",)
 # Intervals made of the values of seeds alone: no task is resampled, and nothing is crossed.

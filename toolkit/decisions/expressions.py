@@ -113,6 +113,16 @@ OPERATORS: dict[str, Operator] = {
     "upper": Operator((Kind.INTERVAL,), _NUMBER, "upper end of a registered interval"),
 }
 
+# What a rules file declares for its tests to name.
+DECLARED = {
+    "endpoints.NAME": "what rows measure: a series by seed, run or checkpoint, or one number",
+    "statistics.NAME": "one number by a `formula` over endpoints and other statistics, exact",
+    "intervals.NAME": "of an endpoint's mean: `percentile bootstrap` of seed pairs and tasks, "
+    "`seed bootstrap` of seeds alone, or `t over seeds`, Student's; of a statistic: `seed bootstrap`, whose "
+    "draws are the same for all that it reads",
+    "rules.NAME": "hypotheses, predictions and gates; `passes` asks for another's verdict",
+}
+
 _SERIES = {Kind.NUMBER: Kind.NUMBERS, Kind.TRUTH: Kind.TRUTHS}
 
 

@@ -232,8 +232,8 @@ class _Test:
     def _call(self, operator: str, arguments: tuple[expressions.Expression, ...]) -> Unit | None:
         units = [self.unit(argument) for argument in arguments]
         if operator == "slope":
-            above, below = (unit or Unit() for unit in units)
-            return above.times(below, -1)
+            y, x = (unit or Unit() for unit in units)
+            return y.times(x, -1)
         if operator == "rank_correlation":
             return Unit()
         same = self._same(operator, units)

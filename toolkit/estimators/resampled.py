@@ -139,8 +139,8 @@ _APPLY: dict[str, Callable[..., Array]] = {
     "mean": lambda series: series.mean(-1),
     "min": lambda series: series.min(-1),
     "max": lambda series: series.max(-1),
-    "first": lambda series: series[..., 0],
-    "last": lambda series: series[..., -1],
+    "first": lambda series: _known(series[..., 0], series.sum(-1)),
+    "last": lambda series: _known(series[..., -1], series.sum(-1)),
     "rest": lambda series: series[..., 1:],
     "variance": _variance,
     "list": lambda *values: np.stack(np.broadcast_arrays(*values), axis=-1),
@@ -161,9 +161,9 @@ def _quotient(above: Array, below: Array) -> Array:
     return np.where(below == 0, np.nan, above / below)
 
 
-def _known(truths: Array, operands: Array) -> Array:
-    """Return truths as numbers, and NaN where an operand is."""
-    return np.where(np.isnan(operands), np.nan, truths)
+def _known(values: Array, operands: Array) -> Array:
+    """Return values, a truth as a number, and NaN where an operand is."""
+    return np.where(np.isnan(operands), np.nan, values)
 
 
 def _aligned(*values: Array) -> tuple[Array, ...]:

@@ -73,6 +73,7 @@ def evidence_of(case: Case, decision: Decision) -> Evidence:
         "registers": [{"config": read.config, "sha256": read.sha256} for read in decision.registers],
         "rules": {rule.id: _rule(rule) for rule in rules},
         "endpoints": {e.id: _endpoint(e, runs[e.id], has=case.study.has(e.register)) for e in endpoints},
+        **_statistics(case, decision),
         "intervals": {name: _interval(case, name, interval) for name, interval in intervals.items()},
         "recorded": {rule.id: _recorded(case.decide(rule.id)) for rule in rules},
     }
@@ -158,6 +159,12 @@ def _rule(rule: Rule) -> dict[str, Any]:
             for c in rule.criteria
         ],
     }
+
+
+def _statistics(case: Case, decision: Decision) -> dict[str, Any]:
+    """Return the statistics that a page's rules read; nothing where they read none."""
+    made = {name: case.book.statistics[name] for name in decision.statistics}
+    return {"statistics": {name: statistic.as_dict() for name, statistic in made.items()}} if made else {}
 
 
 def _endpoint(endpoint: Endpoint, runs: dict[tuple[str, int], str | Missing], *, has: bool) -> dict[str, Any]:

@@ -6,7 +6,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from tests.unit.decisions.study import amendment, rule
 from toolkit.decisions.case import Case
+from toolkit.decisions.rulebook import RuleBook, load_rulebook
 from toolkit.errors import UsageError
 from toolkit.estimators import crossed_bootstrap, draw_weights
 from toolkit.study.power import power, simulation
@@ -219,6 +221,44 @@ def test_the_same_seed_gives_the_same_answer_and_another_another(case: Case, fit
 def test_a_rule_that_reads_something_else_cannot_be_simulated(case: Case, rule: str) -> None:
     with pytest.raises(UsageError):
         fit(case, rule, TASK_SD, 1)
+
+
+def with_rule(case: Case, more: str, *tests: str, estimate: str = "c2_auc", interval: str = "") -> RuleBook:
+    """Return the case's rules with one more, by an amendment."""
+    named = f'estimate = "{estimate}"' + (f'\ninterval = "{interval}"' if interval else "")
+    added = amendment("A9", 'adds = ["S"]', more, rule("S", *tests, more=named))
+    return load_rulebook(case.registration.rules, [*(a.rules for a in case.registration.amendments), added])
+
+
+def test_a_rule_on_students_interval_passes_as_often_as_a_t_test(case: Case, fitted: Components) -> None:
+    """Seeds' differences are near enough to normal: the size of the test is that of its level."""
+    t_90 = '[intervals.c2_t]\nendpoint = "c2_auc"\nlevel = "0.90"\nmethod = "t over seeds"\n'
+    book = with_rule(case, t_90, "lower(c2_t) > 0", interval="c2_t")
+    design = simulation.Design(0.0, fitted.seed_sd, 0.0, 12, None, 1500, 4)
+    found = simulate(book, "S", fitted, design)
+    assert found.pass_probability == pytest.approx(0.05, abs=4 * (0.05 * 0.95 / 1500) ** 0.5)
+    assert found.covered is not None
+    assert found.covered / 1500 == pytest.approx(0.90, abs=4 * (0.09 / 1500) ** 0.5)
+
+
+SPREAD = '[statistics.spread]\ntitle = "Spread"\nformula = "{}"\nunit = "fraction²"\nrange = ["0", "1"]\n'
+
+
+def test_a_statistic_of_what_is_simulated_is_simulated_too(case: Case, fitted: Components) -> None:
+    book = with_rule(case, SPREAD.format("variance(c2_auc)"), "spread <= 0.0012")
+    design = simulation.Design(0.0, 0.03, 0.0, 12, None, 400, 4)
+    found = simulate(book, "S", fitted, design)
+    rng = np.random.default_rng(5)
+    spread = (0.03**2 + fitted.sampling_variance) * rng.chisquare(11, 100_000) / 11
+    expected = (spread <= 0.0012).mean()
+    assert 0.1 < expected < 0.9
+    assert found.pass_probability == pytest.approx(expected, abs=0.1)
+
+
+def test_the_power_of_a_rule_whose_estimate_is_a_statistic_is_refused(case: Case, fitted: Components) -> None:
+    book = with_rule(case, SPREAD.format("variance(c2_auc)"), "spread > 0.001", estimate="spread")
+    with pytest.raises(UsageError, match="its estimate is a statistic"):
+        simulate(book, "S", fitted, simulation.Design(0.0, 0.03, 0.0, 3, None, 10, 4))
 
 
 def test_one_seed_has_no_spread_to_fit(case: Case) -> None:

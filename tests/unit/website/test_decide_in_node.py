@@ -12,14 +12,18 @@ import pyarrow as pa
 import pytest
 
 from tests.conftest import CHECKOUT
+from tests.unit.decisions import study as small
 from tests.unit.decisions.rows_study import registered_study
 from tests.unit.website.node import ASSETS, run_node
 from tests.unit.website.test_evidence import everything, table_of
 from tests.unit.website.written_tests import answers_in_python, some_tests
 from toolkit.decisions.case import Case
 from toolkit.decisions.computed import Resampler
+from toolkit.decisions.engine import Engine
 from toolkit.decisions.interval import Interval
+from toolkit.decisions.rulebook import load_rulebook
 from toolkit.study.check.registered import open_case
+from toolkit.website.drawings import rule_charts
 from toolkit.website.evidence import Evidence, evidence_of
 from toolkit.website.evidence_tables import parquet
 
@@ -177,6 +181,62 @@ def test_a_study_of_other_registers_is_decided_as_the_engine_does(tmp_path: Path
     decisions = few.decide_all()
     found = decided(*(page(evidence_of(few, decision)) for decision in decisions))
     assert [(f["verdict"], f["disagreements"]) for f in found] == [(d.verdict, []) for d in decisions]
+
+
+# A ratio of variances, a slope over three conditions and what training gained, on the shipped companion.
+ADDED = """
+[statistics.spread]
+title = "Variance of C2 over that of C4"
+formula = "variance(c2_curve) / variance(c4_curve)"
+unit = "ratio"
+range = ["0", "100"]
+
+[statistics.trend]
+title = "Slope of three ratios"
+formula = "slope(list(spread, mean(c2_added) / mean(c2_curve), 1 / spread), list(0.5, 1, 2))"
+unit = "ratio"
+range = ["-100000", "100000"]
+
+[intervals.spread_95]
+endpoint = "spread"
+level = "0.95"
+method = "seed bootstrap"
+
+[intervals.c2_t]
+endpoint = "c2_curve"
+level = "0.95"
+method = "t over seeds"
+"""
+
+
+def with_statistics(case: Case) -> Case:
+    """Return the shipped companion with one more rule, which reads statistics."""
+    rules = case.registration.rules
+    gain = rules[rules.index("[endpoints.c2_curve]") :].partition("\n\n")[0]
+    gain = gain.replace("c2_curve", "c2_added").replace('"auc"', '"auc_gain"')
+    more = 'estimate = "spread"\ninterval = "spread_95"'
+    tests = ("spread > 0.5", "lower(spread_95) > 0.2", "trend > 0", "upper(c2_t) > 0", "mean(c2_added) < 0")
+    added = small.amendment("A9", 'adds = ["S"]', gain + "\n", ADDED, small.rule("S", *tests, more=more))
+    named = [one.rules for one in case.registration.amendments]
+    book = load_rulebook(rules, [*named, added])
+    registered = (case.registration.name, case.registration.sha256)
+    return replace(case, book=book, engine=Engine(book, registered, case.engine.registers), _decided={})
+
+
+def test_a_rule_on_statistics_is_decided_again_on_its_page(embedded: Case) -> None:
+    made = with_statistics(embedded)
+    decision = made.decide("S")
+    evidence = evidence_of(made, decision)
+    assert set(evidence.document["statistics"]) == {"spread", "trend"}
+    assert not evidence.resampled
+    assert any("spread_95" in text for text in evidence.fixed)
+    (found,) = decided(page(evidence))
+    assert found["disagreements"] == []
+    assert found["verdict"] == decision.verdict
+    values = {c["id"]: c["value"] for c in evidence.document["recorded"]["S"]["criteria"]}
+    assert {c["id"]: c["value"] for c in found["criteria"]} == values
+    assert found["estimate"] == str(decision.estimate.mean)  # type: ignore[union-attr]
+    assert rule_charts(made, decision, ())
 
 
 def test_written_tests_give_in_node_what_they_give_in_python() -> None:

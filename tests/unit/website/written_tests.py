@@ -12,6 +12,7 @@ from toolkit.errors import RuleError
 SEED = 20261120
 DEEPEST = 3
 MEMBERS = ("0", "1", "2")
+SUMMARIES = ("mean", "min", "max", "first", "last", "variance")
 
 
 def some_tests(number: int) -> list[dict[str, Any]]:
@@ -69,7 +70,9 @@ def _number_test(rng: Random, depth: int) -> str:
             f"({one} {rng.choice('+-*/')} {two})",
             f"-{one}",
             f"abs({one})",
-            f"{rng.choice(('mean', 'min', 'max', 'first', 'last'))}({_numbers_test(rng, depth - 1)})",
+            f"{rng.choice(SUMMARIES)}({_numbers_test(rng, depth - 1)})",
+            f"slope({_numbers_test(rng, depth - 1)}, {_numbers_test(rng, depth - 1)})",
+            f"rank_correlation({_numbers_test(rng, depth - 1)}, {_numbers_test(rng, depth - 1)})",
             f"count({_truths_test(rng, depth - 1)})",
         )
     )
@@ -86,6 +89,7 @@ def _numbers_test(rng: Random, depth: int) -> str:
             f"({one} {rng.choice('+-*/')} {series})",
             f"rest({series})",
             f"abs({series})",
+            f"list({one}, {_number_test(rng, depth - 1)}, {_number_test(rng, depth - 1)})",
         )
     )
 

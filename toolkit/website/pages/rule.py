@@ -74,6 +74,7 @@ def _rule_page(
         "charts": rule_charts(case, decision, figures),
         "seeds": [(e, rows) for e in endpoints if (rows := seed_rows(case, e))],
         "endpoints": [_rows(case, endpoint, ask) for endpoint in endpoints],
+        "statistics": [case.book.statistics[name] for name in decision.statistics],
         "evidence": evidence_of(case, decision),
         "amendment": amendments[change.amendment] if change else None,
         "added": amendments[change.added_by] if change and change.added_by else None,

@@ -1,7 +1,7 @@
 /** Evaluating an expression: exact numbers, Kleene truth, nothing missing ever counted as zero. */
 
 import type { Expression } from "./expression";
-import { Fraction, mean } from "./fraction";
+import { Fraction, mean, sum } from "./fraction";
 import { type Member, Missing, type Scalar, Series, type Truth, type Value } from "./value";
 import { absent, all, any, majority, not, present, together } from "./value";
 
@@ -26,12 +26,13 @@ const CALCULATE: Record<string, (a: Fraction, b: Fraction) => Fraction> = {
   "/": (a, b) => a.over(b),
 };
 
-const REDUCE: Record<string, (values: Fraction[]) => Fraction> = {
+const REDUCE: Record<string, (values: Fraction[]) => Scalar> = {
   mean,
   min: (values) => values.reduce((a, b) => (b.compare(a) < 0 ? b : a)),
   max: (values) => values.reduce((a, b) => (b.compare(a) > 0 ? b : a)),
   first: (values) => values[0] as Fraction,
   last: (values) => values[values.length - 1] as Fraction,
+  variance,
 };
 
 export function evaluate(expression: Expression, resolve: Resolve): Value {
@@ -61,7 +62,7 @@ function call(operator: string, values: Value[]): Value {
   if (reduce) {
     const members = present(numbers(value).values);
     if (members instanceof Missing) return members;
-    return members.length ? reduce(members) : empty(operator);
+    return members.length ? inBounds(reduce(members)) : empty(operator);
   }
   switch (operator) {
     case "all":
@@ -96,6 +97,11 @@ function call(operator: string, values: Value[]): Value {
     }
     case "abs":
       return eachNumber(value, (x) => x.abs());
+    case "list":
+      return new Series("place", values.map((one, i) => [`${i + 1}`, one as Scalar]));
+    case "slope":
+    case "rank_correlation":
+      return ofPairs(operator, numbers(value), numbers(second));
     default:
       throw new SyntaxError(`the rule language has no operator ${operator}`);
   }
@@ -123,10 +129,7 @@ function eachNumber(value: Value | undefined, change: (x: Fraction) => Fraction 
 
 function binary(operator: string, left: Value, right: Value): Value {
   if (left instanceof Series && right instanceof Series) {
-    const keys = left.items.map(([key]) => key);
-    const others = right.items.map(([key]) => key);
-    if (keys.length !== others.length || keys.some((key, i) => key !== others[i]))
-      throw new Error("two series with different members are combined");
+    checkMembers(left, right);
     return new Series(
       left.unit,
       left.items.map(([key, a], i) => [key, pair(operator, a, right.values[i] as Member)]),
@@ -148,7 +151,60 @@ function pair(operator: string, left: Member, right: Member): Member {
   if (operator === "/" && b.isZero) return new Missing(["a quotient over zero"]);
   const value = CALCULATE[operator]?.(a, b);
   if (!value) throw new SyntaxError(`the rule language has no ${operator}`);
-  return value.abs().compare(LARGEST) < 0 ? value : new Missing(["a number beyond all bounds"]);
+  return inBounds(value);
+}
+
+function inBounds(value: Scalar): Scalar {
+  if (value instanceof Missing || value.abs().compare(LARGEST) < 0) return value;
+  return new Missing(["a number beyond all bounds"]);
+}
+
+/** The sample variance. */
+function variance(values: Fraction[]): Scalar {
+  if (values.length < 2) return new Missing(["variance of a single number"]);
+  const apart = fromMean(values);
+  return sum(apart.map((one) => one.times(one))).over(Fraction.of(values.length - 1));
+}
+
+function ofPairs(operator: string, first: Series<Scalar>, second: Series<Scalar>): Scalar {
+  checkMembers(first, second);
+  const members = present([...first.values, ...second.values]);
+  if (members instanceof Missing) return members;
+  const size = first.items.length;
+  if (!size) return empty(operator);
+  const [ones, others] = [members.slice(0, size), members.slice(size)];
+  return inBounds(operator === "slope" ? slope(ones, others) : rankCorrelation(ones, others));
+}
+
+/** The slope of the least-squares line of y on x, with an intercept. */
+function slope(y: Fraction[], x: Fraction[]): Scalar {
+  const [down, across] = [fromMean(y), fromMean(x)];
+  const spread = sum(across.map((one) => one.times(one)));
+  if (spread.isZero) return new Missing(["a slope over a single place"]);
+  return sum(across.map((one, i) => one.times(down[i] as Fraction))).over(spread);
+}
+
+/** Kendall's tau-a. */
+function rankCorrelation(x: Fraction[], y: Fraction[]): Scalar {
+  const pairs = (x.length * (x.length - 1)) / 2;
+  if (!pairs) return new Missing(["rank correlation of a single pair"]);
+  let agreeing = 0;
+  for (let i = 0; i < x.length; i += 1)
+    for (let j = 0; j < i; j += 1)
+      agreeing += (x[i] as Fraction).compare(x[j] as Fraction) * (y[i] as Fraction).compare(y[j] as Fraction);
+  return Fraction.of(agreeing, pairs);
+}
+
+function fromMean(values: Fraction[]): Fraction[] {
+  const centre = mean(values);
+  return values.map((value) => value.minus(centre));
+}
+
+function checkMembers(left: Series<Member>, right: Series<Member>): void {
+  const keys = left.items.map(([key]) => key);
+  const others = right.items.map(([key]) => key);
+  if (keys.length !== others.length || keys.some((key, i) => key !== others[i]))
+    throw new Error("two series with different members are combined");
 }
 
 function empty(operator: string): Missing {

@@ -54,7 +54,7 @@ export interface Endpoint {
   by: "seed" | "run" | "checkpoint" | "pooled" | "row";
   members: string[];
   steps: number[];
-  over_steps: "auc" | "mean" | "steps_to_threshold" | "";
+  over_steps: "auc" | "auc_gain" | "mean" | "steps_to_threshold" | "";
   threshold: string | null;
   checkpoints: { trajectory: string; step: number }[];
   unit: string;
@@ -62,6 +62,12 @@ export interface Endpoint {
   high: string;
   tasks: number;
   schedules: number;
+}
+
+/** A number made of endpoints, by a formula of the language. */
+export interface Statistic {
+  title: string;
+  formula: string;
 }
 
 export interface Ends {
@@ -78,7 +84,7 @@ export interface IntervalSpec {
   level: string;
   made: string;
   resamples: number;
-  crossing: "crossed" | "nested";
+  crossing: "crossed" | "nested" | "";
   rng_seed: string;
   recorded: Ends | Absent;
 }
@@ -100,6 +106,8 @@ export interface Document {
   registers: { config: string; sha256: string }[];
   rules: Record<string, Rule>;
   endpoints: Record<string, Endpoint>;
+  /** Absent where no rule of the page reads any. */
+  statistics?: Record<string, Statistic>;
   intervals: Record<string, IntervalSpec>;
   recorded: Record<string, Recorded>;
 }

@@ -16,14 +16,15 @@ export function measure(id: string, endpoint: Endpoint, registers: Rows): Scalar
   return value;
 }
 
-/** The weights of an endpoint's steps in its value; they sum to one. */
+/** The weights of an endpoint's steps in its value; they sum to one, and of a gain to zero. */
 export function stepWeights(endpoint: Endpoint): Fraction[] {
   const { steps } = endpoint;
-  if (endpoint.over_steps !== "auc") return steps.map(() => Fraction.of(1, steps.length));
+  if (!["auc", "auc_gain"].includes(endpoint.over_steps)) return steps.map(() => Fraction.of(1, steps.length));
   // The trapezoidal mean: half of each neighbouring gap, over the span.
   const gaps = steps.slice(1).map((after, i) => after - (steps[i] as number));
   const span = 2 * ((steps.at(-1) as number) - (steps[0] as number));
-  return steps.map((_, i) => Fraction.of((gaps[i - 1] ?? 0) + (gaps[i] ?? 0), span));
+  const first = endpoint.over_steps === "auc_gain" ? span : 0;
+  return steps.map((_, i) => Fraction.of((gaps[i - 1] ?? 0) + (gaps[i] ?? 0) - (i === 0 ? first : 0), span));
 }
 
 /** The row of a run's evaluation at a step, or what is missing of it. */

@@ -84,7 +84,10 @@ export class Redecision {
   private value(name: string): Scalar | Series<Scalar> {
     let value = this.measured.get(name);
     if (value === undefined) {
-      value = measure(name, named(this.evidence.document.endpoints, name), this.evidence.rows);
+      const statistic = this.evidence.document.statistics?.[name];
+      value = statistic
+        ? (evaluate(parse(statistic.formula), (_, part) => this.value(part)) as Scalar)
+        : measure(name, named(this.evidence.document.endpoints, name), this.evidence.rows);
       this.measured.set(name, value);
     }
     return value;

@@ -88,9 +88,9 @@ function readings(document: Document, { outcome }: Reached): Node[] {
 function estimate(document: Document, { outcome }: Reached): Node[] {
   const rule = named(document.rules, document.rule);
   if (!rule.estimate) return [];
-  const endpoint = named(document.endpoints, rule.estimate);
+  const { title } = document.statistics?.[rule.estimate] ?? named(document.endpoints, rule.estimate);
   const there = readValue(named(document.recorded, document.rule).estimate);
-  const rows = [[endpoint.title, shown(outcome.estimate), shown(there)]];
+  const rows = [[title, shown(outcome.estimate), shown(there)]];
   return [make("h3", { text: "Estimate" }), table(["Mean", "Here", "Recorded"], rows, "Estimate, here and recorded")];
 }
 
