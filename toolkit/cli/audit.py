@@ -29,10 +29,10 @@ def audit(*, study: str | None, sample: int, seed: int | None, as_json: bool) ->
     """Play random rows of a study's registers again, and fail on the first that comes out otherwise.
 
     Episodes and luck-share tables are played by their run's checkpoint. For a training group, training goes
-    on from the checkpoint before it, and every group on the way has to come out as registered. The probe's
-    rollouts are played and scored again. As many rows of what follows, such as counts, luck shares and the
-    probe's figures, are derived again. Which rows are drawn nobody can foresee; the seed that is printed
-    draws them again.
+    on from the checkpoint before it, and every group on the way has to come out as registered; where a study
+    keeps no checkpoints, a run is trained from its start. The probe's rollouts are played
+    and scored again. As many rows of what follows, such as counts, luck shares and the probe's figures, are
+    derived again. Which rows are drawn nobody can foresee; the seed that is printed draws them again.
 
     \b
     Examples:
@@ -84,10 +84,10 @@ def fresh_seed() -> int:
 
 
 def _with_rows() -> str:
-    from toolkit.study.check.audit import PLAYED_WITH
+    from toolkit.study.check.audit import is_playable
 
     home = find_home()
-    names = [name for name in home.studies() if api.open_study(name, home).has(PLAYED_WITH)]
+    names = [name for name in home.studies() if is_playable(api.open_study(name, home))]
     if len(names) != 1:
         raise UsageError(
             "name the study to audit", expected=", ".join(names) or "a study that ships its rows"

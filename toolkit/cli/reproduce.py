@@ -45,7 +45,7 @@ def reproduce(
     """
     from toolkit.cli.site_material import material
     from toolkit.prereg.standing import standing_of
-    from toolkit.study.check.audit import PLAYED_WITH, audit
+    from toolkit.study.check.audit import audit, is_playable
     from toolkit.study.check.whole import check_whole
     from toolkit.website.build import check_place, site_content, write_site
 
@@ -75,7 +75,7 @@ def reproduce(
                 probe=api.registered_probe(study, runs),
             )
             for study in studies
-            if study.has(PLAYED_WITH)
+            if is_playable(study)
             for runs in (api.registered_runs(study, home),)
         }
         progress("deciding")

@@ -1,6 +1,8 @@
 """One step of GRPO: play the step's groups, compare rewards within each, and climb.
 
-1. Every rollout of every group is played by the policy as it is.
+1. Every rollout of every group is played by the policy as it is. Where constant groups are resampled, those
+   whose rewards are all alike are dropped, and others drawn until the step has its number of varied ones, or
+   has drawn the most that it may: then it goes on with what it has.
 2. A rollout's advantage is its reward minus its group's mean, over the group's sample standard deviation plus
    ε unless scaling is off. A group whose rewards are constant has no gradient.
 3. The gradient is the sum of advantage times score over all rollouts. It is divided by all decisions and
@@ -9,7 +11,8 @@
 
 Source:
     Paper eq:advantages, eq:g and app:training; token-level aggregation as in the paper's trainer (Yu et al.
-    2025, DAPO); a divisor that no length moves: Liu et al. 2025, Dr. GRPO.
+    2025, DAPO, whose dynamic sampling is the resampling); a divisor that no length moves: Liu et al. 2025,
+    Dr. GRPO.
 """
 
 from functools import lru_cache
@@ -25,7 +28,7 @@ from toolkit.registers.arrow import Row
 from toolkit.seeds import rollout_seed, sampling_seed
 from toolkit.tasks.pools import load_task
 from toolkit.training.optimizer import Weights, ascend
-from toolkit.training.rows import POOL, GroupPlan, groups_at
+from toolkit.training.rows import POOL, RESAMPLED, GroupPlan, draws_at
 from toolkit.training.specification import Specification
 
 Played = tuple["Rollout", "Episode"]
@@ -45,28 +48,37 @@ def train_step(specification: Specification, before: Weights) -> tuple[Weights, 
     step = before.step + 1
     weighted: list[tuple[Rollout, float]] = []
     rows: list[Row] = []
-    symbols = 0
-    for group in groups_at(specification, step):
-        played = [
-            play_rollout(specification, policy, step, group, s) for s in range(len(group.schedule_seeds))
-        ]
-        rewards = tuple(episode.observed_reward for _, episode in played)
-        advantages = advantages_of(rewards, scaled=specification.scale_rewards == "group")
-        row = _row(group, [episode for _, episode in played], advantages)
-        row |= {"run_id": specification.run_id, "step": step}
-        row["decisions"] = sum(len(rollout.decisions) + len(rollout.tokens) for rollout, _ in played)
-        symbols += row["decisions"]
-        if any(advantages):
-            weighted += [(r, a) for (r, _), a in zip(played, advantages, strict=True)]
+    symbols = taken = 0
+    for group in draws_at(specification, step):  # 1
+        row, rollouts = _play_group(specification, policy, step, group)
         rows.append(row)
-    divisor = symbols if specification.loss_type == "dapo" else len(rows) * specification.group_size
-    gradient = [part / divisor for part in weighted_scores(policy, weighted)]
-    return ascend(before, gradient, *_of_optimizer(specification)), rows
+        if row["zero_variance"] and specification.constant_groups == RESAMPLED:
+            continue
+        symbols += row["decisions"]
+        if not row["zero_variance"]:
+            weighted += zip(rollouts, row["advantages"], strict=True)
+        taken += 1
+        if taken == specification.prompts_per_step:
+            break
+    divisor = symbols if specification.loss_type == "dapo" else taken * specification.group_size  # 3
+    # Where every group was dropped the gradient is nothing, whatever it is divided by.
+    gradient = [part / max(divisor, 1) for part in weighted_scores(policy, weighted)]
+    rate, decay = float(specification.learning_rate), float(specification.square_decay)
+    return ascend(before, gradient, rate, specification.optimizer, decay), rows  # 4
 
 
-def _of_optimizer(specification: Specification) -> tuple[float, str, float]:
-    decay = float(specification.square_decay)
-    return float(specification.learning_rate), specification.optimizer, decay
+def _play_group(
+    specification: Specification, policy: Policy, step: int, group: GroupPlan
+) -> tuple[Row, list[Rollout]]:
+    """Play a group; return its row and its rollouts."""
+    slots = range(len(group.schedule_seeds))
+    played = [play_rollout(specification, policy, step, group, slot) for slot in slots]
+    rewards = tuple(episode.observed_reward for _, episode in played)
+    advantages = advantages_of(rewards, scaled=specification.scale_rewards == "group")  # 2
+    row = _row(group, [episode for _, episode in played], advantages)
+    row |= {"run_id": specification.run_id, "step": step}
+    row["decisions"] = sum(len(rollout.decisions) + len(rollout.tokens) for rollout, _ in played)
+    return row, [rollout for rollout, _ in played]
 
 
 def play_rollout(

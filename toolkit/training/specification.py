@@ -42,6 +42,8 @@ class Specification:
             by its number of rollouts.
         constant_groups: groups whose rewards are all alike are `kept`, or `resampled`: dropped, and tasks
             drawn until a step has its number of others.
+        keeps_checkpoints: whether the registers keep the checkpoints; if not, whoever plays a row again plays
+            the run from its start.
         checkpoints: where nothing is trained, the `study` and `run` whose checkpoints are evaluated, and
             their `sha256`.
     """
@@ -75,6 +77,7 @@ class Specification:
     square_decay: str = "0.999"
     loss_type: str = "dapo"
     constant_groups: str = "kept"
+    keeps_checkpoints: bool = True
     checkpoints: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -111,6 +114,7 @@ _LATER = {
     "square_decay": "0.999",
     "loss_type": "dapo",
     "constant_groups": "kept",
+    "keeps_checkpoints": True,
     "checkpoints": {},
 }
 """Settings that came later, and the value that they had before."""

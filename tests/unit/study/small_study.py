@@ -10,7 +10,7 @@ from toolkit.registers.manifest import RegistrationRef
 from toolkit.registers.study import Study, open_study
 from toolkit.study.new.task_pools import summarize
 from toolkit.study.play.assemble import assemble, seal
-from toolkit.study.play.runner import play_runs
+from toolkit.study.play.runner import Play, play_runs
 from toolkit.study.play.workplace import Workplace
 from toolkit.training.specification import Specification
 
@@ -45,11 +45,11 @@ def small_runs() -> tuple[Specification, ...]:
     return tuple(specification(f"c2-{arm}-s0", arm=arm, pools=pools) for arm in arms)
 
 
-def small_study(folder: Path, runs: Sequence[Specification]) -> Study:
-    """Play runs quickly, and write their study."""
+def small_study(folder: Path, runs: Sequence[Specification], play: Play = wholly) -> Study:
+    """Play runs, quickly unless it is said otherwise, and write their study."""
     workplace = Workplace(folder / "runs")
     with workplace.held(runs):
-        play_runs(workplace, runs, play=wholly)
+        play_runs(workplace, runs, play=play)
     assembled = assemble(workplace, tuple(runs), lambda _: None)
     seal(folder / "small", "small", RegistrationRef("small", "f" * 64, {}), assembled, SOURCE)
     return open_study(folder / "small")

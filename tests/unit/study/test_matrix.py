@@ -112,6 +112,7 @@ SET = {
     "square_decay": "0.9",
     "surface_tokens": 0,
     "checkpoint_every": 50,
+    "keeps_checkpoints": False,
 }
 
 
@@ -185,6 +186,29 @@ def test_a_line_that_trains_nothing_sets_nothing_of_training() -> None:
         chosen(of=plan(fixed=NOTHING, settings={**document, "optimizer": "sign"}))
     with pytest.raises(RuleError, match="training_groups"):
         chosen(of=plan(settings=document))
+
+
+def resampling(**changes: Any) -> dict[str, Any]:
+    fixed = {"fault_rate": "0", "flip_rate": "0", **changes.pop("fixed", {})}
+    return {"settings": {"constant_groups": "resampled"}, "arms": ["paired"], "fixed": fixed} | changes
+
+
+def test_groups_are_resampled_where_outcomes_may_decide_how_many_there_are() -> None:
+    document = tomllib.loads(RULES.read_text())
+    training = {n: v for n, v in document["training"].items() if not n.startswith("training_")}
+    for changes, problem in (
+        (resampling(), ""),
+        (resampling(arms=["paired", "blocking"]), "in pairs"),
+        (resampling(fixed={"training_rollouts": 19200}), "fixes training_rollouts"),
+        (resampling(fixed={"training_groups": 2400}), "fixes training_groups"),
+    ):
+        line = {**document["matrix"][0], "regime": "clean", **changes}
+        resampled = read_plan(("primary", "reference"), training, [line])
+        if problem:
+            with pytest.raises(RuleError, match=problem):
+                chosen(of=resampled)
+        else:
+            assert {run.constant_groups for run in chosen(of=resampled)} == {"resampled"}
 
 
 def test_a_language_model_s_recipe_says_how_it_is_trained() -> None:

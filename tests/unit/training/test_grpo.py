@@ -3,6 +3,7 @@
 import hashlib
 import struct
 from dataclasses import replace
+from itertools import islice, product
 from math import fsum, sqrt
 
 import numpy as np
@@ -17,7 +18,7 @@ from toolkit.policies.score import score
 from toolkit.training.checkpoint import checkpoint_row, read_checkpoint
 from toolkit.training.grpo import advantages_of, play_rollout, train_step
 from toolkit.training.optimizer import Weights, ascend, start
-from toolkit.training.rows import groups_at
+from toolkit.training.rows import draws_at, groups_at
 from toolkit.training.specification import Specification
 
 SMALL = Specification(
@@ -183,6 +184,91 @@ def test_a_step_divides_by_its_symbols_or_by_its_rollouts(scale_rewards: str) ->
     ]
     assert moves[0] == pytest.approx(moves[1], abs=1e-11)
     assert any(moves[0])
+
+
+RESAMPLED = replace(SMALL, constant_groups="resampled")
+
+
+def by_hand(run: Specification, most: int) -> tuple[list[list[int]], list[float], int, int]:
+    """Draw the first step's groups; return rewards, the sum of scaled scores, and symbols and groups kept."""
+    policy, rewards, parts, symbols, kept = Policy(untrained(2), 2), [], [[0.0]], 0, 0
+    for group in islice(draws_at(run, 1), most):
+        played = [play_rollout(run, policy, 1, group, slot) for slot in range(8)]
+        rewards.append([episode.observed_reward for _, episode in played])
+        if len(set(rewards[-1])) == 2:
+            kept += 1
+            symbols += sum(len(r.decisions) + len(r.tokens) for r, _ in played)
+            scaled = standardized(rewards[-1]) if run.scale_rewards == "group" else mean_centred(rewards[-1])
+            parts += [[a * s for s in score(policy, r)] for a, (r, _) in zip(scaled, played, strict=True)]
+        if kept == run.prompts_per_step:
+            break
+    whole = [fsum(column) for column in zip(*(parts[1:] or [[0.0] * 414]), strict=True)]
+    return rewards, whole, symbols, kept
+
+
+@pytest.mark.parametrize("loss_type", ["dapo", "dr_grpo"])
+@pytest.mark.parametrize("arm_name", ["paired", "independent"])
+def test_a_resampled_step_drops_constant_groups_and_climbs_on_the_others(
+    arm_name: str, loss_type: str
+) -> None:
+    run = arm(
+        arm_name, constant_groups="resampled", loss_type=loss_type, optimizer="gradient", learning_rate="1"
+    )
+    before = start(untrained(2))
+    after, rows = train_step(run, before)
+    rewards, whole, symbols, kept = by_hand(run, 40)
+    assert [row["observed_rewards"] for row in rows] == [list(map(bool, each)) for each in rewards]
+    assert len(rows) > kept == 4
+    divisor = symbols if loss_type == "dapo" else 4 * 8
+    moved = [b - a for a, b in zip(before.parameters, after.parameters, strict=True)]
+    assert moved == pytest.approx([part / divisor for part in whole], abs=1e-12)
+
+
+@pytest.mark.parametrize("most", [1, 2])
+def test_a_step_that_has_drawn_the_most_goes_on_with_what_it_has(
+    monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr("toolkit.training.rows.MOST_DRAWS", most)
+    run = replace(RESAMPLED, prompts_per_step=3, optimizer="gradient", learning_rate="1")
+    runs = (replace(run, seed=seed) for seed in range(20))
+    run, (_, whole, symbols, kept) = next((r, h) for r in runs if (h := by_hand(r, 3 * most))[3] in (1, 2))
+    before = start(untrained(2))
+    after, rows = train_step(run, before)
+    assert (len(rows), kept < 3) == (3 * most, True)
+    moved = [b - a for a, b in zip(before.parameters, after.parameters, strict=True)]
+    assert moved == pytest.approx([part / symbols for part in whole], abs=1e-12)
+
+
+def test_a_step_without_a_varied_group_climbs_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolkit.training.rows.MOST_DRAWS", 1)
+    runs = (replace(RESAMPLED, prompts_per_step=1, seed=seed) for seed in range(50))
+    for loss_type, run in product(("dapo", "dr_grpo"), runs):
+        after, (row,) = train_step(replace(run, loss_type=loss_type), start(untrained(2)))
+        if row["zero_variance"]:
+            assert after.parameters == untrained(2)
+            return
+    raise AssertionError("fifty groups in a row vary")
+
+
+def test_draws_begin_with_the_groups_of_a_run_that_keeps_all_and_no_task_comes_twice() -> None:
+    run = replace(RESAMPLED, steps=50)
+    steps = [list(draws_at(run, step)) for step in range(1, 51)]
+    assert {len(draws) for draws in steps} == {4 * 10}
+    assert [tuple(draws[:4]) for draws in steps] == [groups_at(SMALL, step) for step in range(1, 51)]
+    assert [groups_at(run, step) for step in range(1, 51)] == [tuple(draws[:4]) for draws in steps]
+    assert sorted(group.task for draws in steps for group in draws) == list(range(2000))
+    assert [group.position for group in steps[7]] == list(range(40))
+    seeds = [group.schedule_seeds for draws in steps for group in draws]
+    assert len(set(seeds)) == len(seeds)
+
+
+def test_both_designs_draw_the_same_tasks_whatever_came_before() -> None:
+    paired, independent = (
+        list(draws_at(arm(name, constant_groups="resampled"), 9)) for name in ("paired", "independent")
+    )
+    assert [group.task for group in paired] == [group.task for group in independent]
+    assert {len(set(group.schedule_seeds)) for group in paired} == {1}
+    assert {len(set(group.schedule_seeds)) for group in independent} == {8}
 
 
 def test_training_gives_the_same_bits_everywhere() -> None:

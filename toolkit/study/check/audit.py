@@ -1,5 +1,7 @@
 """Auditing a study: rows drawn at random and played again, each from its run's checkpoint.
 
+Where checkpoints are not kept, from its run's start.
+
 As many rows are drawn of each table that can be played: episodes, training groups, rows of the luck-share
 tables, checkpoints, evidence of the probe. Before any row of a run, its specification is compared with the
 registered one. Of what follows from such rows as many are drawn, and derived again. The audit fails on the
@@ -22,7 +24,7 @@ from toolkit.probe.rollouts import Scored, coordinate_blocks, play_and_score
 from toolkit.registers.arrow import Row
 from toolkit.registers.study import Study
 from toolkit.study.check import replay
-from toolkit.study.play.rows import rows_of_run
+from toolkit.study.play.rows import keeps_checkpoints, rows_of_run
 from toolkit.study.play.summaries import SUMMARIES
 from toolkit.study.probing import probed
 from toolkit.study.probing.design import RegisteredProbe
@@ -30,7 +32,7 @@ from toolkit.study.probing.run import BASE
 from toolkit.training.specification import Specification
 
 PLAYED_WITH = "checkpoints"
-"""The table without which nothing can be played again."""
+"""The table without which no row of a run that keeps it can be played again."""
 
 ADAPTERS = "adapters"
 PROBED = "probe_gram"
@@ -170,7 +172,9 @@ def check_playable(study: Study) -> None:
     Raises:
         IncompleteError: it does not.
     """
-    if study.has(ADAPTERS) and not study.has(PLAYED_WITH):
+    if is_playable(study):
+        return
+    if study.has(ADAPTERS):
         raise errors.IncompleteError(
             f"the rows of {study.name!r} are a language model's, and are not played again one by one",
             expected="checkpoints of a policy that comes out the same to the last bit on every machine",
@@ -180,12 +184,17 @@ def check_playable(study: Study) -> None:
             "scores the whole probe again; without it: `toolkit probe report --study STUDY --check` computes "
             "every figure from the evidence",
         )
-    if not study.has(PLAYED_WITH):
-        raise errors.IncompleteError(
-            f"study {study.name!r} holds no rows that can be played again",
-            where=study.folder,
-            remedy="audit a study that ships its rows: --study embedded",
-        )
+    raise errors.IncompleteError(
+        f"study {study.name!r} holds no rows that can be played again",
+        where=study.folder,
+        remedy="audit a study that ships its rows: --study embedded",
+    )
+
+
+def is_playable(study: Study) -> bool:
+    """Whether rows of a study can be played again: from its checkpoints, or from where its runs started."""
+    runs = study.rows("runs") if study.has("runs") else ()
+    return study.has(PLAYED_WITH) or any(not keeps_checkpoints(run) for run in runs)
 
 
 def _check_specification(replayer: replay.Replayer, registered: Mapping[str, Specification]) -> None:

@@ -5,6 +5,7 @@ too: each has the specification that the registered matrix gives it, the root of
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from toolkit.decisions.rulebook import RuleBook
@@ -21,7 +22,7 @@ from toolkit.study.check.specifications import RegisteredRuns
 from toolkit.study.play import summaries
 from toolkit.study.play.checkpoints import check_copies
 from toolkit.study.play.shortcomings import shortcomings
-from toolkit.training.rows import GroupPlan, groups_at
+from toolkit.training.rows import GroupPlan, draws_at
 from toolkit.training.specification import Specification
 
 _OF_LUCK = tuple(name for name in LUCK_SHARE.column_names if name != "schedule_seed")
@@ -221,13 +222,18 @@ class DerivedRegisters:
 
 
 def _check_first_groups(specification: Specification, groups: Any) -> None:
-    """Check that the groups of a run's first step are those that its seeds draw: no other run's are."""
+    """Check that the groups of a run's first step are those that its seeds draw: no other run's are.
+
+    Whether they are as many as they have to be, its shortcomings say.
+    """
     if groups is None:
         return
-    first = groups.slice(0, specification.prompts_per_step).select(["run_id", "step", *GroupPlan._fields])
-    drawn = [
+    played = int((arrow.numbers(groups["step"]) == FIRST).sum())
+    drawn = list(islice(draws_at(specification, FIRST), max(played, specification.prompts_per_step)))
+    first = groups.slice(0, len(drawn)).select(["run_id", "step", *GroupPlan._fields])
+    rows = [
         {"run_id": specification.run_id, "step": FIRST, **plan._asdict()}
         | {"schedule_seeds": list(plan.schedule_seeds)}
-        for plan in groups_at(specification, FIRST)
+        for plan in drawn
     ]
-    compare("groups", drawn, arrow.to_rows(first))
+    compare("groups", rows, arrow.to_rows(first))

@@ -2,7 +2,8 @@
 
 Steps, whose numbers the code repeats:
 
-1. Read the run's specification and the newest checkpoint before the row.
+1. Read the run's specification and the newest checkpoint before the row; of a run whose checkpoints are not
+   kept, the untrained policy.
 2. An episode of an evaluation is played by the checkpoint itself, a training group by the weights of
    its step: training goes on from the checkpoint up to there, and every group on the way has to come out as
    registered.
@@ -11,6 +12,7 @@ Steps, whose numbers the code repeats:
 
 from collections.abc import Mapping
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 from toolkit import errors, seeds
@@ -23,10 +25,10 @@ from toolkit.registers.row_types import EpisodeRow, GroupRow
 from toolkit.registers.study import Study
 from toolkit.study.play import segments
 from toolkit.study.play.checkpoints import check_registered
-from toolkit.study.play.rows import rows_of_run, specification_of
+from toolkit.study.play.rows import keeps_checkpoints, rows_of_run, run_file, run_row, specification_of
 from toolkit.training import checkpoint, grpo
 from toolkit.training.optimizer import Weights, start
-from toolkit.training.rows import groups_at
+from toolkit.training.rows import draws_at
 from toolkit.training.specification import Specification
 
 
@@ -44,10 +46,14 @@ class Replayer:
     def __init__(self, study: Study, run_id: str) -> None:
         self._study = study
         self.run_id = run_id
-        self._checkpoints = {row["step"]: row for row in rows_of_run(study, "checkpoints", run_id)}  # 1
+        run_file(study, "episodes", run_id)
+        keeps = keeps_checkpoints(run_row(study, run_id))
+        kept = rows_of_run(study, "checkpoints", run_id) if keeps else ()  # 1
+        self._checkpoints = {row["step"]: row for row in kept}
         self.specification: Specification = specification_of(study, run_id)
         if not self.specification.trains:
             check_registered(self.specification, list(self._checkpoints.values()), f"checkpoints of {run_id}")
+        self._reached = {0: start(untrained(self.specification.surface_tokens))}
         self._sampling = seeds.sampling_seed(self.specification.root, run_id, self.specification.seed)
         self._weights_before = lru_cache(maxsize=2)(self._trained_to)
         self._groups: dict[int, list[GroupRow]] | None = None
@@ -106,7 +112,7 @@ class Replayer:
         self._set(at)
         row = next((row for row in self.rows("episodes") if all(row[name] == at[name] for name in at)), None)
         if row is None:
-            known = ", ".join(map(str, sorted(self._checkpoints)))
+            known = ", ".join(map(str, self.specification.ends))
             raise errors.UsageError("the run has no such evaluation", expected=f"steps {known}", found=step)
         self.check("episodes", row)
         return self.episode(row, traced=True)
@@ -135,7 +141,8 @@ class Replayer:
                 "there is no such training step", expected=f"1 to {specification.steps}", found=step
             )
         weights = self._weights_before(step - 1)
-        groups = groups_at(specification, step)
+        rows = self._registered(step)
+        groups = tuple(islice(draws_at(specification, step), len(rows)))
         if position >= len(groups) or slot >= specification.group_size:
             raise errors.UsageError(
                 "there is no such rollout",
@@ -144,7 +151,7 @@ class Replayer:
             )
         policy = self._policy(weights)
         _, episode = grpo.play_rollout(specification, policy, step, groups[position], slot, traced=True)
-        row = self._registered(step)[position]
+        row = rows[position]
         outcome = {"true_success": episode.true_success, "observed_reward": bool(episode.observed_reward)}
         expected = {
             "true_success": row["true_successes"][slot],
@@ -170,6 +177,8 @@ class Replayer:
         return Policy(weights.parameters, self.specification.surface_tokens)
 
     def _at_checkpoint(self, step: int) -> Weights:
+        if not self.specification.keeps_checkpoints and step in self.specification.ends:
+            return self._weights_before(step)
         if step not in self._checkpoints:
             known = ", ".join(map(str, sorted(self._checkpoints)))
             raise errors.UsageError("the run has no checkpoint at that step", expected=known, found=step)
@@ -182,9 +191,12 @@ class Replayer:
 
     def _trained_to(self, step: int) -> Weights:
         """Return the weights after a step: training goes on from the newest checkpoint up to it."""
-        weights = self._at_checkpoint(max(known for known in self._checkpoints if known <= step))  # 2
+        if self.specification.keeps_checkpoints:
+            weights = self._at_checkpoint(max(known for known in self._checkpoints if known <= step))  # 2
+        else:
+            weights = self._reached[max(known for known in self._reached if known <= step)]
         if not weights.step:
-            self._check_checkpoint(start(untrained(self.specification.surface_tokens)))
+            self._check_checkpoint(self._reached[0])
         while weights.step < step:
             weights = self._trained(weights)
         return weights
@@ -201,6 +213,8 @@ class Replayer:
         for row, again in zip(registered, rows, strict=True):
             same(f"group {row['position']} at step {row['step']} of {self.run_id}", row, again)  # 3
         self._check_checkpoint(after)
+        if after.step in self.specification.ends:
+            self._reached[after.step] = after
         return after
 
     def _check_checkpoint(self, weights: Weights) -> None:

@@ -29,8 +29,9 @@ def conclude(specification: Specification, segments: Iterable[bytes]) -> dict[st
     """
     rows: Segment = {name: [] for name in names_of(specification)}
     for raw in segments:
-        for name, part in rows_of(raw, specification.run_id).items():
-            rows[name] += part
+        played = rows_of(raw, specification.run_id)
+        for name in rows:
+            rows[name] += played[name]
     tables = {name: arrow.to_arrow(schema.TABLES[name], part) for name, part in rows.items()}
     counted = summaries.count_episodes(specification.run_id, tables["episodes"])
     lacking = shortcomings(specification, counted, tables)

@@ -19,6 +19,7 @@ from toolkit.noise.regimes import REGIMES
 from toolkit.prereg.evidence import anchor
 from toolkit.prereg.registration import Registration
 from toolkit.training.recipe import Recipe, read_recipe
+from toolkit.training.rows import BLOCKING, RESAMPLED
 from toolkit.training.specification import Specification, specify_language_model
 
 REFERENCE_ARM = "clean"
@@ -37,9 +38,13 @@ SETTINGS: dict[str, tuple[tuple[str, ...], type]] = {
     "constant_groups": (("kept", "resampled"), str),
     "surface_tokens": ((), int),
     "checkpoint_every": ((), int),
+    "keeps_checkpoints": ((), bool),
     "checkpoints": ((), dict),
 }
 """What a line of a matrix may set of its runs: its values where they are few, and their type."""
+
+COUNTED = ("training_groups", "training_rollouts")
+"""What a line cannot fix where outcomes decide how many groups are played."""
 
 OF_ANY_POLICY = ("sampling",)
 """Settings that a language model's runs know too; the others are its recipe's, or the log-linear policy's."""
@@ -276,6 +281,11 @@ def _settings(cell: Cell, steps: int, *, has_recipe: bool) -> dict[str, Any]:
     if not has_recipe and steps % every:
         problem = f"checkpoints every {every} steps leave out the last of {steps}"
         raise _unset(cell, problem, "checkpoint_every", "a divisor of the steps")
+    if cell.settings.get("constant_groups") == RESAMPLED:
+        counted = next((name for name in COUNTED if name in cell.fixed), None)
+        if counted or BLOCKING & set(cell.arms):
+            problem = f"a line of the matrix resamples groups, and fixes {counted or 'them in pairs'}"
+            raise _unset(cell, problem, "constant_groups", f"no {counted or 'blocking'}: outcomes decide it")
     return dict(cell.settings)
 
 
@@ -323,8 +333,7 @@ def _check_fixed(cell: Cell, groups: int, rollouts: int) -> None:
     given: dict[str, Fixed] = {
         "fault_rate": Fraction(str(regime.fault_rate)),
         "flip_rate": Fraction(str(regime.flip_rate)),
-        "training_groups": Fraction(groups),
-        "training_rollouts": Fraction(rollouts),
+        **dict(zip(COUNTED, map(Fraction, (groups, rollouts)), strict=True)),
         "loss_type": cell.settings.get("loss_type", LOSS),
     }
     for name, value in given.items():

@@ -9,6 +9,7 @@ from typing import Any
 from toolkit.errors import DamagedError, IncompleteError, ToolkitError, UsageError
 from toolkit.files import LARGEST_ROWS, read_bytes
 from toolkit.registers import arrow
+from toolkit.registers.row_types import RunRow
 from toolkit.registers.study import Study
 from toolkit.training.specification import Specification, read_specification
 
@@ -54,15 +55,37 @@ def table_of_run(study: Study, table: str, run_id: str) -> Any:
     return study.run_columns(table, run_id, study.table(table).column_names)
 
 
+def run_row(study: Study, run_id: str) -> RunRow:
+    """Return a run's row of `runs`.
+
+    Raises:
+        DamagedError: there is none, or several.
+    """
+    rows = [row for row in study.rows("runs") if row["run_id"] == run_id]
+    if len(rows) != 1:
+        raise DamagedError(
+            f"runs has not one row of {run_id}", expected=1, found=len(rows), where=study.folder
+        )
+    return rows[0]
+
+
+def keeps_checkpoints(run: RunRow) -> bool:
+    """Whether a run's checkpoints are in its study's registers, as its specification says."""
+    try:
+        document = json.loads(run.get("specification") or "{}")
+    except (ValueError, RecursionError):
+        return True
+    return not isinstance(document, dict) or document.get("keeps_checkpoints") is not False
+
+
 def specification_of(study: Study, run_id: str) -> Specification:
     """Return the specification that a run was made by.
 
     Raises:
         DamagedError: the register's specification is none of this package's.
     """
-    row: Any = next(row for row in study.rows("runs") if row["run_id"] == run_id)
     try:
-        document: dict[str, Any] = json.loads(row["specification"])
+        document: dict[str, Any] = json.loads(run_row(study, run_id)["specification"] or "")
         return read_specification(document)
     except (TypeError, ValueError, KeyError) as error:
         raise DamagedError(

@@ -164,8 +164,8 @@ class BrokenSegmentError(errors.DamagedError):
 
 
 def names_of(specification: Specification) -> tuple[str, ...]:
-    """Return the tables that a run's segments have rows of."""
-    return (*PLAYED, specification.checkpoint_table)
+    """Return the tables that a run leaves rows of in the registers; its segments always have a checkpoint."""
+    return (*PLAYED, *([specification.checkpoint_table] if specification.keeps_checkpoints else []))
 
 
 def segment_name(number: int) -> str:

@@ -7,7 +7,7 @@ Source:
     identities, every training step's groups in the trainer's order.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import product
 from typing import Any
@@ -19,6 +19,7 @@ from toolkit.evaluation import diagnostic, sets
 from toolkit.registers import arrow
 from toolkit.registers.episode_counts import CountedRun, Place, identity
 from toolkit.tasks.pools import POOLS
+from toolkit.training.rows import MOST_DRAWS, RESAMPLED
 from toolkit.training.specification import Specification
 
 MOST_NAMES = 10
@@ -86,19 +87,44 @@ def _identities(tasks: int, schedules: int) -> NDArray[np.int64]:
 
 def _of_groups(specification: Specification, groups: Any) -> Iterator[str]:
     steps, prompts = specification.steps if specification.trains else 0, specification.prompts_per_step
-    expected = np.indices((steps, prompts)).reshape(2, -1) + np.array([[1], [0]])
     at = [[], []] if groups is None else [arrow.numbers(groups[name]) for name in ("step", "position")]
-    if not np.array_equal(at, expected):
+    lists = None if groups is None else groups["observed_rewards"].combine_chunks()
+    sizes = np.diff([] if lists is None else arrow.numbers(lists.offsets))
+    if specification.constant_groups == RESAMPLED and lists is not None and sizes.all():
+        yield from _of_draws(specification, at, _varied(lists, sizes))
+    elif not np.array_equal(at, np.indices((steps, prompts)).reshape(2, -1) + np.array([[1], [0]])):
         yield (
             f"the training groups are not the {steps * prompts} of every step in the trainer's order: "
             f"{len(at[0])}"
         )
-    sizes = (
-        [] if groups is None else np.diff(arrow.numbers(groups["observed_rewards"].combine_chunks().offsets))
-    )
     wrong = int(np.sum(np.not_equal(sizes, specification.group_size)))
     if wrong:
         yield f"{wrong} training groups do not have {specification.group_size} rollouts"
+
+
+def _varied(rewards: Any, sizes: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which groups have rewards of both kinds."""
+    starts, flat = np.cumsum(sizes) - sizes, arrow.numbers(rewards.flatten())
+    varied: NDArray[np.bool_] = np.logical_or.reduceat(flat, starts) != np.logical_and.reduceat(flat, starts)
+    return varied
+
+
+def _of_draws(
+    specification: Specification, at: Sequence[NDArray[np.int64]], varied: NDArray[np.bool_]
+) -> Iterator[str]:
+    """Say at which steps groups were not drawn up to the last varied one that was wanted, or to the most."""
+    (steps, positions), wanted = at, specification.prompts_per_step
+    wrong = [str(step) for step in sorted(set(steps.tolist()) - {*range(1, specification.steps + 1)})]
+    for step in range(1, specification.steps + 1):
+        mine = steps == step
+        drawn, number = varied[mine], int(mine.sum())
+        is_whole = np.array_equal(positions[mine], np.arange(number)) and 0 < number <= wanted * MOST_DRAWS
+        taken = int(drawn.sum())
+        is_last = (taken == wanted and bool(drawn[-1])) or (taken < wanted and number == wanted * MOST_DRAWS)
+        if not is_whole or not is_last:
+            wrong.append(str(step))
+    if wrong:
+        yield f"groups were not drawn as their outcomes ask for at {len(wrong)} steps: {', '.join(wrong[:5])}"
 
 
 def _of_diagnostics(specification: Specification, table: Any) -> Iterator[str]:
@@ -123,7 +149,10 @@ def _of_diagnostics(specification: Specification, table: Any) -> Iterator[str]:
 
 def _of_checkpoints(specification: Specification, rows: Any) -> Iterator[str]:
     steps = () if rows is None else tuple(rows["step"].to_pylist())
-    if steps != specification.ends:
+    if not specification.keeps_checkpoints:
+        if steps:
+            yield f"there are checkpoints at {', '.join(map(str, steps))}, and the run keeps none"
+    elif steps != specification.ends:
         yield f"there are checkpoints at {', '.join(map(str, steps)) or 'no step'} alone"
 
 

@@ -174,6 +174,12 @@ def _check_probed(runs: Sequence[Specification], steps: Sequence[int], registrat
     from toolkit.training.specification import LanguageModelSpecification
 
     for run in runs:
+        if not run.keeps_checkpoints:
+            raise IncompleteError(
+                f"the probe is registered for {run.run_id}, whose checkpoints are not kept",
+                where=registration.folder,
+                remedy="leave keeps_checkpoints = false out of its line of the matrix",
+            )
         lacking = sorted(set(steps) - {step for step in run.ends if step})
         if lacking:
             raise IncompleteError(

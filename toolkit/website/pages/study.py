@@ -28,6 +28,9 @@ WANTED = {
     "task_pools": "the tasks",
 }
 
+KEEPS = "keeps_checkpoints"
+LEFT_OUT = "left out, as registered: a run is played again from its start, which gives them again"
+
 
 def pages(material: Material) -> Iterator[page.Page]:
     """Yield a page for every study with runs."""
@@ -40,6 +43,14 @@ def pages(material: Material) -> Iterator[page.Page]:
             f"study {name}",
             {**_context(case), "same_elsewhere": of_study(material, case, "outcomes", page.study_page)},
         )
+
+
+def _absent(case: Case) -> list[tuple[str, str]]:
+    """Return the tables that a study lacks, and what is not there without each."""
+    absent = {name: why for name, why in WANTED.items() if not case.study.has(name)}
+    if "checkpoints" in absent and any(not cell.settings.get(KEEPS, True) for cell in case.book.plan.cells):
+        absent["checkpoints"] = LEFT_OUT
+    return list(absent.items())
 
 
 def _context(case: Case) -> dict[str, Any]:
@@ -75,7 +86,7 @@ def _context(case: Case) -> dict[str, Any]:
             (table.name, table.meaning, manifest.tables[table.name].rows, study.sha256(table.name))
             for table in study.tables
         ],
-        "absent": [(name, why) for name, why in WANTED.items() if not study.has(name)],
+        "absent": _absent(case),
         "beside": [cell for cell in cells if cell["beside"] and not cell["runs"]],
         "not_decided": [
             (d["rule"], d["title"], d["verdict"], d["missing"])
