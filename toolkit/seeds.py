@@ -24,6 +24,7 @@ bytes of the message's SHA-256, big endian:
     surface      domain surface/v1     parent: a shared sample's seed
     turn         domain turn/v1        parent: the sample's seed      fields: turns before
     regroup      domain regroup/v1     parent: position of the task   fields: root, design
+    drift        domain drift/v1       parent: 0                      fields: name, and the design of samples
 
 The root of a run is the name of its study and, after a space, the anchor of its registration. A task that a
 step meets twice (blocking) has one position.
@@ -177,6 +178,11 @@ def turn_seed(sample: int, turn: int) -> int:
 def regroup_seed(root: str, design: str, task: int) -> int:
     """Return the seed of the groups that a probe puts together from a task's rollouts, for a design."""
     return derive("regroup/v1", task, root, design)
+
+
+def drift_seed(name: str, *design: str) -> int:
+    """Return the seed of the tasks and schedules of a measured drift, or of what is sampled in a design."""
+    return derive("drift/v1", 0, name, *design)
 
 
 def units(seed: int) -> Iterator[float]:

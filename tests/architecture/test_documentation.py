@@ -73,6 +73,7 @@ LONG = (
     "toolkit pools list --json",
     "toolkit pools verify",
     "toolkit power H2a --s",
+    "toolkit probe drift",
     "toolkit probe report --study embedded --trajectory base --check",
     "toolkit registers audit --study embedded --sample 16",
     "toolkit registers push embedded",

@@ -11,6 +11,7 @@ import click
 from toolkit import api
 from toolkit.cli import output
 from toolkit.cli.executing import chosen, executor_options
+from toolkit.cli.probe_drift import drift
 from toolkit.errors import UsageError
 from toolkit.places import find_home
 from toolkit.registers.row_types import ProbeCheckpointRow
@@ -36,6 +37,9 @@ WITH_INTERVAL = ("L/R", "flips, MC", "faults, MC")
 @click.group()
 def probe() -> None:
     """Measure which design lowers the variance of the policy's gradient, and report it."""
+
+
+probe.add_command(drift)
 
 
 @probe.command("run")

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from toolkit.estimators.coordinates import CoordinateMoments, TaskSums
+from toolkit.estimators.steps import step_of
 from toolkit.estimators.taskwise import TaskUncertainty, is_told_from_zero, task_uncertainties
 from toolkit.estimators.theory import ByDesign, Number, bandit
 
@@ -41,65 +42,6 @@ class DriftInterval:
     def has_denominator(self) -> bool:
         """Whether the independent drift is told from zero; the ratio says little where it is not."""
         return is_told_from_zero(self.independent)
-
-
-def adam_step(squared_mean: Array, noise: Array) -> Array:
-    """Expected step of Adam for one unit of mean gradient: 1/√(μ² + σ²).
-
-    Args:
-        squared_mean: μ², any shape, >= 0, in score².
-        noise: σ² = v/B, the variance of the batch's gradient, same shape.
-
-    Returns:
-        Step over mean, same shape, in 1/score; zero for a coordinate that never moves.
-
-    Source:
-        Kingma and Ba 2015, algorithm 1, with stationary gradients, averages longer than their noise, and
-        ε = 0: the first moment is μ on average, the second μ² + σ².
-    """
-    return _over(np.ones_like(noise), np.sqrt(squared_mean + noise))
-
-
-def sign_step(squared_mean: Array, noise: Array) -> Array:
-    """Expected sign of the batch's gradient for one unit of mean: erf(√(z/2))/√z over σ, z = μ²/σ².
-
-    Args:
-        squared_mean: μ², any shape, >= 0, in score².
-        noise: σ² = v/B, same shape.
-
-    Returns:
-        As `adam_step`.
-
-    Source:
-        E sign(x) = 2Φ(μ/σ) - 1 = erf(μ/(σ√2)) for a normal x: the central limit, poor for few groups that are
-        mostly constant. Towards μ = 0 the step is √(2/π)/σ, four fifths of Adam's.
-    """
-    length, deviation = np.sqrt(squared_mean), np.sqrt(noise)
-    erf = np.frompyfunc(math.erf, 1, 1)
-    with np.errstate(over="ignore"):  # a noise of zero: the sign is certain
-        signs = np.asarray(erf(_over(length, deviation * math.sqrt(2), otherwise=math.inf)), dtype=float)
-    # Below this the quotient of two tiny numbers is less exact than the limit.
-    small = length < 1e-6 * deviation
-    return np.where(
-        small, _over(np.full_like(noise, math.sqrt(2 / math.pi)), deviation), _over(signs, length)
-    )
-
-
-def gradient_step(squared_mean: Array, noise: Array) -> Array:
-    """Expected step of plain gradient ascent for one unit of mean: one."""
-    del squared_mean
-    return np.ones_like(noise)
-
-
-def _over(number: Array, divisor: Array, otherwise: float = 0.0) -> Array:
-    return np.divide(number, divisor, out=np.full_like(divisor, otherwise), where=divisor > 0)
-
-
-OPTIMIZERS: dict[str, Callable[[Array, Array], Array]] = {
-    "adam": adam_step,
-    "gradient": gradient_step,
-    "sign": sign_step,
-}
 
 
 def exact_drift(
@@ -132,7 +74,7 @@ def exact_drift(
     m, v = np.atleast_1d(np.asarray(mean, dtype=float)), np.atleast_1d(np.asarray(variance, dtype=float))
     if m.ndim != 1 or v.shape != m.shape or not (v >= 0).all():
         raise ValueError(f"expected a mean (P,) and variances >= 0, found {m.shape} and {v.shape}")
-    step = _step(optimizer, groups)
+    step = step_of(optimizer, groups)
     return float(_Part(m, m**2, v).progress(groups, step, _direction(along, m)))
 
 
@@ -206,7 +148,7 @@ def drift(
     Source:
         As `exact_drift`; products of different tasks have expectation μ².
     """
-    step, direction = _step(optimizer, groups), _direction(along, moments.total)
+    step, direction = step_of(optimizer, groups), _direction(along, moments.total)
     parts = (
         _part(moments.groups, moments.pairs, *(column[at] for column in _columns(moments))).progress(
             groups, step, None if direction is None else direction[at]
@@ -247,7 +189,7 @@ def drift_ratio(
     """
     if paired.total.shape != independent.total.shape:
         raise ValueError(f"expected {paired.total.shape} coordinates, found {independent.total.shape}")
-    step, direction = _step(optimizer, groups), _direction(along, paired.total)
+    step, direction = step_of(optimizer, groups), _direction(along, paired.total)
     sums = np.zeros(2)
     for at in _blocks(len(paired.total), 1):
         parts = [
@@ -265,7 +207,7 @@ def drift_interval(
     groups: float,
     optimizer: str = "adam",
     *,
-    along: ArrayLike | None = None,
+    along: ArrayLike | TaskSums | None = None,
     common_mean: bool = False,
     level: float = 0.95,
     resamples: int = 2000,
@@ -281,7 +223,8 @@ def drift_interval(
         independent: sums under the independent one, of the same tasks in the same order.
         groups: groups B in a step, > 0.
         optimizer: `adam`, `gradient` or `sign`.
-        along: as `drift_ratio`.
+        along: as `drift_ratio`; or the sums of gradients of the same tasks whose mean it is, resampled with
+            them: only its products with other tasks count.
         common_mean: as `drift_ratio`.
         level: confidence level, in (0, 1).
         resamples: resamples R >= 1.
@@ -302,7 +245,11 @@ def drift_interval(
             f"expected tasks × coordinates {paired.totals.shape}, found {independent.totals.shape}"
         )
     tasks, number = paired.totals.shape
-    step, direction = _step(optimizer, groups), _direction(along, paired.totals[0])
+    step = step_of(optimizer, groups)
+    resampled = along if isinstance(along, TaskSums) else None
+    direction = None if isinstance(along, TaskSums) else _direction(along, paired.totals[0])
+    if resampled is not None and resampled.totals.shape != paired.totals.shape:
+        raise ValueError(f"expected a direction {paired.totals.shape}, found {resampled.totals.shape}")
 
     def figures(counts: Array) -> dict[str, Array]:
         sums = np.zeros((2, len(counts)))
@@ -315,8 +262,12 @@ def drift_interval(
             ]
             if common_mean:
                 parts = _with_common_mean(parts, [pairs for _, pairs in sizes])
+            towards = [
+                None if resampled is None else _products(resampled, design, counts, at) for design in designs
+            ]
             sums += [
-                part.progress(groups, step, None if direction is None else direction[at]) for part in parts
+                part.progress(groups, step, None if direction is None else direction[at], product)
+                for part, product in zip(parts, towards, strict=True)
             ]
         return {"paired": sums[0], "independent": sums[1], "ratio": sums[0] / sums[1]}
 
@@ -332,10 +283,20 @@ class _Part:
     squared_mean: Array
     variance: Array
 
-    def progress(self, groups: float, step: Callable[[Array, Array], Array], along: Array | None) -> Array:
-        """Return the sum over the coordinates of direction times expected step, shape (...)."""
+    def progress(
+        self,
+        groups: float,
+        step: Callable[[Array, Array], Array],
+        along: Array | None,
+        towards: Array | None = None,
+    ) -> Array:
+        """Return the sum over the coordinates of direction times expected step, shape (...).
+
+        `towards`: the product of direction and mean, where it is known.
+        """
         noise = np.maximum(self.variance, 0.0) / groups
-        towards = self.squared_mean if along is None else along * self.mean
+        if towards is None:
+            towards = self.squared_mean if along is None else along * self.mean
         summed: Array = (towards * step(np.maximum(self.squared_mean, 0.0), noise)).sum(axis=-1)
         return summed
 
@@ -367,6 +328,14 @@ def _resampled_sums(sums: TaskSums, counts: Array, at: slice) -> tuple[Array, Ar
     return counts @ totals, counts @ squares, counts**2 @ totals**2
 
 
+def _products(along: TaskSums, sums: TaskSums, counts: Array, at: slice) -> Array:
+    """Return the mean product of a gradient of `along` and one of another task, shape (R, b)."""
+    one, other = (np.asarray(of.totals[:, at], dtype=float) for of in (along, sums))
+    pairs = (counts @ along.groups) * (counts @ sums.groups) - counts**2 @ (along.groups * sums.groups)
+    summed: Array = (counts @ one) * (counts @ other) - counts**2 @ (one * other)
+    return summed / pairs[:, None]
+
+
 def _columns(moments: CoordinateMoments) -> tuple[Array, Array, Array]:
     return moments.total, moments.squares, moments.of_tasks
 
@@ -375,14 +344,6 @@ def _blocks(number: int, rows: int) -> Iterator[slice]:
     width = max(1, BLOCK_ENTRIES // rows)
     for start in range(0, number, width):
         yield slice(start, start + width)
-
-
-def _step(optimizer: str, groups: float) -> Callable[[Array, Array], Array]:
-    if optimizer not in OPTIMIZERS:
-        raise ValueError(f"expected one of {', '.join(OPTIMIZERS)}, found {optimizer!r}")
-    if not groups > 0:
-        raise ValueError(f"a step has at least one group, found {groups}")
-    return OPTIMIZERS[optimizer]
 
 
 def _direction(along: ArrayLike | None, coordinates: Array) -> Array | None:

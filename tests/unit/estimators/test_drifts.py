@@ -15,7 +15,8 @@ from scipy import stats
 from toolkit import estimators
 from toolkit.estimators import drifts
 from toolkit.estimators.coordinates import CoordinateMoments, TaskSums
-from toolkit.estimators.drifts import OPTIMIZERS, DriftInterval
+from toolkit.estimators.drifts import DriftInterval
+from toolkit.estimators.steps import OPTIMIZERS
 
 # A gradient of two coordinates that takes one of three values: silent, loud, or against the signal.
 VALUES = ((0, 0), (3, 1), (-1, 2))

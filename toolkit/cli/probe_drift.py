@@ -1,0 +1,174 @@
+"""`toolkit probe drift`: what pairing does to a training step, measured before training."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from toolkit import api
+from toolkit.cli import output
+from toolkit.cli.executing import chosen, executor_options
+from toolkit.errors import UsageError
+
+if TYPE_CHECKING:
+    from toolkit.estimators.taskwise import TaskUncertainty
+    from toolkit.probe.predicted import Cell, Prediction
+
+OPTIMIZERS = ("adam", "gradient", "sign")
+
+
+class Numbers(click.ParamType[tuple[int, ...]]):
+    """Whole numbers from 1, separated by commas."""
+
+    name = "numbers"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, ...]:
+        """Return the numbers."""
+        if isinstance(value, tuple):
+            return value
+        try:
+            numbers = tuple(map(int, str(value).split(",")))
+        except ValueError:
+            self.fail(f"{value!r} is no list of whole numbers such as 1,2,24", param, ctx)
+        if min(numbers) < 1 or max(numbers) > MOST_PROMPTS:
+            self.fail(f"a step has from 1 to {MOST_PROMPTS} groups, not {value}", param, ctx)
+        return numbers
+
+
+MOST_PROMPTS = 1000
+
+
+@click.command("drift")
+@click.option(
+    "--study", "name", metavar=output.STUDY, help="Study whose checkpoint plays, with --run and --step."
+)
+@click.option(
+    "--run", "run_id", metavar="RUN", help="Its run; the run's settings stand where none are given."
+)
+@click.option("--step", type=click.IntRange(0), help="Step of the run's checkpoint.")
+@click.option("--regime", help="Noise of training; faults_p025 if left out.", show_default=False)
+@click.option("--batch", type=Numbers(), help="Groups a step, B, separated by commas; 24 if left out.")
+@click.option(
+    "--optimizer",
+    "optimizers",
+    type=click.Choice(OPTIMIZERS),
+    multiple=True,
+    help="Adam if left out; may be repeated.",
+)
+@click.option("--group-size", type=click.IntRange(2, 128), help="Rollouts a group, G; 8 if left out.")
+@click.option("--surface-tokens", type=click.IntRange(0, 1024), help="V; 16 if left out.")
+@click.option("--scale-rewards", type=click.Choice(["group", "none"]), help="group if left out.")
+@click.option("--constant-groups", type=click.Choice(["kept", "resampled"]), help="kept if left out.")
+@click.option(
+    "--loss-type", type=click.Choice(["dapo", "dr_grpo"]), help="What divides a step's sum; dapo if left out."
+)
+@click.option(
+    "--groups", type=click.IntRange(2, 1_000_000), default=6000, help="Groups that are played a design."
+)
+@click.option("--seed", default="drift", help="A name, from which every seed is derived.")
+@executor_options
+@output.json_option
+def drift(
+    *,
+    name: str | None,
+    run_id: str | None,
+    step: int | None,
+    batch: tuple[int, ...] | None,
+    optimizers: tuple[str, ...],
+    groups: int,
+    seed: str,
+    executor: str,
+    processes: int | None,
+    address: str | None,
+    as_json: bool,
+    **settings: Any,
+) -> None:
+    """Predict from played groups of both designs how fast training with each will learn.
+
+    The drift is what a step of the optimizer is expected to gain: a ratio (paired over independent) below
+    one says that pairing slows learning under these settings. Beside it: the share of groups with constant
+    rewards, the covariance trace, and the variance where the signal is. Intervals (95 %) resample tasks.
+
+    The untrained policy plays, or a checkpoint of a run of the log-linear policy. Both designs meet the same
+    tasks of the training pool. Gradients are taken to be stationary, and Adam's averages to be longer than
+    their noise.
+
+    \b
+    Examples:
+      toolkit probe drift --batch 1,2,24
+      toolkit probe drift --regime flips_q010 --optimizer adam --optimizer gradient --json
+      toolkit probe drift --study embedded --run c2-paired-s100 --step 100
+    """
+    from toolkit.probe.predicted import Cell
+    from toolkit.study.probing.drift import checkpoint_parameters, predicted_drift
+
+    cell, parameters = Cell(), None
+    given = [option is not None for option in (name, run_id, step)]
+    if all(given):
+        parameters, cell = checkpoint_parameters(api.open_study(str(name)), str(run_id), int(step or 0))
+    elif any(given):
+        raise UsageError(
+            "a checkpoint is named by --study, --run and --step", remedy="give all three, or none"
+        )
+    cell = replace(cell, **{key: value for key, value in settings.items() if value is not None})
+    batches, rules = batch or (cell.prompts_per_step,), optimizers or (cell.optimizer,)
+    cells = [replace(cell, prompts_per_step=b, optimizer=rule) for rule, b in product(rules, batches)]
+    workers = chosen(executor, processes, address)
+    with output.counted("playing") as told:
+        found = predicted_drift(
+            cells, groups=groups, seed=seed, parameters=parameters, executor=workers.telling(*told)
+        )
+    if as_json:
+        policy = {"study": name, "run": run_id, "step": step} if all(given) else None
+        predictions = [prediction.document() for prediction in found]
+        output.print_json({"policy": policy, "seed": seed, "predictions": predictions})
+        return
+    _show(found, cell)
+
+
+def _show(found: list[Prediction], cell: Cell) -> None:
+    out = output.console(wide=True)
+    first = found[0]
+    out.print(
+        output.headline(
+            cell.regime,
+            f": G = {cell.group_size}, V = {cell.surface_tokens}, advantages scaled: {cell.scale_rewards}, "
+            f"constant groups {cell.constant_groups}, {cell.loss_type}",
+        )
+    )
+    spread = output.table(("", "paired", "independent", "ratio"), numbers=True, no_wrap=True)
+    paired, independent = first.designs["paired"], first.designs["independent"]
+    spread.add_row("constant groups", f"{paired.constant:.3f}", f"{independent.constant:.3f}", "")
+    if cell.constant_groups == "resampled":
+        spread.add_row("draws a group", f"{paired.draws:.2f}", f"{independent.draws:.2f}", "")
+    for figure, label in SPREAD.items():
+        values = [f"{getattr(of, figure):.4g}" for of in (paired, independent)]
+        spread.add_row(label, *values, _ratio(first.ratios[figure]))
+    out.print(spread)
+    drifts = output.table(("optimizer", "groups a step", "drift, paired over independent"), numbers=True)
+    for one in found:
+        drifts.add_row(one.cell.optimizer, str(one.cell.prompts_per_step), _ratio(one.ratios["drift"]))
+    out.print(drifts)
+    output.say_line(
+        f"{paired.groups:,} groups a design; 95 % intervals, {first.blocks} blocks of tasks resampled"
+    )
+
+
+SPREAD = {
+    "trace": "covariance trace",
+    "along": "variance along the mean gradient",
+    "strongest": "variance, 20 coordinates with most signal",
+}
+
+
+def _ratio(figure: TaskUncertainty) -> str:
+    if figure.value is None:
+        return "not defined"
+    if figure.low is None or figure.high is None:
+        return f"{figure.value:.3f}"
+    return f"{figure.value:.3f} [{figure.low:.3f}, {figure.high:.3f}]"
