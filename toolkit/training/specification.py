@@ -8,6 +8,8 @@ from typing import Any, ClassVar
 from toolkit.tasks.task import canonical
 from toolkit.training.recipe import Recipe, read_recipe
 
+KEEPS_ALL = "all"
+
 
 @dataclass(frozen=True)
 class Specification:
@@ -42,8 +44,8 @@ class Specification:
             by its number of rollouts.
         constant_groups: groups whose rewards are all alike are `kept`, or `resampled`: dropped, and tasks
             drawn until a step has its number of others.
-        keeps_checkpoints: whether the registers keep the checkpoints; if not, whoever plays a row again plays
-            the run from its start.
+        registers: what they keep of the run: `all`, `no_checkpoints`, or `evaluations`: neither checkpoints
+            nor training groups. Whoever plays such a row again plays the run from its start.
         checkpoints: where nothing is trained, the `study` and `run` whose checkpoints are evaluated, and
             their `sha256`.
     """
@@ -77,7 +79,7 @@ class Specification:
     square_decay: str = "0.999"
     loss_type: str = "dapo"
     constant_groups: str = "kept"
-    keeps_checkpoints: bool = True
+    registers: str = "all"
     checkpoints: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -89,6 +91,16 @@ class Specification:
     def groups(self) -> int:
         """Training groups of the run."""
         return self.steps * self.prompts_per_step if self.trains else 0
+
+    @property
+    def keeps_checkpoints(self) -> bool:
+        """Whether its checkpoints are in the registers."""
+        return self.registers == KEEPS_ALL
+
+    @property
+    def keeps_groups(self) -> bool:
+        """Whether its training groups are in the registers."""
+        return self.registers != "evaluations"
 
     @property
     def ends(self) -> tuple[int, ...]:
@@ -114,7 +126,7 @@ _LATER = {
     "square_decay": "0.999",
     "loss_type": "dapo",
     "constant_groups": "kept",
-    "keeps_checkpoints": True,
+    "registers": "all",
     "checkpoints": {},
 }
 """Settings that came later, and the value that they had before."""

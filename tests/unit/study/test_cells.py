@@ -37,7 +37,8 @@ CELLS: dict[str, dict[str, Any]] = {
     "gradient": {"optimizer": "gradient", "loss_type": "dr_grpo", "learning_rate": "20"},
     "sign": {"optimizer": "sign", "learning_rate": "0.003", "sampling": "shared"},
     "resampled": {"constant_groups": "resampled"},
-    "unkept": {"keeps_checkpoints": False, "constant_groups": "resampled", "sampling": "shared"},
+    "alone": {"registers": "evaluations", "sampling": "shared"},
+    "unkept": {"registers": "no_checkpoints", "constant_groups": "resampled", "sampling": "shared"},
 }
 
 
@@ -95,9 +96,12 @@ def test_every_cell_is_complete_and_its_rows_say_so(study: Study, registers: Any
 @pytest.mark.parametrize("run", RUNS, ids=lambda run: run.run_id)
 def test_rows_of_every_cell_come_out_again(study: Study, run: Specification) -> None:
     replayer = Replayer(study, run.run_id)
-    for table in ("groups", "episodes", *(["checkpoints"] if run.keeps_checkpoints else [])):
+    kept = {"groups": run.keeps_groups, "episodes": True, "checkpoints": run.keeps_checkpoints}
+    for table in (table for table, is_kept in kept.items() if is_kept):
         for row in replayer.rows(table)[:: 199 if table == "episodes" else 3]:
             replayer.check(table, row)
+    if not run.keeps_groups:
+        return
     last = replayer.rows("groups")[-1]
     assert replayer.rollout(last["step"], last["position"], run.group_size - 1).trace is not None
     with pytest.raises(UsageError):
@@ -110,9 +114,14 @@ def test_an_audit_draws_from_every_cell(study: Study) -> None:
     assert sum(done.sampled.values()) == 24
 
 
-def test_checkpoints_that_are_not_kept_are_in_no_register_and_all_others_are(study: Study) -> None:
-    there = {row["run_id"] for row in study.rows("checkpoints")}
-    assert there == {run.run_id for run in RUNS if run.keeps_checkpoints} < {run.run_id for run in RUNS}
+def test_what_is_not_kept_is_in_no_register_and_all_else_is(study: Study) -> None:
+    everything = {run.run_id for run in RUNS}
+    kept = {
+        "checkpoints": {run.run_id for run in RUNS if run.keeps_checkpoints},
+        "groups": {run.run_id for run in RUNS if run.keeps_groups},
+    }
+    for table, expected in kept.items():
+        assert {row["run_id"] for row in study.rows(table)} == expected < everything
 
 
 @pytest.fixture(scope="module")
@@ -147,7 +156,8 @@ def test_what_was_changed_without_checkpoints_is_noticed(unkept: Study, table: s
 
 def test_a_run_says_that_its_checkpoints_are_not_kept_and_only_then_is_played_without(unkept: Study) -> None:
     kept = [
-        {**row, "specification": row["specification"].replace("false", "true")} for row in unkept.rows("runs")
+        {**row, "specification": row["specification"].replace("no_checkpoints", "all")}
+        for row in unkept.rows("runs")
     ]
     assert is_playable(unkept)
     assert not is_playable(Changed(unkept, {"runs": kept}))  # type: ignore[arg-type]
@@ -222,7 +232,7 @@ def test_a_step_that_drew_the_most_that_it_may_is_whole(drawn: dict[str, list[Ro
 
 
 def test_checkpoints_that_a_run_does_not_keep_are_too_much(drawn: dict[str, list[Row]]) -> None:
-    run = replace(run_of("resampled"), keeps_checkpoints=False)
+    run = replace(run_of("resampled"), registers="no_checkpoints")
     assert lacking(run, drawn) == "there are checkpoints at 0, 2, 4, and the run keeps none"
     assert lacking(run, drawn | {"checkpoints": []}) == ""
 

@@ -112,7 +112,7 @@ SET = {
     "square_decay": "0.9",
     "surface_tokens": 0,
     "checkpoint_every": 50,
-    "keeps_checkpoints": False,
+    "registers": "no_checkpoints",
 }
 
 

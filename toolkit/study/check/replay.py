@@ -203,7 +203,7 @@ class Replayer:
 
     def _trained(self, weights: Weights) -> Weights:
         after, rows = grpo.train_step(self.specification, weights)
-        registered = self._registered(after.step)
+        registered = self._registered(after.step) if self.specification.keeps_groups else rows
         if len(registered) != len(rows):
             raise errors.DamagedError(
                 f"step {after.step} of {self.run_id} has another number of groups",

@@ -38,7 +38,7 @@ SETTINGS: dict[str, tuple[tuple[str, ...], type]] = {
     "constant_groups": (("kept", "resampled"), str),
     "surface_tokens": ((), int),
     "checkpoint_every": ((), int),
-    "keeps_checkpoints": ((), bool),
+    "registers": (("all", "no_checkpoints", "evaluations"), str),
     "checkpoints": ((), dict),
 }
 """What a line of a matrix may set of its runs: its values where they are few, and their type."""

@@ -11,7 +11,7 @@ from toolkit.files import LARGEST_ROWS, read_bytes
 from toolkit.registers import arrow
 from toolkit.registers.row_types import RunRow
 from toolkit.registers.study import Study
-from toolkit.training.specification import Specification, read_specification
+from toolkit.training.specification import KEEPS_ALL, Specification, read_specification
 
 MOST_NAMES = 5
 ADAPTER = "adapter_model.safetensors"
@@ -75,7 +75,7 @@ def keeps_checkpoints(run: RunRow) -> bool:
         document = json.loads(run.get("specification") or "{}")
     except (ValueError, RecursionError):
         return True
-    return not isinstance(document, dict) or document.get("keeps_checkpoints") is not False
+    return not isinstance(document, dict) or document.get("registers", KEEPS_ALL) == KEEPS_ALL
 
 
 def specification_of(study: Study, run_id: str) -> Specification:

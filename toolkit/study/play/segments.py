@@ -165,7 +165,11 @@ class BrokenSegmentError(errors.DamagedError):
 
 def names_of(specification: Specification) -> tuple[str, ...]:
     """Return the tables that a run leaves rows of in the registers; its segments always have a checkpoint."""
-    return (*PLAYED, *([specification.checkpoint_table] if specification.keeps_checkpoints else []))
+    left_out = {
+        "groups": not specification.keeps_groups,
+        specification.checkpoint_table: not specification.keeps_checkpoints,
+    }
+    return tuple(name for name in (*PLAYED, specification.checkpoint_table) if not left_out.get(name))
 
 
 def segment_name(number: int) -> str:

@@ -86,7 +86,8 @@ def _identities(tasks: int, schedules: int) -> NDArray[np.int64]:
 
 
 def _of_groups(specification: Specification, groups: Any) -> Iterator[str]:
-    steps, prompts = specification.steps if specification.trains else 0, specification.prompts_per_step
+    has_groups = specification.trains and specification.keeps_groups
+    steps, prompts = specification.steps if has_groups else 0, specification.prompts_per_step
     at = [[], []] if groups is None else [arrow.numbers(groups[name]) for name in ("step", "position")]
     lists = None if groups is None else groups["observed_rewards"].combine_chunks()
     sizes = np.diff([] if lists is None else arrow.numbers(lists.offsets))

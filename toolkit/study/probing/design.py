@@ -178,7 +178,7 @@ def _check_probed(runs: Sequence[Specification], steps: Sequence[int], registrat
             raise IncompleteError(
                 f"the probe is registered for {run.run_id}, whose checkpoints are not kept",
                 where=registration.folder,
-                remedy="leave keeps_checkpoints = false out of its line of the matrix",
+                remedy="leave `registers` out of its line of the matrix",
             )
         lacking = sorted(set(steps) - {step for step in run.ends if step})
         if lacking:

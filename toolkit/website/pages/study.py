@@ -28,7 +28,6 @@ WANTED = {
     "task_pools": "the tasks",
 }
 
-KEEPS = "keeps_checkpoints"
 LEFT_OUT = "left out, as registered: a run is played again from its start, which gives them again"
 
 
@@ -48,8 +47,8 @@ def pages(material: Material) -> Iterator[page.Page]:
 def _absent(case: Case) -> list[tuple[str, str]]:
     """Return the tables that a study lacks, and what is not there without each."""
     absent = {name: why for name, why in WANTED.items() if not case.study.has(name)}
-    if "checkpoints" in absent and any(not cell.settings.get(KEEPS, True) for cell in case.book.plan.cells):
-        absent["checkpoints"] = LEFT_OUT
+    if any("registers" in cell.settings for cell in case.book.plan.cells):
+        absent |= dict.fromkeys(absent.keys() & {"checkpoints", "groups", "groups_summary"}, LEFT_OUT)
     return list(absent.items())
 
 
