@@ -14,6 +14,8 @@ from math import sqrt
 MEAN_DECAY = 0.9
 SQUARE_DECAY = 0.999
 EPSILON = 1e-8
+NOTHING = 1e-14
+"""A slope without a sign: rounding leaves less of a sum whose terms cancel, and any other is larger."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,8 @@ def ascend(
         weights: the state before.
         gradient: of what is to grow, one number a parameter.
         learning_rate: size of the step.
-        optimizer: `adam`; `gradient`: rate times slope; `sign`: the rate, in the direction of the slope.
+        optimizer: `adam`; `gradient`: rate times slope; `sign`: the rate, in the direction of the slope,
+            nowhere for none.
         square_decay: Adam's β₂.
 
     Raises:
@@ -63,7 +66,7 @@ def ascend(
     if optimizer == "gradient":
         moves = [learning_rate * slope for slope in gradient]
     elif optimizer == "sign":
-        moves = [learning_rate * ((slope > 0.0) - (slope < 0.0)) for slope in gradient]
+        moves = [learning_rate * ((slope > NOTHING) - (slope < -NOTHING)) for slope in gradient]
     else:
         raise ValueError(f"there is no optimizer {optimizer!r}")
     moved = (parameter + move for parameter, move in zip(weights.parameters, moves, strict=True))

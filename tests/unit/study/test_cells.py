@@ -208,6 +208,7 @@ def reversed_rewards(row: Row) -> Row:
         lambda rows: rows[1:],
         lambda rows: [*rows, {**rows[-1], "position": rows[-1]["position"] + 1}],
         lambda rows: [*rows, {**rows[-1], "step": rows[-1]["step"] + 1, "position": 0}],
+        lambda rows: [*rows, {**reversed_rewards(rows[-1]), "position": rows[-1]["position"] + 1}],
         lambda rows: [*rows[:-1], reversed_rewards(rows[-1])],
         lambda rows: [reversed_rewards(rows[0]), *rows[1:]],
         lambda rows: [row for row in rows if row["step"] != 2],
@@ -228,6 +229,17 @@ def test_a_step_that_drew_the_most_that_it_may_is_whole(drawn: dict[str, list[Ro
     most = run.prompts_per_step * MOST_DRAWS
     for number, is_whole in ((most - 1, False), (most, True), (most + 1, False)):
         rows = [*head, *({**constant, "position": position} for position in range(number))]
+        assert (lacking(run, drawn | {"groups": rows}) == "") == is_whole
+
+
+def test_a_step_that_drew_on_beyond_the_most_is_not_whole(drawn: dict[str, list[Row]]) -> None:
+    run = run_of("resampled")
+    head = [row for row in drawn["groups"] if row["step"] < run.steps]
+    varied = {**drawn["groups"][-1], "observed_rewards": [False] + [True] * 7}
+    constant = {**varied, "observed_rewards": [True] * 8}
+    for number, is_whole in ((20, True), (21, False)):
+        last = [*[constant] * (number - 2), varied, varied]
+        rows = [*head, *({**row, "position": position} for position, row in enumerate(last))]
         assert (lacking(run, drawn | {"groups": rows}) == "") == is_whole
 
 
