@@ -201,7 +201,7 @@ def main(pairs: int = PAIRS) -> None:
         "differences": differences,
         "mean": float(np.mean(differences)),
         "t": t_of(differences),
-        "positive": sum(d > 0 for d in differences),
+        "positive": sum(d > 1e-9 for d in differences),
         "gain_ratio": float(gains["paired"] / gains["independent"]),
     }
     FILE.write_text(json.dumps(document, indent=1) + "\n")
