@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         seed_enumerated_bootstrap,
     )
     from toolkit.estimators.coordinates import coordinate_moments, moments_of_sums, task_sums
+    from toolkit.estimators.coupling import coupled_difference, variance_ratio
     from toolkit.estimators.curves import auc, auc_weights, steps_to_threshold, task_differences
     from toolkit.estimators.drifts import bandit_drift, drift, drift_interval, drift_ratio, exact_drift
     from toolkit.estimators.luck import luck_share, luck_share_interval, luck_share_null_bias, mean_luck_share
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
 __all__ = ["group_gradient", "leave_one_out", "mean_centred", "standardized"]
 __all__ += ["bootstrap_variance", "counted_bootstrap", "crossed_bootstrap", "crossed_bootstraps"]
 __all__ += ["draw_weights", "nested_bootstrap", "seed_enumerated_bootstrap"]
+__all__ += ["coupled_difference", "variance_ratio"]
 __all__ += ["auc", "auc_weights", "steps_to_threshold", "task_differences"]
 __all__ += ["contrast_replicates", "effective_group_size", "equal_variance_batch", "silent_condition"]
 __all__ += ["bandit_drift", "coordinate_moments", "drift", "drift_interval", "drift_ratio", "exact_drift"]
@@ -73,7 +75,7 @@ __all__ += ["reward_contrast", "spurious_rate", "success_probability"]
 if not TYPE_CHECKING:  # a type checker reads the imports above
     # What a verdict reads comes first.
     _MODULES = ("curves", "bootstrap", "advantages", "luck", "theory", "moments", "secondary", "taskwise")
-    _MODULES += ("coordinates", "drifts", "seedwise", "signal", "sizes")
+    _MODULES += ("coordinates", "coupling", "drifts", "seedwise", "signal", "sizes")
 
     def __getattr__(name: str) -> Any:
         """Return an estimator; its module is imported now."""
