@@ -56,6 +56,7 @@ NEVER_RUN = (
     "toolkit study run embedded",
     "toolkit study run tiny-lm",
     "toolkit probe run embedded",
+    "toolkit probe advise my-rollouts",  # somebody's own, which a test does not have
     "toolkit registers pull some-group/their-study --into",
     "toolkit adopt published",  # the authors' repository is not part of the project
     "toolkit new-study",
@@ -75,6 +76,7 @@ LONG = (
     "toolkit pools list --json",
     "toolkit pools verify",
     "toolkit power H2a --s",
+    "toolkit probe advise --study",
     "toolkit probe drift",
     "toolkit probe report --study embedded --trajectory base --check",
     "toolkit registers audit --study embedded --sample 16",

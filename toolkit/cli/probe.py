@@ -11,6 +11,7 @@ import click
 from toolkit import api
 from toolkit.cli import output
 from toolkit.cli.executing import chosen, executor_options
+from toolkit.cli.probe_advise import advise
 from toolkit.cli.probe_drift import drift
 from toolkit.errors import UsageError
 from toolkit.places import find_home
@@ -40,6 +41,7 @@ def probe() -> None:
 
 
 probe.add_command(drift)
+probe.add_command(advise)
 
 
 @probe.command("run")

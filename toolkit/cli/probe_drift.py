@@ -96,7 +96,7 @@ def drift(
 
     The untrained policy plays, or a checkpoint of a run of the log-linear policy. Both designs meet the same
     tasks of the training pool. Gradients are taken to be stationary, and Adam's averages to be longer than
-    their noise.
+    their noise. Rollouts of any other training are for `toolkit probe advise`.
 
     \b
     Examples:
@@ -104,17 +104,9 @@ def drift(
       toolkit probe drift --regime flips_q010 --optimizer adam --optimizer gradient --json
       toolkit probe drift --study embedded --run c2-paired-s100 --step 100
     """
-    from toolkit.probe.predicted import Cell
-    from toolkit.study.probing.drift import checkpoint_parameters, predicted_drift
+    from toolkit.study.probing.drift import predicted_drift
 
-    cell, parameters = Cell(), None
-    given = [option is not None for option in (name, run_id, step)]
-    if all(given):
-        parameters, cell = checkpoint_parameters(api.open_study(str(name)), str(run_id), int(step or 0))
-    elif any(given):
-        raise UsageError(
-            "a checkpoint is named by --study, --run and --step", remedy="give all three, or none"
-        )
+    cell, parameters = started(name, run_id, step)
     cell = replace(cell, **{key: value for key, value in settings.items() if value is not None})
     batches, rules = batch or (cell.prompts_per_step,), optimizers or (cell.optimizer,)
     cells = [replace(cell, prompts_per_step=b, optimizer=rule) for rule, b in product(rules, batches)]
@@ -124,11 +116,30 @@ def drift(
             cells, groups=groups, seed=seed, parameters=parameters, executor=workers.telling(*told)
         )
     if as_json:
-        policy = {"study": name, "run": run_id, "step": step} if all(given) else None
+        policy = None if parameters is None else {"study": name, "run": run_id, "step": step}
         predictions = [prediction.document() for prediction in found]
         output.print_json({"policy": policy, "seed": seed, "predictions": predictions})
         return
     _show(found, cell)
+
+
+def started(name: str | None, run_id: str | None, step: int | None) -> tuple[Cell, tuple[float, ...] | None]:
+    """Return the settings that stand where none are given, and the parameters of the named checkpoint.
+
+    Raises:
+        UsageError: a checkpoint that is named in part.
+    """
+    from toolkit.probe.predicted import Cell
+    from toolkit.study.probing.drift import checkpoint_parameters
+
+    if name is None and run_id is None and step is None:
+        return Cell(), None
+    if name is None or run_id is None or step is None:
+        raise UsageError(
+            "a checkpoint is named by --study, --run and --step", remedy="give all three, or none of them"
+        )
+    parameters, cell = checkpoint_parameters(api.open_study(name), run_id, step)
+    return cell, parameters
 
 
 def _show(found: list[Prediction], cell: Cell) -> None:

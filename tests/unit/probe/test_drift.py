@@ -147,7 +147,7 @@ def test_plain_steps_of_unscaled_gradients_gain_the_same() -> None:
     assert predict(played(), cell).ratios["drift"].value == 1
 
 
-def test_cells_share_what_was_played_and_processes_change_nothing() -> None:
+def test_cells_share_what_was_played_and_processes_change_no_more_than_rounding() -> None:
     cells = [
         Cell("faults_p025", SIZE, V),
         Cell("faults_p025", SIZE, V, prompts_per_step=2),
@@ -156,7 +156,15 @@ def test_cells_share_what_was_played_and_processes_change_nothing() -> None:
     one = predicted_drift(cells, groups=60, seed=NAME, executor=Executor(places=1))
     told: list[str] = []
     more = Executor(places=2, watch=lambda done, total, doing: told.append(f"{done}/{total} {doing}"))
-    assert predicted_drift(cells, groups=60, seed=NAME, executor=more) == one
+    # Matrix products differ in the last digits with the number of threads.
+    for mine, other in zip(one, predicted_drift(cells, groups=60, seed=NAME, executor=more), strict=True):
+        assert mine.steps == other.steps
+        for name in (
+            "trace",
+            "along",
+            "drift",
+        ):  # which coordinates are strongest may be a tie of so few groups
+            assert other.ratios[name].value == pytest.approx(mine.ratios[name].value, rel=1e-9)
     assert len(told) == 2
     assert [prediction.cell for prediction in one] == cells
 

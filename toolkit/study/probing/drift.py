@@ -7,15 +7,19 @@ does, and every cell that they serve is predicted from them.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from toolkit.errors import DamagedError, UsageError
 from toolkit.noise.draws import DESIGNS, Design
 from toolkit.noise.regimes import REGIMES
 from toolkit.policies.loglinear import Policy, untrained
-from toolkit.probe.drift import Groups, play_groups
+from toolkit.probe.advice import GroupEvidence
+from toolkit.probe.drift import POOL, Groups, play_groups
 from toolkit.probe.predicted import Cell, Prediction, predict
 from toolkit.registers.study import Study
 from toolkit.study.executors.executor import HERE, Executor
 from toolkit.study.play.rows import rows_of_run, specification_of
+from toolkit.tasks.pools import POOLS
 from toolkit.training.checkpoint import read_checkpoint
 from toolkit.training.specification import LanguageModelSpecification
 
@@ -77,8 +81,9 @@ def predicted_drift(
         executor: who plays; told how far it is.
 
     Returns:
-        A prediction a cell, in their order. Memory: 13 kB a group of 414 coordinates played, for the groups
-        that are being played and those that are being summed: 6,000 groups take 0.1 GB.
+        A prediction a cell, in their order; its last digits are those of the machine's matrix products.
+        Memory: 13 kB a group of 414 coordinates, for the groups that are being played and those that are
+        being summed: 6,000 groups take 0.1 GB.
 
     Raises:
         UsageError: a setting that there is not, or parameters of another policy.
@@ -100,6 +105,42 @@ def predicted_drift(
             played = {design: Groups.joined([of[design] for of in ordered]) for design in DESIGNS}
             found |= {cell: predict(played, cell) for cell in cells if cell.played == kind}
     return [found[cell] for cell in cells]
+
+
+def played_evidence(
+    cell: Cell, *, tasks: int, seed: str, parameters: Sequence[float] | None, executor: Executor = HERE
+) -> GroupEvidence:
+    """Play a group of both designs for every task; return them as anybody's rollouts would be.
+
+    Args:
+        cell: the settings.
+        tasks: tasks of the training pool.
+        seed: as `predicted_drift`.
+        parameters: as `predicted_drift`.
+        executor: as `predicted_drift`.
+
+    Raises:
+        UsageError: as `predicted_drift`, or more tasks than the pool has.
+    """
+    if tasks > (most := POOLS[POOL].size):
+        raise UsageError("the training pool has fewer tasks", expected=f"{most} at most", found=tasks)
+    jobs = _jobs(cell.played, tasks, seed, parameters)
+    answers = {}
+    for done, (job, answer) in enumerate(executor.each_done(jobs, perform), 1):
+        answers[job.start] = answer
+        executor.watch(done, len(jobs), job.subject)
+    parts = [Groups.joined([of[design] for _, of in sorted(answers.items())]) for design in DESIGNS]
+    both = Groups.joined(parts)
+    is_scaled = cell.scale_rewards == "group"
+    return GroupEvidence(
+        np.arange(len(both.numbers)) < tasks,
+        both.numbers,
+        both.varied,
+        cell.group_size,
+        gradients=both.gradients / both.divisors[:, None] if is_scaled else both.gradients,
+        direction=both.gradients if is_scaled else None,
+        common_mean=not is_scaled,
+    )
 
 
 def _kind(job: DriftJob) -> tuple[str, int, int]:
@@ -142,7 +183,7 @@ def checkpoint_parameters(study: Study, run_id: str, step: int) -> tuple[tuple[f
             "a language model's groups are not played here",
             found=run_id,
             where=study.name,
-            remedy="name a run of a log-linear policy",
+            remedy="give its rollouts to `toolkit probe advise`, in a folder",
         )
     rows = {int(row["step"]): row for row in rows_of_run(study, run.checkpoint_table, run_id)}
     if step not in rows:
