@@ -29,6 +29,8 @@ from toolkit.tasks.pools import POOLS, load_task
 Array = NDArray[np.float64]
 
 POOL = "train"
+ROUNDING = 2.0**-40
+"""More than a sum of thousands of products rounds, and far less than any probability leaves of them."""
 CHUNK = 256
 """Groups whose weights are multiplied at a time: a few megabytes."""
 
@@ -97,6 +99,27 @@ def _played(policy: Policy, regime: str, size: int, name: str, numbers: range, *
     return Groups(np.array(numbers), scores.weighted(len(numbers)), divisors, symbols, varied)
 
 
+def weighted_sums(weights: Array, vectors: Array) -> Array:
+    """Return weighted sums of vectors, exactly zero where what is left is within rounding.
+
+    Adam takes a step of full size along a coordinate however small its gradient is: rounding where a sum
+    cancels must not be taken for one.
+
+    Args:
+        weights: shape (N, M).
+        vectors: shape (M, P).
+
+    Returns:
+        The sums, shape (N, P).
+
+    Source:
+        The error of a sum of n products is at most n · 2^-53 times the sum of their absolute values.
+    """
+    sums: Array = weights @ vectors
+    sums[np.abs(sums) <= ROUNDING * (np.abs(weights) @ np.abs(vectors))] = 0.0
+    return sums
+
+
 @lru_cache(maxsize=8)
 def _order(run: int) -> tuple[int, ...]:
     return tuple(Stream(order_seed(run, 0)).shuffled(range(POOLS[POOL].size)))
@@ -134,8 +157,8 @@ class _Scores:
             within = slice(*np.searchsorted(rows, [start, start + CHUNK]))
             height = min(CHUNK, groups - start)
             at = (rows[within] - start) * self._options + columns[within]
-            table = np.bincount(at, weights[within], minlength=height * self._options)
-            sums[start : start + height] = table.reshape(height, self._options) @ each
+            table: Array = np.bincount(at, weights[within], minlength=height * self._options).astype(float)
+            sums[start : start + height] = weighted_sums(table.reshape(height, self._options), each)
         return sums
 
     def _of_options(self) -> Array:

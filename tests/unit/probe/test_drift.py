@@ -13,7 +13,7 @@ from toolkit.noise.regimes import REGIMES
 from toolkit.policies.agent import Rollout
 from toolkit.policies.loglinear import Policy, untrained
 from toolkit.policies.score import score
-from toolkit.probe.drift import Groups, play_groups
+from toolkit.probe.drift import Groups, play_groups, weighted_sums
 from toolkit.probe.predicted import Cell, predict
 from toolkit.seeds import Stream, drift_seed, order_seed, rollout_seed, row_seed, slot_seed
 from toolkit.study.executors.executor import Executor
@@ -55,6 +55,14 @@ def test_a_group_is_its_rollouts_weighted_by_their_rewards_beyond_the_mean(desig
         if groups.varied[number]:
             assert groups.divisors[number] == pytest.approx(np.std(rewards, ddof=1) + 1e-4)
         assert groups.symbols[number] == sum(len(r.decisions) + len(r.tokens) for r in rollouts)
+
+
+def test_what_cancels_is_zero_and_what_is_small_is_not() -> None:
+    weights, vectors = np.array([[0.1, 0.2, -0.3]]), np.array([[1.0, 1e-9], [1.0, 0.0], [1.0, 0.0]])
+    assert 0.1 + 0.2 - 0.3 != 0
+    found = weighted_sums(weights, vectors)
+    assert found[0, 0] == 0
+    assert found[0, 1] == pytest.approx(1e-10)
 
 
 def test_any_cut_gives_the_same_groups() -> None:

@@ -20,7 +20,7 @@ from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.estimators import mean_centred, standardized
 from toolkit.noise.draws import DESIGNS
 from toolkit.probe.advice import GroupEvidence
-from toolkit.probe.drift import Array
+from toolkit.probe.drift import Array, weighted_sums
 from toolkit.registers.imported.source import read_source
 
 COLUMNS = ("design", "task", "group", "reward")
@@ -103,7 +103,9 @@ def read_rollouts(source: Path, *, scaled: bool) -> GroupEvidence:
 def _combined(scores: Array, groups: _Groups, *, scaled: bool) -> Array:
     """Return the group gradients (1/G) Σ_i A_i S_i."""
     weights = (standardized if scaled else mean_centred)(groups.rewards) / groups.rows.shape[1]
-    return np.stack([w @ scores[rows] for w, rows in zip(weights, groups.rows, strict=True)])
+    return np.concatenate(
+        [weighted_sums(w[None], scores[rows]) for w, rows in zip(weights, groups.rows, strict=True)]
+    )
 
 
 def _with_gram(
