@@ -30,6 +30,7 @@ DOCUMENTS = (
     "SECURITY.md",
     "cards/coupled.md",
     "cards/embedded.md",
+    "cards/map.md",
     "cards/published.md",
     "cards/task-pools.md",
     "cards/tiny-lm.md",
@@ -47,13 +48,14 @@ EXPECTED_CODES = {
     "toolkit amend my-study A1.toml": 3,  # a draft has no amendments
     "toolkit registers import my-study episodes.csv": 3,  # nobody has said how to read it
 }
-STUDIES = ("published", "embedded", "coupled", "task-pools", "tiny-lm")
+STUDIES = ("published", "embedded", "coupled", "map", "task-pools", "tiny-lm")
 SILENT = ("toolkit backoffice mcp",)  # its stdout belongs to the client, and a test has none
 # They play a whole matrix, train on a GPU, write where one stands, or wait for an interrupt; their own tests
 # play small ones. Here it is only checked that they would be understood.
 NEVER_RUN = (
     "toolkit study run coupled",
     "toolkit study run embedded",
+    "toolkit study run map",
     "toolkit study run tiny-lm",
     "toolkit probe run embedded",
     "toolkit probe advise my-rollouts",  # somebody's own, which a test does not have

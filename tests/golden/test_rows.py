@@ -32,6 +32,7 @@ class Shipped(NamedTuple):
 STUDIES = {
     "embedded": Shipped(23 + 4, {"primary": 156, "reference": 2}, ("c2-{}-s2",)),
     "coupled": Shipped(9, {"primary": 240}, ()),
+    "map": Shipped(20, {"primary": 984}, ()),
     "tiny-lm": Shipped(7, {"primary": 8}, ("c2-{}-s0", "c2-{}-s1", "c4-{}-s0", "c4-{}-s1")),
 }
 PAIRS = [(name, pair) for name, study in STUDIES.items() for pair in study.pairs]
