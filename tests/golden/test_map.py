@@ -123,7 +123,7 @@ def test_every_run_of_a_cell_starts_from_the_same_episodes() -> None:
 
 def test_equal_variance_is_two_paired_groups_against_three_independent_ones(decided: dict[str, Any]) -> None:
     difference = areas("faults-b2", "paired") - areas("faults-b3", "independent")
-    assert float(decided["equal_variance"]["estimate"]["mean"]) == pytest.approx(difference.mean(), abs=1e-6)
+    assert float(decided["equal_variance"]["estimate"]["mean"]) == pytest.approx(difference.mean(), abs=1e-5)
 
 
 def test_both_registers_take_under_40_megabytes() -> None:
