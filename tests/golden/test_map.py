@@ -1,4 +1,4 @@
-"""The map, from its Parquet files and its frozen text alone: nothing here calls what trained or decided it."""
+"""The map, from its Parquet files and its frozen text alone, beside what the toolkit decides on it."""
 
 import tomllib
 from functools import cache
