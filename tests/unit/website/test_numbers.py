@@ -338,6 +338,24 @@ def test_the_theory_page_shows_what_the_definitions_give(material: Material) -> 
     assert f"is {1 - 0.9**8 - 0.1**8:.3f} at q = 0.1 and G = 8" in text(section(tree(page), "spurious"))
 
 
+def test_the_theory_page_derives_the_drift_of_the_papers_bandit(material: Material) -> None:
+    """From the mean and the traces that app:bandit prints, and from the example's own words."""
+    (page,) = theory.pages(material)
+    shown = tree(page)
+    rows = table(shown, "The bandit's drift under Adam")
+    assert [int(text(row["Groups in a step"])) for row in rows] == [1, 2, 4, 8, 16, 24]
+    for batch, row in ((int(text(row["Groups in a step"])), row) for row in rows):
+        by_hand = [0.1969**2 / (0.1969**2 + trace / batch) ** 0.5 for trace in (0.002615, 0.005845)]
+        assert numbers(text(row["independent"])) == [near(by_hand[0], 4)]
+        assert numbers(text(row["paired"])) == [near(by_hand[1], 4)]
+        assert numbers(text(row["paired / independent"])) == [near(by_hand[1] / by_hand[0], 4)]
+    words = text(section(shown, "drift"))
+    # Traces 1.5 + 20/2 and 21; a step of two groups divides by the roots of 1 + 1.5/2 and 1 + 1/2.
+    assert f"The trace falls to {11.5 / 21:.3f}" in words
+    assert f"= {2 * 21 / 11.5:.1f} independent ones" in words
+    assert f"falls, too, to {(1.5 / 1.75) ** 0.5:.3f}" in words
+
+
 def test_the_data_page_counts_rows_as_manifests_do(material: Material) -> None:
     (page,) = data.pages(material)
     shown = tree(page)

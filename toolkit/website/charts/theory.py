@@ -140,6 +140,34 @@ def spurious_rates(
     return draw(chart, title, caption, HEIGHT)
 
 
+def drift_ratios(
+    shown: float, curves: tuple[tuple[float, tuple[tuple[float, float], ...]], ...]
+) -> Chart | None:
+    """Draw the bandit's drift under Adam, paired over independent, by groups in a step, a line a flip rate.
+
+    Args:
+        shown: the flip rate that the title names.
+        curves: flip rate, and its (groups in a step, ratio) points.
+    """
+    points = dict(curves)[shown]
+    (few, first), (many, last) = points[0], points[-1]
+    title = (
+        f"Pairing slows Adam in the bandit by {1 - first:.1%} with {few:g} group a step, by {1 - last:.1%} "
+        f"with {many:g}"
+    )
+    lines = [
+        Line(f"q = {rate:g}", colour, line, line[len(line) // 3], BESIDE)
+        for (rate, line), colour in zip(curves, SIZES[1 : 1 + len(curves)], strict=True)
+    ]
+    caption = (
+        "Drift of the bandit under Adam, paired over independent, by groups in a step, a line a flip rate: "
+        f"at {shown:g}, {first:.4f} with {few:g} and {last:.4f} with {many:g}. A plain gradient step has "
+        f"ratio 1. {EXACT}"
+    )
+    axes = ("groups in a step B", "drift, paired / independent")
+    return draw(_lines(lines, *axes, dots=True, from_zero=False), title, caption, HEIGHT)
+
+
 def _sides(points: Sequence[tuple[float, float, float]]) -> list[Line]:
     """Return the lines of both sides of the condition, named at their highest points."""
     lines = []
@@ -156,7 +184,15 @@ def _compare(paired: float, independent: float) -> str:
     return "lowers" if paired < independent else "raises" if paired > independent else "leaves"
 
 
-def _lines(lines: Sequence[Line], x_title: str, y_title: str, *, dots: bool = False, form: str = "~g") -> Any:
+def _lines(
+    lines: Sequence[Line],
+    x_title: str,
+    y_title: str,
+    *,
+    dots: bool = False,
+    form: str = "~g",
+    from_zero: bool = True,
+) -> Any:
     """Return lines, each with its name where it says."""
     import altair as alt
 
@@ -164,7 +200,7 @@ def _lines(lines: Sequence[Line], x_title: str, y_title: str, *, dots: bool = Fa
     scale = alt.Scale(domain=[line.name for line in lines], range=[line.colour for line in lines])
     colour = alt.Color("line:N", scale=scale, legend=None)
     x = alt.X("x:Q", title=x_title, axis=alt.Axis(grid=False, tickCount=8), scale=alt.Scale(nice=False))
-    y = alt.Y("y:Q", title=y_title, axis=alt.Axis(tickCount=5, format=form))
+    y = alt.Y("y:Q", title=y_title, axis=alt.Axis(tickCount=5, format=form), scale=alt.Scale(zero=from_zero))
     point: Any = alt.OverlayMarkDef(size=50) if dots else alt.Undefined
     layers = [
         alt.Chart(alt.Data(values=values))

@@ -1,12 +1,28 @@
 """The theory page: why paired rollouts can help or hurt a gradient, with figures of the estimators."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from toolkit.estimators import bandit, orthogonal_condition, spurious_rate, success_probability
+from toolkit.estimators import (
+    bandit,
+    bandit_drift,
+    equal_variance_batch,
+    exact_drift,
+    orthogonal_condition,
+    spurious_rate,
+    success_probability,
+)
+from toolkit.estimators.theory import Number
 from toolkit.registers.columns import ARMS
-from toolkit.website.charts.theory import condition_by_success, orthogonal_sides, over_flips, spurious_rates
+from toolkit.website.charts.theory import (
+    condition_by_success,
+    drift_ratios,
+    orthogonal_sides,
+    over_flips,
+    spurious_rates,
+)
 from toolkit.website.material import Material
 from toolkit.website.page import Page
 
@@ -20,6 +36,8 @@ LARGEST_GROUP = 32
 LARGEST_FLIP_RATE = Fraction(1, 2)
 SIZES = (4, 8, 16, 32)
 DESIGNS = {"independent", "paired"}
+BATCHES = (1, 2, 4, 8, 16, 24)
+DRIFT_RATES = (Fraction(1, 10), Fraction(1, 5))
 
 
 def pages(material: Material) -> Iterator[Page]:
@@ -77,10 +95,53 @@ def pages(material: Material) -> Iterator[Page]:
                 GROUP_SIZE, tuple((k, float(c.left), float(c.right)) for k, c in enumerate(orthogonal))
             ),
             "spurious_chart": spurious_rates(float(FLIP_RATE), spurious),
+            "drifts": [(batch, bandit_drift(success, GROUP_SIZE, FLIP_RATE, batch)) for batch in BATCHES],
+            "drift_chart": drift_ratios(float(FLIP_RATE), _drift_curves(success)),
+            "apart": trace_and_drift(),
             "probes": [study.name for study in compared if study.has("probe")],
         },
         ("theory",),
     )
+
+
+@dataclass(frozen=True)
+class Apart:
+    """An example in which the trace falls and the drift falls with it.
+
+    One coordinate has a mean gradient of one; the others have none, only variance. Pairing multiplies the
+    variance of the first by `raised` and that of the others by `lowered`; it is one otherwise.
+    """
+
+    silent: int = 20
+    raised: float = 1.5
+    lowered: float = 0.5
+    batch: int = 2
+    trace_ratio: float = 0.0
+    drift_ratio: float = 0.0
+    equal_batch: float = 0.0
+
+
+def trace_and_drift() -> Apart:
+    """Return the example with its figures."""
+    mean = [1.0] + [0.0] * Apart.silent
+    independent = [1.0] * len(mean)
+    paired = [Apart.raised] + [Apart.lowered] * Apart.silent
+    ratio = sum(paired) / sum(independent)
+    drifts = [exact_drift(mean, variance, Apart.batch) for variance in (paired, independent)]
+    return Apart(
+        trace_ratio=ratio,
+        drift_ratio=drifts[0] / drifts[1],
+        equal_batch=equal_variance_batch(Apart.batch, ratio),
+    )
+
+
+def _drift_curves(success: Number) -> tuple[tuple[float, tuple[tuple[float, float], ...]], ...]:
+    """Return flip rate → (groups in a step, drift paired over independent)."""
+    curves = []
+    for rate in DRIFT_RATES:
+        drifts = [(batch, bandit_drift(success, GROUP_SIZE, rate, batch).mean_centred) for batch in BATCHES]
+        curves.append((float(rate), tuple((float(b), float(d.paired / d.independent)) for b, d in drifts)))
+    return tuple(curves)
 
 
 def _by_design(rates: Sequence[Fraction], variances: Sequence[Any]) -> tuple[tuple[float, float, float], ...]:
