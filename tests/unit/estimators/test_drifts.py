@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 from dataclasses import astuple
 from fractions import Fraction
 
@@ -12,6 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy import stats
 
+from tests.conftest import CHECKOUT
+from tests.golden.measure_drift_coverage import measure
 from toolkit import estimators
 from toolkit.estimators import drifts
 from toolkit.estimators.coordinates import CoordinateMoments, TaskSums
@@ -336,3 +339,14 @@ def test_designs_of_other_tasks_have_no_interval() -> None:
 def test_what_has_no_drift_is_refused(call: object, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         call()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("batch", "percentile", "jackknife"), [(2, 88.5, 94.0), (24, 21.0, 89.0)])
+def test_the_readme_says_how_often_intervals_cover(batch: int, percentile: float, jackknife: float) -> None:
+    """Three Monte Carlo errors of 200 simulations, the libraries of another machine being others."""
+    *_, by_percentile, by_jackknife = measure(64, batch, common=True)
+    for found, printed in ((by_percentile, percentile), (by_jackknife, jackknife)):
+        assert found == pytest.approx(printed, abs=300 * math.sqrt(0.25 / 200))
+    readme = (CHECKOUT / "toolkit/estimators/README.md").read_text("utf-8")
+    assert re.search(rf"\| 64 \| {batch} \| common \|.*\| {percentile} \| {jackknife} \|", readme)
