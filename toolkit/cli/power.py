@@ -58,6 +58,13 @@ class Finite(click.FloatRange):
     default=0.25,
     help="Standard deviation of a task's success rate: assumed, since summary figures do not give it.",
 )
+@click.option(
+    "--variance-ratio",
+    type=Finite(1, 1_000_000),
+    metavar="R",
+    help="How many times less a difference varies by samples that the arms share; if left out as fitted to a "
+    "study that shares them, 1 otherwise.",
+)
 @click.option("--tasks", type=click.IntRange(2, 5000), help="Tasks of each set; the registered if left out.")
 @click.option(
     "--simulations",
@@ -76,6 +83,7 @@ def power(
     seeds: tuple[int, ...],
     seed_sd: float | None,
     task_sd: float,
+    variance_ratio: float | None,
     tasks: int | None,
     simulations: int,
     target: float,
@@ -87,12 +95,14 @@ def power(
     The rule's own tests decide each simulated study; no other test stands in for them. Success by step and
     the spread between seeds are fitted to a study's registers. The effect is that on the rule's estimate; the
     gap behind it opens with the first trained step, is the same for every task, and so a final test sees a
-    little more of it than an area under the curve.
+    little more of it than an area under the curve. With --variance-ratio the arms share their samples, as
+    `sampling = "shared"` in a matrix has it: how much that is worth is to be measured first.
 
     \b
     Examples:
       toolkit power H2a --simulations 200
       toolkit power H2a --effect 0.03 --seeds 3 --simulations 200 --json
+      toolkit power H2a --effect 0.03 --variance-ratio 16 --simulations 200
       toolkit power H5 --effect 0 --seeds 3 --simulations 100
     """
     from toolkit.study.power import report, simulation
@@ -103,14 +113,24 @@ def power(
     registered = case.book.rule(rule)
     with steps("power") as progress:
         progress("fitting")
-        components = fit(case, rule, task_sd, rng_seed)
+        components = fit(case, rule, task_sd, rng_seed, variance_ratio)
+        ratio = variance_ratio or components.variance_ratio
         spread = components.seed_sd if seed_sd is None else seed_sd
         chosen = tuple(dict.fromkeys(seeds or (len(components.observed), *MORE_SEEDS)))
         simulated = []
         for effect in tuple(dict.fromkeys(effects)) or _effects(registered):
             for number in chosen:
                 progress(f"effect {effect:+.3f}, {number} seeds")
-                design = simulation.Design(effect, spread, task_sd, number, tasks, simulations, rng_seed)
+                design = simulation.Design(
+                    effect,
+                    spread,
+                    task_sd,
+                    number,
+                    tasks,
+                    simulations,
+                    rng_seed,
+                    variance_ratio=ratio,
+                )
                 simulated.append(simulate(case.book, rule, components, design))
     if as_json:
         print_json(report.power_document(registered, study, components, simulated, target))
@@ -152,6 +172,10 @@ def _show(rule: Rule, study: str, components: Components, found: list[Power], ta
         f"differences' spread beyond the episodes' own {components.sampling_variance**0.5:.4f}); task sd at "
         f"most {found[0].design.task_sd:g}, assumed"
     )
+    if (ratio := found[0].design.variance_ratio) > 1:
+        click.echo(
+            f"shared samples: episodes make a difference vary {ratio:g} times less than own ones would"
+        )
     for effect in dict.fromkeys(p.design.effect for p in found):
         number = needed(found, effect, target)
         enough = f"{number} seeds" if number else "no number of seeds simulated here is enough"

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from tests.unit.decisions.study import amendment, rule
 from toolkit.decisions.case import Case
@@ -266,3 +267,46 @@ def test_one_seed_has_no_spread_to_fit(case: Case) -> None:
     alone = replace(case, book=replace(case.book, endpoints=single))
     with pytest.raises(UsageError, match="cannot be fitted"):
         fit(alone, "H2a", TASK_SD, 1)
+
+
+def test_arms_that_share_their_samples_keep_their_rates_and_differ_as_much_less_as_is_said() -> None:
+    """Of an episode decided alike, the difference varies by |gap| (1 - |gap|); of another, by both arms'."""
+    rng, ratio = np.random.default_rng(4), 5.0
+    for rates in ((0.4, 0.4), (0.55, 0.4), (0.3, 0.4), (1.0, 1.0), (0.0, 1.0)):
+        given = np.broadcast_to(np.array(rates)[:, None, None], (400, 10, 2, 1, 10))
+        counts = simulation._coupled_counts(rng, 8, given, 1 - 1 / ratio)  # noqa: SLF001
+        p, q = rates
+        for arm, rate in enumerate(rates):
+            found = np.bincount(counts[:, :, arm].ravel(), minlength=9) / 40_000
+            assert found == pytest.approx(stats.binom.pmf(range(9), 8, rate), abs=0.011)
+        gap = abs(p - q)
+        each = (1 - 1 / ratio) * gap * (1 - gap) + (p * (1 - p) + q * (1 - q)) / ratio
+        differences = (counts[:, :, 0] - counts[:, :, 1]).ravel()
+        assert differences.mean() == pytest.approx(8 * (p - q), abs=0.05)
+        assert differences.var() == pytest.approx(8 * each, rel=0.05, abs=1e-12)
+
+
+def test_a_ratio_above_one_finds_an_effect_more_often_and_covers_it(case: Case, fitted: Components) -> None:
+    own, shared = (
+        run(case, fitted, "H2a", seed_sd=0.0, effect=0.04, variance_ratio=ratio, simulations=400)
+        for ratio in (1.0, 20.0)
+    )
+    assert shared.pass_probability > own.pass_probability + 0.1
+    with pytest.raises(UsageError, match="1 or more"):
+        run(case, fitted, variance_ratio=0.5)
+
+
+def test_a_study_that_shares_its_samples_is_fitted_by_what_was_observed(case: Case) -> None:
+    sharing = [replace(cell, settings={"sampling": "shared"}) for cell in case.book.plan.cells]
+    book = replace(case.book, plan=replace(case.book.plan, cells=tuple(sharing)))
+    own, shared, given = (
+        fit(case, "H2a", TASK_SD, 1),
+        fit(replace(case, book=book), "H2a", TASK_SD, 1),
+        fit(replace(case, book=book), "H2a", TASK_SD, 1, 10.0),
+    )
+    observed = float(np.var(own.observed, ddof=1))
+    assert own.variance_ratio == 1
+    assert shared.variance_ratio == pytest.approx(max(1.0, own.sampling_variance / observed))
+    assert given.variance_ratio == 10
+    assert given.sampling_variance == pytest.approx(own.sampling_variance / 10)
+    assert given.seed_sd**2 == pytest.approx(observed - own.sampling_variance / 10)

@@ -6,7 +6,9 @@ Steps, whose numbers the code repeats:
    beyond what the episodes alone would give.
 2. Simulate episodes: a task's success rate varies around the step's; the first arm adds a gap from the first
    trained step on, the same for every task, which varies from seed to seed around the assumed effect. Before
-   training both arms are one policy on one set of schedules: they share their episodes.
+   training both arms are one policy on one set of schedules: they share their episodes. Where the arms share
+   their samples, they decide so many of their episodes alike that their difference varies as much less as a
+   variance ratio says.
 3. Measure the rule's endpoints on the simulated counts, exactly, and evaluate its registered tests.
 
 Source:
@@ -51,12 +53,14 @@ class Components:
         observed: the seeds' differences on the rule's estimate.
         sampling_variance: variance that the episodes alone would give a seed's difference.
         seed_sd: standard deviation of the seeds' effects beyond that, at least zero.
+        variance_ratio: how much less the episodes' variance is than with samples of each arm's own.
     """
 
     success: dict[str, tuple[float, ...]]
     observed: tuple[float, ...]
     sampling_variance: float
     seed_sd: float
+    variance_ratio: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -93,14 +97,20 @@ class Power:
         return float((p * (1 - p) / self.design.simulations) ** 0.5)
 
 
-def fit(case: Case, rule_id: str, task_sd: float, rng_seed: int) -> Components:
+def fit(
+    case: Case, rule_id: str, task_sd: float, rng_seed: int, variance_ratio: float | None = None
+) -> Components:
     """Fit the components of a study for a rule.
+
+    Where the arms share their samples and no ratio is given, the seeds' differences cannot be told from
+    those of the samples: all that was observed is taken for the samples', and the ratio is what that gives.
 
     Args:
         case: the study and its registration.
         rule_id: the rule.
         task_sd: assumed spread of the tasks' success rates.
         rng_seed: seed of the simulation that gives the sampling variance.
+        variance_ratio: of a study whose arms share their samples, at least 1; as observed if left out.
 
     Raises:
         UsageError: the rule cannot be simulated, or has fewer than two seeds.
@@ -122,8 +132,22 @@ def fit(case: Case, rule_id: str, task_sd: float, rng_seed: int) -> Components:
     alone = Components(success, observed, 0.0, 0.0)
     values = [study.differences for study in studies(case.book, rule, alone, design)]
     sampling = float(sum(variance([float(v) for v in differences]) for differences in values) / len(values))
-    extra = max(0.0, variance(observed) - sampling)
-    return Components(success, observed, sampling, extra**0.5)
+    ratio = 1.0
+    if _shares_samples(case.book, endpoints):
+        ratio = variance_ratio or max(1.0, sampling / variance(observed) if any(observed) else 1.0)
+    extra = max(0.0, variance(observed) - sampling / ratio)
+    return Components(success, observed, sampling / ratio, extra**0.5, ratio)
+
+
+def _shares_samples(book: rulebook.RuleBook, endpoints: list[Endpoint]) -> bool:
+    """Return whether the runs that endpoints compare were registered to share their samples."""
+    return any(
+        cell.settings.get("sampling") == "shared" and cell.holds(e.condition, e.scale_rewards, arm, seed)
+        for cell in book.plan.cells
+        for e in endpoints
+        for arm in e.arms
+        for seed in cell.seeds
+    )
 
 
 def simulate(
@@ -143,6 +167,8 @@ def simulate(
     spreads = (design.seed_sd, design.task_sd)
     if design.seeds < FEWEST_SEEDS or design.simulations < 1 or not all(0 <= s <= 1 for s in spreads):
         raise UsageError("expected two seeds, a simulation, and spreads in [0, 1]", found=design)
+    if not 1 <= design.variance_ratio < math.inf:
+        raise UsageError("a variance ratio is 1 or more", found=design.variance_ratio)
     if not math.isfinite(design.effect):
         raise UsageError("an effect is a number", found=design.effect)
     rule = book.rule(rule_id)
@@ -291,7 +317,13 @@ def studies(
         gaps = (design.effect + design.seed_sd * rng.standard_normal((size, design.seeds))) / share
         tables = {
             e.id: simulation.draw_counts(
-                rng, e, components.success[e.id], gaps, tasks=design.tasks or e.tasks, task_sd=spread[e.id]
+                rng,
+                e,
+                components.success[e.id],
+                gaps,
+                tasks=design.tasks or e.tasks,
+                task_sd=spread[e.id],
+                variance_ratio=design.variance_ratio,
             )
             for e in endpoints
         }

@@ -34,6 +34,8 @@ class Design:
         simulations: simulated studies.
         rng_seed: explicit seed.
         resamples: resamples of the interval; None for the registered number.
+        variance_ratio: how many times less the episodes of two arms alike make their difference vary than
+            samples of each arm's own would; above 1 where the arms share their samples.
     """
 
     effect: float
@@ -44,6 +46,7 @@ class Design:
     simulations: int
     rng_seed: int
     resamples: int | None = None
+    variance_ratio: float = 1.0
 
 
 def draw_counts(
@@ -54,6 +57,7 @@ def draw_counts(
     *,
     tasks: int,
     task_sd: float,
+    variance_ratio: float = 1.0,
 ) -> NDArray[np.int64]:
     """Return successes, shape (studies, seeds, arms, steps, tasks).
 
@@ -64,6 +68,7 @@ def draw_counts(
         gaps: first minus second arm after the first trained step, shape (studies, seeds).
         tasks: tasks.
         task_sd: standard deviation of the tasks' success rates.
+        variance_ratio: as `Design` has it.
     """
     import numpy as np
 
@@ -74,9 +79,40 @@ def draw_counts(
     arms = np.array([1.0, 0.0])[:, None, None]
     lift = gaps[:, :, None, None, None] * arms * trained[:, None]
     rates = np.clip(base[:, None] + around + lift, 0, 1)
-    drawn: NDArray[np.int64] = rng.binomial(endpoint.schedules, rates)
+    drawn: NDArray[np.int64] = (
+        rng.binomial(endpoint.schedules, rates)
+        if variance_ratio == 1
+        else _coupled_counts(rng, endpoint.schedules, rates, 1 - 1 / variance_ratio)
+    )
     drawn[:, :, 0, ~trained] = drawn[:, :, 1, ~trained]
     return drawn
+
+
+def _coupled_counts(
+    rng: np.random.Generator, episodes: int, rates: NDArray[np.float64], share: float
+) -> NDArray[np.int64]:
+    """Return binomial successes of two arms that decide a share of their episodes by the same numbers.
+
+    An episode that is decided so is a success of the arm with the higher rate wherever it is one of the
+    other. Arms of one rate then differ by the other episodes alone, and the variance of their difference is
+    1 - share of what it is without. A gap makes up for some of that: what differs by the gap, varies.
+
+    Args:
+        rng: where every draw comes from.
+        episodes: of each arm, step and task.
+        rates: success rates, shape (studies, seeds, arms, steps, tasks), two arms.
+        share: in [0, 1), the chance of an episode to be decided by the same number.
+    """
+    import numpy as np
+
+    low, high = rates.min(axis=2), rates.max(axis=2)
+    common = rng.binomial(episodes, share, low.shape)
+    of_both = rng.binomial(common, low)
+    room = np.where(low < 1, 1 - low, 1.0)
+    of_one = rng.binomial(common - of_both, (high - low) / room)
+    counts: NDArray[np.int64] = rng.binomial((episodes - common)[:, :, None], rates)
+    counts += of_both[:, :, None] + of_one[:, :, None] * (rates > low[:, :, None])
+    return counts
 
 
 def task_spread(success: Sequence[float], design: Design, share: float) -> float:
