@@ -89,3 +89,14 @@ def test_a_formula_on_draws_is_the_formula_on_what_was_drawn(
         else:
             assert isinstance(answer, Fraction)
             assert value == pytest.approx(float(answer), rel=1e-9, abs=1e-9)
+
+
+def test_a_variance_on_draws_is_the_sample_variance_of_numpy() -> None:
+    sample, values = Resampled.draws(7, 50, 3), [0.3, 0.1, 0.7, 0.2, 0.9, 0.4, 0.6]
+    drawn = sample.of_seeds(values)
+    np.testing.assert_allclose(sample.apply("variance", drawn), drawn.var(axis=-1, ddof=1))
+
+
+def test_members_that_are_equal_have_no_variance_however_their_mean_rounds() -> None:
+    sample = Resampled.draws(7, 50, 3)
+    assert not sample.apply("variance", sample.of_seeds([0.1] * 7)).any()

@@ -162,6 +162,14 @@ def test_an_interval_of_a_statistic_is_what_loops_over_joint_draws_give() -> Non
         assert float(error) == pytest.approx(float(around[1] - around[0]) / 2, rel=0.05), end
 
 
+def test_an_interval_takes_every_seed_that_its_formula_reads() -> None:
+    """The estimate has its value without the first seed; a draw would miss it."""
+    parts = (statistic("later", "mean(rest(x))", "fraction"), interval("later_95", "later"))
+    made = Engine(book(*parts), ("small", "hash"), study("X-paired-0")).interval("later_95")
+    assert isinstance(made, Missing)
+    assert any("X-paired-0" in reason for reason in made.reasons)
+
+
 def test_an_interval_of_t_over_seeds_is_that_of_scipy() -> None:
     parts = (interval("x_t", "x", "t over seeds"), rule("H", "lower(x_t) > 0.5"))
     decision = Engine(book(*parts), ("small", "hash"), study()).interval("x_t")
