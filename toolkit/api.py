@@ -282,10 +282,9 @@ def registered_runs(study: Study, home: Home | None = None) -> dict[str, Specifi
     from toolkit.study.new.task_pools import TABLE, digests
     from toolkit.study.play.matrix import specify_registered
 
-    registration = registered_by(study, home)
     there = set(study.columns(TABLE, ("pool",))["pool"].to_pylist())
     pools = digests([name for name in STUDY_POOLS if name in there], study, lambda _: None)
-    return {run.run_id: run for run in specify_registered(registration, pools)}
+    return {run.run_id: run for run in specify_registered(registered_by(study, home), pools)}
 
 
 def registered_probe(

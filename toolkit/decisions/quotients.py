@@ -7,8 +7,6 @@ from toolkit.decisions.expressions import Binary, Call, Expression, Name
 from toolkit.decisions.interval import Interval
 from toolkit.decisions.values import Missing, Scalar, Series, mean_of
 
-LEVEL = 0.95
-"""Of the interval that is taken where none is registered for a denominator; that of the registered ones."""
 _MEMBERS = 2
 
 
@@ -55,9 +53,9 @@ def caution(name: str, value: Scalar | Series[Fraction], interval: Interval | Mi
         members = value.present() if isinstance(value, Series) else ()
         if isinstance(members, Missing) or len(members) < _MEMBERS:
             return ""
-        from toolkit.estimators import t_interval
+        from toolkit.estimators.secondary import USUAL_LEVEL, t_interval
 
-        level = LEVEL
+        level = USUAL_LEVEL
         low, high = t_interval([float(member) for member in members], level)
         origin = f"Student's interval over {len(members)} members"
     if not low <= 0 <= high:

@@ -28,7 +28,10 @@ class SignFlip:
     smallest: Fraction
 
 
-def t_interval(differences: Sequence[float], level: float) -> tuple[float, float]:
+USUAL_LEVEL = 0.95
+
+
+def t_interval(differences: Sequence[float], level: float = USUAL_LEVEL) -> tuple[float, float]:
     """Student's interval of the mean over seeds.
 
     Args:
