@@ -180,9 +180,9 @@ def regroup_seed(root: str, design: str, task: int) -> int:
     return derive("regroup/v1", task, root, design)
 
 
-def drift_seed(name: str, *design: str) -> int:
+def drift_seed(name: str, design: str = "") -> int:
     """Return the seed of the tasks and schedules of a measured drift, or of what is sampled in a design."""
-    return derive("drift/v1", 0, name, *design)
+    return derive("drift/v1", 0, name, *filter(None, (design,)))
 
 
 def units(seed: int) -> Iterator[float]:

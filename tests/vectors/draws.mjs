@@ -46,6 +46,11 @@ const SEEDS = {
   regroup_seed: ({ root, design, task }) => derived("regroup/v1", task, root, design),
   sample_seed: ({ sampling, step, name, episode }) =>
     derived("sample/v1", sampling, step, name, ...episode),
+  shared_seed: ({ study, name, episode: [task, schedule, slot] }) =>
+    derived("shared/v1", schedule, study, name, task, slot),
+  decision_seed: ({ shared }) => derived("decision/v1", shared),
+  surface_seed: ({ shared }) => derived("surface/v1", shared),
+  drift_seed: ({ name, design = null }) => derived("drift/v1", 0, name, ...(design === null ? [] : [design])),
   turn_seed: ({ sample, turn }) => derived("turn/v1", sample, turn),
   world_seed: ({ pool, candidate }) => derived("world/v1", candidate, pool),
 };

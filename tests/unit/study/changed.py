@@ -34,5 +34,5 @@ class Changed:
     def run_columns(self, table: str, run: str, names: Sequence[str]) -> Any:
         if table not in self.tables:
             return self.study.run_columns(table, run, names)
-        rows = [row for row in self.rows(table) if row["run_id"] == run]
+        rows = [row for row in self.rows(table) if row.get("run_id", row.get("trajectory")) == run]
         return pa.Table.from_pylist([{name: row[name] for name in names} for row in rows])

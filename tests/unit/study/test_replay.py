@@ -172,7 +172,7 @@ def test_the_command_replays_an_evaluation(toolkit: Callable[..., Result]) -> No
 def test_the_command_draws_rows_that_nobody_can_foresee_and_the_same_again(
     toolkit: Callable[..., Result],
 ) -> None:
-    command = ("registers", "audit", "--sample", 2)
+    command = ("registers", "audit", "--study", "embedded", "--sample", 2)
     first, second = (toolkit(*command, "--json").json() for _ in range(2))
     assert first["seed"] != second["seed"]
     assert toolkit(*command, "--seed", first["seed"], "--json").json() == first
@@ -193,7 +193,7 @@ def test_an_audit_draws_what_follows_from_rows(tmp_path: Path, monkeypatch: pyte
 
 
 def test_the_command_audits_rows_and_refuses_summary_figures(toolkit: Callable[..., Result]) -> None:
-    document = toolkit("registers", "audit", "--sample", 2, "--json").json()
+    document = toolkit("registers", "audit", "--study", "embedded", "--sample", 2, "--json").json()
     assert (document["study"], document["verdict"], document["sample"]) == ("embedded", "verified", 2)
     refused = toolkit("registers", "audit", "--study", "published")
     assert (refused.code, "no rows that can be played" in refused.err) == (3, True)
