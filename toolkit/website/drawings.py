@@ -22,6 +22,8 @@ from toolkit.website.compared import comparisons, limits
 from toolkit.website.environment import words
 
 TASKS = "tasks resampled"
+MOST_ENDPOINTS = 8
+"""Endpoints of a rule beyond which its page has neither their curves nor their rows."""
 ENDS = ("interval_low", "interval_high")
 # Ratio of an endpoint on the probe → the figure of `probe_intervals` that it is.
 FIGURE_OF = {
@@ -40,6 +42,8 @@ def rule_charts(case: Case, decision: Decision, figures: Iterable[ProbeIntervalR
         figures: what is known of the uncertainty of the study's probe, in the rows of `probe_intervals`.
     """
     drawn = [estimate_chart(case, decision)]
+    if len(decision.endpoints) > MOST_ENDPOINTS:
+        return [chart for chart in (*drawn, *_pictures_of(case, decision)) if chart is not None]
     shown = set()
     for endpoint in (case.book.endpoints[name] for name in decision.endpoints):
         if endpoint.over_steps:
@@ -55,6 +59,17 @@ def rule_charts(case: Case, decision: Decision, figures: Iterable[ProbeIntervalR
                 measured = Measured(endpoint.title, endpoint.by, endpoint.unit, measure(endpoint))
                 drawn.append(members(measured, dots, interval, compared))
     return [chart for chart in drawn if chart is not None]
+
+
+def _pictures_of(case: Case, decision: Decision) -> list[Chart]:
+    """Return the registered pictures that show a statistic of a rule."""
+    read = set(decision.statistics)
+    showing = {
+        name
+        for name, picture in case.book.pictures.items()
+        if read & {*(p.statistic for p in picture.points), *(p.statistic for p in picture.across)}
+    }
+    return [chart for name, chart in pictures(case).items() if name in showing]
 
 
 def forest_row(case: Case, decision: Decision) -> ForestRow:

@@ -11,7 +11,7 @@ from toolkit.decisions.expressions import names_in
 from toolkit.decisions.measure import rows_query
 from toolkit.registers.query import Answer, asking
 from toolkit.registers.row_types import ProbeIntervalRow
-from toolkit.website.drawings import rule_charts
+from toolkit.website.drawings import MOST_ENDPOINTS, rule_charts
 from toolkit.website.evidence import evidence_of
 from toolkit.website.formulas import formula
 from toolkit.website.glossary import glossary
@@ -73,7 +73,9 @@ def _rule_page(
         ],
         "charts": rule_charts(case, decision, figures),
         "seeds": [(e, rows) for e in endpoints if (rows := seed_rows(case, e))],
-        "endpoints": [_rows(case, endpoint, ask) for endpoint in endpoints],
+        "endpoints": [
+            _rows(case, endpoint, ask if len(endpoints) <= MOST_ENDPOINTS else None) for endpoint in endpoints
+        ],
         "statistics": [case.book.statistics[name] for name in decision.statistics],
         "evidence": evidence_of(case, decision),
         "amendment": amendments[change.amendment] if change else None,
@@ -83,10 +85,17 @@ def _rule_page(
     }
 
 
-def _rows(case: Case, endpoint: Endpoint, ask: Ask) -> dict[str, Any]:
+def _rows(case: Case, endpoint: Endpoint, ask: Ask | None) -> dict[str, Any]:
+    """Return an endpoint with its rows; with the query alone where nobody is asked."""
     query = rows_query(endpoint, case.book.plan)
-    about = {"id": endpoint.id, "title": endpoint.title, "formula": formula(endpoint), "query": query}
-    if not case.study.has(endpoint.register):
+    about: dict[str, Any] = {
+        "id": endpoint.id,
+        "title": endpoint.title,
+        "formula": formula(endpoint),
+        "query": query,
+    }
+    about["left_out"] = ask is None
+    if ask is None or not case.study.has(endpoint.register):
         return {**about, "columns": (), "rows": ()}
     answer = ask(query)
     return {**about, "columns": answer.columns, "rows": answer.rows}
