@@ -93,11 +93,12 @@ def test_reproduce_builds_the_site_and_ends_with_the_table(toolkit: Toolkit, tmp
     document = toolkit("reproduce", "--site", tmp_path / "site", "--json").json()
     assert document["site"]["changed"] == []
     assert toolkit("site", "check", "--folder", tmp_path / "site").code == 0
-    assert len(document["decisions"]) == 21 + 23 + 4 + 7
-    (audit,) = document["audits"]
-    assert (audit["study"], audit["verdict"], audit["sample"]) == ("embedded", "verified", 8)
-    assert f"--sample 8 --seed {audit['seed']}" not in result.out
-    assert "toolkit registers audit --study embedded --sample 8 --seed " in result.out
+    assert len(document["decisions"]) == 21 + 23 + 4 + 9 + 20 + 7
+    assert [audit["study"] for audit in document["audits"]] == ["coupled", "embedded", "map"]
+    for audit in document["audits"]:
+        assert (audit["verdict"], audit["sample"]) == ("verified", 8)
+        assert f"--sample 8 --seed {audit['seed']}" not in result.out
+        assert f"toolkit registers audit --study {audit['study']} --sample 8 --seed " in result.out
 
 
 def test_a_study_can_be_named_by_its_folder(toolkit: Toolkit, home: Home) -> None:
