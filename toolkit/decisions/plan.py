@@ -91,8 +91,9 @@ class Plan:
         Raises:
             DamagedError: two deciding runs stand in one place.
         """
+        of_condition = [run for run in runs if run["condition"] == endpoint.condition]
         return {
-            (arm, seed): self._deciding_run(endpoint, arm, seed, runs)
+            (arm, seed): self._deciding_run(endpoint, arm, seed, of_condition)
             for arm in endpoint.arms
             for seed in endpoint.seeds
         }

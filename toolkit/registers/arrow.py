@@ -176,6 +176,8 @@ def str_key(value: object) -> tuple[int, Any]:
 
 _DICTIONARY = "RLE_DICTIONARY"
 
+_MANY_ROWS = 2**16
+
 # Level 15 costs a table of 5,000 rows tens of milliseconds and saves what higher ones save.
 _LEVEL = 15
 
@@ -240,7 +242,8 @@ def read_parquet(source: Any, path: Path, columns: list[str]) -> Any:
     import pyarrow as pa
 
     try:
-        part = source.read(columns)
+        # For few rows, handing columns to threads takes longer than reading them.
+        part = source.read(columns, use_threads=source.metadata.num_rows >= _MANY_ROWS)
         part.validate(full=True)
     except (pa.ArrowException, OSError) as error:
         raise unreadable(path, error) from None
