@@ -73,7 +73,7 @@ def advise(
     Arrays may also be .npz or .safetensors. Tens of tasks are often enough; the coordinates may be any part
     of the parameters, such as those of one adapter. Rewards alone give the shares of constant groups.
 
-    Intervals (95 %) resample tasks, and the advice says no more than they carry. What divides a step's
+    Intervals (95 %) are over tasks, and the advice says no more than they carry. What divides a step's
     gradient is taken to be the same for every step.
 
     \b
@@ -120,10 +120,10 @@ def _show(advice: Advice, title: str) -> None:
     shown = output.table(("", "value", "95 % interval"), numbers=True, no_wrap=True)
     for name, label in LABELS.items():
         figure = advice.figures.get(name)
-        if figure is None or figure.value is None:
+        if figure is None or figure.best is None:
             continue
         ends = "–" if figure.low is None or figure.high is None else f"[{figure.low:.3f}, {figure.high:.3f}]"  # noqa: RUF001
-        shown.add_row(label, f"{figure.value:.3f}", ends)
+        shown.add_row(label, f"{figure.best:.3f}", ends)
     out.print(shown)
     for name, reason in advice.not_evaluable.items():
         output.say_line(f"not evaluable: {LABELS[name]}: {reason}")

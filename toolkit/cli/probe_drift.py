@@ -92,7 +92,7 @@ def drift(
 
     The drift is what a step of the optimizer is expected to gain: a ratio (paired over independent) below
     one says that pairing slows learning under these settings. Beside it: the share of groups with constant
-    rewards, the covariance trace, and the variance where the signal is. Intervals (95 %) resample tasks.
+    rewards, the covariance trace, and the variance where the signal is. Intervals (95 %) are over tasks.
 
     The untrained policy plays, or a checkpoint of a run of the log-linear policy. Both designs meet the same
     tasks of the training pool. Gradients are taken to be stationary, and Adam's averages to be longer than
@@ -165,9 +165,7 @@ def _show(found: list[Prediction], cell: Cell) -> None:
     for one in found:
         drifts.add_row(one.cell.optimizer, str(one.cell.prompts_per_step), _ratio(one.ratios["drift"]))
     out.print(drifts)
-    output.say_line(
-        f"{paired.groups:,} groups a design; 95 % intervals, {first.blocks} blocks of tasks resampled"
-    )
+    output.say_line(f"{paired.groups:,} groups a design; 95 % intervals over {first.blocks} blocks of tasks")
 
 
 SPREAD = {
@@ -178,8 +176,8 @@ SPREAD = {
 
 
 def _ratio(figure: TaskUncertainty) -> str:
-    if figure.value is None:
+    if figure.best is None:
         return "not defined"
     if figure.low is None or figure.high is None:
-        return f"{figure.value:.3f}"
-    return f"{figure.value:.3f} [{figure.low:.3f}, {figure.high:.3f}]"
+        return f"{figure.best:.3f}"
+    return f"{figure.best:.3f} [{figure.low:.3f}, {figure.high:.3f}]"

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         noise_within_share,
         norm_over_floor,
         pooled_trace,
+        task_jackknife,
         task_uncertainties,
     )
     from toolkit.estimators.theory import (
@@ -68,7 +69,7 @@ __all__ += ["enumerated_outcome_moments", "outcome_moments", "regrouped_moments"
 __all__ += ["bca_interval", "chi_square_quantile", "chi_square_tail", "leave_one_out_means"]
 __all__ += ["minimal_detectable_effect", "sign_flip", "t_interval", "t_quantile"]
 __all__ += ["debiased_between_share", "noise_within_share", "norm_over_floor", "pooled_trace"]
-__all__ += ["draw_seeds", "percentile_interval", "task_uncertainties"]
+__all__ += ["draw_seeds", "percentile_interval", "task_jackknife", "task_uncertainties"]
 __all__ += ["bandit", "contrast_variance", "exact_condition", "exact_conditions", "orthogonal_condition"]
 __all__ += ["reward_contrast", "spurious_rate", "success_probability"]
 

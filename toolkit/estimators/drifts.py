@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from toolkit.estimators.coordinates import CoordinateMoments, TaskSums
 from toolkit.estimators.steps import step_of
-from toolkit.estimators.taskwise import TaskUncertainty, is_told_from_zero, task_uncertainties
+from toolkit.estimators.taskwise import TaskUncertainty, is_told_from_zero, task_jackknife
 from toolkit.estimators.theory import ByDesign, Number, bandit
 
 Array: TypeAlias = NDArray[np.float64]
@@ -210,37 +210,31 @@ def drift_interval(
     along: ArrayLike | TaskSums | None = None,
     common_mean: bool = False,
     level: float = 0.95,
-    resamples: int = 2000,
-    rng_seed: int,
 ) -> DriftInterval:
-    """Both drifts and their ratio, tasks resampled with the groups of both designs together.
+    """Both drifts and their ratio, tasks left out one by one, the groups of both designs together.
 
-    A task that a resample draws twice is still one task: its product with itself is left out, or every
-    resample would take noise for a gradient.
+    Few tasks bias a drift, which percentiles of resampled tasks repeat: measured in the estimators' README,
+    "Drift". The jackknife takes the bias off, and no random number is drawn.
 
     Args:
         paired: sums under the paired design, task by task.
         independent: sums under the independent one, of the same tasks in the same order.
         groups: groups B in a step, > 0.
         optimizer: `adam`, `gradient` or `sign`.
-        along: as `drift_ratio`; or the sums of gradients of the same tasks whose mean it is, resampled with
+        along: as `drift_ratio`; or the sums of gradients of the same tasks whose mean it is, left out with
             them: only its products with other tasks count.
         common_mean: as `drift_ratio`.
         level: confidence level, in (0, 1).
-        resamples: resamples R >= 1.
-        rng_seed: explicit seed, >= 0.
 
     Returns:
-        Each with its percentile interval, the jackknife's standard error and its value corrected for bias.
-        With few tasks for the groups in a step the percentile interval covers too little, and the corrected
-        value ± 1.96 errors does better: measured in the estimators' README, "Drift".
-        Beside the sums, 4TP numbers of the caller's, memory is about 20 blocks of 8 MB and R × T numbers.
+        Each as `task_jackknife`. Beside the sums, 4TP numbers of the caller's, memory is about 20 blocks of
+        8 MB and T² numbers.
 
     Raises:
-        ValueError: as `drift` and `task_uncertainties`, or designs with other tasks or coordinates.
+        ValueError: as `drift` and `task_jackknife`, or designs with other tasks or coordinates.
 
     Source:
-        `task_uncertainties`; a U-statistic with the weights of a bootstrap, pairs of different tasks alone.
+        `task_jackknife`, of a U-statistic: pairs of different tasks alone.
     """
     if paired.totals.shape != independent.totals.shape:
         raise ValueError(
@@ -248,24 +242,24 @@ def drift_interval(
         )
     tasks, number = paired.totals.shape
     step = step_of(optimizer, groups)
-    resampled = along if isinstance(along, TaskSums) else None
+    of_tasks = along if isinstance(along, TaskSums) else None
     direction = None if isinstance(along, TaskSums) else _direction(along, paired.totals[0])
-    if resampled is not None and resampled.totals.shape != paired.totals.shape:
-        raise ValueError(f"expected a direction {paired.totals.shape}, found {resampled.totals.shape}")
+    if of_tasks is not None and of_tasks.totals.shape != paired.totals.shape:
+        raise ValueError(f"expected a direction {paired.totals.shape}, found {of_tasks.totals.shape}")
 
-    def figures(counts: Array) -> dict[str, Array]:
-        sums = np.zeros((2, len(counts)))
+    def figures(kept: Array) -> dict[str, Array]:
+        sums = np.zeros((2, len(kept)))
         designs = (paired, independent)
-        sizes = [_resampled_sizes(design, counts) for design in designs]
-        for at in _blocks(number, len(counts)):
+        sizes = [_sizes(design, kept) for design in designs]
+        for at in _blocks(number, len(kept)):
             parts = [
-                _part(*size, *_resampled_sums(design, counts, at))
+                _part(*size, *_kept_sums(design, kept, at))
                 for size, design in zip(sizes, designs, strict=True)
             ]
             if common_mean:
                 parts = _with_common_mean(parts, [pairs for _, pairs in sizes])
             towards = [
-                None if resampled is None else _products(resampled, design, counts, at) for design in designs
+                None if of_tasks is None else _products(of_tasks, design, kept, at) for design in designs
             ]
             sums += [
                 part.progress(groups, step, None if direction is None else direction[at], product)
@@ -273,8 +267,7 @@ def drift_interval(
             ]
         return {"paired": sums[0], "independent": sums[1], "ratio": sums[0] / sums[1]}
 
-    found = task_uncertainties(figures, tasks, level=level, resamples=resamples, rng_seed=rng_seed)
-    return DriftInterval(**found)
+    return DriftInterval(**task_jackknife(figures, tasks, level=level))
 
 
 @dataclass(frozen=True)
@@ -317,24 +310,23 @@ def _with_common_mean(parts: Sequence[_Part], pairs: Sequence[float | Array]) ->
     return [_Part(part.mean, shared, part.variance) for part in parts]
 
 
-def _resampled_sizes(sums: TaskSums, counts: Array) -> tuple[Array, Array]:
-    """Return the groups and the pairs of different tasks of each resample, shape (R, 1) each."""
-    number = counts @ sums.groups
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return number[:, None], (number**2 - counts**2 @ sums.groups**2)[:, None]
+def _sizes(sums: TaskSums, kept: Array) -> tuple[Array, Array]:
+    """Return the groups, and their pairs of different tasks, of the tasks kept, (R, T): shape (R, 1) each."""
+    number = kept @ sums.groups
+    return number[:, None], (number**2 - kept @ sums.groups**2)[:, None]
 
 
-def _resampled_sums(sums: TaskSums, counts: Array, at: slice) -> tuple[Array, Array, Array]:
+def _kept_sums(sums: TaskSums, kept: Array, at: slice) -> tuple[Array, Array, Array]:
     totals = np.asarray(sums.totals[:, at], dtype=float)
     squares = np.asarray(sums.squares[:, at], dtype=float)
-    return counts @ totals, counts @ squares, counts**2 @ totals**2
+    return kept @ totals, kept @ squares, kept @ totals**2
 
 
-def _products(along: TaskSums, sums: TaskSums, counts: Array, at: slice) -> Array:
+def _products(along: TaskSums, sums: TaskSums, kept: Array, at: slice) -> Array:
     """Return the mean product of a gradient of `along` and one of another task, shape (R, b)."""
     one, other = (np.asarray(of.totals[:, at], dtype=float) for of in (along, sums))
-    pairs = (counts @ along.groups) * (counts @ sums.groups) - counts**2 @ (along.groups * sums.groups)
-    summed: Array = (counts @ one) * (counts @ other) - counts**2 @ (one * other)
+    pairs = (kept @ along.groups) * (kept @ sums.groups) - kept @ (along.groups * sums.groups)
+    summed: Array = (kept @ one) * (kept @ other) - kept @ (one * other)
     return summed / pairs[:, None]
 
 

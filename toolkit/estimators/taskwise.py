@@ -8,6 +8,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from toolkit.estimators.secondary import t_quantile
+
 Figures: TypeAlias = Callable[[NDArray[np.float64]], Mapping[str, NDArray[np.float64]]]
 
 SMALLEST_SAMPLE = 2
@@ -165,7 +167,7 @@ class TaskUncertainty:
 
     Args:
         value: the figure, each task counting once; None where the tasks do not define it.
-        low: lower end of the percentile interval.
+        low: lower end of the interval: the percentiles', or the jackknife's.
         high: its upper end.
         standard_error: the jackknife's.
         corrected: the figure, its bias of order 1/T taken off by the jackknife.
@@ -176,6 +178,11 @@ class TaskUncertainty:
     high: float | None = None
     standard_error: float | None = None
     corrected: float | None = None
+
+    @property
+    def best(self) -> float | None:
+        """What to quote: the corrected figure where there is one."""
+        return self.value if self.corrected is None else self.corrected
 
 
 def is_told_from_zero(figure: TaskUncertainty) -> bool:
@@ -210,25 +217,63 @@ def task_uncertainties(
         raise ValueError(f"expected two tasks and a level in (0, 1), found {tasks}, {resamples}, {level}")
     with np.errstate(divide="ignore", invalid="ignore"):
         values = figures(_counts(tasks, resamples, rng_seed))
-    return {
-        name: _judged(float(of_figure[0]), of_figure[1 : tasks + 1], of_figure[tasks + 1 :], level)
-        for name, of_figure in values.items()
-    }
+    return {name: _judged(of_figure, tasks, level) for name, of_figure in values.items()}
 
 
-def _judged(
-    value: float, left_out: NDArray[np.float64], drawn: NDArray[np.float64], level: float
-) -> TaskUncertainty:
-    if not np.isfinite(value):
-        return TaskUncertainty(None)
-    if not (np.isfinite(drawn).all() and np.isfinite(left_out).all()):
+def task_jackknife(figures: Figures, tasks: int, *, level: float) -> dict[str, TaskUncertainty]:
+    """Leave tasks out one by one: intervals for figures that few tasks bias, which percentiles would repeat.
+
+    Args:
+        figures: as `task_uncertainties`.
+        tasks: tasks T >= 2.
+        level: confidence level, in (0, 1).
+
+    Returns:
+        Each figure by name, with `corrected` ± Student's quantile of the errors; its value alone where it is
+        not finite without some task.
+
+    Raises:
+        ValueError: fewer than two tasks, or a level outside (0, 1).
+
+    Source:
+        The jackknife of Quenouille and Tukey; T - 1 degrees of freedom.
+    """
+    if tasks < SMALLEST_SAMPLE or not 0 < level < 1:
+        raise ValueError(f"expected two tasks and a level in (0, 1), found {tasks}, {level}")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        values = figures(np.vstack([np.ones((1, tasks)), 1.0 - np.eye(tasks)]))
+    reach = t_quantile((1 + level) / 2, tasks - 1)
+    found = {}
+    for name, of_figure in values.items():
+        value, error, corrected = _left_out(of_figure)
+        if error is None or corrected is None:
+            found[name] = TaskUncertainty(value)
+        else:
+            half = reach * error
+            found[name] = TaskUncertainty(value, corrected - half, corrected + half, error, corrected)
+    return found
+
+
+def _judged(of_figure: NDArray[np.float64], tasks: int, level: float) -> TaskUncertainty:
+    value, error, corrected = _left_out(of_figure[: tasks + 1])
+    drawn = of_figure[tasks + 1 :]
+    if error is None or not np.isfinite(drawn).all():
         return TaskUncertainty(value)
-    tasks, mean = len(left_out), float(left_out.mean())
     # Sorting is vectorized where selecting is not, and what is sorted is selected from at once.
     low, high = np.quantile(np.sort(drawn), [(1 - level) / 2, (1 + level) / 2])
-    spread = float(((left_out - mean) ** 2).sum()) * (tasks - 1) / tasks
-    corrected = tasks * value - (tasks - 1) * mean
-    return TaskUncertainty(value, float(low), float(high), float(np.sqrt(spread)), corrected)
+    return TaskUncertainty(value, float(low), float(high), error, corrected)
+
+
+def _left_out(of_figure: NDArray[np.float64]) -> tuple[float | None, float | None, float | None]:
+    """Return a figure, its error and its corrected value, from it and from those without each task."""
+    value, without = float(of_figure[0]), of_figure[1:]
+    if not np.isfinite(value):
+        return None, None, None
+    if not np.isfinite(without).all():
+        return value, None, None
+    tasks, mean = len(without), float(without.mean())
+    spread = float(((without - mean) ** 2).sum()) * (tasks - 1) / tasks
+    return value, float(np.sqrt(spread)), tasks * value - (tasks - 1) * mean
 
 
 @lru_cache(maxsize=8)

@@ -10,7 +10,7 @@ What divides a step's gradient is taken to be the same for every step of either 
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from math import ceil, isfinite
 from typing import Any
 
@@ -28,7 +28,6 @@ MARGIN = 0.05
 """Ratios this near to one are taken for no difference: learning is a twentieth faster or slower at most."""
 LARGEST_BATCH = 1024
 LEVEL, RESAMPLES, RNG_SEED = 0.95, 2000, 24
-TWO_SIDED_95 = 1.959964
 
 NO_VECTORS = "neither scores, gradients nor inner products were given"
 NO_COORDINATES = "inner products hold no second moment of a coordinate: give scores or gradients"
@@ -70,7 +69,7 @@ class Advice:
         groups: design → groups.
         group_size: rollouts a group.
         optimizer, batch: whose drift it is: the optimizer and its groups a step.
-        figures: name → value and interval; those that could not be had have no entry.
+        figures: name → value and interval, the best value quoted; those that could not be had have no entry.
         not_evaluable: name → why not.
         verdict: `pair`, `do_not_pair`, `either`, `undecided` or `not_evaluable`.
         tasks_needed: tasks that are likely to settle what is undecided; None where nothing is, or it cannot
@@ -110,7 +109,7 @@ def advise(evidence: GroupEvidence, optimizer: str = "adam", batch: int = 24) ->
         The advice. Memory: where there are gradients, four tables of tasks × coordinates and 0.2 GB.
 
     Source:
-        `toolkit.estimators.drift_interval` and `signal_interval`; tasks are resampled.
+        `toolkit.estimators.drift_interval` and `signal_interval`; over tasks.
     """
     figures, missing = _constant(evidence), dict[str, str]()
     figures |= _signal(evidence, missing)
@@ -125,14 +124,14 @@ def advise(evidence: GroupEvidence, optimizer: str = "adam", batch: int = 24) ->
     else:
         measured = _Drifts(evidence, evidence.gradients, optimizer)
         found = measured.at(batch)
-        figures["drift_ratio"] = _widened(found.ratio)
+        figures["drift_ratio"] = found.ratio
         verdict, needed_tasks = _judged(found, tasks)
-        if verdict in ("do_not_pair", "undecided") and (found.ratio.value or 0) < 1 - MARGIN:
+        if verdict in ("do_not_pair", "undecided") and (found.ratio.best or 0) < 1 - MARGIN:
             needed_batch = _needed(measured.value, batch)
         if evidence.varied.all():
             missing["drift_ratio_resampled"] = "no group is constant"
         elif measured.can_resample:
-            figures["drift_ratio_resampled"] = _widened(measured.at(batch, resampled=True).ratio)
+            figures["drift_ratio_resampled"] = measured.at(batch, resampled=True).ratio
         else:
             missing["drift_ratio_resampled"] = "a design has varied groups of fewer than two tasks"
     sizes = {"paired": int(evidence.paired.sum()), "independent": int((~evidence.paired).sum())}
@@ -230,7 +229,7 @@ class _Drifts:
         """Whether both designs have varied groups of two tasks."""
         return all((sums.groups > 0).sum() > 1 for sums in self._varied)
 
-    def at(self, batch: float, *, resampled: bool = False, resamples: int = RESAMPLES) -> DriftInterval:
+    def at(self, batch: float, *, resampled: bool = False) -> DriftInterval:
         """Return the drifts of a batch and their ratio."""
         paired, independent = self._varied if resampled else self._kept
         common = self._common and not resampled
@@ -242,33 +241,18 @@ class _Drifts:
             along=None if common else self._direction,
             common_mean=common,
             level=LEVEL,
-            resamples=resamples,
-            rng_seed=RNG_SEED,
         )
 
     def value(self, batch: float) -> float:
         """Return the ratio alone; not a number where it is not defined."""
-        value = self.at(batch, resamples=1).ratio.value
+        value = self.at(batch).ratio.best
         return float("nan") if value is None else value
-
-
-def _widened(ratio: TaskUncertainty) -> TaskUncertainty:
-    """Return a ratio without its bias, with the interval of its jackknife.
-
-    Few tasks bias the drift ratio, and percentiles of its resamples then cover far too seldom: with 64 tasks
-    and 24 groups a step 21% of the time, and this interval 89%
-    (`python -m tests.golden.measure_drift_coverage`).
-    """
-    if ratio.corrected is None or ratio.standard_error is None:
-        return ratio
-    half = TWO_SIDED_95 * ratio.standard_error
-    return replace(ratio, value=ratio.corrected, low=ratio.corrected - half, high=ratio.corrected + half)
 
 
 def _judged(found: DriftInterval, tasks: int) -> tuple[str, int | None]:
     """Return the verdict, and the tasks that would be likely to settle what is undecided."""
-    ratio = _widened(found.ratio)
-    if ratio.value is None or ratio.low is None or ratio.high is None:
+    ratio = found.ratio
+    if ratio.best is None or ratio.low is None or ratio.high is None:
         return "undecided", None
     if not is_told_from_zero(found.independent):
         return "undecided", None
@@ -279,7 +263,7 @@ def _judged(found: DriftInterval, tasks: int) -> tuple[str, int | None]:
     if ratio.low > 1:
         return "pair", None
     # An interval narrows with the root of the tasks, until it leaves one, or lies within the margin.
-    away, half = abs(ratio.value - 1), (ratio.high - ratio.low) / 2
+    away, half = abs(ratio.best - 1), (ratio.high - ratio.low) / 2
     times = (half / max(away, MARGIN - away)) ** 2
     return "undecided", ceil(tasks * max(times, 1.0)) if isfinite(times) else None
 
@@ -303,18 +287,18 @@ def _percent(value: float) -> str:
 
 def _span(figure: TaskUncertainty) -> str:
     if figure.low is None or figure.high is None:
-        return f"{figure.value:.3f}"
-    return f"{figure.value:.3f} [{figure.low:.3f}, {figure.high:.3f}]"
+        return f"{figure.best:.3f}"
+    return f"{figure.best:.3f} [{figure.low:.3f}, {figure.high:.3f}]"
 
 
 def _sentences(advice: Advice) -> list[str]:
     step = f"{advice.optimizer}, {advice.batch} groups a step"
     ratio = advice.figures.get("drift_ratio")
-    told = f"the drift ratio is {_span(ratio)}" if ratio is not None and ratio.value is not None else ""
-    if advice.verdict == "do_not_pair" and ratio is not None and ratio.value is not None:
-        lines = [f"Do not pair: {step}, pairing slows learning by about {_percent(ratio.value)}; {told}."]
-    elif advice.verdict == "pair" and ratio is not None and ratio.value is not None:
-        lines = [f"Pair: {step}, pairing speeds learning up by about {_percent(ratio.value)}; {told}."]
+    told = f"the drift ratio is {_span(ratio)}" if ratio is not None and ratio.best is not None else ""
+    if advice.verdict == "do_not_pair" and ratio is not None and ratio.best is not None:
+        lines = [f"Do not pair: {step}, pairing slows learning by about {_percent(ratio.best)}; {told}."]
+    elif advice.verdict == "pair" and ratio is not None and ratio.best is not None:
+        lines = [f"Pair: {step}, pairing speeds learning up by about {_percent(ratio.best)}; {told}."]
     elif advice.verdict == "either":
         why = told or "both designs have one mean gradient"
         lines = [f"Either design: {step}, they differ by less than {MARGIN:.0%}; {why}."]
@@ -346,7 +330,7 @@ def _changes(advice: Advice) -> list[str]:
             f"With about {advice.batch_needed} groups a step the estimated ratio comes above {1 - MARGIN:g}."
         )
     again, draws = advice.figures.get("drift_ratio_resampled"), advice.figures.get("draws_paired")
-    if again is not None and again.value is not None and draws is not None:
+    if again is not None and again.best is not None and draws is not None:
         lines.append(
             "If constant groups are dropped and drawn again, a step's ratio is predicted to be "
             f"{_span(again)}, at {draws.value:.1f} paired groups played for one that counts "

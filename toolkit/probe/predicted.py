@@ -4,8 +4,8 @@
 2. Where a step's sum is divided by its own decisions and tokens (`dapo`), groups are put together to steps,
    B at a time, and a step counts as a group does otherwise: the quotient is exact, for any B. A divisor that
    is the same for every step (`dr_grpo`) cancels in every ratio; variances are then those of groups over B.
-3. Blocks of tasks are the unit: what the figures would be on other tasks follows from resampling them, all
-   their groups in both designs together. The task of a step is its block.
+3. Blocks of tasks are the unit: what the figures would be on other tasks follows from resampling them, or
+   leaving them out (the drift), all their groups in both designs together. The task of a step is its block.
 4. Progress is measured along the mean unscaled gradient of both designs, the direction in which the expected
    reward rises: scaled, divided or resampled gradients have means of another length, and maybe direction, in
    each design. Products of different blocks keep it unbiased.
@@ -96,7 +96,7 @@ class Prediction:
 
     Args:
         cell: its settings.
-        blocks: blocks of tasks that were resampled.
+        blocks: blocks of tasks, whose number the intervals rest on.
         tasks: tasks that they hold.
         steps: groups, or steps of B groups where the divisor is a step's own, that give the drift, by design.
         designs: design → its figures.
@@ -158,8 +158,6 @@ def predict(played: Mapping[Design, Groups], cell: Cell, *, rng_seed: int = RNG_
         along=None if is_plain else direction,
         common_mean=is_plain,
         level=LEVEL,
-        resamples=RESAMPLES,
-        rng_seed=rng_seed,
     )
     drifts = {"paired": found.paired, "independent": found.independent}
     return Prediction(

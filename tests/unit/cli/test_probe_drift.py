@@ -27,7 +27,7 @@ def test_drift_prints_a_ratio_a_batch_and_optimizer() -> None:
     assert cells == [("adam", 1), ("adam", 2), ("gradient", 1), ("gradient", 2)]
     told = run(*words)
     for one in document["predictions"]:
-        assert f"{one['ratios']['drift']['value']:.3f}" in told
+        assert f"{one['ratios']['drift']['corrected']:.3f}" in told
     assert "48 groups a design" in told
 
 
@@ -46,7 +46,8 @@ def test_advice_is_printed_with_its_figures(tmp_path) -> None:
     for sentence in document["sentences"]:
         assert sentence in " ".join(told.split())
     for figure in ("trace_ratio", "drift_ratio"):
-        assert f"{document['figures'][figure]['value']:.3f}" in told
+        of = document["figures"][figure]
+        assert f"{of['value'] if of['corrected'] is None else of['corrected']:.3f}" in told
 
 
 def test_advice_says_what_it_could_not_have(tmp_path) -> None:

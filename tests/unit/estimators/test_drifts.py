@@ -240,44 +240,69 @@ def designs_by_task(seed: int = 1, tasks: int = 12) -> tuple[np.ndarray, np.ndar
 
 
 def interval(paired: TaskSums, independent: TaskSums, **changed: object) -> DriftInterval:
-    how = {"groups": 2, "resamples": 300, "rng_seed": 5} | changed
-    return estimators.drift_interval(paired, independent, **how)
+    return estimators.drift_interval(paired, independent, **({"groups": 2} | changed))
+
+
+def progress(gradients: np.ndarray, along: np.ndarray, tasks: np.ndarray) -> float:
+    """Return Adam's progress with two groups a step along the mean of `along`, pair by pair."""
+    pairs = [(i, j) for i, j in itertools.product(range(len(tasks)), repeat=2) if tasks[i] != tasks[j]]
+    towards = np.mean([along[i] * gradients[j] for i, j in pairs], axis=0)
+    squared = bruteforce_pairs(gradients, tasks)
+    variance = (gradients**2).mean(axis=0) - squared
+    return float((towards / np.sqrt(np.maximum(squared, 0) + np.maximum(variance, 0) / 2)).sum())
 
 
 @pytest.mark.parametrize("common", [False, True])
 @pytest.mark.parametrize("optimizer", sorted(OPTIMIZERS))
 def test_an_interval_is_of_the_estimates_themselves(optimizer: str, common: bool) -> None:
-    """Its value is the estimate; the jackknife's error is that of estimates without a task, one by one."""
+    """Its value is the estimate; its ends and its error are of estimates without a task, one by one."""
     paired, independent, tasks = designs_by_task()
     found = interval(
         *(estimators.task_sums(g, tasks) for g in (paired, independent)),
         optimizer=optimizer,
         common_mean=common,
+        level=0.9,
     )
 
     def ratio(kept: np.ndarray) -> float:
         moments = [estimators.coordinate_moments(g[kept], tasks[kept]) for g in (paired, independent)]
         return estimators.drift_ratio(*moments, 2, optimizer, common_mean=common)
 
-    left_out = np.array([ratio(tasks != task) for task in range(12)])
+    whole, left_out = ratio(tasks >= 0), np.array([ratio(tasks != task) for task in range(12)])
     error = math.sqrt(11 / 12 * ((left_out - left_out.mean()) ** 2).sum())
-    assert found.ratio.value == pytest.approx(ratio(tasks >= 0), rel=1e-12)
+    corrected = 12 * whole - 11 * left_out.mean()
+    assert found.ratio.value == pytest.approx(whole, rel=1e-12)
     assert found.ratio.standard_error == pytest.approx(error, rel=1e-9, abs=1e-12)
+    assert found.ratio.best == pytest.approx(corrected, rel=1e-9)
+    ends = stats.t.interval(0.9, 11, loc=corrected, scale=error) if error else (corrected, corrected)
+    assert (found.ratio.low, found.ratio.high) == pytest.approx(ends, rel=1e-9, abs=1e-12)
     assert found.has_denominator == (found.independent.low > 0)
     if not common:
         own = estimators.drift(estimators.coordinate_moments(paired, tasks), 2, optimizer)
         assert found.paired.value == pytest.approx(own, rel=1e-12)
 
 
-def test_a_task_that_is_drawn_twice_is_one_task() -> None:
-    """Resamples of noise alone scatter around the estimate, not around its noise squared."""
+def test_a_direction_of_the_same_tasks_is_left_out_with_them() -> None:
+    paired, independent, tasks = designs_by_task()
+    along = np.random.default_rng(8).normal(0.5, 1, paired.shape)
+    found = interval(
+        *(estimators.task_sums(g, tasks) for g in (paired, independent)),
+        along=estimators.task_sums(along, tasks),
+    ).paired
+    left_out = [
+        progress(paired[tasks != task], along[tasks != task], tasks[tasks != task]) for task in range(12)
+    ]
+    assert found.value == pytest.approx(progress(paired, along, tasks), rel=1e-12)
+    assert found.standard_error == pytest.approx(math.sqrt(11) * np.std(left_out), rel=1e-9)
+
+
+def test_noise_alone_is_not_told_from_no_drift() -> None:
     rng = np.random.default_rng(2)
     sums = estimators.task_sums(rng.normal(size=(40, 300)), np.arange(40))
-    found = interval(sums, sums, optimizer="gradient", resamples=2000).paired
-    assert (found.low + found.high) / 2 == pytest.approx(found.value, abs=found.standard_error / 4)
-    assert not interval(sums, sums, optimizer="gradient").has_denominator
+    found = interval(sums, sums, optimizer="gradient")
+    assert not found.has_denominator
     # The product of a task with itself would add the trace over the number of tasks.
-    assert 3 * found.standard_error < 300 / 40
+    assert found.paired.high < 300 / 40
 
 
 def test_sums_by_task_are_those_of_the_groups() -> None:
@@ -342,11 +367,11 @@ def test_what_has_no_drift_is_refused(call: object, reason: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("batch", "percentile", "jackknife"), [(2, 88.5, 94.0), (24, 21.0, 89.0)])
-def test_the_readme_says_how_often_intervals_cover(batch: int, percentile: float, jackknife: float) -> None:
+@pytest.mark.parametrize(("batch", "percentiles", "interval"), [(2, 88.5, 94.0), (24, 21.0, 89.0)])
+def test_the_readme_says_how_often_intervals_cover(batch: int, percentiles: float, interval: float) -> None:
     """Three Monte Carlo errors of 200 simulations, the libraries of another machine being others."""
-    *_, by_percentile, by_jackknife = measure(64, batch, common=True)
-    for found, printed in ((by_percentile, percentile), (by_jackknife, jackknife)):
+    *_, by_percentiles, covered = measure(64, batch, common=True)
+    for found, printed in ((by_percentiles, percentiles), (covered, interval)):
         assert found == pytest.approx(printed, abs=300 * math.sqrt(0.25 / 200))
     readme = (CHECKOUT / "toolkit/estimators/README.md").read_text("utf-8")
-    assert re.search(rf"\| 64 \| {batch} \| common \|.*\| {percentile} \| {jackknife} \|", readme)
+    assert re.search(rf"\| 64 \| {batch} \| common \|.*\| {percentiles} \| {interval} \|", readme)

@@ -79,6 +79,21 @@ def test_a_plug_in_variance_is_corrected_to_the_unbiased_one() -> None:
     assert mine.corrected == pytest.approx(LEFT.var(ddof=1), rel=1e-10)
 
 
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_the_jackknifes_interval_is_students_about_the_corrected_figure(level: float) -> None:
+    mine, drawn = estimators.task_jackknife(figures, TASKS, level=level), found(resamples=10)
+    for name, one in mine.items():
+        other = drawn[name]
+        assert (one.value, one.standard_error, one.corrected) == (
+            other.value,
+            other.standard_error,
+            other.corrected,
+        )
+        ends = stats.t.interval(level, TASKS - 1, loc=one.corrected, scale=one.standard_error)
+        assert (one.low, one.high) == pytest.approx(ends, rel=1e-9)
+        assert one.best == one.corrected
+
+
 def test_the_same_seed_gives_the_same_numbers_and_another_others() -> None:
     assert found() == found()
     one, other = found()["ratio"], found(rng_seed=14)["ratio"]
@@ -98,9 +113,13 @@ def test_a_figure_that_some_resample_lacks_has_no_interval(right: np.ndarray, va
     def both(counts: np.ndarray) -> dict[str, np.ndarray]:
         return {"bad": (counts @ np.ones(4)) / (counts @ right), "good": counts @ np.arange(4.0)}
 
-    done = estimators.task_uncertainties(both, 4, level=0.95, resamples=200, rng_seed=1)
-    assert done["bad"] == TaskUncertainty(value)
-    assert None not in astuple(done["good"])
+    for done in (
+        estimators.task_uncertainties(both, 4, level=0.95, resamples=200, rng_seed=1),
+        estimators.task_jackknife(both, 4, level=0.95),
+    ):
+        assert done["bad"] == TaskUncertainty(value)
+        assert done["bad"].best == value
+        assert None not in astuple(done["good"])
 
 
 @pytest.mark.parametrize(
@@ -124,6 +143,11 @@ def test_what_is_no_interval_is_refused(changed: dict[str, float]) -> None:
         found(**changed)
     with pytest.raises(ValueError, match="expected two tasks"):
         estimators.task_uncertainties(figures, 1, level=0.95, resamples=10, rng_seed=1)
+    if "level" in changed:
+        with pytest.raises(ValueError, match="expected two tasks"):
+            estimators.task_jackknife(figures, TASKS, **changed)
+    with pytest.raises(ValueError, match="expected two tasks"):
+        estimators.task_jackknife(figures, 1, level=0.95)
 
 
 @pytest.mark.parametrize(
