@@ -165,6 +165,7 @@ def report_probe(*, name: str, trajectory: str, scored: str | None, check: bool,
                 **row,
                 "summaries": [_without_place(figure) for figure in reported.summaries[_place(row)]],
                 "figures": [_without_place(figure) for figure in reported.figures.get(_place(row), [])],
+                "drifts": [_without_place(figure) for figure in reported.drifts.get(_place(row), [])],
             }
             for row in reported.checkpoints
         ]
@@ -233,6 +234,7 @@ def _show(study: Study, found: Report) -> None:
             shown.add_row(f"{row['trajectory']}@{row['step']}", *cells)
         out.print(shown)
         _show_noise(found, rows)
+        _show_drift(found, rows)
     output.say_line("P paired, I independent, strat. stratified; norm²/floor: over its own sampling variance")
     level = next(figure["level"] for figures in found.figures.values() for figure in figures)
     output.say_line(
@@ -260,6 +262,28 @@ def _show_noise(found: Report, rows: Sequence[ProbeCheckpointRow]) -> None:
     output.console(wide=True).print(noise)
 
 
+def _show_drift(found: Report, rows: Sequence[ProbeCheckpointRow]) -> None:
+    """Show the drift ratio of steps that are taken as a trainer takes them, with its interval."""
+    by_place = {_place(row): found.drifts.get(_place(row), []) for row in rows}
+    columns = {
+        (figure["noise"], figure["prompts_per_step"]): None
+        for figures in by_place.values()
+        for figure in figures
+    }
+    if not columns:
+        return
+    words = {"outcome": "flips", "transition": "faults"}
+    headings = ("checkpoint", *(f"{words[noise]}, B = {batch}" for noise, batch in columns))
+    shown = output.table(
+        headings, "drift under Adam, SW, paired over independent", numbers=True, no_wrap=True
+    )
+    for row in rows:
+        at = {(f["noise"], f["prompts_per_step"]): f for f in by_place[_place(row)] if f["estimator"] == "SW"}
+        cells = [_cell(at.get(column), with_interval=True, name="corrected") for column in columns]
+        shown.add_row(f"{row['trajectory']}@{row['step']}", *cells)
+    output.console(wide=True).print(shown)
+
+
 def _by_figure(found: Report, row: Mapping[str, Any]) -> dict[tuple[str, str, str], dict[str, Any]]:
     return {
         (figure["noise"], figure["estimator"], figure["figure"]): figure
@@ -267,8 +291,8 @@ def _by_figure(found: Report, row: Mapping[str, Any]) -> dict[tuple[str, str, st
     }
 
 
-def _cell(figure: dict[str, Any] | None, *, with_interval: bool) -> str:
-    value = _number(figure, "value")
+def _cell(figure: dict[str, Any] | None, *, with_interval: bool, name: str = "value") -> str:
+    value = _number(figure, name)
     if figure is None or not with_interval or figure["low"] is None:
         return value
     return f"{value} [{_number(figure, 'low')}, {_number(figure, 'high')}]"

@@ -22,7 +22,13 @@ if TYPE_CHECKING:
     from toolkit.estimators.curves import auc, auc_weights, steps_to_threshold, task_differences
     from toolkit.estimators.drifts import bandit_drift, drift, drift_interval, drift_ratio, exact_drift
     from toolkit.estimators.luck import luck_share, luck_share_interval, luck_share_null_bias, mean_luck_share
-    from toolkit.estimators.moments import enumerated_outcome_moments, outcome_moments, regrouped_moments
+    from toolkit.estimators.moments import (
+        enumerated_outcome_moments,
+        outcome_forms,
+        outcome_moments,
+        regrouped_forms,
+        regrouped_moments,
+    )
     from toolkit.estimators.secondary import (
         bca_interval,
         chi_square_quantile,
@@ -65,7 +71,8 @@ __all__ += ["contrast_replicates", "effective_group_size", "equal_variance_batch
 __all__ += ["bandit_drift", "coordinate_moments", "drift", "drift_interval", "drift_ratio", "exact_drift"]
 __all__ += ["moments_of_sums", "signal_interval", "signal_variance", "task_sums"]
 __all__ += ["luck_share", "luck_share_interval", "luck_share_null_bias", "mean_luck_share"]
-__all__ += ["enumerated_outcome_moments", "outcome_moments", "regrouped_moments"]
+__all__ += ["enumerated_outcome_moments", "outcome_forms", "outcome_moments"]
+__all__ += ["regrouped_forms", "regrouped_moments"]
 __all__ += ["bca_interval", "chi_square_quantile", "chi_square_tail", "leave_one_out_means"]
 __all__ += ["minimal_detectable_effect", "sign_flip", "t_interval", "t_quantile"]
 __all__ += ["debiased_between_share", "noise_within_share", "norm_over_floor", "pooled_trace"]

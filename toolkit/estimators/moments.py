@@ -121,6 +121,56 @@ def outcome_moments(
     )
 
 
+@dataclass(frozen=True)
+class OutcomeForms:
+    """The second moments of a group's gradient as forms in its scores, under both designs; each (T, G, G)."""
+
+    paired: NDArray[np.float64]
+    independent: NDArray[np.float64]
+
+
+def outcome_forms(
+    outcomes: ArrayLike, flip_rate: float, *, weights: ArrayLike | None = None, standardized: bool = False
+) -> OutcomeForms:
+    """Second moments of group gradients under grader flips, whatever their scores are.
+
+    Args:
+        outcomes: as `outcome_moments`.
+        flip_rate: as `outcome_moments`.
+        weights: as `outcome_moments`.
+        standardized: as `outcome_moments`.
+
+    Returns:
+        F with E[g_k²] = Σ_ij F_ij S_ik S_jk for every coordinate k; E‖g‖² is the sum of F times the inner
+        products.
+
+    Raises:
+        ValueError: as `outcome_moments`.
+
+    Source:
+        As `outcome_moments`, before inner products are taken.
+    """
+    r = np.asarray(outcomes, dtype=float)
+    r, _, w = _checked(r, np.zeros((*r.shape, r.shape[-1])), weights)
+    check_rate(flip_rate)
+    successes, size = r.sum(axis=1).astype(int), r.shape[1]
+    success = r[:, :, None] * r[:, None, :]
+    own = success * np.eye(size)
+    either = (r[:, :, None] + r[:, None, :]) / 2
+
+    def form(table: _Table) -> NDArray[np.float64]:
+        kept, both, crossed, whole = (
+            column[successes][:, None, None]
+            for column in (table.kept, table.both, table.crossed, table.whole)
+        )
+        inner = kept * own + both * (success - own) - crossed * either + whole
+        found: NDArray[np.float64] = inner * w[:, :, None] * w[:, None, :]
+        return found
+
+    paired, independent = (_table(size, flip_rate, standardized, together) for together in (True, False))
+    return OutcomeForms(form(paired), form(independent))
+
+
 def enumerated_outcome_moments(
     outcomes: ArrayLike,
     gram: ArrayLike,
@@ -248,15 +298,55 @@ def regrouped_moments(
     """
     r, k, members, w = _checked_pool(rewards, gram, groups, weights)
     tasks, number, _ = members.shape
-    at = np.arange(tasks)[:, None, None]
-    observed = r[at, members]
-    advantages = (standard(observed) if standardized else mean_centred(observed)) * w[at, members]
+    at, observed, advantages = _regrouped(r, members, w, standardized)
     products = k[at[..., None], members[..., :, None], members[..., None, :]]
     squares = (products * advantages[..., :, None] * advantages[..., None, :]).reshape(tasks, number, -1)
     positions = (members + at * r.shape[1]).ravel()
     summed = np.bincount(positions, weights=advantages.ravel(), minlength=r.size).reshape(r.shape)
     contrast = 2 * observed.var(axis=2, ddof=1).mean(axis=1)
     return GroupMoments(squares.sum(axis=2).mean(axis=1), summed / number, contrast)
+
+
+def regrouped_forms(
+    rewards: ArrayLike, groups: ArrayLike, *, weights: ArrayLike | None = None, standardized: bool = False
+) -> NDArray[np.float64]:
+    """Second moments of the gradients of groups drawn from a task's pool, whatever their scores are.
+
+    Args:
+        rewards: as `regrouped_moments`.
+        groups: as `regrouped_moments`.
+        weights: as `regrouped_moments`.
+        standardized: as `regrouped_moments`.
+
+    Returns:
+        F with E[g_k²] = Σ_ij F_ij S_ik S_jk for every coordinate k, shape (T, N, N).
+
+    Raises:
+        ValueError: as `regrouped_moments`.
+
+    Source:
+        As `regrouped_moments`, before inner products are taken.
+    """
+    r = np.asarray(rewards, dtype=float)
+    r, form, members, w = _checked_pool(r, np.zeros((*r.shape, r.shape[-1])), groups, weights)
+    at, _, advantages = _regrouped(r, members, w, standardized)
+    products = advantages[..., :, None] * advantages[..., None, :]
+    np.add.at(form, (at[..., None], members[..., :, None], members[..., None, :]), products)
+    form /= members.shape[1]
+    return form
+
+
+def _regrouped(
+    rewards: NDArray[np.float64],
+    members: NDArray[np.int64],
+    weights: NDArray[np.float64],
+    standardized: bool,  # noqa: FBT001
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return the tasks' numbers, and rewards and weighted advantages of every group's members."""
+    at = np.arange(len(members))[:, None, None]
+    observed = rewards[at, members]
+    advantages = standard(observed) if standardized else mean_centred(observed)
+    return at, observed, advantages * weights[at, members]
 
 
 def _checked_pool(

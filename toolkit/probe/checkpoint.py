@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from toolkit.errors import DamagedError
 from toolkit.policies.loglinear import Policy
+from toolkit.probe.coordinates import steps_of
 from toolkit.probe.design import OUTCOME, TRANSITION, Design, Listed
 from toolkit.probe.evidence import GramEvidence, Place, gather, gram_rows
 from toolkit.probe.figures import reference_tokens
@@ -58,7 +59,13 @@ def measure(
         played = play_and_score(policy, rollouts, sampling, checkpoint[1])  # 1
         regrouped = groups if rollouts.noise == TRANSITION else None
         gathered = gather(  # 2
-            rollouts.noise, played, parts, design.scored, flip_rate=design.flip_rate, groups=regrouped
+            rollouts.noise,
+            played,
+            parts,
+            design.scored,
+            flip_rate=design.flip_rate,
+            groups=regrouped,
+            steps=steps_of(design),
         )
         for name, evidence in gathered.items():
             by_name[name][rollouts.noise] = evidence

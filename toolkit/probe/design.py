@@ -24,11 +24,17 @@ ALL, ACTIONS = "all", "actions"
 PAIRED, INDEPENDENT, STRATIFIED = "paired", "independent", "stratified"
 DESIGNS = {OUTCOME: (PAIRED, INDEPENDENT), TRANSITION: (PAIRED, INDEPENDENT, STRATIFIED)}
 """Noise → the designs that are compared under it."""
+COMPARED = (PAIRED, INDEPENDENT)
+"""The designs that a policy is trained in."""
 EVIDENCE = "probe_gram"
 PROBE, INTERVALS = "probe", "probe_intervals"
 CLEAN_TASKS, DIAGNOSTIC_TASKS = "probe_clean_tasks", "probe_diagnostic_tasks"
 DERIVED = (PROBE, INTERVALS, CLEAN_TASKS, DIAGNOSTIC_TASKS)
 """Tables of which every row follows from the evidence."""
+DRIFT = "probe_drift"
+"""The table that follows from the scores alone."""
+BATCHES = (1, 2, 8)
+"""Groups in a step whose drift is told, besides those of the study's own steps."""
 
 
 class RolloutSet(NamedTuple):
@@ -106,6 +112,11 @@ class Design:
     def group_size(self) -> int:
         """Rollouts in a group, G: those under one schedule."""
         return self.transition.per_schedule
+
+    @property
+    def batches(self) -> tuple[int, ...]:
+        """Groups in a step whose drift is told, B each."""
+        return tuple(sorted({*BATCHES, self.rollouts_per_step // self.group_size}))
 
     @property
     def sets(self) -> tuple[RolloutSet, RolloutSet]:

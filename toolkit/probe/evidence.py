@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.estimators.moments import GroupMoments
+from toolkit.probe.coordinates import Progress, Steps, drift_rows
 from toolkit.probe.design import DESIGNS, Listed, RolloutSet
 from toolkit.probe.gram import blocks, gram
 from toolkit.probe.moments import ESTIMATORS, moments
@@ -41,6 +42,8 @@ class GramEvidence:
         weights: importance weights, shape (T, N).
         gram: inner products of each task's scores, shape (T, N, N), in score².
         products: estimator → inner products of the tasks' mean gradients, shape (D, T, D, T): design, task.
+        drifts: rows of `probe_drift` without the checkpoint, which follow from the scores alone; none where
+            evidence is read back.
     """
 
     noise: str
@@ -49,6 +52,7 @@ class GramEvidence:
     weights: Array
     gram: Array
     products: dict[str, Array]
+    drifts: tuple[Row, ...] = ()
 
     def __post_init__(self) -> None:
         shape, designs = self.rewards.shape, len(DESIGNS[self.noise])
@@ -71,6 +75,7 @@ def gather(
     *,
     flip_rate: float,
     groups: Listed | None,
+    steps: Steps | None = None,
 ) -> dict[str, GramEvidence]:
     """Gather the evidence of a policy's rollouts.
 
@@ -81,6 +86,7 @@ def gather(
         wanted: which of them are wanted.
         flip_rate: q, for outcome noise.
         groups: design → task → groups, for transition noise.
+        steps: the steps whose drift is told; none where left out.
 
     Returns:
         Scored coordinates → evidence.
@@ -111,12 +117,18 @@ def gather(
     by_name: dict[str, GramEvidence] = {}
     matrix = np.zeros((tasks, rollouts, rollouts))
     products = {name: np.zeros((len(designs) * tasks,) * 2) for name, designs in by_design.items()}
+    progress = None
+    if steps is not None:
+        progress = Progress(noise, scored.rewards, scored.weights, flip_rate=flip_rate, groups=groups)
     for name, part in parts.items():
         block = scored.scores[..., part]
         if block.shape[-1]:
             matrix = matrix + inner_products(block)
-            for estimator, designs in by_design.items():
-                products[estimator] = products[estimator] + inner_products(mean_gradients(block, designs))
+            means = {name: mean_gradients(block, designs) for name, designs in by_design.items()}
+            for estimator, of_tasks in means.items():
+                products[estimator] = products[estimator] + inner_products(of_tasks)
+            if progress:
+                progress.add(block, means)
         if name in wanted:
             by_name[name] = GramEvidence(
                 noise,
@@ -125,6 +137,7 @@ def gather(
                 scored.weights,
                 matrix,
                 {estimator: product.reshape(shape) for estimator, product in products.items()},
+                tuple(drift_rows(noise, progress.sums(), steps)) if progress and steps else (),
             )
     return by_name
 

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from toolkit.errors import DamagedError, UsageError
+from toolkit.probe.coordinates import steps_of
 from toolkit.probe.design import ALL, OUTCOME, TRANSITION, Design, Listed, RolloutSet
 from toolkit.probe.evidence import GramEvidence
 from toolkit.probe.gram import MISMATCHED
@@ -87,6 +88,7 @@ def probe_language_model(
             coordinates=coordinates.size,
             flip_rate=design.flip_rate,
             groups=groups if rollouts.noise == TRANSITION else None,
+            steps=steps_of(design),
         ) as spool:
             for task in chain([first], tasks):  # 2
                 scores = scorer.scores(task.transcripts, batch)

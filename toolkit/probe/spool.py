@@ -2,9 +2,10 @@
 
 1. A task's N scores are written to one file, row by row, over those of the task before.
 2. They are read by blocks of coordinates, once: each adds to the task's Gram matrix, and gives the block's
-   part of the task's mean gradients, which are written to a second file. Their coefficients follow from
-   rewards and weights alone.
-3. After the last task the second file is read by blocks for the products of mean gradients across tasks.
+   part of the task's mean gradients and, where the drift is told, of their mean squares, which are written
+   to files of their own. Their coefficients follow from rewards and weights alone.
+3. After the last task these are read by blocks: for the products of mean gradients across tasks, and for the
+   drift.
 """
 
 import math
@@ -20,11 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolkit.errors import DamagedError, IncompleteError, UsageError
-from toolkit.probe.design import DESIGNS, OUTCOME, Listed
+from toolkit.estimators.coordinates import TaskSums
+from toolkit.probe.coordinates import Steps, drift_rows
+from toolkit.probe.design import COMPARED, DESIGNS, OUTCOME, Listed
 from toolkit.probe.evidence import GramEvidence, check_groups
 from toolkit.probe.gram import MISMATCHED, blocks, gram
-from toolkit.probe.moments import ESTIMATORS, moments
+from toolkit.probe.moments import ESTIMATORS, forms, moments
 from toolkit.probe.recorded import check_rewards, check_weights
+from toolkit.registers.arrow import Row
 
 Array: TypeAlias = NDArray[np.float64]
 Single: TypeAlias = NDArray[np.float32]
@@ -41,16 +45,18 @@ def spooled(
     coordinates: int,
     flip_rate: float,
     groups: Listed | None,
+    steps: Steps | None = None,
 ) -> Iterator["Spool"]:
     """Take the scores of one checkpoint under one noise on their way to its evidence.
 
     The files are removed at the end and on every error (`toolkit.probe.spool`). They take
 
-        4 · N · P + 8 · 2 · D · T · P bytes:
+        4 · N · P + 8 · 2 · D · T · P bytes, and with the drift 4 · 2 · 2 · T · P more:
 
     one task's scores in single precision, and T tasks' mean gradients of 2 estimators under D designs in
-    double precision (for P = 33.6 million, N = 64, T = 16, D = 3: 34 GB). Memory holds the evidence itself
-    and a few blocks: some 2 MB each, or 4096 coordinates of D · T vectors where these are more. Neither grows
+    double precision, their mean squares under 2 designs in single (for P = 33.6 million, N = 64, T = 16,
+    D = 3: 34 GB, and 9 GB more). Memory holds the evidence itself and a few blocks: some 2 MB each, or 4096
+    coordinates of D · T vectors where these are more; the drift has its own (`drift_interval`). None grows
     with P. The pages of the mapped files are the operating system's to drop.
 
     Args:
@@ -61,6 +67,7 @@ def spooled(
         coordinates: length of a score vector, P.
         flip_rate: q, for outcome noise.
         groups: design → task → groups, for transition noise.
+        steps: the steps whose drift is told; none where left out.
 
     Yields:
         What takes the tasks one by one.
@@ -85,8 +92,11 @@ def spooled(
         "scores": ("float32", (rollouts, coordinates)),
         "mean-gradients": ("float64", (len(ESTIMATORS), len(DESIGNS[noise]), tasks, coordinates)),
     }
-    with scratch(folder, arrays) as (scores, means):
-        yield Spool(noise, flip_rate, groups, scores, means)
+    if steps is not None:
+        arrays["mean-squares"] = ("float32", (len(ESTIMATORS), len(COMPARED), tasks, coordinates))
+    with scratch(folder, arrays) as (scores, means, *more):
+        squares = None if steps is None else (more[0], steps)
+        yield Spool(noise, flip_rate, groups, scores, means, squares=squares)
 
 
 class Spool:
@@ -98,13 +108,22 @@ class Spool:
         groups: design → task → groups, for transition noise.
         scores: a task's scores, shape (N, P).
         means: mean gradients, shape (estimators, D, T, P).
+        squares: mean squares under both designs that are compared, shape (estimators, 2, T, P), and the steps
+            whose drift is told; None where it is not.
     """
 
     def __init__(
-        self, noise: str, flip_rate: float, groups: Listed | None, scores: Single, means: Array
+        self,
+        noise: str,
+        flip_rate: float,
+        groups: Listed | None,
+        scores: Single,
+        means: Array,
+        *,
+        squares: tuple[Single, Steps] | None = None,
     ) -> None:
         self._noise, self._flip_rate, self._groups = noise, flip_rate, groups
-        self._scores, self._means, self._done = scores, means, 0
+        self._scores, self._means, self._squares, self._done = scores, means, squares, 0
         (rollouts, self._coordinates), tasks = scores.shape, means.shape[2]
         self._rewards, self._weights = np.zeros((2, tasks, rollouts))
         self._tokens = np.zeros((tasks, rollouts), dtype=np.int64)
@@ -167,33 +186,56 @@ class Spool:
         for estimator, means in zip(ESTIMATORS, self._means, strict=True):
             flat = means.reshape(-1, self._coordinates)
             products[estimator] = gram(blocks(flat), count=self._coordinates).reshape(shape)
-        return GramEvidence(self._noise, self._rewards, self._tokens, self._weights, self._gram, products)
+        return GramEvidence(
+            *(self._noise, self._rewards, self._tokens, self._weights, self._gram, products), self._drifts()
+        )
+
+    def _drifts(self) -> tuple[Row, ...]:
+        if self._squares is None:
+            return ()
+        by_estimator, steps = self._squares
+        one_each = np.ones(len(self._rewards))
+        sums = {
+            estimator: {
+                design: TaskSums(one_each, means[DESIGNS[self._noise].index(design)], of_design)
+                for design, of_design in zip(COMPARED, squares, strict=True)
+            }
+            for estimator, means, squares in zip(ESTIMATORS, self._means, by_estimator, strict=True)
+        }
+        return tuple(drift_rows(self._noise, sums, steps))
 
     def _with_means(self, task: int) -> Iterator[Single]:
         """Yield the blocks of a task's scores, writing each block's part of the mean gradients after it."""
-        coefficients = self._coefficients(task)
+        coefficients, quadratic = self._coefficients(task), self._forms(task)
         flat, start = coefficients.reshape(-1, coefficients.shape[-1]), 0
         for block in blocks(self._scores):
             yield block  # type: ignore[misc] # single precision, as its array
-            end = start + block.shape[-1]
-            part = (flat @ block.astype(float)).reshape(*coefficients.shape[:2], -1)
-            self._means[:, :, task, start:end] = part
+            end, scores = start + block.shape[-1], block.astype(float)
+            self._means[:, :, task, start:end] = (flat @ scores).reshape(*coefficients.shape[:2], -1)
+            if self._squares is not None:
+                self._squares[0][:, :, task, start:end] = ((quadratic @ scores) * scores).sum(axis=2)
             start = end
 
     def _coefficients(self, task: int) -> Array:
         """Return c with E[g_t] = Σ_i c_i S_i, shape (estimators, D, N): no Gram matrix enters."""
         rollouts = self._rewards.shape[1]
-        of_task = moments(
-            self._noise,
-            self._rewards[task][None],
-            self._weights[task][None],
-            np.zeros((1, rollouts, rollouts)),
-            flip_rate=self._flip_rate,
-            groups=None if not self._groups else {name: {0: g[task]} for name, g in self._groups.items()},
-        )
+        gram = np.zeros((1, rollouts, rollouts))
+        of_task = moments(*self._outcomes(task), gram, flip_rate=self._flip_rate, groups=self._of(task))
         return np.array(
             [[of_task[e][design].coefficients[0] for design in DESIGNS[self._noise]] for e in ESTIMATORS]
         )
+
+    def _forms(self, task: int) -> Array:
+        """Return F with E[g_k²] = Σ_ij F_ij S_ik S_jk, shape (estimators, 2, N, N)."""
+        of_task = forms(*self._outcomes(task), flip_rate=self._flip_rate, groups=self._of(task))
+        return np.array([[of_task[e][design][0] for design in COMPARED] for e in ESTIMATORS])
+
+    def _outcomes(self, task: int) -> tuple[str, Array, Array]:
+        return self._noise, self._rewards[task][None], self._weights[task][None]
+
+    def _of(self, task: int) -> Listed | None:
+        """Return the groups of one task, as if there were no other."""
+        return {name: {0: groups[task]} for name, groups in self._groups.items()} if self._groups else None
 
     def _check_score(self, score: Single, where: str) -> None:
         if score.shape != (self._coordinates,):

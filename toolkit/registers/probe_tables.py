@@ -253,7 +253,44 @@ PROBE_INTERVALS = c.Table(
     follows=("probe_gram",),
 )
 
+PROBE_DRIFT = c.Table(
+    "probe_drift",
+    "One row a checkpoint × noise × estimator × groups in a step: the drift, the progress that a step of "
+    "Adam is expected to make along the mean gradient. It follows from scores, coordinate by coordinate, and "
+    "not from `probe_gram`. Six significant digits.",
+    (
+        *_CHECKPOINT,
+        *_ESTIMATOR,
+        c.count("prompts_per_step", "Groups in a step, B.", unit="groups", low=1),
+        c.real("level", "Confidence level of the interval.", low=0, high=1),
+        c.real(
+            "drift_paired",
+            "Paired design, a unit of learning rate; SW: not divided by T_ref, and along the mean-centred "
+            "mean gradient. Noise may make it negative.",
+            unit="score",
+            nullable=True,
+        ),
+        c.real("drift_independent", "Independent design, likewise.", unit="score", nullable=True),
+        c.real(
+            "ratio",
+            "Paired over independent. Below one, pairing slows the optimizer down. Few tasks for the groups "
+            "in a step bias it.",
+            nullable=True,
+        ),
+        c.real("corrected", "The ratio, its bias of order 1/T taken off by the jackknife.", nullable=True),
+        c.real(
+            "low",
+            "Lower end of its interval: `corrected` less Student's quantile of the jackknife's errors.",
+            nullable=True,
+            at_most=("high",),
+        ),
+        c.real("high", "Its upper end.", nullable=True),
+    ),
+    key=("trajectory", "step", "scored", "noise", "estimator", "prompts_per_step"),
+    parents=(OF_CHECKPOINT,),
+)
+
 TABLES = (
     *(PROBE, PROBE_CHECKPOINTS, PROBE_CLEAN_TASKS, PROBE_DIAGNOSTIC_TASKS),
-    *(PROBE_GRAM, PROBE_INDICES, PROBE_INTERVALS),
+    *(PROBE_DRIFT, PROBE_GRAM, PROBE_INDICES, PROBE_INTERVALS),
 )

@@ -191,6 +191,24 @@ class ProbeIntervalRow(TypedDict):
     debiased: float | None
 
 
+class ProbeDriftRow(TypedDict):
+    """A row of `probe_drift`."""
+
+    trajectory: str
+    step: int
+    scored: str
+    noise: str
+    estimator: str
+    prompts_per_step: int
+    level: float
+    drift_paired: float | None
+    drift_independent: float | None
+    ratio: float | None
+    corrected: float | None
+    low: float | None
+    high: float | None
+
+
 class EventRow(TypedDict):
     """A row of `events`."""
 

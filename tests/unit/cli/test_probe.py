@@ -21,6 +21,12 @@ def test_a_report_is_one_document(toolkit: Toolkit) -> None:
     share = figures["transition", "MC", "within_share_paired"]
     assert share["pure_noise"] == pytest.approx((1 - 1 / 8) / (1 - 1 / 128), abs=1e-6)
     assert len(document["checkpoints"][0]["summaries"]) == 4
+    drifts = {
+        (one["noise"], one["estimator"], one["prompts_per_step"]): one
+        for one in document["checkpoints"][0]["drifts"]
+    }
+    assert len(drifts) == 2 * 2 * 4
+    assert drifts["transition", "SW", 2]["high"] < 1
 
 
 def test_a_report_of_summaries_says_what_cannot_be_resampled(toolkit: Toolkit) -> None:
@@ -28,6 +34,7 @@ def test_a_report_of_summaries_says_what_cannot_be_resampled(toolkit: Toolkit) -
     assert shown.code == 0
     assert "0.275 [0.208, 0.346]" in shown.out
     assert "what was published allows no others" in shown.out
+    assert "drift" not in shown.out
     document = toolkit("probe", "report", "--study", "published", "--json").json()
     assert not document["evidence"]
     assert document["checkpoints"][0]["trajectory"] == "base"
@@ -37,6 +44,8 @@ def test_a_report_of_summaries_says_what_cannot_be_resampled(toolkit: Toolkit) -
 def test_the_actions_alone_can_be_asked_for(toolkit: Toolkit) -> None:
     shown = toolkit("probe", "report", "--study", "embedded", "--trajectory", "base", "--scored", "actions")
     assert "V = 0" in shown.out
+    assert "drift under Adam, SW, paired over independent" in shown.out
+    assert "faults, B = 24" in shown.out
     assert "all coordinates" not in shown.out
 
 

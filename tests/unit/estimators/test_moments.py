@@ -110,6 +110,21 @@ def test_both_are_as_defined(seed: int, size: int, q: float, zeros: float | None
                 assert group.contrast[task] == pytest.approx(contrast, rel=1e-10, abs=1e-14)
 
 
+@settings(max_examples=40)
+@given(st.integers(0, 2**31), st.integers(2, 5), RATES, WEIGHTS, st.booleans())
+def test_a_form_gives_the_mean_square_of_any_coordinate(
+    seed: int, size: int, q: float, zeros: float | None, scaled: bool
+) -> None:
+    outcomes, scores, weights = drawn(seed, 2, size, zeros)
+    found = estimators.outcome_forms(outcomes, q, weights=weights, standardized=scaled)
+    for design, (task, coordinate) in product(DESIGNS, product(range(2), range(3))):
+        one = scores[task][:, [coordinate]]
+        mine = None if weights is None else weights[task]
+        expected, *_ = by_definition(outcomes[task], one, q, design, weights=mine, scaled=scaled)
+        square = float(one[:, 0] @ getattr(found, design)[task] @ one[:, 0])
+        assert square == pytest.approx(expected, rel=1e-10, abs=1e-12)
+
+
 @pytest.mark.parametrize("scaled", [False, True])
 def test_a_group_of_64_is_what_drawn_masks_give_on_average(scaled: bool) -> None:
     rng, number = np.random.default_rng(11), 20_000
@@ -247,6 +262,7 @@ def test_moments_are_those_of_explicit_gradients(
     )
     weights = rng.uniform(0, 2, rewards.shape) * (rng.random(rewards.shape) > 0.3) if weighted else None
     moments = estimators.regrouped_moments(rewards, gram, groups, weights=weights, standardized=scaled)
+    forms = estimators.regrouped_forms(rewards, groups, weights=weights, standardized=scaled)
     for task in range(tasks):
         gradients, contrasts = [], []
         for members in groups[task]:
@@ -262,6 +278,8 @@ def test_moments_are_those_of_explicit_gradients(
             contrasts.append(2 * variance)
         table = np.array(gradients)
         assert moments.second[task] == pytest.approx((table**2).sum(axis=1).mean(), rel=1e-10, abs=1e-12)
+        squares = np.einsum("ik,ij,jk->k", scores[task], forms[task], scores[task])
+        assert squares == pytest.approx((table**2).mean(axis=0), rel=1e-10, abs=1e-12)
         assert moments.coefficients[task] @ scores[task] == pytest.approx(table.mean(axis=0), abs=1e-12)
         assert moments.contrast[task] == pytest.approx(np.mean(contrasts), abs=1e-14)
 

@@ -27,8 +27,9 @@ PRINT = "from tests.unit.probe.test_bits import digests\nprint(digests())"
 def digests() -> str:
     """Return table → SHA-256 of its rows, every float by its shortest exact decimal."""
     rows, _ = small.derived(small.measured())
-    rows = {**rows, "probe_gram": small.gram_rows(), "probe_indices": index_rows(small.DESIGN)}
-    names = (*TABLES, "probe_indices")
+    drifts = [row for evidence in small.measured().values() for row in evidence.drifts]
+    made = {"probe_gram": small.gram_rows(), "probe_drift": drifts, "probe_indices": index_rows(small.DESIGN)}
+    rows, names = {**rows, **made}, (*TABLES, "probe_drift", "probe_indices")
     return "\n".join(f"{name} {hashlib.sha256(repr(rows[name]).encode()).hexdigest()}" for name in names)
 
 

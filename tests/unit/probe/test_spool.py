@@ -16,6 +16,7 @@ from tests.unit.probe.scores import draw
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.probe import gram as products
 from toolkit.probe import spool as spooling
+from toolkit.probe.coordinates import Steps
 from toolkit.probe.design import ALL, OUTCOME, TRANSITION, RolloutSet
 from toolkit.probe.evidence import GramEvidence, gather
 from toolkit.probe.rollouts import Scored
@@ -24,6 +25,7 @@ from toolkit.probe.spool import spooled
 ONE = design()
 GROUPS = groups_of(ONE)
 NEAR = 1e-12
+STEPS = Steps((2,), 0.95)
 
 
 def spool(folder: Path, rollouts: RolloutSet, coordinates: int, **changed: Any) -> Any:
@@ -100,10 +102,11 @@ def test_memory_grows_neither_with_coordinates_nor_with_tasks(tmp_path: Path) ->
 def test_the_files_are_as_large_as_the_documentation_says(tmp_path: Path, rollouts: RolloutSet) -> None:
     designs, coordinates = {OUTCOME: 2, TRANSITION: 3}[rollouts.noise], 1001
     expected = 4 * rollouts.rollouts * coordinates + 8 * 2 * designs * rollouts.tasks * coordinates
-    with spool(tmp_path, rollouts, coordinates):
-        (own,) = tmp_path.iterdir()
-        assert sum(file.stat().st_size for file in own.iterdir()) == expected
-        assert sum(file.stat().st_blocks * 512 for file in own.iterdir()) >= expected
+    for steps, more in ((None, 0), (STEPS, 4 * 2 * 2 * rollouts.tasks * coordinates)):
+        with spool(tmp_path, rollouts, coordinates, steps=steps):
+            (own,) = tmp_path.iterdir()
+            assert sum(file.stat().st_size for file in own.iterdir()) == expected + more
+            assert sum(file.stat().st_blocks * 512 for file in own.iterdir()) >= expected + more
 
 
 def add(folder: Path, numbers: list, *tasks: Iterator) -> None:

@@ -137,6 +137,16 @@ def test_what_does_not_follow_from_evidence_and_design_is_named(
     refused("probe_indices", Changed(embedded, rows), other)
 
 
+def test_drifts_of_other_checkpoints_are_noticed(
+    embedded: Study, rows: dict[str, list[Row]], probe: design.RegisteredProbe
+) -> None:
+    meant = report.report(embedded, "base").checkpoints
+    fewer = [row for row in rows["probe_drift"] if row["trajectory"] != RUN]
+    with pytest.raises(VerificationError, match="probe_drift is not on the registered checkpoints") as error:
+        report.recompute(Changed(embedded, {"probe_drift": fewer}), meant, probe, lambda _: None)  # type: ignore[arg-type]
+    assert RUN in str(error.value.found)
+
+
 def test_the_probe_s_seeds_hold_the_amendment_s_tokens(
     registration: Registration, probe: design.RegisteredProbe, tmp_path: Path
 ) -> None:

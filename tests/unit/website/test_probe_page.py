@@ -37,6 +37,36 @@ def test_every_registered_checkpoint_shows_its_ratio_and_interval(embedded: Case
     assert len(shown) == 31  # six trajectories at five steps, and the untrained policy
 
 
+def test_the_drift_ratios_of_registered_checkpoints_are_those_of_the_register(
+    embedded: Case, measured: Page
+) -> None:
+    stored = ask(
+        embedded.study,
+        "SELECT noise, trajectory || '@' || step, scored, prompts_per_step, corrected, low, high "
+        "FROM probe_drift WHERE estimator = 'SW'",
+    ).rows
+    named = {
+        (noise, place, scored, f"B = {batch}"): f"{value:.3f} [{low:.3f}, {high:.3f}]"
+        for noise, place, scored, batch, value, low, high in stored
+    }
+    shown = {
+        (table["noise"], place, scored, column): cell
+        for table in measured.context["drifts"]
+        for place, scored, *cells in table["rows"]
+        for column, cell in zip(table["columns"][2:], cells, strict=True)
+    }
+    assert shown == {key: named[key] for key in shown}
+    # Two noises, four sizes of a step; rules name 31 checkpoints on all coordinates, 16 on the actions alone.
+    assert len(shown) == 2 * 4 * (31 + 16)
+    assert "slows the optimizer down" in words(rendered(measured))
+
+
+def test_a_study_without_it_shows_no_drift(case: Case) -> None:
+    page = page_of(case)
+    assert page.context["drifts"] == []
+    assert "slows the optimizer down" not in words(rendered(page))
+
+
 def test_every_scored_checkpoint_is_on_the_page_once(embedded: Case, measured: Page) -> None:
     ((scored,),) = ask(embedded.study, "SELECT count(*) FROM probe_checkpoints").rows
     tables = [measured.context[name][on] for name in ("ratios", "others") for on in ("all", "actions")]

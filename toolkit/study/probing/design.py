@@ -12,7 +12,7 @@ from toolkit.decisions.rulebook import RuleBook, rulebook_of
 from toolkit.errors import IncompleteError
 from toolkit.prereg.evidence import amendment_anchor, anchor
 from toolkit.prereg.registration import Registration
-from toolkit.probe.design import DERIVED, EVIDENCE, OUTCOME, TRANSITION, Design, RolloutSet
+from toolkit.probe.design import DERIVED, DRIFT, EVIDENCE, OUTCOME, TRANSITION, Design, RolloutSet
 from toolkit.registers.study import Study
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ PROMPTS, ROLLOUTS = "prompts_per_step", "group_size"
 """What a line of the matrix calls the size of its training steps."""
 CHECKPOINTS = "probe_checkpoints"
 INDICES = "probe_indices"
-TABULATED = (CHECKPOINTS, *DERIVED)
+TABULATED = (CHECKPOINTS, *DERIVED, DRIFT)
 """Tables of which a trajectory's JSON holds the rows."""
 TABLES_OF_PROBE = (EVIDENCE, INDICES, *TABULATED)
 

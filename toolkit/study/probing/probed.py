@@ -17,7 +17,7 @@ from toolkit import errors, seeds
 from toolkit.files import LARGEST_ROWS, read_bytes, sealed, unsealed
 from toolkit.policies.loglinear import Policy, layout
 from toolkit.probe import checkpoint, figures, identities, rollouts
-from toolkit.probe.design import ALL, EVIDENCE, Design, Listed, index_rows, read_groups
+from toolkit.probe.design import ALL, DRIFT, EVIDENCE, Design, Listed, index_rows, read_groups
 from toolkit.probe.evidence import GramEvidence, Place
 from toolkit.registers.arrow import Row, parquet_bytes, to_arrow
 from toolkit.registers.schema import SCHEMA_VERSION, TABLES
@@ -92,6 +92,7 @@ class Trajectory:
         self._rows[CHECKPOINTS].append(checkpoint.checkpoint_row(at, evidence, design, policy))
         for name, rows in figures.figure_rows(at, estimated, design).items():
             self._rows[name] += rows
+        self._rows[DRIFT] += [at._asdict() | row for each in evidence.values() for row in each.drifts]
 
     def files(self) -> dict[str, bytes]:
         """Return its two files."""

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from toolkit.errors import IncompleteError, UsageError, VerificationError
 from toolkit.probe import identities
 from toolkit.probe.checkpoint import ScoredPolicy, checkpoint_row
-from toolkit.probe.design import ALL, DERIVED, EVIDENCE, index_rows, read_groups
+from toolkit.probe.design import ALL, DERIVED, DRIFT, EVIDENCE, index_rows, read_groups
 from toolkit.probe.evidence import GramEvidence, Place
 from toolkit.probe.figures import estimate, figure_rows
 from toolkit.registers import arrow
@@ -36,12 +36,14 @@ class Report:
         checkpoints: rows of `probe_checkpoints`, the untrained policy first.
         figures: place → its rows of `probe_intervals`.
         summaries: place → its rows of `probe`.
+        drifts: place → its rows of `probe_drift`; none where the study has no such table.
         has_evidence: whether the study ships the evidence.
     """
 
     checkpoints: tuple[ProbeCheckpointRow, ...]
     figures: Mapping[Place, list[arrow.Row]]
     summaries: Mapping[Place, list[arrow.Row]]
+    drifts: Mapping[Place, list[arrow.Row]]
     has_evidence: bool
 
 
@@ -78,7 +80,9 @@ def report(study: Study, trajectory: str = "*", scored: str | None = None) -> Re
         )
     has_evidence = study.has(FIGURES)
     figures = study.rows(FIGURES) if has_evidence else published.published_figures(study)
-    return Report(tuple(meant), _by_place(figures), _by_place(study.rows(SUMMARY)), has_evidence)
+    drifts = study.rows(DRIFT) if study.has(DRIFT) else []
+    tables = (_by_place(figures), _by_place(study.rows(SUMMARY)), _by_place(drifts))
+    return Report(tuple(meant), *tables, has_evidence)
 
 
 def recompute(
@@ -113,8 +117,12 @@ def recompute(
     }
     stored = {name: _by_place(study.rows(name)) for name in (*DERIVED, CHECKPOINTS)}
     expected = {Place(*at, scored) for at in jobs for scored in design.scored}  # 1
-    placed = arrow.to_rows(study.columns(EVIDENCE, Place._fields))
-    for name, places in {**stored, EVIDENCE: _by_place(placed)}.items():
+    measured = {
+        name: _by_place(arrow.to_rows(study.columns(name, Place._fields)))
+        for name in (EVIDENCE, DRIFT)
+        if study.has(name)
+    }
+    for name, places in {**stored, **measured}.items():
         if set(places) != expected:
             raise VerificationError(
                 f"{name} is not on the registered checkpoints",

@@ -19,7 +19,7 @@ from toolkit.errors import DamagedError, IncompleteError, VerificationError
 from toolkit.files import LARGEST_ROWS, read_bytes, write_durably
 from toolkit.prereg.registration import Registration
 from toolkit.probe import language_model
-from toolkit.probe.design import EVIDENCE, Design, index_rows
+from toolkit.probe.design import DRIFT, EVIDENCE, Design, index_rows
 from toolkit.registers import arrow, manifest, row_tables, rowhash, schema, writer
 from toolkit.registers.study import Study
 from toolkit.study.executors.executor import HERE, Executor
@@ -77,13 +77,14 @@ class MeasuredProbe:
         """Compare the probe with what a study's registers hold.
 
         Returns:
-            The tables that were compared.
+            The tables that were compared; a study that was probed before the drift was told has none of it.
 
         Raises:
             VerificationError: a table differs.
             IncompleteError: the study has no probe.
         """
-        for name, table in self.tables().items():
+        tables = {name: table for name, table in self.tables().items() if name != DRIFT or study.has(DRIFT)}
+        for name, table in tables.items():
             if not study.has(name):
                 raise IncompleteError(
                     f"study {study.name!r} has no {name}",
@@ -103,7 +104,7 @@ class MeasuredProbe:
                     if study.has(ADAPTERS)
                     else "compare `spec_sha256` and `adapter_sha256` in probe_checkpoints",
                 )
-        return TABLES_OF_PROBE
+        return tuple(tables)
 
 
 def probe_jobs(

@@ -21,6 +21,7 @@ from toolkit.website.views import rules_reading, standing_view
 SUMMARY = "probe"
 FIGURES = "probe_intervals"
 EVIDENCE = "probe_gram"
+DRIFT = "probe_drift"
 BASE = "base"
 EFFECTIVE_SIZE = """
 SELECT trajectory, step, scored,
@@ -105,6 +106,7 @@ def _measured(case: Case, figures: Sequence[ProbeIntervalRow]) -> dict[str, Any]
             name: _ratio_rows([p for p in places if p[2] == name and p not in shown], by_key)
             for name in scored
         },
+        "drifts": _drifts(case, shown),
         "traces": _traces(rows, shown),
         "weights": _weights(case, shown),
         "of_tasks": _of_tasks(case, shown[0]),
@@ -164,6 +166,25 @@ def _ratio(row: ProbeIntervalRow | None) -> str:
     if row is None or row["value"] is None:
         return "-"
     return with_interval(row["value"], row["low"], row["high"])
+
+
+def _drifts(case: Case, places: Sequence[Place]) -> list[dict[str, Any]]:
+    """Return one table a noise: drift ratios of checkpoints, by groups in a step, as a trainer takes it."""
+    rows = case.study.rows(DRIFT) if case.study.has(DRIFT) else []
+    by_key = {
+        (_place(r), r["noise"], r["prompts_per_step"]): with_interval(r["corrected"], r["low"], r["high"])
+        for r in rows
+        if r["estimator"] == "SW" and r["corrected"] is not None
+    }
+    batches = sorted({r["prompts_per_step"] for r in rows})
+    return [
+        {
+            "noise": noise,
+            "columns": ["checkpoint", "scored", *(f"B = {batch}" for batch in batches)],
+            "rows": [(_named(p), p[2], *(by_key.get((p, noise, b), "-") for b in batches)) for p in places],
+        }
+        for noise in dict.fromkeys(r["noise"] for r in rows)
+    ]
 
 
 def _traces(rows: Iterable[Row], places: Sequence[Place]) -> list[dict[str, Any]]:
