@@ -1,0 +1,198 @@
+"""What the studies found: sentences that verdicts bear, with numbers that registers give."""
+
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from string import Formatter
+from typing import Any
+
+from toolkit.decisions.case import Case
+from toolkit.decisions.decision import Decision
+from toolkit.decisions.interval import Interval
+from toolkit.decisions.values import Missing, Scalar, Series, mean_of
+from toolkit.errors import DamagedError, UsageError
+from toolkit.files import read_text
+from toolkit.registers.query import ask
+
+FILE = "findings.toml"
+PLACES = ("front", "study", "card", "theory", "paper")
+ENDS = ("level", "low", "high")
+# A number by itself; H1a, C2 and 2B are names.
+_NUMBER = re.compile(r"(?<![\w.])\d[\d.,]*(?!\w)")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A sentence or two on what a study found.
+
+    Args:
+        study: the study, which alone it speaks of.
+        text: the words, with every number filled in.
+        rules: the rules whose verdicts it says.
+        query: the SELECT that gives its other numbers; empty where there are none.
+        at: the places that show it, of `PLACES`.
+        is_exploratory: whether no rule bears it that was registered before the runs.
+    """
+
+    study: str
+    text: str
+    rules: tuple[str, ...]
+    query: str
+    at: tuple[str, ...]
+    is_exploratory: bool
+
+
+def read_findings(cards: Path, cases: Sequence[Case]) -> tuple[Finding, ...]:
+    """Read what was found, and fill in its numbers; nothing where the project says nothing.
+
+    1. A finding of a study that is not here is left out.
+    2. Its verdicts are held against what its rules reach.
+    3. Its placeholders are filled: `{rule.estimate:+.4f}`, as well `level`, `low`, `high` or a criterion of
+       the rule; `{name:.2f}`, a column of its query, or an endpoint or statistic of the registration.
+
+    Args:
+        cards: the folder with `findings.toml`.
+        cases: the studies, and what decides them.
+
+    Raises:
+        DamagedError: malformed; a verdict is not the one that a sentence says; a number stands in the words; or
+            a placeholder, a rule or the query gives nothing.
+    """
+    path = cards / FILE
+    if not path.is_file():
+        return ()
+    try:
+        entries = [_entry(entry) for entry in tomllib.loads(read_text(path))["finding"]]
+    except (tomllib.TOMLDecodeError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise DamagedError(
+            "the findings cannot be read",
+            expected="[[finding]] with study, text, at (of " + ", ".join(PLACES) + "), verdicts or a query",
+            found=str(error),
+            where=path,
+        ) from None
+    by_study = {case.study.name: case for case in cases}
+    return tuple(_found(entry, by_study[entry.study], path) for entry in entries if entry.study in by_study)
+
+
+def at(findings: Sequence[Finding], place: str, study: str = "") -> tuple[Finding, ...]:
+    """Return the findings of a place; of one study where it is named."""
+    return tuple(one for one in findings if place in one.at and study in ("", one.study))
+
+
+def card_text(findings: Sequence[Finding], study: str) -> str:
+    """Return a study's findings as its dataset card lists them, in Markdown."""
+    return "\n".join(f"- {one.text} {_borne(one)}" for one in at(findings, "card", study))
+
+
+def _borne(finding: Finding) -> str:
+    rules = f"rule {finding.rules[0]}" if len(finding.rules) == 1 else f"rules {', '.join(finding.rules)}"
+    told = ["exploratory"] if finding.is_exploratory else []
+    return f"({'; '.join([*told, *([rules] if finding.rules else [])])})"
+
+
+@dataclass(frozen=True)
+class _Entry:
+    study: str
+    text: str
+    verdicts: Mapping[str, str]
+    query: str
+    at: tuple[str, ...]
+
+
+def _entry(entry: Mapping[str, Any]) -> _Entry:
+    unknown = set(entry) - {"study", "text", "verdicts", "query", "at"}
+    made = _Entry(
+        str(entry["study"]),
+        " ".join(entry["text"].split()),
+        dict(entry.get("verdicts", {})),
+        str(entry.get("query", "")).strip(),
+        tuple(entry["at"]),
+    )
+    if unknown or not made.at or not set(made.at) <= set(PLACES):
+        raise ValueError(f"unknown keys {sorted(unknown)} or places {made.at}, in {made.text!r}")
+    if not made.verdicts and not made.query:
+        raise ValueError(f"neither verdicts nor a query, in {made.text!r}")
+    return made
+
+
+def _found(entry: _Entry, case: Case, path: Path) -> Finding:
+    def refused(what: str, expected: str, found: str) -> DamagedError:
+        return DamagedError(what, expected=expected, found=f"{found}, in {entry.text!r}", where=path)
+
+    decisions = {}
+    for rule, verdict in entry.verdicts.items():  # 2
+        if rule not in case.book.rules:
+            raise refused("a finding names a rule that its study does not have", ", ".join(case.book.rules), rule)
+        decisions[rule] = case.decide(rule)
+        if decisions[rule].verdict != verdict:
+            raise refused(
+                "a finding says another verdict than the rule reaches",
+                f"{entry.study}/{rule} {decisions[rule].verdict}",
+                verdict,
+            )
+    text = "".join(_filled(entry, partial(_value, case, decisions, _asked(entry, case, refused)), refused))  # 3
+    exploratory = not decisions or any(decision.is_exploratory for decision in decisions.values())
+    return Finding(entry.study, text, tuple(decisions), entry.query, entry.at, exploratory)
+
+
+def _asked(entry: _Entry, case: Case, refused: Callable[..., DamagedError]) -> dict[str, Any]:
+    """Return what the query of a finding gives, by column."""
+    if not entry.query:
+        return {}
+    try:
+        answer = ask(case.study, entry.query)
+    except UsageError as error:
+        raise refused("the query of a finding is refused", "a SELECT", str(error.found)) from None
+    if len(answer.rows) != 1:
+        raise refused("the query of a finding gives no single row", "1 row", f"{len(answer.rows)} rows")
+    return dict(zip(answer.columns, answer.rows[0], strict=True))
+
+
+def _filled(
+    entry: _Entry, value: Callable[[str], Any], refused: Callable[..., DamagedError]
+) -> Iterator[str]:
+    """Yield the parts of a text with its numbers filled in."""
+    for words, name, form, _ in Formatter().parse(entry.text):
+        if typed := _NUMBER.search(words):
+            raise refused("a number stands in the words of a finding", "a placeholder", typed[0])
+        yield words
+        if name is None:
+            continue
+        number = value(name)
+        if number is None:
+            raise refused("nothing fills a placeholder of a finding", "a rule's part, or a column", f"{{{name}}}")
+        try:
+            yield format(float(number) if isinstance(number, Fraction) else number, form or "")
+        except ValueError as error:
+            raise refused("a number does not fit its placeholder", f"{{{name}:{form}}}", str(error)) from None
+
+
+def _value(
+    case: Case, decisions: Mapping[str, Decision], asked: Mapping[str, Any], name: str
+) -> Any:
+    """Return the number that a placeholder names; None where there is none."""
+    if name in asked:
+        return asked[name]
+    rule, _, part = name.partition(".")
+    if part and rule in decisions:
+        return _present(_part(decisions[rule], part))
+    if name in case.book.statistics or name in case.book.endpoints:
+        return _present(case.engine.value(name))
+    return None
+
+
+def _part(decision: Decision, part: str) -> Scalar | Series[Any] | bool | None:
+    if part == "estimate":
+        return decision.estimate.mean if decision.estimate else None
+    if part in ENDS:
+        return getattr(decision.interval, part) if isinstance(decision.interval, Interval) else None
+    return next((criterion.value for criterion in decision.criteria if criterion.id == part), None)
+
+
+def _present(value: Scalar | Series[Any] | bool | None) -> Fraction | None:
+    number = mean_of(value) if isinstance(value, Series) else value
+    return None if isinstance(number, Missing | bool) else number
