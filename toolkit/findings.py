@@ -12,8 +12,7 @@ from typing import Any
 
 from toolkit.decisions.case import Case
 from toolkit.decisions.decision import Decision
-from toolkit.decisions.interval import Interval
-from toolkit.decisions.values import Missing, Scalar, Series, mean_of
+from toolkit.decisions.values import Missing, Series, Value, mean_of
 from toolkit.errors import DamagedError, UsageError
 from toolkit.files import read_text
 from toolkit.registers.query import ask
@@ -59,8 +58,8 @@ def read_findings(cards: Path, cases: Sequence[Case]) -> tuple[Finding, ...]:
         cases: the studies, and what decides them.
 
     Raises:
-        DamagedError: malformed; a verdict is not the one that a sentence says; a number stands in the words; or
-            a placeholder, a rule or the query gives nothing.
+        DamagedError: malformed; a verdict is not the one that a finding says; a number stands in the words; or a
+            placeholder, a rule or the query gives nothing.
     """
     path = cards / FILE
     if not path.is_file():
@@ -75,7 +74,7 @@ def read_findings(cards: Path, cases: Sequence[Case]) -> tuple[Finding, ...]:
             where=path,
         ) from None
     by_study = {case.study.name: case for case in cases}
-    return tuple(_found(entry, by_study[entry.study], path) for entry in entries if entry.study in by_study)
+    return tuple(_found(entry, by_study[entry.study]) for entry in entries if entry.study in by_study)
 
 
 def at(findings: Sequence[Finding], place: str, study: str = "") -> tuple[Finding, ...]:
@@ -102,6 +101,9 @@ class _Entry:
     query: str
     at: tuple[str, ...]
 
+    def refused(self, problem: str, *, expected: str, found: object) -> DamagedError:
+        return DamagedError(problem, expected=expected, found=f"{found}, in {self.text!r}", where=FILE)
+
 
 def _entry(entry: Mapping[str, Any]) -> _Entry:
     unknown = set(entry) - {"study", "text", "verdicts", "query", "at"}
@@ -113,86 +115,99 @@ def _entry(entry: Mapping[str, Any]) -> _Entry:
         tuple(entry["at"]),
     )
     if unknown or not made.at or not set(made.at) <= set(PLACES):
-        raise ValueError(f"unknown keys {sorted(unknown)} or places {made.at}, in {made.text!r}")
+        raise ValueError(f"keys {sorted(unknown)}, places {made.at}, in {made.text!r}")
     if not made.verdicts and not made.query:
         raise ValueError(f"neither verdicts nor a query, in {made.text!r}")
     return made
 
 
-def _found(entry: _Entry, case: Case, path: Path) -> Finding:
-    def refused(what: str, expected: str, found: str) -> DamagedError:
-        return DamagedError(what, expected=expected, found=f"{found}, in {entry.text!r}", where=path)
-
-    decisions = {}
-    for rule, verdict in entry.verdicts.items():  # 2
-        if rule not in case.book.rules:
-            raise refused("a finding names a rule that its study does not have", ", ".join(case.book.rules), rule)
-        decisions[rule] = case.decide(rule)
-        if decisions[rule].verdict != verdict:
-            raise refused(
-                "a finding says another verdict than the rule reaches",
-                f"{entry.study}/{rule} {decisions[rule].verdict}",
-                verdict,
-            )
-    text = "".join(_filled(entry, partial(_value, case, decisions, _asked(entry, case, refused)), refused))  # 3
+def _found(entry: _Entry, case: Case) -> Finding:
+    decisions = {rule: _reached(entry, case, rule) for rule in entry.verdicts}  # 2
+    value = partial(_value, case, decisions, _asked(entry, case))
     exploratory = not decisions or any(decision.is_exploratory for decision in decisions.values())
+    text = "".join(_filled(entry, value))  # 3
     return Finding(entry.study, text, tuple(decisions), entry.query, entry.at, exploratory)
 
 
-def _asked(entry: _Entry, case: Case, refused: Callable[..., DamagedError]) -> dict[str, Any]:
+def _reached(entry: _Entry, case: Case, rule: str) -> Decision:
+    """Return the decision on a rule, whose verdict is the one that a finding says."""
+    if rule not in case.book.rules:
+        raise entry.refused(
+            "a finding names a rule that its study does not have",
+            expected=", ".join(case.book.rules),
+            found=rule,
+        )
+    decision = case.decide(rule)
+    if decision.verdict != entry.verdicts[rule]:
+        raise entry.refused(
+            "a finding says another verdict than the rule reaches",
+            expected=f"{entry.study}/{rule} {decision.verdict}",
+            found=entry.verdicts[rule],
+        )
+    return decision
+
+
+def _asked(entry: _Entry, case: Case) -> dict[str, Any]:
     """Return what the query of a finding gives, by column."""
     if not entry.query:
         return {}
     try:
         answer = ask(case.study, entry.query)
     except UsageError as error:
-        raise refused("the query of a finding is refused", "a SELECT", str(error.found)) from None
+        raise entry.refused(
+            "the query of a finding is refused", expected="a SELECT", found=error.found
+        ) from None
     if len(answer.rows) != 1:
-        raise refused("the query of a finding gives no single row", "1 row", f"{len(answer.rows)} rows")
+        raise entry.refused("a finding's query gives no single row", expected="1 row", found=len(answer.rows))
     return dict(zip(answer.columns, answer.rows[0], strict=True))
 
 
-def _filled(
-    entry: _Entry, value: Callable[[str], Any], refused: Callable[..., DamagedError]
-) -> Iterator[str]:
+def _filled(entry: _Entry, value: Callable[[str], Any]) -> Iterator[str]:
     """Yield the parts of a text with its numbers filled in."""
     for words, name, form, _ in Formatter().parse(entry.text):
-        if typed := _NUMBER.search(words):
-            raise refused("a number stands in the words of a finding", "a placeholder", typed[0])
+        typed = _NUMBER.search(words)
+        if typed:
+            raise entry.refused(
+                "a number stands in the words of a finding", expected="{name}", found=typed[0]
+            )
         yield words
-        if name is None:
-            continue
-        number = value(name)
-        if number is None:
-            raise refused("nothing fills a placeholder of a finding", "a rule's part, or a column", f"{{{name}}}")
-        try:
-            yield format(float(number) if isinstance(number, Fraction) else number, form or "")
-        except ValueError as error:
-            raise refused("a number does not fit its placeholder", f"{{{name}:{form}}}", str(error)) from None
+        if name is not None:
+            yield _printed(entry, name, form or "", value(name))
 
 
-def _value(
-    case: Case, decisions: Mapping[str, Decision], asked: Mapping[str, Any], name: str
-) -> Any:
+def _printed(entry: _Entry, name: str, form: str, number: Any) -> str:
+    if number is None:
+        raise entry.refused(
+            "nothing fills a placeholder of a finding",
+            expected="RULE.estimate, .level, .low, .high or a criterion; a column; an endpoint or statistic",
+            found=f"{{{name}}}",
+        )
+    try:
+        return format(float(number) if isinstance(number, Fraction) else number, form)
+    except ValueError as error:
+        raise entry.refused(
+            "a number does not fit its placeholder", expected=f"{{{name}:{form}}}", found=error
+        ) from None
+
+
+def _value(case: Case, decisions: Mapping[str, Decision], asked: Mapping[str, Any], name: str) -> Any:
     """Return the number that a placeholder names; None where there is none."""
     if name in asked:
         return asked[name]
     rule, _, part = name.partition(".")
-    if part and rule in decisions:
-        return _present(_part(decisions[rule], part))
-    if name in case.book.statistics or name in case.book.endpoints:
-        return _present(case.engine.value(name))
-    return None
+    value: Any = None
+    if rule in decisions:
+        value = _part(decisions[rule], part)
+    elif name in case.book.statistics or name in case.book.endpoints:
+        value = case.engine.value(name)
+    value = mean_of(value) if isinstance(value, Series) else value
+    return None if isinstance(value, Missing | bool) else value
 
 
-def _part(decision: Decision, part: str) -> Scalar | Series[Any] | bool | None:
+def _part(decision: Decision, part: str) -> Value | None:
     if part == "estimate":
         return decision.estimate.mean if decision.estimate else None
     if part in ENDS:
-        return getattr(decision.interval, part) if isinstance(decision.interval, Interval) else None
+        end: Fraction | None = getattr(decision.interval, part, None)
+        return end
     return next((criterion.value for criterion in decision.criteria if criterion.id == part), None)
-
-
-def _present(value: Scalar | Series[Any] | bool | None) -> Fraction | None:
-    number = mean_of(value) if isinstance(value, Series) else value
-    return None if isinstance(number, Missing | bool) else number

@@ -44,10 +44,8 @@ def read_front(cards: Path) -> Front | None:
         return None
     try:
         document = tomllib.loads(read_text(path))
-        front = Front(document.pop("title"), document.pop("question"), tuple(document.pop("order", ())))
-        if document:
-            raise ValueError(f"unknown keys {', '.join(document)}")
-    except (tomllib.TOMLDecodeError, KeyError, TypeError, ValueError) as error:
+        return Front(**document | {"order": tuple(document.get("order", ()))})
+    except (tomllib.TOMLDecodeError, TypeError) as error:
         raise DamagedError(
             "the head of the front page cannot be read",
             expected="title, question, order",
@@ -55,4 +53,3 @@ def read_front(cards: Path) -> Front | None:
             where=path,
             remedy=f"what was found stands in {FINDINGS}, beside it",
         ) from None
-    return front
