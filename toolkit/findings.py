@@ -58,8 +58,8 @@ def read_findings(cards: Path, cases: Sequence[Case]) -> tuple[Finding, ...]:
         cases: the studies, and what decides them.
 
     Raises:
-        DamagedError: malformed; a verdict is not the one that a finding says; a number stands in the words; or a
-            placeholder, a rule or the query gives nothing.
+        DamagedError: malformed; another verdict than a rule reaches; a number in the words; a placeholder,
+            a rule or the query gives nothing.
     """
     path = cards / FILE
     if not path.is_file():

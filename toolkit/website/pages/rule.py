@@ -102,7 +102,7 @@ def _rows(case: Case, endpoint: Endpoint, ask: Ask) -> dict[str, Any]:
 
 
 def _sums(case: Case, endpoint: Endpoint, ask: Ask) -> dict[str, Any]:
-    """Return an endpoint in one row: its mean, the rows it reads with their counts, and where they are listed."""
+    """Return an endpoint in one row: its mean, the rows that it reads, their counts, and who lists them."""
     query = rows_query(endpoint, case.book.plan)
     mean = mean_of(case.engine.value(endpoint.id))
     counted: tuple[Any, ...] = (None,)
