@@ -133,7 +133,7 @@ def _reached(entry: _Entry, case: Case, rule: str) -> Decision:
     """Return the decision on a rule, whose verdict is the one that a finding says."""
     if rule not in case.book.rules:
         raise entry.refused(
-            "a finding names a rule that its study does not have",
+            "a finding names a rule that its study lacks",
             expected=", ".join(case.book.rules),
             found=rule,
         )
@@ -154,9 +154,7 @@ def _asked(entry: _Entry, case: Case) -> dict[str, Any]:
     try:
         answer = ask(case.study, entry.query)
     except UsageError as error:
-        raise entry.refused(
-            "the query of a finding is refused", expected="a SELECT", found=error.found
-        ) from None
+        raise entry.refused("a finding's query is refused", expected="a SELECT", found=error.found) from None
     if len(answer.rows) != 1:
         raise entry.refused("a finding's query gives no single row", expected="1 row", found=len(answer.rows))
     return dict(zip(answer.columns, answer.rows[0], strict=True))
@@ -167,9 +165,7 @@ def _filled(entry: _Entry, value: Callable[[str], Any]) -> Iterator[str]:
     for words, name, form, _ in Formatter().parse(entry.text):
         typed = _NUMBER.search(words)
         if typed:
-            raise entry.refused(
-                "a number stands in the words of a finding", expected="{name}", found=typed[0]
-            )
+            raise entry.refused("a number stands in a finding's words", expected="{name}", found=typed[0])
         yield words
         if name is not None:
             yield _printed(entry, name, form or "", value(name))
@@ -178,7 +174,7 @@ def _filled(entry: _Entry, value: Callable[[str], Any]) -> Iterator[str]:
 def _printed(entry: _Entry, name: str, form: str, number: Any) -> str:
     if number is None:
         raise entry.refused(
-            "nothing fills a placeholder of a finding",
+            "nothing fills a finding's placeholder",
             expected="RULE.estimate, .level, .low, .high or a criterion; a column; an endpoint or statistic",
             found=f"{{{name}}}",
         )
