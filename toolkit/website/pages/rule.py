@@ -125,14 +125,5 @@ def _listing(case: Case, endpoint: Endpoint) -> Iterator[str]:
     """Yield the rules whose pages list every row of an endpoint."""
     for decision in case.decide_all():
         shown = [case.book.endpoints[name] for name in decision.endpoints]
-        if len(shown) <= MOST_ENDPOINTS and any(_covers(other, endpoint) for other in shown):
+        if len(shown) <= MOST_ENDPOINTS and any(other.covers(endpoint) for other in shown):
             yield decision.rule
-
-
-def _covers(other: Endpoint, endpoint: Endpoint) -> bool:
-    """Whether one endpoint reads all rows of another."""
-    same = ("register", "where", "condition", "scale_rewards", "checkpoints")
-    parts = ("arms", "seeds", "steps")
-    return all(getattr(other, name) == getattr(endpoint, name) for name in same) and all(
-        set(getattr(endpoint, name)) <= set(getattr(other, name)) for name in parts
-    )
