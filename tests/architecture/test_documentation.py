@@ -251,6 +251,25 @@ def test_the_readmes_show_agents_and_coverage_as_measured() -> None:
     assert measure_coverage.table(measure_coverage.stored()) in text
 
 
+def test_the_readme_shows_what_the_probe_reports(toolkit: Callable[..., Result]) -> None:
+    readme = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"^\$ (toolkit probe report[^\n]+)\n(.*?)^```", readme, re.DOTALL | re.MULTILINE)
+    printed = [_cells(line) for line in toolkit(*shlex.split(shown[0])[1:]).out.splitlines()]
+    rows = [_cells(line) for line in shown[1].splitlines() if "base@0" in line]
+    assert len(rows) == 2
+    assert all(row in [line[: len(row)] for line in printed] for row in rows)
+
+
+def test_the_readme_counts_what_the_registers_hold() -> None:
+    readme = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+    studies = {name: open_study(CHECKOUT / "registers" / name) for name in ("embedded", "map", "coupled")}
+    probed = {(row["trajectory"], row["step"]) for row in studies["embedded"].rows("probe")}
+    trained = {trajectory for trajectory, _ in probed} - {"base"}
+    assert f"gradients, at {len(probed)} checkpoints of {len(trained)} runs" in readme
+    ways = {run["condition"] for run in studies["map"].rows("runs") if run["arm"] == "paired"}
+    assert {*re.findall(r"(\d+)\s+ways", readme)} == {str(len(ways))}
+
+
 def snippets() -> list[str]:
     """Return every Python block of the documents."""
     texts = [(CHECKOUT / name).read_text(encoding="utf-8") for name in DOCUMENTS]

@@ -12,6 +12,7 @@ import click
 from toolkit import api
 from toolkit.cli import output
 from toolkit.cli.audit import audit
+from toolkit.cli.card import card
 from toolkit.cli.hub import pull, push
 from toolkit.cli.importing import import_registers
 from toolkit.cli.output import table
@@ -26,10 +27,10 @@ if TYPE_CHECKING:
 
 @click.group()
 def registers() -> None:
-    """List, describe, verify, audit, compare, build, import, push and pull the registers of studies."""
+    """List, describe, verify, audit, compare, build, import, push and pull registers; their cards."""
 
 
-for _command in (audit, import_registers, push, pull):
+for _command in (audit, card, import_registers, push, pull):
     registers.add_command(_command)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from toolkit import api
 from toolkit.decisions.case import Case
+from toolkit.findings import read_findings
 from toolkit.places import Home
 from toolkit.prereg.verification import Verification
 from toolkit.registers.study import Study
@@ -46,7 +47,7 @@ def material(
             check_whole(case.study, case, progress)
     if verifications is None:
         verifications = api.verify_frozen(home, decidable)
-    front = read_front(home.cards, cases)
+    front = read_front(home.cards)
     if front:
         cases = sorted(cases, key=lambda case: front.place(case.study.name))
     recorded, how = _recorded_episodes(studies)
@@ -56,6 +57,7 @@ def material(
         tuple(verifications),
         recorded,
         front,
+        read_findings(home.cards, cases),
         registrations=tuple(api.frozen_registrations(home)),
         recorded_how=how,
         probe_figures=_probe_figures(cases),

@@ -116,6 +116,14 @@ class Endpoint:
     schedules: int = 0
     spans: tuple[str, ...] = ()
 
+    def covers(self, other: "Endpoint") -> bool:
+        """Whether it reads every row that another endpoint reads."""
+        same = ("register", "where", "condition", "scale_rewards", "checkpoints")
+        parts = ("arms", "seeds", "steps")
+        return all(getattr(self, name) == getattr(other, name) for name in same) and all(
+            set(getattr(other, name)) <= set(getattr(self, name)) for name in parts
+        )
+
     @property
     def is_series(self) -> bool:
         """Whether the endpoint is a series rather than one number."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from toolkit.decisions.case import Case
 from toolkit.episodes.episode import Episode
+from toolkit.findings import Finding
 from toolkit.prereg.registration import Registration
 from toolkit.prereg.verification import Verification
 from toolkit.registers.row_types import ProbeIntervalRow
@@ -40,7 +41,8 @@ class Material:
         studies: every study, those that hold tasks alone included.
         verifications: what can be said of the registrations.
         recorded: episodes to step through, those of both designs under one schedule side by side.
-        front: the words of the front page.
+        front: the head of the front page.
+        findings: what the studies found, in sentences.
         probe_figures: study → how certain its probe's figures are, in the rows of `probe_intervals`; computed
             where single tasks' figures allow it and the study holds none.
         paper: the tables and figures of the paper that the studies come from.
@@ -54,6 +56,7 @@ class Material:
     verifications: tuple[Verification, ...] = ()
     recorded: tuple[Recorded, ...] = ()
     front: Front | None = None
+    findings: tuple[Finding, ...] = ()
     probe_figures: Mapping[str, Sequence[ProbeIntervalRow]] = field(default_factory=dict)
     paper: Paper | None = None
     versions: tuple[Version, ...] = ()

@@ -1,7 +1,9 @@
 """From rows to the value of an endpoint."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
@@ -244,3 +246,15 @@ def test_a_table_is_read_once() -> None:
     study = Indexed(small_study())
     assert study.rows("runs") is study.rows("runs")
     assert study.rows("runs") == small_study().rows("runs")
+
+
+@pytest.mark.parametrize(
+    "fewer", [{"seeds": (0,)}, {"arms": ("paired",)}, {"steps": ()}, {}], ids=["seeds", "arms", "steps", ""]
+)
+def test_an_endpoint_covers_one_that_reads_fewer_of_its_rows(fewer: dict[str, Any]) -> None:
+    gap = BOOK.endpoints["gap"]
+    less = replace(gap, **fewer)
+    assert gap.covers(less)
+    assert less.covers(gap) == (less == gap)
+    assert not gap.covers(replace(less, condition="elsewhere"))
+    assert not gap.covers(replace(less, where={**gap.where, "regime": "elsewhere"}))

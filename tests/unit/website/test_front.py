@@ -1,28 +1,24 @@
-"""The words of the front page: shown only while the verdicts bear them."""
+"""The front page: its head, and the findings that are its answer."""
 
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import CHECKOUT
-from toolkit import api
+from tests.unit.website.reading import pages_of, rendered, words
 from toolkit.decisions.case import Case
 from toolkit.errors import DamagedError
-from toolkit.website.front import read_front
+from toolkit.findings import Finding
+from toolkit.website.front import Front, read_front
+from toolkit.website.material import Material
+from toolkit.website.pages import home, paper, study, theory
+from toolkit.website.paper import read_paper
 
 WORDS = """
 title = "A title"
 question = "A question?"
 order = ["published"]
-[[answer]]
-text = "It missed."
-verdicts = { "published/H2a" = "VERDICT" }
 """
-
-
-@pytest.fixture(scope="module")
-def cases() -> list[Case]:
-    return api.load_cases(("published",))
 
 
 def write(folder: Path, text: str) -> Path:
@@ -30,32 +26,50 @@ def write(folder: Path, text: str) -> Path:
     return folder
 
 
-def test_a_sentence_names_the_rules_that_bear_it_and_ordered_studies_come_first(
-    tmp_path: Path, cases: list[Case]
-) -> None:
-    assert read_front(tmp_path, cases) is None
-    front = read_front(write(tmp_path, WORDS.replace("VERDICT", "miss")), cases)
-    assert front is not None
-    assert [(s.text, s.rests_on) for s in front.answer] == [("It missed.", (("published", "H2a"),))]
+def test_ordered_studies_come_first(tmp_path: Path) -> None:
+    assert read_front(tmp_path) is None
+    front = read_front(write(tmp_path, WORDS))
+    assert front == Front("A title", "A question?", ("published",))
     assert sorted(["another", "published"], key=front.place) == ["published", "another"]
-    front = read_front(write(tmp_path, WORDS.replace("published/H2a", "elsewhere/H2a")), cases)
-    assert front is not None
-    assert front.answer == ()
+    assert read_front(write(tmp_path, 'title = "t"\nquestion = "q"')) == Front("t", "q")
 
 
-def test_a_sentence_that_says_another_verdict_is_refused(tmp_path: Path, cases: list[Case]) -> None:
-    with pytest.raises(DamagedError, match="another verdict") as refused:
-        read_front(write(tmp_path, WORDS.replace("VERDICT", "pass")), cases)
-    assert "published/H2a miss" in str(refused.value)
+@pytest.mark.parametrize("text", ["title =", "title = 'a'", WORDS + "[[answer]]\ntext = 'It missed.'\n"])
+def test_a_head_that_cannot_be_read_is_damaged(tmp_path: Path, text: str) -> None:
+    with pytest.raises(DamagedError, match="front page cannot be read") as refused:
+        read_front(write(tmp_path, text))
+    assert "findings.toml" in str(refused.value)
 
 
-@pytest.mark.parametrize("text", ["title =", "title = 'a'", WORDS.replace("verdicts", "verdict")])
-def test_words_that_cannot_be_read_are_damaged(tmp_path: Path, cases: list[Case], text: str) -> None:
-    with pytest.raises(DamagedError, match="front page cannot be read"):
-        read_front(write(tmp_path, text), cases)
+@pytest.mark.parametrize(
+    ("place", "page"),
+    [
+        ("front", "index.html"),
+        ("study", "published/index.html"),
+        ("theory", "theory.html"),
+        ("paper", "paper.html"),
+    ],
+)
+def test_a_finding_stands_at_its_places_with_what_bears_it(case: Case, place: str, page: str) -> None:
+    findings = (
+        Finding("published", "It <missed>.", ("H2a",), "", (place,), is_exploratory=False),
+        Finding("published", "It was asked.", (), "SELECT 1 AS n", (place,), is_exploratory=True),
+    )
+    material = Material(
+        (case,), front=Front("t", "q"), findings=findings, paper=read_paper(CHECKOUT / "cards")
+    )
+    pages = pages_of(material, home, study, theory, paper)
+    shown = {name for name, text in pages.items() if "It &lt;missed&gt;." in text}
+    assert shown == {page}
+    text = words(pages[page])
+    assert "It was asked. exploratory" in text
+    assert "It <missed>. exploratory" not in text
+    assert ("toolkit sql" in pages[page] and "SELECT 1 AS n" in text) == (place != "front")
 
 
-def test_the_shipped_words_are_borne_by_the_shipped_verdicts() -> None:
-    front = read_front(CHECKOUT / "cards", api.load_cases(()))
-    assert front is not None
-    assert len(front.answer) == 6
+def test_a_finding_links_to_the_rules_that_bear_it(case: Case) -> None:
+    findings = (Finding("published", "It missed.", ("H2a",), "", ("front",), is_exploratory=False),)
+    material = Material((case,), front=Front("t", "q"), findings=findings)
+    (page,) = home.pages(material)
+    hero = rendered(page, ["published/H2a.html"]).partition('<ol class="answer">')[2].partition("</ol>")[0]
+    assert 'href="published/H2a.html"' in hero

@@ -31,18 +31,20 @@ def dataset_card(
     registration: RegistrationRef | None = None,
     rows: Mapping[str, Sequence[Row]] | None = None,
     standing: str = "",
+    findings: str = "",
 ) -> str:
     """Return a dataset repository's README.
 
     Args:
         source: the card's text, with marks where the generated parts go: `{{configs}}`, `{{dataset_info}}`,
             `{{size_category}}`, `{{overview}}`, `{{tables}}`, `{{schema_version}}`; and for a study's card
-            `{{registration}}`, `{{matrix}}` (its runs) and `{{outcomes}}` (its decisions).
+            `{{registration}}`, `{{matrix}}` (its runs), `{{outcomes}}` (its decisions) and `{{findings}}`.
         configs: what the repository holds; the first is the default configuration.
         registration: what `{{registration}}` names.
         rows: those of `runs` and `decisions`, for `{{matrix}}` and `{{outcomes}}`; a decision may have the
             rule's `title` beside its columns.
         standing: what that registration stands on, in words, for `{{outcomes}}`.
+        findings: what was found, in Markdown; empty where nothing is said.
 
     Raises:
         DamagedError: a mark is unknown, or what it stands for was not given.
@@ -62,6 +64,8 @@ def dataset_card(
         parts["matrix"] = matrix_text(given["runs"])
     if given.get("decisions"):
         parts["outcomes"] = outcomes_text(given["decisions"], standing)
+    if findings:
+        parts["findings"] = findings
     return filled(source, parts)
 
 

@@ -30,6 +30,7 @@ def repository_documents(
     rows: Mapping[str, Sequence[Row]] | None = None,
     words: Mapping[str, tuple[str, ...]] | None = None,
     standing: str = "",
+    findings: str = "",
 ) -> dict[str, bytes]:
     """Return the documents of a repository by name.
 
@@ -37,7 +38,9 @@ def repository_documents(
     the study's own by column where it does not use the toolkit's; the rest as for `dataset_card`.
     """
     configs = [config_of(TABLES[name].with_words(words or {}), parts) for name, parts in files.items()]
-    card = dataset_card(source, configs, registration=registration, rows=rows, standing=standing)
+    card = dataset_card(
+        source, configs, registration=registration, rows=rows, standing=standing, findings=findings
+    )
     return {CARD: card.encode(), CROISSANT: croissant(card, configs).encode()}
 
 

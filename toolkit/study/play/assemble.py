@@ -20,6 +20,7 @@ from toolkit.decisions import stored
 from toolkit.decisions.case import Case
 from toolkit.errors import DamagedError
 from toolkit.files import LARGEST_ROWS, hold, make_folder, read_bytes, read_text
+from toolkit.findings import card_text, read_findings
 from toolkit.prereg.registration import Registration
 from toolkit.registers import arrow, manifest, row_tables, schema, writer
 from toolkit.registers.cards.documents import DOCUMENTS, repository_documents
@@ -101,6 +102,7 @@ def seal(
     *,
     decisions: Sequence[arrow.Row] = (),
     standing: str = "",
+    findings: str = "",
 ) -> manifest.Manifest:
     """Write a study's registers; the same runs give the same rows.
 
@@ -112,6 +114,7 @@ def seal(
         card: source of the dataset card; none is written where there is none.
         decisions: what the card says was decided, as `outcomes_text` takes it.
         standing: what the registration stands on, in words.
+        findings: what the card says was found, as `card_text` gives it.
 
     Raises:
         IncompleteError: something else than the study is in the folder, or it cannot be written.
@@ -121,7 +124,9 @@ def seal(
     if card is not None:
         files = {name: assembly.files[name] for name in schema.TABLES if name in assembly.files}
         rows = {"runs": _table_rows(files["runs"].values()), "decisions": decisions}
-        documents = repository_documents(card, files, registration=registration, rows=rows, standing=standing)
+        documents = repository_documents(
+            card, files, registration=registration, rows=rows, standing=standing, findings=findings
+        )
     return writer.write_study(  # 4
         folder,
         study=study,
@@ -153,13 +158,13 @@ def seal_decided(
         registration: the registration.
         named: the registration as the manifest names it.
         assembly: the registers.
-        card: source of the dataset card; none is written where the file is missing.
+        card: source of the dataset card, with the findings beside it; none is written where it is missing.
         open_case: puts a study and its registration together, verified.
 
     Raises:
         UsageError: another command writes them.
         IncompleteError: something else is in the folder, or it cannot be written; what was there is left.
-        DamagedError: a row contradicts the schema; what was there is left.
+        DamagedError: a row contradicts the schema, or a finding says another verdict; what was there is left.
     """
     study = registration.name
     writer.check_place(folder, study, [*chain.from_iterable(assembly.files.values()), *DOCUMENTS])  # 1
@@ -170,12 +175,19 @@ def seal_decided(
             seal(Path(scratch) / study, study, named, assembly)  # 2
             case = open_case(open_study(Path(scratch) / study), registration)
             decisions = case.binding
+            found = card_text(read_findings(card.parent, [case]), study)
         rows = stored.decision_rows(decisions, stored.inputs_sha256(case.study))
         decided = {**assembly.files, **writer.rows_files({row_tables.DECISIONS.name: rows})}  # 3
-        outcomes = [row | {"title": made.title} for row, made in zip(rows, decisions, strict=True)]
-        assembly = replace(assembly, files=decided)
-        standing = str(case.standing)
-        return seal(folder, study, named, assembly, source, decisions=outcomes, standing=standing)  # 4
+        return seal(  # 4
+            folder,
+            study,
+            named,
+            replace(assembly, files=decided),
+            source,
+            decisions=[row | {"title": made.title} for row, made in zip(rows, decisions, strict=True)],
+            standing=str(case.standing),
+            findings=found,
+        )
 
 
 def schedules(files: Iterable[bytes]) -> list[arrow.Row]:

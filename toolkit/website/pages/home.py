@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from toolkit.decisions.case import Case
+from toolkit.findings import at
 from toolkit.prereg.verification import PROMISE
 from toolkit.website.charts.forest import ForestRow, forest
 from toolkit.website.drawings import forest_row, pictures
@@ -32,6 +33,7 @@ def pages(material: Material) -> Iterator[Page]:
         "home",
         {
             "front": material.front,
+            "findings": at(material.findings, "front"),
             "outcomes": outcomes,
             "verifications": material.verifications,
             "promise": PROMISE,

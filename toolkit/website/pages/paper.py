@@ -9,6 +9,7 @@ from typing import Any
 from toolkit.decisions.case import Case
 from toolkit.decisions.measure import CurvePoint
 from toolkit.errors import DamagedError, UsageError
+from toolkit.findings import at
 from toolkit.registers.query import Answer, asking
 from toolkit.website.charts.curves import MEAN, learning_curves
 from toolkit.website.charts.probe import Ratio, ratios
@@ -37,7 +38,8 @@ def pages(material: Material) -> Iterator[Page]:
         asks = [(case, opened.enter_context(asking(case.study))) for case in cases]
         items = [_item(paper, item, asks) for item in paper.items]
     studies = [{"name": c.study.name, "is_summary": c.study.is_summary} for c in cases]
-    context = {"paper": paper, "items": items, "studies": studies}
+    found = at(material.findings, "paper")
+    context = {"paper": paper, "items": items, "studies": studies, "findings": found}
     yield Page(NAME, "paper.html", paper.title, "paper", context)
 
 

@@ -1,14 +1,15 @@
 """A page a rule: its words, every criterion with its number, its rows, its registration."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
 from toolkit.decisions.case import Case
 from toolkit.decisions.decision import Decision
-from toolkit.decisions.endpoints import Endpoint
+from toolkit.decisions.endpoints import Endpoint, Rate
 from toolkit.decisions.expressions import names_in
 from toolkit.decisions.measure import rows_query
+from toolkit.decisions.values import Missing, mean_of
 from toolkit.registers.query import Answer, asking
 from toolkit.registers.row_types import ProbeIntervalRow
 from toolkit.website.drawings import MOST_ENDPOINTS, rule_charts
@@ -73,9 +74,7 @@ def _rule_page(
         ],
         "charts": rule_charts(case, decision, figures),
         "seeds": [(e, rows) for e in endpoints if (rows := seed_rows(case, e))],
-        "endpoints": [
-            _rows(case, endpoint, ask if len(endpoints) <= MOST_ENDPOINTS else None) for endpoint in endpoints
-        ],
+        **_read(case, endpoints, ask),
         "statistics": [case.book.statistics[name] for name in decision.statistics],
         "evidence": evidence_of(case, decision),
         "amendment": amendments[change.amendment] if change else None,
@@ -85,17 +84,46 @@ def _rule_page(
     }
 
 
-def _rows(case: Case, endpoint: Endpoint, ask: Ask | None) -> dict[str, Any]:
-    """Return an endpoint with its rows; with the query alone where nobody is asked."""
+def _read(case: Case, endpoints: Sequence[Endpoint], ask: Ask) -> dict[str, Any]:
+    """Return the endpoints with the rows that each reads; one row each where there are too many for that."""
+    if len(endpoints) <= MOST_ENDPOINTS:
+        return {"endpoints": [_rows(case, endpoint, ask) for endpoint in endpoints], "sums": []}
+    return {"endpoints": [], "sums": [_sums(case, endpoint, ask) for endpoint in endpoints]}
+
+
+def _rows(case: Case, endpoint: Endpoint, ask: Ask) -> dict[str, Any]:
+    """Return an endpoint with its rows."""
     query = rows_query(endpoint, case.book.plan)
-    about: dict[str, Any] = {
-        "id": endpoint.id,
-        "title": endpoint.title,
-        "formula": formula(endpoint),
-        "query": query,
-    }
-    about["left_out"] = ask is None
-    if ask is None or not case.study.has(endpoint.register):
+    about = {"id": endpoint.id, "title": endpoint.title, "formula": formula(endpoint), "query": query}
+    if not case.study.has(endpoint.register):
         return {**about, "columns": (), "rows": ()}
     answer = ask(query)
     return {**about, "columns": answer.columns, "rows": answer.rows}
+
+
+def _sums(case: Case, endpoint: Endpoint, ask: Ask) -> dict[str, Any]:
+    """Return an endpoint in one row: its mean, the rows that it reads, their counts, and who lists them."""
+    query = rows_query(endpoint, case.book.plan)
+    mean = mean_of(case.engine.value(endpoint.id))
+    counted: tuple[Any, ...] = (None,)
+    if case.study.has(endpoint.register):
+        columns = endpoint.outcome.columns if isinstance(endpoint.outcome, Rate) else ()
+        sums = "".join(f", sum({name})" for name in columns)
+        counted = ask(f"SELECT count(*){sums} FROM ({query})").rows[0]
+    return {
+        "endpoint": endpoint,
+        "formula": formula(endpoint),
+        "query": query,
+        "mean": None if isinstance(mean, Missing) else float(mean),
+        "rows": counted[0],
+        "counts": list(zip(counted[1:], endpoint.outcome.columns, strict=False)),
+        "listed": [(name, rule_page(case.study.name, name)) for name in _listing(case, endpoint)],
+    }
+
+
+def _listing(case: Case, endpoint: Endpoint) -> Iterator[str]:
+    """Yield the rules whose pages list every row of an endpoint."""
+    for decision in case.decide_all():
+        shown = [case.book.endpoints[name] for name in decision.endpoints]
+        if len(shown) <= MOST_ENDPOINTS and any(other.covers(endpoint) for other in shown):
+            yield decision.rule

@@ -5,6 +5,7 @@ from typing import Any
 
 from toolkit.decisions.case import Case
 from toolkit.decisions.plan import Cell, Fixed, place_of
+from toolkit.findings import at
 from toolkit.registers.row_types import RunRow
 from toolkit.website import page
 from toolkit.website.charts.drawing import Chart
@@ -40,7 +41,11 @@ def pages(material: Material) -> Iterator[page.Page]:
             "study.html",
             f"Study {name}: {case.registration.title}",
             f"study {name}",
-            {**_context(case), "same_elsewhere": of_study(material, case, "outcomes", page.study_page)},
+            {
+                **_context(case),
+                "findings": at(material.findings, "study", name),
+                "same_elsewhere": of_study(material, case, "outcomes", page.study_page),
+            },
         )
 
 

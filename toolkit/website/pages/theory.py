@@ -15,6 +15,7 @@ from toolkit.estimators import (
     success_probability,
 )
 from toolkit.estimators.theory import Number
+from toolkit.findings import at
 from toolkit.registers.columns import ARMS
 from toolkit.website.charts.theory import (
     condition_by_success,
@@ -98,6 +99,7 @@ def pages(material: Material) -> Iterator[Page]:
             "drifts": [(batch, bandit_drift(success, GROUP_SIZE, FLIP_RATE, batch)) for batch in BATCHES],
             "drift_chart": drift_ratios(float(FLIP_RATE), _drift_curves(success)),
             "apart": trace_and_drift(),
+            "findings": at(material.findings, "theory"),
             "probes": [study.name for study in compared if study.has("probe")],
         },
         ("theory",),

@@ -1,0 +1,209 @@
+"""What the studies found: sentences that verdicts bear, with numbers that registers give."""
+
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from string import Formatter
+from typing import Any
+
+from toolkit.decisions.case import Case
+from toolkit.decisions.decision import Decision
+from toolkit.decisions.values import Missing, Series, Value, mean_of
+from toolkit.errors import DamagedError, UsageError
+from toolkit.files import read_text
+from toolkit.registers.query import ask
+
+FILE = "findings.toml"
+PLACES = ("front", "study", "card", "theory", "paper")
+ENDS = ("level", "low", "high")
+# A number by itself; H1a, C2 and 2B are names.
+_NUMBER = re.compile(r"(?<![\w.])\d[\d.,]*(?!\w)")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A sentence or two on what a study found.
+
+    Args:
+        study: the study, which alone it speaks of.
+        text: the words, with every number filled in.
+        rules: the rules whose verdicts it says.
+        query: the SELECT that gives its other numbers; empty where there are none.
+        at: the places that show it, of `PLACES`.
+        is_exploratory: whether no rule bears it that was registered before the runs.
+    """
+
+    study: str
+    text: str
+    rules: tuple[str, ...]
+    query: str
+    at: tuple[str, ...]
+    is_exploratory: bool
+
+
+def read_findings(cards: Path, cases: Sequence[Case]) -> tuple[Finding, ...]:
+    """Read what was found, and fill in its numbers; nothing where the project says nothing.
+
+    1. A finding of a study that is not here is left out.
+    2. Its verdicts are held against what its rules reach.
+    3. Its placeholders are filled: `{rule.estimate:+.4f}`, as well `level`, `low`, `high` or a criterion of
+       the rule; `{name:.2f}`, a column of its query, or an endpoint or statistic of the registration.
+
+    Args:
+        cards: the folder with `findings.toml`.
+        cases: the studies, and what decides them.
+
+    Raises:
+        DamagedError: malformed; another verdict than a rule reaches; a number in the words; a placeholder,
+            a rule or the query gives nothing.
+    """
+    path = cards / FILE
+    if not path.is_file():
+        return ()
+    try:
+        entries = [_entry(entry) for entry in tomllib.loads(read_text(path))["finding"]]
+    except (tomllib.TOMLDecodeError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise DamagedError(
+            "the findings cannot be read",
+            expected="[[finding]] with study, text, at (of " + ", ".join(PLACES) + "), verdicts or a query",
+            found=str(error),
+            where=path,
+        ) from None
+    by_study = {case.study.name: case for case in cases}
+    return tuple(_found(entry, by_study[entry.study]) for entry in entries if entry.study in by_study)
+
+
+def at(findings: Sequence[Finding], place: str, study: str = "") -> tuple[Finding, ...]:
+    """Return the findings of a place; of one study where it is named."""
+    return tuple(one for one in findings if place in one.at and study in ("", one.study))
+
+
+def card_text(findings: Sequence[Finding], study: str) -> str:
+    """Return a study's findings as its dataset card lists them, in Markdown."""
+    return "\n".join(f"- {one.text} {_borne(one)}" for one in at(findings, "card", study))
+
+
+def _borne(finding: Finding) -> str:
+    rules = f"rule {finding.rules[0]}" if len(finding.rules) == 1 else f"rules {', '.join(finding.rules)}"
+    told = ["exploratory"] if finding.is_exploratory else []
+    return f"({'; '.join([*told, *([rules] if finding.rules else [])])})"
+
+
+@dataclass(frozen=True)
+class _Entry:
+    study: str
+    text: str
+    verdicts: Mapping[str, str]
+    query: str
+    at: tuple[str, ...]
+
+    def refused(self, problem: str, *, expected: str, found: object) -> DamagedError:
+        return DamagedError(problem, expected=expected, found=f"{found}, in {self.text!r}", where=FILE)
+
+
+def _entry(entry: Mapping[str, Any]) -> _Entry:
+    unknown = set(entry) - {"study", "text", "verdicts", "query", "at"}
+    made = _Entry(
+        str(entry["study"]),
+        " ".join(entry["text"].split()),
+        dict(entry.get("verdicts", {})),
+        str(entry.get("query", "")).strip(),
+        tuple(entry["at"]),
+    )
+    if unknown or not made.at or not set(made.at) <= set(PLACES):
+        raise ValueError(f"keys {sorted(unknown)}, places {made.at}, in {made.text!r}")
+    if not made.verdicts and not made.query:
+        raise ValueError(f"neither verdicts nor a query, in {made.text!r}")
+    return made
+
+
+def _found(entry: _Entry, case: Case) -> Finding:
+    decisions = {rule: _reached(entry, case, rule) for rule in entry.verdicts}  # 2
+    value = partial(_value, case, decisions, _asked(entry, case))
+    exploratory = not decisions or any(decision.is_exploratory for decision in decisions.values())
+    text = "".join(_filled(entry, value))  # 3
+    return Finding(entry.study, text, tuple(decisions), entry.query, entry.at, exploratory)
+
+
+def _reached(entry: _Entry, case: Case, rule: str) -> Decision:
+    """Return the decision on a rule, whose verdict is the one that a finding says."""
+    if rule not in case.book.rules:
+        raise entry.refused(
+            "a finding names a rule that its study lacks",
+            expected=", ".join(case.book.rules),
+            found=rule,
+        )
+    decision = case.decide(rule)
+    if decision.verdict != entry.verdicts[rule]:
+        raise entry.refused(
+            "a finding says another verdict than the rule reaches",
+            expected=f"{entry.study}/{rule} {decision.verdict}",
+            found=entry.verdicts[rule],
+        )
+    return decision
+
+
+def _asked(entry: _Entry, case: Case) -> dict[str, Any]:
+    """Return what the query of a finding gives, by column."""
+    if not entry.query:
+        return {}
+    try:
+        answer = ask(case.study, entry.query)
+    except UsageError as error:
+        raise entry.refused("a finding's query is refused", expected="a SELECT", found=error.found) from None
+    if len(answer.rows) != 1:
+        raise entry.refused("a finding's query gives no single row", expected="1 row", found=len(answer.rows))
+    return dict(zip(answer.columns, answer.rows[0], strict=True))
+
+
+def _filled(entry: _Entry, value: Callable[[str], Any]) -> Iterator[str]:
+    """Yield the parts of a text with its numbers filled in."""
+    for words, name, form, _ in Formatter().parse(entry.text):
+        typed = _NUMBER.search(words)
+        if typed:
+            raise entry.refused("a number stands in a finding's words", expected="{name}", found=typed[0])
+        yield words
+        if name is not None:
+            yield _printed(entry, name, form or "", value(name))
+
+
+def _printed(entry: _Entry, name: str, form: str, number: Any) -> str:
+    if number is None:
+        raise entry.refused(
+            "nothing fills a finding's placeholder",
+            expected="RULE.estimate, .level, .low, .high or a criterion; a column; an endpoint or statistic",
+            found=f"{{{name}}}",
+        )
+    try:
+        return format(float(number) if isinstance(number, Fraction) else number, form)
+    except ValueError as error:
+        raise entry.refused(
+            "a number does not fit its placeholder", expected=f"{{{name}:{form}}}", found=error
+        ) from None
+
+
+def _value(case: Case, decisions: Mapping[str, Decision], asked: Mapping[str, Any], name: str) -> Any:
+    """Return the number that a placeholder names; None where there is none."""
+    if name in asked:
+        return asked[name]
+    rule, _, part = name.partition(".")
+    value: Any = None
+    if rule in decisions:
+        value = _part(decisions[rule], part)
+    elif name in case.book.statistics or name in case.book.endpoints:
+        value = case.engine.value(name)
+    value = mean_of(value) if isinstance(value, Series) else value
+    return None if isinstance(value, Missing | bool) else value
+
+
+def _part(decision: Decision, part: str) -> Value | None:
+    if part == "estimate":
+        return decision.estimate.mean if decision.estimate else None
+    if part in ENDS:
+        end: Fraction | None = getattr(decision.interval, part, None)
+        return end
+    return next((criterion.value for criterion in decision.criteria if criterion.id == part), None)
