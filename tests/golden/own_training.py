@@ -71,12 +71,12 @@ class Policy:
 
     def __init__(self, theta: Array, tokens: int) -> None:
         self.layout = SimpleNamespace(surface_tokens=tokens)
-        self._theta, self._tokens = theta, tokens
+        self.theta, self._tokens = theta, tokens
         self._made: dict[Situation | str, Any] = {}
 
     def action(self, on: Situation | str) -> Any:
         if on not in self._made:
-            logits = self._theta[positions(on, self._tokens)].sum(axis=1)
+            logits = self.theta[positions(on, self._tokens)].sum(axis=1)
             chances = np.exp(logits - logits.max())
             chances /= chances.sum()
             inner = np.cumsum(chances)[:-1]
@@ -116,22 +116,33 @@ def task_at(run: int, number: int) -> int:
     return order[number % size]
 
 
+def play_group(
+    policy: Policy, cell: Cell, design: str, task: int, row: int, samples: Sequence[int]
+) -> tuple[Array, Array, int]:
+    """Play a group; return its rewards (G,), its rollouts' scores (G, P), and its decisions and tokens."""
+    rewards, scores, symbols = [], [], 0
+    for slot, sample in enumerate(samples):
+        agent = Rollout(policy, sample)  # type: ignore[arg-type]
+        schedule = row if design == "paired" else seeds.slot_seed(row, slot)
+        episode = play(load_task(f"train:{task}"), REGIMES[cell.regime], schedule, agent)
+        rewards.append(episode.observed_reward)
+        scores.append(score(agent, len(policy.theta), cell.tokens))
+        symbols += len(agent.decisions) + len(agent.tokens)
+    return np.array(rewards, float), np.array(scores), symbols
+
+
 def gradient(cell: Cell, design: str, place: tuple[str, str, int], step: int, theta: Array) -> Array:
     """Return the gradient of a step, from its rollouts."""
     root, run_id, seed = place
     run, sampling = seeds.run_seed(root, seed), seeds.sampling_seed(root, run_id, seed)
     policy, total, symbols = Policy(theta, cell.tokens), np.zeros(len(theta)), 0
     for group in range(cell.prompts):
+        task = task_at(run, (step - 1) * cell.prompts + group)
+        samples = [seeds.rollout_seed(sampling, step, group, slot) for slot in range(cell.rollouts)]
         row = seeds.row_seed(run, step, group)
-        task = load_task(f"train:{task_at(run, (step - 1) * cell.prompts + group)}")
-        rewards, scores = [], []
-        for slot in range(cell.rollouts):
-            agent = Rollout(policy, seeds.rollout_seed(sampling, step, group, slot))  # type: ignore[arg-type]
-            schedule = row if design == "paired" else seeds.slot_seed(row, slot)
-            rewards.append(play(task, REGIMES[cell.regime], schedule, agent).observed_reward)
-            scores.append(score(agent, len(theta), cell.tokens))
-            symbols += len(agent.decisions) + len(agent.tokens)
-        total += advantages(np.array(rewards, float), is_scaled=cell.is_scaled) @ np.array(scores)
+        rewards, scores, of_group = play_group(policy, cell, design, task, row, samples)
+        total += advantages(rewards, is_scaled=cell.is_scaled) @ scores
+        symbols += of_group
     return total / (symbols if cell.by_symbols else cell.prompts * cell.rollouts)
 
 
