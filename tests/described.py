@@ -42,10 +42,12 @@ def configs(study: Study) -> list[Config]:
 
 
 def documents(study: Study) -> dict[str, bytes]:
-    """Return a study's documents from the source of its card."""
+    """Return a study's documents from the source of its card; what was found stands for itself."""
     source = (CHECKOUT / "cards" / f"{study.name}.md").read_text(encoding="utf-8")
     rows = {name: study.rows(name) for name in ("runs", "decisions") if study.has(name)}
-    return repository_documents(source, files(study), registration=study.manifest.registration, rows=rows)
+    return repository_documents(
+        source, files(study), registration=study.manifest.registration, rows=rows, findings="- It was found."
+    )
 
 
 def lay(study: Study, folder: Path) -> Path:

@@ -65,7 +65,6 @@ def import_registers(*, study: str, table: Path, mapping: Path | None, check: bo
 
 
 def _wanted(home: Home, study: str, table: Path, mapping: Path) -> Import:
-    from toolkit.files import read_text
     from toolkit.prereg.registration import load_registration
     from toolkit.registers.imported.mapping import read_mapping
     from toolkit.study.check.registered import open_case
@@ -83,7 +82,7 @@ def _wanted(home: Home, study: str, table: Path, mapping: Path) -> Import:
     return Import(
         table,
         mapping,
-        read_text(home.cards / f"{study}.md"),
+        home.cards / f"{study}.md",
         load_registration(home.registration_folder(read.registration)),
         open_case,
     )

@@ -226,6 +226,7 @@ def write_imported(
     card: str | None = None,
     outcomes: Sequence[Row] = (),
     standing: str = "",
+    findings: str = "",
 ) -> Manifest:
     """Write a study's repository: beside its place, and put there once it is whole and verified.
 
@@ -239,6 +240,7 @@ def write_imported(
         card: source of the dataset card; none is written where there is none.
         outcomes: rows of `decisions` for the card, each with the rule's `title`.
         standing: what the registration stands on, in words, for the card.
+        findings: what was found, for the card.
 
     Raises:
         IncompleteError: the folder holds something else, or cannot be written.
@@ -251,7 +253,13 @@ def write_imported(
     if card is not None:
         rows = {"runs": tables[RUNS.name].to_dicts(), "decisions": outcomes}
         described = repository_documents(
-            card, files, registration=registration, rows=rows, words=words, standing=standing
+            card,
+            files,
+            registration=registration,
+            rows=rows,
+            words=words,
+            standing=standing,
+            findings=findings,
         )
     return write_study(
         folder,

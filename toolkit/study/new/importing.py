@@ -20,6 +20,7 @@ from toolkit import errors, files
 from toolkit.decisions import rulebook, stored
 from toolkit.decisions.case import Case
 from toolkit.decisions.plan import Plan, place_of
+from toolkit.findings import card_text, read_findings
 from toolkit.prereg.registration import Registration
 from toolkit.registers import arrow, row_tables, writer
 from toolkit.registers.imported.mapping import read_mapping
@@ -43,14 +44,14 @@ class Import:
     Args:
         table: file with the table of episodes.
         mapping: file that says how to read it.
-        card: source of the dataset card.
+        card: file with the source of the dataset card; the findings stand beside it.
         registration: the frozen registration that the mapping names.
         open_case: puts a study and its registration together, verified.
     """
 
     table: Path
     mapping: Path
-    card: str
+    card: Path
     registration: Registration
     open_case: Callable[..., Case]
 
@@ -87,7 +88,7 @@ def import_study(wanted: Import, folder: Path, progress: Callable[[str], None]) 
         DamagedError: the table, the mapping, the card or the rules do not fit each other.
     """
     progress("reading the table")
-    mapping = read_mapping(wanted.mapping)  # 1
+    card, mapping = files.read_text(wanted.card), read_mapping(wanted.mapping)  # 1
     registration = wanted.registration
     if mapping.registration != registration.name:
         raise errors.DamagedError(
@@ -123,10 +124,16 @@ def import_study(wanted: Import, folder: Path, progress: Callable[[str], None]) 
         decisions = case.binding
         rows = stored.decision_rows(decisions, stored.inputs_sha256(study))
         compared = _compared(book.plan, study)
+        found = card_text(read_findings(wanted.card.parent, [case]), mapping.study)
     progress("writing registers")
-    outcomes = [row | {"title": made.title} for row, made in zip(rows, decisions, strict=True)]
-    whole = {**tables, row_tables.DECISIONS.name: _frame(rows)}
-    manifest = write(folder, whole, card=wanted.card, outcomes=outcomes, standing=str(case.standing))
+    manifest = write(
+        folder,
+        {**tables, row_tables.DECISIONS.name: _frame(rows)},
+        card=card,
+        outcomes=[row | {"title": made.title} for row, made in zip(rows, decisions, strict=True)],
+        standing=str(case.standing),
+        findings=found,
+    )
     return Imported(manifest, {decision.rule: decision.verdict for decision in decisions}, *compared)
 
 

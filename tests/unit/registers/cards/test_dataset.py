@@ -134,7 +134,7 @@ def test_every_mark_is_filled_in_and_every_link_leads_to_a_heading(
     assert links or name == "task-pools"
 
 
-@pytest.mark.parametrize("mark", ["{{outcomes}}", "{{matrix}}", "{{registration}}", "{{colums}}"])
+@pytest.mark.parametrize("mark", ["{{outcomes}}", "{{findings}}", "{{registration}}", "{{colums}}"])
 def test_a_mark_that_nothing_is_given_for_is_refused(mark: str) -> None:
     with pytest.raises(DamagedError, match=re.escape(mark)):
         cards.dataset_card(f"before {mark} after", ALL)
