@@ -45,7 +45,7 @@ class Finding:
     is_exploratory: bool
 
 
-def read_findings(cards: Path, cases: Sequence[Case]) -> tuple[Finding, ...]:
+def read_findings(cards: Path, cases: Sequence[Case], *, holding_alone: bool = False) -> tuple[Finding, ...]:
     """Read what was found, and fill in its numbers; nothing where the project says nothing.
 
     1. A finding of a study that is not here is left out.
@@ -56,6 +56,8 @@ def read_findings(cards: Path, cases: Sequence[Case]) -> tuple[Finding, ...]:
     Args:
         cards: the folder with `findings.toml`.
         cases: the studies, and what decides them.
+        holding_alone: whether a finding that does not hold is left out, as where a study was run again and
+            other rows came out; it is refused otherwise.
 
     Raises:
         DamagedError: malformed; another verdict than a rule reaches; a number in the words; a placeholder,
@@ -74,7 +76,14 @@ def read_findings(cards: Path, cases: Sequence[Case]) -> tuple[Finding, ...]:
             where=path,
         ) from None
     by_study = {case.study.name: case for case in cases}
-    return tuple(_found(entry, by_study[entry.study]) for entry in entries if entry.study in by_study)
+    found = []
+    for entry in (entry for entry in entries if entry.study in by_study):
+        try:
+            found.append(_found(entry, by_study[entry.study]))
+        except DamagedError:
+            if not holding_alone:
+                raise
+    return tuple(found)
 
 
 def at(findings: Sequence[Finding], place: str, study: str = "") -> tuple[Finding, ...]:

@@ -60,6 +60,15 @@ def test_what_no_verdict_bears_is_exploratory(tmp_path: Path, case: Case) -> Non
     assert at([found], "theory") == at([found], "front", "embedded") == ()
 
 
+def test_where_a_study_is_run_again_only_what_still_holds_is_told(tmp_path: Path, case: Case) -> None:
+    two = ONE.replace("TEXT", "It missed.") + MISSED + ONE.replace("TEXT", "It passed.")
+    (tmp_path / "findings.toml").write_text(two + 'verdicts = { H2a = "pass" }\n', encoding="utf-8")
+    with pytest.raises(DamagedError, match="another verdict"):
+        read_findings(tmp_path, [case])
+    (found,) = read_findings(tmp_path, [case], holding_alone=True)
+    assert found.text == "It missed."
+
+
 def test_a_finding_of_another_study_is_left_out(tmp_path: Path, case: Case) -> None:
     (tmp_path / "findings.toml").write_text(ONE.replace("published", "elsewhere") + MISSED, encoding="utf-8")
     assert read_findings(tmp_path, [case]) == ()

@@ -124,7 +124,7 @@ def import_study(wanted: Import, folder: Path, progress: Callable[[str], None]) 
         decisions = case.binding
         rows = stored.decision_rows(decisions, stored.inputs_sha256(study))
         compared = _compared(book.plan, study)
-        found = card_text(read_findings(wanted.card.parent, [case]), mapping.study)
+        found = card_text(read_findings(wanted.card.parent, [case], holding_alone=True), mapping.study)
     progress("writing registers")
     manifest = write(
         folder,

@@ -164,7 +164,7 @@ def seal_decided(
     Raises:
         UsageError: another command writes them.
         IncompleteError: something else is in the folder, or it cannot be written; what was there is left.
-        DamagedError: a row contradicts the schema, or a finding says another verdict; what was there is left.
+        DamagedError: a row contradicts the schema; what was there is left.
     """
     study = registration.name
     writer.check_place(folder, study, [*chain.from_iterable(assembly.files.values()), *DOCUMENTS])  # 1
@@ -175,7 +175,7 @@ def seal_decided(
             seal(Path(scratch) / study, study, named, assembly)  # 2
             case = open_case(open_study(Path(scratch) / study), registration)
             decisions = case.binding
-            found = card_text(read_findings(card.parent, [case]), study)
+            found = card_text(read_findings(card.parent, [case], holding_alone=True), study)
         rows = stored.decision_rows(decisions, stored.inputs_sha256(case.study))
         decided = {**assembly.files, **writer.rows_files({row_tables.DECISIONS.name: rows})}  # 3
         return seal(  # 4
