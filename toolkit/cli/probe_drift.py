@@ -176,8 +176,8 @@ SPREAD = {
 
 
 def _ratio(figure: TaskUncertainty) -> str:
-    if figure.best is None:
+    if figure.value is None:
         return "not defined"
     if figure.low is None or figure.high is None:
-        return f"{figure.best:.3f}"
-    return f"{figure.best:.3f} [{figure.low:.3f}, {figure.high:.3f}]"
+        return f"{figure.value:.3f}"
+    return f"{figure.value:.3f} [{figure.low:.3f}, {figure.high:.3f}]"

@@ -27,7 +27,7 @@ def test_drift_prints_a_ratio_a_batch_and_optimizer() -> None:
     assert cells == [("adam", 1), ("adam", 2), ("gradient", 1), ("gradient", 2)]
     told = run(*words)
     for one in document["predictions"]:
-        assert f"{one['ratios']['drift']['corrected']:.3f}" in told
+        assert f"{one['ratios']['drift']['value']:.3f}" in told
     assert "48 groups a design" in told
 
 

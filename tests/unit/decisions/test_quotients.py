@@ -30,6 +30,7 @@ def interval(low: str, high: str) -> Interval:
         ("mean(gap) / 2 > 0", []),
         ("all(mean(a) / abs(mean(b)) > 0, each(a / b > 1))", ["b", "b"]),
         ("mean(a) / (mean(b) - mean(c)) > 0", []),
+        ("mean(a) / variance(b) > 0", []),
     ],
 )
 def test_what_a_test_divides_by(test: str, names: list[str]) -> None:
@@ -61,6 +62,8 @@ def test_a_registered_interval_counts_before_students() -> None:
     near, far = series("0.01", "-0.005", "0.002"), series("0.10", "0.11", "0.09")
     assert caution("gap", near, interval("0.001", "0.002")) == ""
     assert "[-0.1000, +0.3000] (its registered interval)" in caution("gap", far, interval("-0.1", "0.3"))
+    assert caution("gap", far, interval("0", "0.3"))
+    assert caution("gap", far, interval("-0.3", "0"))
     # One that cannot be had leaves Student's.
     assert "2 members" in caution("gap", series("0.1", "-0.1"), Missing(not_run=False, reasons=("x",)))
 
