@@ -133,8 +133,13 @@ GROUPS = c.Table(
         c.bits("true_successes", "True success of each rollout."),
         c.bits("observed_rewards", "Observed reward of each rollout."),
         c.numbers("advantages", "Advantage of each rollout."),
-        c.short(
-            "decisions", "Decisions of the group: what token-level aggregation divides by.", unit="decisions"
+        # A language model's rows say `tokens`, whose sum it would be.
+        *c.optional(
+            c.short(
+                "decisions",
+                "Decisions of the group: what token-level aggregation divides by.",
+                unit="decisions",
+            )
         ),
         c.short("exposed", "Rollouts that met at least one fault.", unit="rollouts"),
         c.bit(

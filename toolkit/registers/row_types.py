@@ -245,7 +245,7 @@ class GroupRow(_OfRun):
     true_successes: list[bool]
     observed_rewards: list[bool]
     advantages: list[float]
-    decisions: int
+    decisions: NotRequired[int]
     exposed: int
     zero_variance: bool
     spurious: bool

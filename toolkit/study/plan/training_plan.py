@@ -10,13 +10,18 @@ from toolkit.errors import IncompleteError, UsageError
 from toolkit.evaluation import diagnostic, sets
 from toolkit.prereg.registration import Registration
 from toolkit.study.plan.measured import Basis
+from toolkit.study.play.capacity import check_capacity
 from toolkit.study.play.matrix import Selection, check_agreement, specify
 from toolkit.tasks.pools import POOLS
 from toolkit.training import plan
 from toolkit.training.architecture import Model, find_model
 from toolkit.training.memory import Memory, estimate_memory, gpus_needed
 from toolkit.training.recipe import Recipe, load_recipe
-from toolkit.training.specification import LanguageModelSpecification, Specification
+from toolkit.training.specification import (
+    LanguageModelSpecification,
+    Specification,
+    specify_language_model,
+)
 
 # Settings that decide how long an episode takes; a rate that was measured with others says nothing.
 DECIDES_TIME = (
@@ -220,13 +225,15 @@ def plan_training(
         where: what was asked, for messages.
 
     Raises:
-        UsageError: the recipe has other sizes than are registered.
+        UsageError: the recipe has other sizes than are registered, or the registers could not hold a run.
     """
-    for specification in specifications:
-        check_agreement(recipe, specification, where)
-    runs = tuple(map(count_run, specifications))
     lacks: list[str] = []
     model = _model(recipe, lacks)
+    coordinates = model.architecture.adapter_parameters(recipe.lora.rank) if model else None
+    for specification in specifications:
+        check_agreement(recipe, specification, where)
+        check_capacity(specify_language_model(specification, recipe, ""), coordinates)
+    runs = tuple(map(count_run, specifications))
     memory = estimate_memory(recipe, model.architecture, accelerator) if model else None
     needed = gpus_needed(recipe, model.architecture, accelerator) if model else None
     rate = _rate(recipe, model, needed, basis, lacks)

@@ -29,7 +29,7 @@ from toolkit.evaluation import diagnostic, language_model, play
 from toolkit.evaluation.sets import sets_at
 from toolkit.registers.arrow import Row
 from toolkit.study.executors.executor import Say
-from toolkit.study.play import conclusion, launches, segments
+from toolkit.study.play import capacity, conclusion, launches, segments
 from toolkit.study.play.rows import ADAPTER
 from toolkit.study.play.workplace import RunFolder, Workplace
 from toolkit.tasks import pools, task
@@ -65,8 +65,8 @@ def train_run(
         Whether anything was left to do.
 
     Raises:
-        UsageError: the run was launched with another specification or by another version, or another command
-            is at work on it.
+        UsageError: the run was launched with another specification or by another version, its registers could
+            not hold it, or another command is at work on it.
         IncompleteError: memory, disk or the engine failed; the same call goes on from there.
         DamagedError: what lies there is not what was written.
     """
@@ -89,6 +89,7 @@ def train_run(
             cpu=cpu,
         )
         course.session = session
+        capacity.check_capacity(specification, session.coordinates)
         if not course.digests:
             session.save(run.folder / UNTRAINED)
             course.stepped(0)

@@ -54,6 +54,11 @@ class Session:
         """Whether this process writes what is recorded."""
         return bool(self.trainer.accelerator.is_main_process)
 
+    @property
+    def coordinates(self) -> int:
+        """Numbers in the adapter."""
+        return sum(p.numel() for p in self.trainer.model.parameters() if p.requires_grad)
+
     def train(self, checkpoint: Path | None) -> None:
         """Train to the end, from a checkpoint or from the start.
 
