@@ -49,6 +49,12 @@ LAUNCHES = c.Table(
             c.count(
                 "processes", "Processes that trained it; vLLM's own generator is seeded by their number."
             ),
+            c.text(
+                "kernels",
+                "Package that computed each function of its linear attention, `reference` for transformers' "
+                "own; null for none, or where it was not recorded.",
+                nullable=True,
+            ),
         ),
     ),
     key=("run_id", "attempt"),

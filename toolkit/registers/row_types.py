@@ -63,6 +63,7 @@ class LaunchRow(_OfRun):
     stack: NotRequired[str]
     accelerator: NotRequired[str | None]
     processes: NotRequired[int]
+    kernels: NotRequired[str | None]
 
 
 class EvaluationRow(_OfCell):

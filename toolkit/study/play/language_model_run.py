@@ -20,7 +20,7 @@ import shutil
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -88,8 +88,7 @@ def train_run(
             moments=Moments(course.saved, course.stepped),
             cpu=cpu,
         )
-        course.session = session
-        capacity.check_capacity(specification, session.coordinates)
+        course.take(session)
         if not course.digests:
             session.save(run.folder / UNTRAINED)
             course.stepped(0)
@@ -134,6 +133,18 @@ class _Course:
         self.begun = time.monotonic()
         if _is_first_process():
             self.launch = self.run.launch(launches.Launch.now(self.specification, self.at, **stack()))
+
+    def take(self, session: Session) -> None:
+        """Take up the trainer, and record what computes its model.
+
+        Raises:
+            UsageError: the registers could not hold the run.
+        """
+        self.session = session
+        capacity.check_capacity(self.specification, session.coordinates)
+        if self.launch is not None:
+            self.launch = replace(self.launch, kernels=session.kernels)
+            self.run.record(self.launch)
 
     def checkpoint(self) -> Path | None:
         """Return the folder that training goes on from; None for the start."""

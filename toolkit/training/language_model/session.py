@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from toolkit.errors import EXCERPT, IncompleteError, UsageError
+from toolkit.policies.language_model import kernels
 from toolkit.policies.language_model.chat import Chat
 from toolkit.policies.language_model.conversation import Player, TurnTaker
 from toolkit.policies.language_model.loading import installed, load_chat, loading
@@ -58,6 +59,11 @@ class Session:
     def coordinates(self) -> int:
         """Numbers in the adapter."""
         return sum(p.numel() for p in self.trainer.model.parameters() if p.requires_grad)
+
+    @property
+    def kernels(self) -> str | None:
+        """What computes linear attention, as `launches` has it; None where there is none."""
+        return kernels.kernels_text(kernels.kernels_of(self.trainer.model))
 
     def train(self, checkpoint: Path | None) -> None:
         """Train to the end, from a checkpoint or from the start.
@@ -113,7 +119,8 @@ def open_session(
 
     Raises:
         IncompleteError: a package, the model or memory for it is missing.
-        UsageError: the model's template cannot be used for tool calling, or its context is too small.
+        UsageError: the model's template cannot be used for tool calling, its context is too small, or its
+            linear attention is not computed by the kernels that the recipe names.
     """
     import torch
     from accelerate import PartialState
@@ -145,6 +152,8 @@ def open_session(
         torch.set_num_threads(1)
     with _explained():
         loaded = load_base(model, recipe, cpu=cpu)
+        if not cpu and kernels.DISTRIBUTION in recipe.packages:
+            kernels.check_kernels(loaded, f"recipe {recipe.name}")
         limit = int(loaded.config.get_text_config().max_position_embeddings)
         _check_context(chat, rows, min(limit, recipe.sampling.context))
         # Newer trainers do it themselves, with the seed that they are given.
@@ -253,7 +262,7 @@ def checkpoint_callback(moments: Moments) -> Any:
     return Told()
 
 
-PACKAGES = ("torch", "transformers", "trl", "peft", "accelerate", "vllm", "flash-linear-attention")
+PACKAGES = ("torch", "triton", "transformers", "trl", "peft", "accelerate", "vllm", kernels.DISTRIBUTION)
 
 
 def stack() -> dict[str, Any]:
