@@ -165,7 +165,7 @@ def open_session(
             args=GRPOConfig(**arguments, **_QUIET),
             train_dataset=Dataset.from_list(rows),
             processing_class=chat.tokenizer,
-            peft_config=LoraConfig(**lora_arguments(recipe)),
+            peft_config=LoraConfig(**lora_arguments(recipe, loaded)),
             callbacks=[checkpoint_callback(moments)],
         )
     # It prints every step's figures on stdout, which belongs to whoever asked for the run.
