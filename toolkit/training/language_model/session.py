@@ -18,6 +18,7 @@ from toolkit.policies.language_model.loading import installed, load_chat, loadin
 from toolkit.policies.language_model.local import LocalEngine
 from toolkit.seeds import derive, run_seed, sampling_seed
 from toolkit.training.language_model.groups import Example, Record, examples
+from toolkit.training.language_model.merging import restore_base
 from toolkit.training.recipe import Recipe, read_recipe
 from toolkit.training.settings import grpo_arguments, lora_arguments
 from toolkit.training.specification import LanguageModelSpecification
@@ -168,6 +169,7 @@ def open_session(
             peft_config=LoraConfig(**lora_arguments(recipe, loaded)),
             callbacks=[checkpoint_callback(moments)],
         )
+        restore_base(trainer.model)
     # It prints every step's figures on stdout, which belongs to whoever asked for the run.
     trainer.remove_callback(PrinterCallback)
     return Session(trainer, recipe)
