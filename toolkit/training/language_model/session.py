@@ -14,7 +14,7 @@ from toolkit.errors import EXCERPT, IncompleteError, UsageError
 from toolkit.policies.language_model import kernels
 from toolkit.policies.language_model.chat import Chat
 from toolkit.policies.language_model.conversation import Player, TurnTaker
-from toolkit.policies.language_model.loading import installed, load_chat, loading
+from toolkit.policies.language_model.loading import installed, load_chat, loading, own_class
 from toolkit.policies.language_model.local import LocalEngine
 from toolkit.seeds import derive, run_seed, sampling_seed
 from toolkit.training.language_model.groups import Example, Record, examples
@@ -225,7 +225,7 @@ def _first_line(error: Exception) -> str:
 
 
 def load_base(model: str, recipe: Recipe, *, cpu: bool) -> Any:
-    """Return a model, without an adapter, as its own class: vLLM takes weights of no other.
+    """Return a model, without an adapter, as its own class.
 
     Args:
         model: its folder or name.
@@ -233,15 +233,12 @@ def load_base(model: str, recipe: Recipe, *, cpu: bool) -> Any:
         cpu: whether it is for a processor, which takes single precision.
     """
     import torch
-    import transformers
 
     dtype = torch.float32 if cpu or recipe.dtype == "float32" else torch.bfloat16
     revision = recipe.revision or None
     with loading(model):
-        config = transformers.AutoConfig.from_pretrained(model, revision=revision)
-        architecture = getattr(transformers, (config.architectures or ["AutoModelForCausalLM"])[0])
-        loaded = architecture.from_pretrained(model, revision=revision, dtype=dtype)
-    text = config.get_text_config()
+        loaded = own_class(model, revision).from_pretrained(model, revision=revision, dtype=dtype)
+    text = loaded.config.get_text_config()
     if not hasattr(loaded.config, "max_position_embeddings"):
         # TRL asks the model itself for its context, also where a part of it has one.
         loaded.config.max_position_embeddings = text.max_position_embeddings
