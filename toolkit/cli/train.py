@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
+    from toolkit.decisions.rulebook import RuleBook
     from toolkit.places import Home
-    from toolkit.prereg.registration import Registration
     from toolkit.study.play.matrix import Selection
     from toolkit.training.plan import Range
     from toolkit.training.recipe import Recipe
@@ -98,7 +98,8 @@ def train(
         raise UsageError("give seconds a step or tokens a second, not both")
     home = find_home()
     measured = read_measurements(home.cards)
-    registration = _registration(study or (measured.registration if measured and dry_run else None), home)
+    study = study or (measured.registration if measured and dry_run else None)
+    book = _book(study, home, dry_run=dry_run)
     selection = Selection(tiers, rules, runs)
     if name is None and (model or changes):
         raise UsageError("a registered recipe is not changed", remedy="leave --model and --set out")
@@ -106,10 +107,10 @@ def train(
         recipe = load_recipe(name, model=model, changes=changes)
         sources = setting_sources(name, recipe, model=model, changes=changes) if dry_run else {}
     else:
-        recipe = training_plan.fixed_recipe(registration, selection)
-        sources = dict.fromkeys(recipe.settings(), f"the registration {registration.name}")
+        recipe = training_plan.fixed_recipe(book, selection)
+        sources = dict.fromkeys(recipe.settings(), f"the registration {book.name}")
     if not dry_run:
-        _train(recipe, registration, selection, home, folder, cpu=cpu, as_json=as_json)
+        _train(recipe, str(study), selection, home, folder, cpu=cpu, as_json=as_json)
         return
     basis = Basis(seconds_per_step=seconds_per_step, tokens_per_second=tokens_per_second)
     if measured and seconds_per_step is None and tokens_per_second is None:
@@ -118,7 +119,7 @@ def train(
     accelerator = measured.accelerator if measured else USUAL_MEMORY_GB * GIGA
     plan = training_plan.plan_training(
         recipe,
-        training_plan.planned_runs(registration, selection),
+        training_plan.planned_runs(book, selection),
         accelerator=round(memory * GIGA) if memory else accelerator,
         gpus=gpus,
         basis=basis,
@@ -130,8 +131,11 @@ def train(
         _show_plan(plan, sources)
 
 
-def _registration(name: str | None, home: Home) -> Registration:
-    from toolkit.prereg.registration import load_registration
+def _book(name: str | None, home: Home, *, dry_run: bool) -> RuleBook:
+    """Return the rules of the registration that is meant; a draft's for a plan alone."""
+    from toolkit.decisions.rulebook import load_rulebook, rulebook_of
+    from toolkit.files import read_text
+    from toolkit.prereg.registration import RULES, is_draft, load_registration
 
     if name is None:
         raise UsageError(
@@ -139,12 +143,16 @@ def _registration(name: str | None, home: Home) -> Registration:
             expected=f"--study {' or '.join(home.registration_names())}",
             remedy="a study of your own begins with `toolkit new-study`",
         )
-    return load_registration(home.registration_folder(name))
+    folder = home.registration_folder(name)
+    if dry_run and is_draft(folder):
+        remark(f"{name} is a draft: this plans it; before a run of it, toolkit freeze {name}")
+        return load_rulebook(read_text(folder / RULES))
+    return rulebook_of(load_registration(folder))
 
 
 def _train(
     recipe: Recipe,
-    registration: Registration,
+    study: str,
     selection: Selection,
     home: Home,
     folder: Path | None,
@@ -153,11 +161,14 @@ def _train(
     as_json: bool,
 ) -> None:
     """Train the selected runs, one after the other; each goes on from where it was."""
+    from toolkit.decisions.rulebook import rulebook_of
+    from toolkit.prereg.registration import load_registration
     from toolkit.study.executors.executor import HERE
     from toolkit.study.new.task_pools import pool_digests
     from toolkit.study.play import matrix, training_jobs
 
-    planned = {run.run_id for run in training_plan.planned_runs(registration, selection)}
+    registration = load_registration(home.registration_folder(study))
+    planned = {run.run_id for run in training_plan.planned_runs(rulebook_of(registration), selection)}
     training_jobs.check_stack(recipe, cpu=cpu, say=remark)
     into = (folder or home.runs / registration.name).absolute()
     with steps("pools") as progress:
