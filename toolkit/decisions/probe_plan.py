@@ -143,8 +143,10 @@ def _steps(section: Section, tiers: tuple[int, ...], plan: Plan) -> tuple[int, .
 
 def _runs(section: Section) -> tuple[str, ...]:
     """Read which runs alone are probed; whoever specifies the runs knows their names."""
-    runs = section.texts("runs", ())
-    if (section.has("runs") and not runs) or len(set(runs)) < len(runs):
+    if not section.has("runs"):
+        return ()
+    runs = section.texts("runs")
+    if not runs or len(set(runs)) < len(runs):
         raise section.wrong(
             "'runs' names a run twice, or none",
             expected="names of runs; every run of the tiers where it is left out",
