@@ -34,7 +34,7 @@ from toolkit.evaluation import diagnostic, language_model, play
 from toolkit.evaluation.sets import sets_at
 from toolkit.registers.arrow import Row
 from toolkit.study.executors.executor import Say
-from toolkit.study.play import capacity, conclusion, launches, segments
+from toolkit.study.play import capacity, conclusion, launches, segments, stopping
 from toolkit.study.play.rows import ADAPTER
 from toolkit.study.play.workplace import RunFolder, Workplace
 from toolkit.tasks import pools, task
@@ -72,18 +72,19 @@ def train_run(
     Raises:
         UsageError: the run was launched with another specification or by another version, its registers could
             not hold it, or another command is at work on it.
-        IncompleteError: memory, disk or the engine failed; the same call goes on from there.
+        IncompleteError: memory, disk or the engine failed, or the process was told to stop (SIGTERM); the
+            same call goes on from there.
         DamagedError: what lies there is not what was written.
     """
     workplace = Workplace(folder)
     run = workplace.run(specification)
     held = workplace.held([specification]) if _is_first_process() else nullcontext()
-    with held:
+    course = _Course(run, specification, say)
+    with held, stopping.stopping(course.place, course.way_on):
         run.check_begun()  # 1
         if run.is_complete:
             return False
         segments.make_tasks(tuple(sorted(specification.pools.items())))
-        course = _Course(run, specification, say)
         course.begin()
         session = open_session(
             specification,
@@ -117,6 +118,20 @@ class _Course:
     rows: segments.Segment = field(default_factory=dict)
     launch: launches.Launch | None = None
     begun: float = 0.0
+    step: int = 0
+    told: stopping.Pace = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.told = stopping.Pace(self.say)
+
+    def place(self) -> str:
+        """Say where the run is."""
+        return f"{self.specification.run_id}, after step {self.step} of {self.specification.steps}"
+
+    def way_on(self) -> str:
+        """Say how to go on."""
+        kept = f"from the checkpoint at step {self.at}" if self.digests else "from the start"
+        return f"what was recorded stays; the same command goes on {kept}"
 
     @property
     def at(self) -> int:
@@ -135,6 +150,7 @@ class _Course:
             if stale and _is_first_process():
                 shutil.rmtree(left)
         self._clear()
+        self.step = self.at
         self.begun = time.monotonic()
         if _is_first_process():
             self.launch = self.run.launch(launches.Launch.now(self.specification, self.at, **stack()))
@@ -146,6 +162,7 @@ class _Course:
             UsageError: the registers could not hold the run.
         """
         self.session = session
+        session.trainer.told = self.told
         capacity.check_capacity(self.specification, session.coordinates)
         if self.launch is not None:
             self.launch = replace(self.launch, kernels=session.kernels)
@@ -160,6 +177,7 @@ class _Course:
         self.rows["groups"] += [{"run_id": self.specification.run_id, **row} for row in groups]
         successes = sum(sum(row["true_successes"]) for row in groups)
         total = sum(len(row["true_successes"]) for row in groups)
+        self.step = groups[0]["step"]
         self.say(f"step {groups[0]['step']} of {self.specification.steps}: success {successes / total:.3f}")
 
     def stepped(self, step: int) -> None:
@@ -233,7 +251,10 @@ class _Course:
         trainer = self.session.trainer
         trainer.model.eval()
         first, processes = accelerator.process_index, accelerator.num_processes
-        mine = [(number, parts[number]()) for number in range(first, len(parts), processes)]
+        mine = []
+        for number in range(first, len(parts), processes):
+            self.told(f"step {self.step}: {number} of {len(parts)} blocks evaluated")
+            mine.append((number, parts[number]()))
         trainer.model.train()
         return [row for _, rows in sorted(gather_object(mine), key=lambda part: part[0]) for row in rows]
 
