@@ -75,6 +75,7 @@ NEVER_RUN = (
     "toolkit reproduce --",
     "toolkit train --recipe qwen3.5-2b --study",
     "toolkit train --study",
+    "toolkit train --recipe small --cpu --try",
 )
 # They read every row of a study, or write every page.
 LONG = (

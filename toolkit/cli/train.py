@@ -25,10 +25,13 @@ if TYPE_CHECKING:
     from toolkit.study.play.matrix import Selection
     from toolkit.training.plan import Range
     from toolkit.training.recipe import Recipe
+    from toolkit.training.specification import Specification
 
 GIGA = 10**9
 USUAL_MEMORY_GB = 80
 MOST_GPUS = 100_000
+MOST_TRIED = 1000
+SHOWN = ("loss", "grad_norm", "entropy")
 WIDEST = 17
 ABOVE_ZERO = Finite(0, 1e12, min_open=True)
 
@@ -49,6 +52,13 @@ ABOVE_ZERO = Finite(0, 1e12, min_open=True)
 )
 @selection_options
 @click.option("--dry-run", is_flag=True, help="Print the plan, and do nothing.")
+@click.option(
+    "--try",
+    "tried",
+    type=click.IntRange(1, MOST_TRIED),
+    metavar="STEPS",
+    help="Train some steps of the first run that is meant, outside any registration; nothing is kept.",
+)
 @click.option("--gpus", type=click.IntRange(1, MOST_GPUS), default=1, help="GPUs there are.")
 @click.option("--memory", type=ABOVE_ZERO, metavar="GB", help="Of one GPU; that of cards/costs.toml, or 80.")
 @click.option("--seconds-per-step", type=ABOVE_ZERO, help="What a training step takes, as you measured it.")
@@ -66,6 +76,7 @@ def train(
     rules: tuple[str, ...],
     runs: tuple[str, ...],
     dry_run: bool,
+    tried: int | None,
     gpus: int,
     memory: float | None,
     seconds_per_step: float | None,
@@ -80,6 +91,9 @@ def train(
     play, what a GPU has to hold, and how long it takes, as far as measured runs or your own measurement say
     so. Where no run is selected, the first tier of the matrix is meant.
 
+    With --try some steps are trained, not evaluated, and thrown away: it says what each took and came to. Its
+    seeds are no registered run's, and a draft will do.
+
     \b
     Examples:
       toolkit train --recipe qwen3.5-2b --dry-run
@@ -87,6 +101,7 @@ def train(
       toolkit train --recipe qwen3.5-2b --dry-run --tier 1 --gpus 8 --seconds-per-step 420
       toolkit train --recipe qwen3.5-2b --dry-run --model dense-70b --gpus 64
       toolkit train --recipe qwen3.5-2b --dry-run --set step.micro_batch=1 --memory 40
+      toolkit train --recipe small --cpu --try 2
       toolkit train --recipe qwen3.5-2b --study my-study --run c2-paired-s0
       toolkit train --study my-study --run 'c2-*-s0' --folder shared
     """
@@ -98,8 +113,10 @@ def train(
         raise UsageError("give seconds a step or tokens a second, not both")
     home = find_home()
     measured = read_measurements(home.cards)
-    study = study or (measured.registration if measured and dry_run else None)
-    book = _book(study, home, dry_run=dry_run)
+    if tried and (dry_run or folder):
+        raise UsageError("--try keeps nothing, and plans nothing", remedy="leave --dry-run and --folder out")
+    study = study or (measured.registration if measured and (dry_run or tried) else None)
+    book = _book(study, home, draft_will_do=dry_run or tried is not None)
     selection = Selection(tiers, rules, runs)
     if name is None and (model or changes):
         raise UsageError("a registered recipe is not changed", remedy="leave --model and --set out")
@@ -109,6 +126,10 @@ def train(
     else:
         recipe = training_plan.fixed_recipe(book, selection)
         sources = dict.fromkeys(recipe.settings(), f"the registration {book.name}")
+    if tried:
+        run = training_plan.planned_runs(book, selection)[0]
+        _show_trial(run, recipe, tried, cpu=cpu, as_json=as_json)
+        return
     if not dry_run:
         _train(recipe, str(study), selection, home, folder, cpu=cpu, as_json=as_json)
         return
@@ -131,8 +152,33 @@ def train(
         _show_plan(plan, sources)
 
 
-def _book(name: str | None, home: Home, *, dry_run: bool) -> RuleBook:
-    """Return the rules of the registration that is meant; a draft's for a plan alone."""
+def _show_trial(run: Specification, recipe: Recipe, steps: int, *, cpu: bool, as_json: bool) -> None:
+    """Try some steps, and print what they came to."""
+    from toolkit.study.play import training_jobs
+    from toolkit.study.play.trial import try_steps
+
+    training_jobs.check_stack(recipe, cpu=cpu, say=remark)
+    trial = try_steps(run, recipe, steps, cpu=cpu, say=remark)
+    if as_json:
+        print_json(trial.document())
+        return
+    table = _table("-step", "-seconds", "-success", "-constant groups", "-tokens", *map("-{}".format, SHOWN))
+    for step in trial.steps:
+        table.add_row(
+            *(str(step.step), f"{step.seconds:.1f}", f"{step.success:.3f}", f"{step.constant:.3f}"),
+            f"{step.tokens:,}",
+            *(f"{step.logged[name]:.4g}" if name in step.logged else "" for name in SHOWN),
+        )
+    console().print(headline(run.run_id, f"   {recipe.name}, {recipe.model}: tried, and nothing was kept"))
+    console().print(table)
+    say_line(str(trial.stack["stack"]))
+    if trial.stack["kernels"]:
+        say_line(f"linear attention: {trial.stack['kernels']}")
+    say_line(f"for a plan: --seconds-per-step {trial.seconds_per_step:.4g}")
+
+
+def _book(name: str | None, home: Home, *, draft_will_do: bool) -> RuleBook:
+    """Return the rules of the registration that is meant; a draft's where nothing is registered by it."""
     from toolkit.decisions.rulebook import load_rulebook, rulebook_of
     from toolkit.files import read_text
     from toolkit.prereg.registration import RULES, is_draft, load_registration
@@ -144,8 +190,8 @@ def _book(name: str | None, home: Home, *, dry_run: bool) -> RuleBook:
             remedy="a study of your own begins with `toolkit new-study`",
         )
     folder = home.registration_folder(name)
-    if dry_run and is_draft(folder):
-        remark(f"{name} is a draft: this plans it; before a run of it, toolkit freeze {name}")
+    if draft_will_do and is_draft(folder):
+        remark(f"{name} is a draft; before a run of it: toolkit freeze {name}")
         return load_rulebook(read_text(folder / RULES))
     return rulebook_of(load_registration(folder))
 
