@@ -14,6 +14,7 @@ from toolkit.cli.power import Finite
 from toolkit.errors import UsageError
 from toolkit.places import find_home
 from toolkit.study.plan import training_plan
+from toolkit.study.play.reporting import TRACKERS, check_trackers
 from toolkit.training.plan import run_hours
 
 if TYPE_CHECKING:
@@ -64,6 +65,12 @@ ABOVE_ZERO = Finite(0, 1e12, min_open=True)
 @click.option("--seconds-per-step", type=ABOVE_ZERO, help="What a training step takes, as you measured it.")
 @click.option("--tokens-per-second", type=ABOVE_ZERO, help="What one run's engine generates, likewise.")
 @click.option("--cpu", is_flag=True, help="Train without a GPU; the recipe's engine has to be transformers.")
+@click.option(
+    "--report-to",
+    type=click.Choice(TRACKERS),
+    multiple=True,
+    help="Have a tracker told each step's figures, W&B offline; may be repeated.",
+)
 @folder_option("trained")
 @json_option
 def train(
@@ -82,6 +89,7 @@ def train(
     seconds_per_step: float | None,
     tokens_per_second: float | None,
     cpu: bool,
+    report_to: tuple[str, ...],
     folder: Path | None,
     as_json: bool,
 ) -> None:
@@ -131,7 +139,7 @@ def train(
         _show_trial(run, recipe, tried, cpu=cpu, as_json=as_json)
         return
     if not dry_run:
-        _train(recipe, str(study), selection, home, folder, cpu=cpu, as_json=as_json)
+        _train(recipe, str(study), selection, home, folder, cpu=cpu, report_to=report_to, as_json=as_json)
         return
     basis = Basis(seconds_per_step=seconds_per_step, tokens_per_second=tokens_per_second)
     if measured and seconds_per_step is None and tokens_per_second is None:
@@ -204,6 +212,7 @@ def _train(
     folder: Path | None,
     *,
     cpu: bool,
+    report_to: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Train the selected runs, one after the other; each goes on from where it was."""
@@ -216,12 +225,13 @@ def _train(
     registration = load_registration(home.registration_folder(study))
     planned = {run.run_id for run in training_plan.planned_runs(rulebook_of(registration), selection)}
     training_jobs.check_stack(recipe, cpu=cpu, say=remark)
+    check_trackers(report_to)
     into = (folder or home.runs / registration.name).absolute()
     with steps("pools") as progress:
         pools = pool_digests(home, api.STUDY_POOLS, progress)
     runs = matrix.specify_registered(registration, pools, selection)
     jobs = [
-        training_jobs.TrainJob(training_jobs.with_recipe(run, recipe), recipe.model, into, cpu)
+        training_jobs.TrainJob(training_jobs.with_recipe(run, recipe), recipe.model, into, cpu, report_to)
         for run in runs
         if run.run_id in planned
     ]

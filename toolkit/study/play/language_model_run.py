@@ -23,7 +23,7 @@ import math
 import os
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -34,7 +34,7 @@ from toolkit.evaluation import diagnostic, language_model, play
 from toolkit.evaluation.sets import sets_at
 from toolkit.registers.arrow import Row
 from toolkit.study.executors.executor import Say
-from toolkit.study.play import capacity, conclusion, launches, segments, stopping
+from toolkit.study.play import capacity, conclusion, launches, reporting, segments, stopping
 from toolkit.study.play.rows import ADAPTER
 from toolkit.study.play.workplace import RunFolder, Workplace
 from toolkit.tasks import pools, task
@@ -55,6 +55,7 @@ def train_run(
     folder: Path,
     *,
     cpu: bool = False,
+    report_to: Sequence[str] = (),
     say: Say = lambda _: None,
 ) -> bool:
     """Train a run to its end, from wherever it was left.
@@ -64,6 +65,7 @@ def train_run(
         model: folder or name of the model that it starts from.
         folder: the study's folder.
         cpu: whether to train without a GPU.
+        report_to: trackers that are told each step's figures.
         say: told what happens.
 
     Returns:
@@ -95,6 +97,7 @@ def train_run(
             cpu=cpu,
         )
         course.take(session)
+        reporting.report(session.trainer, report_to, run.folder)
         if not course.digests:
             session.save(run.folder / UNTRAINED)
             course.stepped(0)

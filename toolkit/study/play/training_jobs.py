@@ -35,12 +35,14 @@ class TrainJob:
         model: folder or name of the model that it starts from.
         folder: the study's folder.
         cpu: whether to train without a GPU.
+        report_to: trackers that are told each step's figures, of `reporting.TRACKERS`.
     """
 
     specification: LanguageModelSpecification
     model: str
     folder: Path
     cpu: bool
+    report_to: tuple[str, ...] = ()
 
     @property
     def subject(self) -> str:
@@ -103,7 +105,12 @@ def train_runs(jobs: Sequence[TrainJob], executor: Executor = HERE) -> PlayedRun
 def train(job: TrainJob, say: Say = lambda _: None) -> bool:
     """Do a job; return whether there was anything to do."""
     return language_model_run.train_run(
-        job.specification, model_path(job.model), job.folder, cpu=job.cpu, say=say
+        job.specification,
+        model_path(job.model),
+        job.folder,
+        cpu=job.cpu,
+        report_to=job.report_to,
+        say=say,
     )
 
 
