@@ -24,7 +24,10 @@ SHARES = dict(zip(FAULTS, (0.08, 0.03, 0.015, 0.015, 0.01, 0.0, 0.0), strict=Tru
 CAUSES = dict(zip(RECOVERIES, ("transient", "rate_limit", "stale_read", "truncation"), strict=True))
 STEPS = tuple(range(0, 301, 20))
 # What only the runs of language models have.
-UNTOLD = ("recipe_sha256", "tokens", "importance_weights", "stack", "accelerator", "processes")
+UNTOLD = (
+    *("recipe_sha256", "tokens", "importance_weights"),
+    *("stack", "accelerator", "processes", "kernels"),
+)
 
 
 def run_ids(count: int) -> list[str]:

@@ -35,6 +35,7 @@ DOCUMENTS = (
     "cards/task-pools.md",
     "cards/tiny-lm.md",
     "examples/beyond-one-machine/README.md",
+    "examples/beyond-one-machine/qwen3.5-2b.md",
     "toolkit/estimators/README.md",
     "toolkit/prereg/README.md",
     "toolkit/prereg/token/README.md",
@@ -46,6 +47,8 @@ EXPECTED_CODES = {
     "toolkit decide --all --require public": 1,
     "toolkit freeze my-study": 3,  # there is no network in a test
     "toolkit amend my-study A1.toml": 3,  # a draft has no amendments
+    "toolkit study status qwen3.5-2b --folder shared": 3,  # a draft, too
+    "toolkit decide --all --study qwen3.5-2b": 2,  # so there is no such study
     "toolkit registers import my-study episodes.csv": 3,  # nobody has said how to read it
 }
 STUDIES = ("published", "embedded", "coupled", "map", "task-pools", "tiny-lm")
@@ -56,6 +59,7 @@ NEVER_RUN = (
     "toolkit study run coupled",
     "toolkit study run embedded",
     "toolkit study run map",
+    "toolkit study run qwen3.5-2b",
     "toolkit study run tiny-lm",
     "toolkit probe run embedded",
     "toolkit probe advise my-rollouts",  # somebody's own, which a test does not have
@@ -71,6 +75,7 @@ NEVER_RUN = (
     "toolkit reproduce --",
     "toolkit train --recipe qwen3.5-2b --study",
     "toolkit train --study",
+    "toolkit train --recipe small --cpu --try",
 )
 # They read every row of a study, or write every page.
 LONG = (

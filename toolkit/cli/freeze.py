@@ -131,6 +131,7 @@ def _check_rules(rules: str) -> None:
     from toolkit.decisions import rulebook, vacuity
     from toolkit.prereg.record import UNFILLED
     from toolkit.study.play.matrix import specify
+    from toolkit.study.probing.design import probed_runs
 
     book = rulebook.load_rulebook(rules)
     if not book.rules:
@@ -140,7 +141,9 @@ def _check_rules(rules: str) -> None:
         raise UsageError("the template was not filled in", found=unfilled[0], where="rules.toml")
     vacuity.check_not_vacuous(book)
     if any(cell.regime for cell in book.plan.cells):
-        specify(book.plan, ("", ""), {})  # what is fixed twice agrees
+        runs = specify(book.plan, ("", ""), {})  # what is fixed twice agrees
+        if book.probe is not None:
+            probed_runs(book.probe, runs)
 
 
 def _print_dry_run(name: str, files: Sequence[str], commit: str, *, as_json: bool) -> None:

@@ -14,21 +14,25 @@ from toolkit.cli.power import Finite
 from toolkit.errors import UsageError
 from toolkit.places import find_home
 from toolkit.study.plan import training_plan
+from toolkit.study.play.reporting import TRACKERS, check_trackers
 from toolkit.training.plan import run_hours
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
+    from toolkit.decisions.rulebook import RuleBook
     from toolkit.places import Home
-    from toolkit.prereg.registration import Registration
     from toolkit.study.play.matrix import Selection
     from toolkit.training.plan import Range
     from toolkit.training.recipe import Recipe
+    from toolkit.training.specification import Specification
 
 GIGA = 10**9
 USUAL_MEMORY_GB = 80
 MOST_GPUS = 100_000
+MOST_TRIED = 1000
+SHOWN = ("loss", "grad_norm", "entropy")
 WIDEST = 17
 ABOVE_ZERO = Finite(0, 1e12, min_open=True)
 
@@ -49,11 +53,24 @@ ABOVE_ZERO = Finite(0, 1e12, min_open=True)
 )
 @selection_options
 @click.option("--dry-run", is_flag=True, help="Print the plan, and do nothing.")
+@click.option(
+    "--try",
+    "tried",
+    type=click.IntRange(1, MOST_TRIED),
+    metavar="STEPS",
+    help="Train some steps of the first run that is meant, outside any registration; nothing is kept.",
+)
 @click.option("--gpus", type=click.IntRange(1, MOST_GPUS), default=1, help="GPUs there are.")
 @click.option("--memory", type=ABOVE_ZERO, metavar="GB", help="Of one GPU; that of cards/costs.toml, or 80.")
 @click.option("--seconds-per-step", type=ABOVE_ZERO, help="What a training step takes, as you measured it.")
 @click.option("--tokens-per-second", type=ABOVE_ZERO, help="What one run's engine generates, likewise.")
 @click.option("--cpu", is_flag=True, help="Train without a GPU; the recipe's engine has to be transformers.")
+@click.option(
+    "--report-to",
+    type=click.Choice(TRACKERS),
+    multiple=True,
+    help="Have a tracker told each step's figures, W&B offline; may be repeated.",
+)
 @folder_option("trained")
 @json_option
 def train(
@@ -66,11 +83,13 @@ def train(
     rules: tuple[str, ...],
     runs: tuple[str, ...],
     dry_run: bool,
+    tried: int | None,
     gpus: int,
     memory: float | None,
     seconds_per_step: float | None,
     tokens_per_second: float | None,
     cpu: bool,
+    report_to: tuple[str, ...],
     folder: Path | None,
     as_json: bool,
 ) -> None:
@@ -80,6 +99,9 @@ def train(
     play, what a GPU has to hold, and how long it takes, as far as measured runs or your own measurement say
     so. Where no run is selected, the first tier of the matrix is meant.
 
+    With --try some steps are trained, not evaluated, and thrown away: it says what each took and came to. Its
+    seeds are no registered run's, and a draft will do.
+
     \b
     Examples:
       toolkit train --recipe qwen3.5-2b --dry-run
@@ -87,6 +109,7 @@ def train(
       toolkit train --recipe qwen3.5-2b --dry-run --tier 1 --gpus 8 --seconds-per-step 420
       toolkit train --recipe qwen3.5-2b --dry-run --model dense-70b --gpus 64
       toolkit train --recipe qwen3.5-2b --dry-run --set step.micro_batch=1 --memory 40
+      toolkit train --recipe small --cpu --try 2
       toolkit train --recipe qwen3.5-2b --study my-study --run c2-paired-s0
       toolkit train --study my-study --run 'c2-*-s0' --folder shared
     """
@@ -98,7 +121,10 @@ def train(
         raise UsageError("give seconds a step or tokens a second, not both")
     home = find_home()
     measured = read_measurements(home.cards)
-    registration = _registration(study or (measured.registration if measured and dry_run else None), home)
+    if tried and (dry_run or folder):
+        raise UsageError("--try keeps nothing, and plans nothing", remedy="leave --dry-run and --folder out")
+    study = study or (measured.registration if measured and (dry_run or tried) else None)
+    book = _book(study, home, draft_will_do=dry_run or tried is not None)
     selection = Selection(tiers, rules, runs)
     if name is None and (model or changes):
         raise UsageError("a registered recipe is not changed", remedy="leave --model and --set out")
@@ -106,10 +132,14 @@ def train(
         recipe = load_recipe(name, model=model, changes=changes)
         sources = setting_sources(name, recipe, model=model, changes=changes) if dry_run else {}
     else:
-        recipe = training_plan.fixed_recipe(registration, selection)
-        sources = dict.fromkeys(recipe.settings(), f"the registration {registration.name}")
+        recipe = training_plan.fixed_recipe(book, selection)
+        sources = dict.fromkeys(recipe.settings(), f"the registration {book.name}")
+    if tried:
+        run = training_plan.planned_runs(book, selection)[0]
+        _show_trial(run, recipe, tried, cpu=cpu, as_json=as_json)
+        return
     if not dry_run:
-        _train(recipe, registration, selection, home, folder, cpu=cpu, as_json=as_json)
+        _train(recipe, str(study), selection, home, folder, cpu=cpu, report_to=report_to, as_json=as_json)
         return
     basis = Basis(seconds_per_step=seconds_per_step, tokens_per_second=tokens_per_second)
     if measured and seconds_per_step is None and tokens_per_second is None:
@@ -118,7 +148,7 @@ def train(
     accelerator = measured.accelerator if measured else USUAL_MEMORY_GB * GIGA
     plan = training_plan.plan_training(
         recipe,
-        training_plan.planned_runs(registration, selection),
+        training_plan.planned_runs(book, selection),
         accelerator=round(memory * GIGA) if memory else accelerator,
         gpus=gpus,
         basis=basis,
@@ -130,8 +160,36 @@ def train(
         _show_plan(plan, sources)
 
 
-def _registration(name: str | None, home: Home) -> Registration:
-    from toolkit.prereg.registration import load_registration
+def _show_trial(run: Specification, recipe: Recipe, steps: int, *, cpu: bool, as_json: bool) -> None:
+    """Try some steps, and print what they came to."""
+    from toolkit.study.play import training_jobs
+    from toolkit.study.play.trial import try_steps
+
+    training_jobs.check_stack(recipe, cpu=cpu, say=remark)
+    trial = try_steps(run, recipe, steps, cpu=cpu, say=remark)
+    if as_json:
+        print_json(trial.document())
+        return
+    table = _table("-step", "-seconds", "-success", "-constant groups", "-tokens", *map("-{}".format, SHOWN))
+    for step in trial.steps:
+        table.add_row(
+            *(str(step.step), f"{step.seconds:.1f}", f"{step.success:.3f}", f"{step.constant:.3f}"),
+            f"{step.tokens:,}",
+            *(f"{step.logged[name]:.4g}" if name in step.logged else "" for name in SHOWN),
+        )
+    console().print(headline(run.run_id, f"   {recipe.name}, {recipe.model}: tried, and nothing was kept"))
+    console().print(table)
+    say_line(str(trial.stack["stack"]))
+    if trial.stack["kernels"]:
+        say_line(f"linear attention: {trial.stack['kernels']}")
+    say_line(f"for a plan: --seconds-per-step {trial.seconds_per_step:.4g}")
+
+
+def _book(name: str | None, home: Home, *, draft_will_do: bool) -> RuleBook:
+    """Return the rules of the registration that is meant; a draft's where nothing is registered by it."""
+    from toolkit.decisions.rulebook import load_rulebook, rulebook_of
+    from toolkit.files import read_text
+    from toolkit.prereg.registration import RULES, is_draft, load_registration
 
     if name is None:
         raise UsageError(
@@ -139,32 +197,41 @@ def _registration(name: str | None, home: Home) -> Registration:
             expected=f"--study {' or '.join(home.registration_names())}",
             remedy="a study of your own begins with `toolkit new-study`",
         )
-    return load_registration(home.registration_folder(name))
+    folder = home.registration_folder(name)
+    if draft_will_do and is_draft(folder):
+        remark(f"{name} is a draft; before a run of it: toolkit freeze {name}")
+        return load_rulebook(read_text(folder / RULES))
+    return rulebook_of(load_registration(folder))
 
 
 def _train(
     recipe: Recipe,
-    registration: Registration,
+    study: str,
     selection: Selection,
     home: Home,
     folder: Path | None,
     *,
     cpu: bool,
+    report_to: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Train the selected runs, one after the other; each goes on from where it was."""
+    from toolkit.decisions.rulebook import rulebook_of
+    from toolkit.prereg.registration import load_registration
     from toolkit.study.executors.executor import HERE
     from toolkit.study.new.task_pools import pool_digests
     from toolkit.study.play import matrix, training_jobs
 
-    planned = {run.run_id for run in training_plan.planned_runs(registration, selection)}
+    registration = load_registration(home.registration_folder(study))
+    planned = {run.run_id for run in training_plan.planned_runs(rulebook_of(registration), selection)}
     training_jobs.check_stack(recipe, cpu=cpu, say=remark)
+    check_trackers(report_to)
     into = (folder or home.runs / registration.name).absolute()
     with steps("pools") as progress:
         pools = pool_digests(home, api.STUDY_POOLS, progress)
     runs = matrix.specify_registered(registration, pools, selection)
     jobs = [
-        training_jobs.TrainJob(training_jobs.with_recipe(run, recipe), recipe.model, into, cpu)
+        training_jobs.TrainJob(training_jobs.with_recipe(run, recipe), recipe.model, into, cpu, report_to)
         for run in runs
         if run.run_id in planned
     ]

@@ -92,11 +92,15 @@ def verify_prereg(
 
 def _wanted(registrations: Sequence[str], named: Sequence[str]) -> list[tuple[Path, list[Study]]]:
     """Return the folders to verify, each with the studies whose runs have to come after it."""
+    from toolkit.prereg.registration import is_draft
+
     home = find_home()
     if named:
         studies = [api.open_study(name, home) for name in dict.fromkeys(named)]
         return [(api.registration_of(study, home), [study]) for study in studies]
-    folders = [home.registration_folder(name) for name in registrations or home.registration_names()]
+    every = [home.registration_folder(name) for name in registrations or home.registration_names()]
+    # A draft claims nothing yet; whoever names it, or has nothing else, is told so.
+    folders = every if registrations else [folder for folder in every if not is_draft(folder)] or every
     return [(folder, api.studies_here(home)) for folder in folders]
 
 

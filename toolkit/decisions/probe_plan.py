@@ -49,6 +49,7 @@ class ProbePlan:
         resamples: bootstrap resamples of tasks.
         rng_seed: seed of the bootstrap; what the probe plays and regroups derives from its anchor.
         steps: the checkpoints at which runs are probed; none where they are at all.
+        runs: names of the only runs of these tiers that are probed; none where all are.
     """
 
     tiers: tuple[int, ...]
@@ -61,6 +62,7 @@ class ProbePlan:
     resamples: int
     rng_seed: int
     steps: tuple[int, ...] = ()
+    runs: tuple[str, ...] = ()
 
 
 def read_probe(content: object, plan: Plan, where: str = "probe") -> ProbePlan:
@@ -97,6 +99,7 @@ def read_probe(content: object, plan: Plan, where: str = "probe") -> ProbePlan:
         resamples=_whole(section, "resamples", 1),
         rng_seed=_whole(section, "rng_seed", 0),
         steps=_steps(section, tiers, plan),
+        runs=_runs(section),
     )
     section.done()
     return probe
@@ -136,6 +139,20 @@ def _steps(section: Section, tiers: tuple[int, ...], plan: Plan) -> tuple[int, .
             found=max(steps),
         )
     return steps
+
+
+def _runs(section: Section) -> tuple[str, ...]:
+    """Read which runs alone are probed; whoever specifies the runs knows their names."""
+    if not section.has("runs"):
+        return ()
+    runs = section.texts("runs")
+    if not runs or len(set(runs)) < len(runs):
+        raise section.wrong(
+            "'runs' names a run twice, or none",
+            expected="names of runs; every run of the tiers where it is left out",
+            found=", ".join(runs) or "nothing",
+        )
+    return runs
 
 
 def _size(section: Section, key: str) -> int:

@@ -45,6 +45,12 @@ class Type(Enum):
         """Whether a value is a list."""
         return self.element is not None
 
+    @property
+    def most(self) -> int | None:
+        """The largest count that it holds, or that an element does; None for what holds none."""
+        bits = {Type.INT16: 16, Type.INT32: 32, Type.INT64: 64}.get(self.element or self)
+        return None if bits is None else 2 ** (bits - 1) - 1
+
 
 @dataclass(frozen=True)
 class Column:

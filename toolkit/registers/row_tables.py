@@ -49,6 +49,12 @@ LAUNCHES = c.Table(
             c.count(
                 "processes", "Processes that trained it; vLLM's own generator is seeded by their number."
             ),
+            c.text(
+                "kernels",
+                "Package that computed each function of its linear attention, `reference` for transformers' "
+                "own; null for none, or where it was not recorded.",
+                nullable=True,
+            ),
         ),
     ),
     key=("run_id", "attempt"),
@@ -133,8 +139,13 @@ GROUPS = c.Table(
         c.bits("true_successes", "True success of each rollout."),
         c.bits("observed_rewards", "Observed reward of each rollout."),
         c.numbers("advantages", "Advantage of each rollout."),
-        c.short(
-            "decisions", "Decisions of the group: what token-level aggregation divides by.", unit="decisions"
+        # A language model's rows say `tokens`, whose sum it would be.
+        *c.optional(
+            c.short(
+                "decisions",
+                "Decisions of the group: what token-level aggregation divides by.",
+                unit="decisions",
+            )
         ),
         c.short("exposed", "Rollouts that met at least one fault.", unit="rollouts"),
         c.bit(

@@ -63,6 +63,7 @@ class LaunchRow(_OfRun):
     stack: NotRequired[str]
     accelerator: NotRequired[str | None]
     processes: NotRequired[int]
+    kernels: NotRequired[str | None]
 
 
 class EvaluationRow(_OfCell):
@@ -263,7 +264,7 @@ class GroupRow(_OfRun):
     true_successes: list[bool]
     observed_rewards: list[bool]
     advantages: list[float]
-    decisions: int
+    decisions: NotRequired[int]
     exposed: int
     zero_variance: bool
     spurious: bool

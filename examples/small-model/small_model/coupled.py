@@ -50,7 +50,7 @@ def adapted(run_id: str) -> LocalEngine:
     specification: Any = specification_of(study, run_id)
     recipe = specification.settings
     base = load_base(model_path(MODEL), recipe, cpu=True)
-    model = get_peft_model(base, LoraConfig(**lora_arguments(recipe)))
+    model = get_peft_model(base, LoraConfig(**lora_arguments(recipe, base)))
     put_adapter(model, read_adapter(row, run_id), run_id)
     chat = load_chat(model_path(MODEL), None, (("enable_thinking", recipe.engine.thinking),))
     return LocalEngine(model.eval(), chat, max_tokens=MOST_TOKENS)

@@ -96,6 +96,7 @@ def check(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
         remarks: list[str] = []
         monkeypatch.setattr(training_jobs, "_version", packages.get)
         monkeypatch.setattr(training_jobs, "has_gpu", lambda: gpu)
+        monkeypatch.setattr(training_jobs.kernels, "check_importable", lambda _: None)
         training_jobs.check_stack(recipe, cpu=cpu, say=remarks.append)
         return remarks
 
@@ -108,6 +109,15 @@ def test_training_without_what_it_needs_is_refused(check: Callable[..., list[str
     with pytest.raises(UsageError, match="not installed") as caught:
         check(recipe, {name: version for name, version in there.items() if name != "vllm"}, gpu=True)
     assert ("[gpu]" in str(caught.value.remedy), caught.value.found) == (True, "without vllm")
+    for engine in ("vllm", "transformers"):
+        asked = load_recipe("qwen3.5-2b", changes=[f"engine.kind={engine}"])
+        without = {name: version for name, version in there.items() if name != "flash-linear-attention"}
+        with pytest.raises(UsageError, match="not installed") as caught:
+            check(asked, without, gpu=True)
+        assert ("[gpu]" in str(caught.value.remedy), caught.value.found) == (
+            True,
+            "without flash-linear-attention",
+        )
     with pytest.raises(UsageError, match="no GPU"):
         check(recipe, there, gpu=False)
     with pytest.raises(UsageError, match="generates on a GPU"):

@@ -72,6 +72,11 @@ def test_a_small_one_has_groups_of_two_sizes_and_some_steps() -> None:
     assert load_rulebook(MODELS + SMALL).probe == expected
 
 
+def test_some_runs_alone_can_be_named() -> None:
+    named = PROBE.replace("rng_seed = 13", 'rng_seed = 13\nruns = ["a-s0", "a-s1"]')
+    assert load_rulebook(GOOD + named).probe == replace(PLAN, runs=("a-s0", "a-s1"))
+
+
 def test_so_has_the_small_example_in_the_documentation() -> None:
     text = (CHECKOUT / "toolkit" / "prereg" / "README.md").read_text(encoding="utf-8")
     whole, small = (part.partition("```")[0] for part in text.split("```toml\n")[1:3])
@@ -118,6 +123,8 @@ DEFECTS = {
     "no step": ("rng_seed = 13", "rng_seed = 13\nsteps = []"),
     "the step of the untrained policy": ("rng_seed = 13", "rng_seed = 13\nsteps = [0]"),
     "a step twice": ("rng_seed = 13", "rng_seed = 13\nsteps = [20, 20]"),
+    "no run": ("rng_seed = 13", "rng_seed = 13\nruns = []"),
+    "a run twice": ("rng_seed = 13", 'rng_seed = 13\nruns = ["a", "a"]'),
     "no tier": ("tiers = [1]", "tiers = []"),
     "a tier twice": ("tiers = [1]", "tiers = [1, 1]"),
     "a tier that the matrix does not have": ("tiers = [1]", "tiers = [1, 3]"),

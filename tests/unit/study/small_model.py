@@ -87,7 +87,7 @@ def adapted(base: Path, run: LanguageModelSpecification, seed: int) -> Any:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(7)
         loaded = AutoModelForCausalLM.from_pretrained(base, dtype="float32")
-        model = get_peft_model(loaded, LoraConfig(**lora_arguments(run.settings)))
+        model = get_peft_model(loaded, LoraConfig(**lora_arguments(run.settings, loaded)))
     if seed:
         draw(model, seed)
     return model.eval()

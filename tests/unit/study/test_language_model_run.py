@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,9 @@ def test_a_run_trains_the_adapter_and_its_evidence_is_what_is_registered(whole: 
     assert len(digests) == 3
     summary = json.loads((whole / "summary.json").read_bytes())
     assert (summary["shortcomings"], summary["runs"][0]["status"]) == ([], "COMPLETE")
+    (launch,) = attempts(whole)
+    assert "chunk_gated_delta_rule reference" in launch["kernels"]
+    assert f"torch {version('torch')}" in launch["stack"]
 
 
 def check_gone_on_with(folder: Path, whole: Path, model: str) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from toolkit.decisions.rulebook import rulebook_of
 from toolkit.errors import DamagedError, UsageError
 from toolkit.places import Home
 from toolkit.prereg.registration import Registration, load_registration
@@ -34,7 +35,9 @@ def test_counted_episodes_are_those_that_every_published_run_played(
     registration: Registration, published: Any
 ) -> None:
     """The published runs of one place in the matrix: 14, and the replication of one of them."""
-    counted = {(c.condition, c.arm, c.seed): c for c in map(count_run, runs_of(registration, FIRST))}
+    counted = {
+        (c.condition, c.arm, c.seed): c for c in map(count_run, runs_of(rulebook_of(registration), FIRST))
+    }
     played = published.rows("runs")
     assert len(counted) == 14
     assert len(played) == 15
@@ -50,7 +53,7 @@ def test_counted_episodes_are_those_that_every_published_run_played(
 def test_counted_episodes_are_those_of_every_embedded_run(
     registration: Registration, embedded: Study
 ) -> None:
-    counted = {run.run_id: count_run(run).episodes for run in runs_of(registration, EVERYTHING)}
+    counted = {run.run_id: count_run(run).episodes for run in runs_of(rulebook_of(registration), EVERYTHING)}
     assert counted == {run["run_id"]: run["episodes"] for run in embedded.rows("runs")}
 
 
@@ -60,7 +63,7 @@ def test_counted_episodes_are_those_of_every_embedded_run(
 def test_a_recipe_of_other_sizes_is_refused_for_a_registered_run(
     registration: Registration, change: str
 ) -> None:
-    run = runs_of(registration, FIRST)[0]
+    run = runs_of(rulebook_of(registration), FIRST)[0]
     check_agreement(load_recipe("qwen3.5-2b"), run, "here")
     with pytest.raises(UsageError, match=change.partition("=")[0]):
         check_agreement(load_recipe("qwen3.5-2b", changes=[change]), run, "here")

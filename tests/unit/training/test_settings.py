@@ -1,5 +1,6 @@
 """A recipe as TRL's and PEFT's own classes understand it."""
 
+import tomllib
 from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import pytest
 
 from tests.unit.stack import require_trainer
 from toolkit.errors import UsageError
+from toolkit.training.architecture import KNOWN
 from toolkit.training.recipe import load_recipe
 from toolkit.training.settings import accumulation, grpo_arguments, lora_arguments
 
@@ -84,9 +86,51 @@ def test_a_constant_rate_with_a_warm_up_is_the_trainer_s_word_for_it() -> None:
     assert grpo_arguments(recipe, Path("x"), 0)["lr_scheduler_type"] == "constant_with_warmup"
 
 
+def without_weights(config: Any) -> Any:
+    """Return a model of a configuration on the meta device, as its own class."""
+    import torch
+    import transformers
+
+    architecture = getattr(transformers, config.architectures[0])
+    with torch.device("meta"):
+        return architecture(config)
+
+
+def the_published(*, with_images: bool) -> Any:
+    """Return the published architecture: with the tower for images of its class, or its text model alone."""
+    import transformers
+
+    listed = tomllib.loads(KNOWN.read_text())[PAPER.model]
+    text = {name: value for name, value in listed.items() if name not in {"source", "model_type"}}
+    if not with_images:
+        return without_weights(transformers.Qwen3_5TextConfig(**text, architectures=["Qwen3_5ForCausalLM"]))
+    return without_weights(
+        transformers.Qwen3_5Config(text_config=text, architectures=["Qwen3_5ForConditionalGeneration"])
+    )
+
+
+@pytest.mark.parametrize("with_images", [True, False], ids=["with its tower for images", "text alone"])
+def test_the_published_architecture_gets_the_paper_s_coordinates_and_its_tower_none(
+    *, with_images: bool
+) -> None:
+    """33,638,400, in 186 linear maps of the text model."""
+    require_trainer()
+    from peft import LoraConfig, get_peft_model
+
+    model = the_published(with_images=with_images)
+    assert with_images == any("visual" in name for name, _ in model.named_modules())
+    adapted = get_peft_model(model, LoraConfig(**lora_arguments(PAPER, model)))
+    trained = {name: p.numel() for name, p in adapted.named_parameters() if p.requires_grad}
+    assert sum(trained.values()) == 33_638_400
+    assert len(trained) == 2 * 186
+    assert not [name for name in trained if "visual" in name or "lm_head" in name]
+
+
 def test_peft_takes_the_adapter_s_settings() -> None:
     require_trainer()
     from peft import LoraConfig
 
-    made = LoraConfig(**lora_arguments(PAPER))
+    model = the_published(with_images=False)
+    made = LoraConfig(**lora_arguments(PAPER, model))
     assert (made.r, made.lora_alpha, made.lora_dropout, made.target_modules) == (32, 64, 0.0, "all-linear")
+    assert made.exclude_modules is None

@@ -49,10 +49,9 @@ def load_model(model: str, revision: str | None = None, adapter: str | None = No
     """
     with loading(model):
         import torch
-        from transformers import AutoModelForCausalLM
 
         try:
-            loaded: Any = AutoModelForCausalLM.from_pretrained(model, revision=revision, dtype="auto")
+            loaded = own_class(model, revision).from_pretrained(model, revision=revision, dtype="auto")
             if adapter is not None:
                 from peft import PeftModel
 
@@ -65,6 +64,19 @@ def load_model(model: str, revision: str | None = None, adapter: str | None = No
                 where=model,
                 remedy="choose a smaller model, or ask a server that holds it: --endpoint URL",
             ) from None
+
+
+def own_class(model: str, revision: str | None) -> Any:
+    """Return the class that a model says it is of: an adapter fits no other, and vLLM takes no other.
+
+    Args:
+        model: its folder or name.
+        revision: branch, tag or commit of a model on the Hub.
+    """
+    import transformers
+
+    config = transformers.AutoConfig.from_pretrained(model, revision=revision)
+    return getattr(transformers, (config.architectures or ["AutoModelForCausalLM"])[0])
 
 
 @contextmanager

@@ -5,18 +5,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from toolkit.decisions.rulebook import rulebook_of
+from toolkit.decisions.rulebook import RuleBook
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.evaluation import diagnostic, sets
-from toolkit.prereg.registration import Registration
 from toolkit.study.plan.measured import Basis
+from toolkit.study.play.capacity import check_capacity
 from toolkit.study.play.matrix import Selection, check_agreement, specify
 from toolkit.tasks.pools import POOLS
 from toolkit.training import plan
 from toolkit.training.architecture import Model, find_model
 from toolkit.training.memory import Memory, estimate_memory, gpus_needed
 from toolkit.training.recipe import Recipe, load_recipe
-from toolkit.training.specification import LanguageModelSpecification, Specification
+from toolkit.training.specification import (
+    LanguageModelSpecification,
+    Specification,
+    specify_language_model,
+)
 
 # Settings that decide how long an episode takes; a rate that was measured with others says nothing.
 DECIDES_TIME = (
@@ -31,8 +35,8 @@ HOW_TO_MEASURE = (
 )
 
 
-def runs_of(registration: Registration, selection: Selection) -> tuple[Specification, ...]:
-    """Return the selected runs of a registration, to be counted and not to be played.
+def runs_of(book: RuleBook, selection: Selection) -> tuple[Specification, ...]:
+    """Return the selected runs of a registration, frozen or not, to be counted and not to be played.
 
     Their seeds derive from nothing: neither tokens nor pools are asked for, so that anybody can plan.
 
@@ -40,7 +44,7 @@ def runs_of(registration: Registration, selection: Selection) -> tuple[Specifica
         IncompleteError: no line of the matrix can be played.
         UsageError: the selection names what no playable line has.
     """
-    return specify(rulebook_of(registration).plan, (registration.name, ""), {}, selection)
+    return specify(book.plan, (book.name, ""), {}, selection)
 
 
 def count_run(specification: Specification) -> plan.RunCounts:
@@ -69,24 +73,24 @@ def _place(run: Specification | plan.RunCounts) -> dict[str, Any]:
     return {name: getattr(run, name) for name in ("run_id", "tier", "condition", "arm", "seed")}
 
 
-def planned_runs(registration: Registration, selection: Selection) -> tuple[Specification, ...]:
+def planned_runs(book: RuleBook, selection: Selection) -> tuple[Specification, ...]:
     """Return the runs that are meant, as `runs_of`: where none is selected, those of the first tier."""
-    runs = runs_of(registration, selection)
+    runs = runs_of(book, selection)
     first = min(run.tier for run in runs)
     return tuple(run for run in runs if run.tier == first) if selection.is_everything else runs
 
 
-def fixed_recipe(registration: Registration, selection: Selection) -> Recipe:
+def fixed_recipe(book: RuleBook, selection: Selection) -> Recipe:
     """Return the recipe that a registration fixes for its runs.
 
     Raises:
         UsageError: it fixes none.
     """
-    for run in planned_runs(registration, selection):
+    for run in planned_runs(book, selection):
         if isinstance(run, LanguageModelSpecification):
             return run.settings
     raise UsageError(
-        f"{registration.name} fixes no recipe",
+        f"{book.name} fixes no recipe",
         expected="--recipe with the settings",
         remedy="for the paper's: --recipe qwen3.5-2b",
     )
@@ -220,13 +224,17 @@ def plan_training(
         where: what was asked, for messages.
 
     Raises:
-        UsageError: the recipe has other sizes than are registered.
+        UsageError: the recipe has other sizes than are registered, or the registers could not hold a run.
     """
-    for specification in specifications:
-        check_agreement(recipe, specification, where)
-    runs = tuple(map(count_run, specifications))
     lacks: list[str] = []
     model = _model(recipe, lacks)
+    coordinates = model.architecture.adapter_parameters(recipe.lora.rank) if model else None
+    for specification in specifications:
+        check_agreement(recipe, specification, where)
+        is_specified = isinstance(specification, LanguageModelSpecification)
+        run = specification if is_specified else specify_language_model(specification, recipe, "")
+        check_capacity(run, coordinates)
+    runs = tuple(map(count_run, specifications))
     memory = estimate_memory(recipe, model.architecture, accelerator) if model else None
     needed = gpus_needed(recipe, model.architecture, accelerator) if model else None
     rate = _rate(recipe, model, needed, basis, lacks)

@@ -7,6 +7,11 @@
    segment is written: it names the digests of everything that going on from there needs.
 4. The run's rows are concluded, and it is complete.
 
+A run that goes on has what it would have had: adapter, optimizer, schedule of the learning rate, generators,
+and the base as it was loaded. On a processor, where the model itself samples, it then leaves the same bytes.
+On a GPU it need not: sums depend there on what shares a batch, and with vLLM on what its cache holds, so that
+rollouts after a resumption may be other samples of the same policy, under the same schedules.
+
 A run trains in the process that asks for it, or in one process a GPU (`accelerate launch`), of which the main
 one writes.
 """
@@ -18,9 +23,9 @@ import math
 import os
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -29,7 +34,7 @@ from toolkit.evaluation import diagnostic, language_model, play
 from toolkit.evaluation.sets import sets_at
 from toolkit.registers.arrow import Row
 from toolkit.study.executors.executor import Say
-from toolkit.study.play import conclusion, launches, segments
+from toolkit.study.play import capacity, conclusion, launches, reporting, segments, stopping
 from toolkit.study.play.rows import ADAPTER
 from toolkit.study.play.workplace import RunFolder, Workplace
 from toolkit.tasks import pools, task
@@ -50,6 +55,7 @@ def train_run(
     folder: Path,
     *,
     cpu: bool = False,
+    report_to: Sequence[str] = (),
     say: Say = lambda _: None,
 ) -> bool:
     """Train a run to its end, from wherever it was left.
@@ -59,26 +65,28 @@ def train_run(
         model: folder or name of the model that it starts from.
         folder: the study's folder.
         cpu: whether to train without a GPU.
+        report_to: trackers that are told each step's figures.
         say: told what happens.
 
     Returns:
         Whether anything was left to do.
 
     Raises:
-        UsageError: the run was launched with another specification or by another version, or another command
-            is at work on it.
-        IncompleteError: memory, disk or the engine failed; the same call goes on from there.
+        UsageError: the run was launched with another specification or by another version, its registers could
+            not hold it, or another command is at work on it.
+        IncompleteError: memory, disk or the engine failed, or the process was told to stop (SIGTERM); the
+            same call goes on from there.
         DamagedError: what lies there is not what was written.
     """
     workplace = Workplace(folder)
     run = workplace.run(specification)
     held = workplace.held([specification]) if _is_first_process() else nullcontext()
-    with held:
+    course = _Course(run, specification, say)
+    with held, stopping.stopping(course.place, course.way_on):
         run.check_begun()  # 1
         if run.is_complete:
             return False
         segments.make_tasks(tuple(sorted(specification.pools.items())))
-        course = _Course(run, specification, say)
         course.begin()
         session = open_session(
             specification,
@@ -88,7 +96,8 @@ def train_run(
             moments=Moments(course.saved, course.stepped),
             cpu=cpu,
         )
-        course.session = session
+        course.take(session)
+        reporting.report(session.trainer, report_to, run.folder)
         if not course.digests:
             session.save(run.folder / UNTRAINED)
             course.stepped(0)
@@ -112,6 +121,20 @@ class _Course:
     rows: segments.Segment = field(default_factory=dict)
     launch: launches.Launch | None = None
     begun: float = 0.0
+    step: int = 0
+    told: stopping.Pace = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.told = stopping.Pace(self.say)
+
+    def place(self) -> str:
+        """Say where the run is."""
+        return f"{self.specification.run_id}, after step {self.step} of {self.specification.steps}"
+
+    def way_on(self) -> str:
+        """Say how to go on."""
+        kept = f"from the checkpoint at step {self.at}" if self.digests else "from the start"
+        return f"what was recorded stays; the same command goes on {kept}"
 
     @property
     def at(self) -> int:
@@ -130,9 +153,23 @@ class _Course:
             if stale and _is_first_process():
                 shutil.rmtree(left)
         self._clear()
+        self.step = self.at
         self.begun = time.monotonic()
         if _is_first_process():
             self.launch = self.run.launch(launches.Launch.now(self.specification, self.at, **stack()))
+
+    def take(self, session: Session) -> None:
+        """Take up the trainer, and record what computes its model.
+
+        Raises:
+            UsageError: the registers could not hold the run.
+        """
+        self.session = session
+        session.trainer.told = self.told
+        capacity.check_capacity(self.specification, session.coordinates)
+        if self.launch is not None:
+            self.launch = replace(self.launch, kernels=session.kernels)
+            self.run.record(self.launch)
 
     def checkpoint(self) -> Path | None:
         """Return the folder that training goes on from; None for the start."""
@@ -143,6 +180,7 @@ class _Course:
         self.rows["groups"] += [{"run_id": self.specification.run_id, **row} for row in groups]
         successes = sum(sum(row["true_successes"]) for row in groups)
         total = sum(len(row["true_successes"]) for row in groups)
+        self.step = groups[0]["step"]
         self.say(f"step {groups[0]['step']} of {self.specification.steps}: success {successes / total:.3f}")
 
     def stepped(self, step: int) -> None:
@@ -216,7 +254,10 @@ class _Course:
         trainer = self.session.trainer
         trainer.model.eval()
         first, processes = accelerator.process_index, accelerator.num_processes
-        mine = [(number, parts[number]()) for number in range(first, len(parts), processes)]
+        mine = []
+        for number in range(first, len(parts), processes):
+            self.told(f"step {self.step}: {number} of {len(parts)} blocks evaluated")
+            mine.append((number, parts[number]()))
         trainer.model.train()
         return [row for _, rows in sorted(gather_object(mine), key=lambda part: part[0]) for row in rows]
 

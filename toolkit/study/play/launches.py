@@ -25,6 +25,7 @@ class Launch:
         stack: packages that a language model is trained with, and their versions; None for another policy.
         accelerator: what it is trained on; None for a processor.
         processes: how many processes train it.
+        kernels: what computes its linear attention; None where it has none, or an earlier version trained it.
         ended_at: ISO 8601, UTC; None for an attempt that was cut off.
         wall_time_s: its duration; None likewise.
         peak_memory_mb: largest memory of its process; None likewise.
@@ -40,6 +41,7 @@ class Launch:
     stack: str | None = None
     accelerator: str | None = None
     processes: int | None = None
+    kernels: str | None = None
     ended_at: str | None = None
     wall_time_s: float | None = None
     peak_memory_mb: float | None = None

@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from toolkit.errors import UsageError
+from toolkit.policies.language_model import kernels
 from toolkit.policies.language_model.loading import model_path
 from toolkit.policies.language_model.opening import model_commit
 from toolkit.study.executors.executor import HERE, Executor, Say
@@ -34,12 +35,14 @@ class TrainJob:
         model: folder or name of the model that it starts from.
         folder: the study's folder.
         cpu: whether to train without a GPU.
+        report_to: trackers that are told each step's figures, of `reporting.TRACKERS`.
     """
 
     specification: LanguageModelSpecification
     model: str
     folder: Path
     cpu: bool
+    report_to: tuple[str, ...] = ()
 
     @property
     def subject(self) -> str:
@@ -102,7 +105,12 @@ def train_runs(jobs: Sequence[TrainJob], executor: Executor = HERE) -> PlayedRun
 def train(job: TrainJob, say: Say = lambda _: None) -> bool:
     """Do a job; return whether there was anything to do."""
     return language_model_run.train_run(
-        job.specification, model_path(job.model), job.folder, cpu=job.cpu, say=say
+        job.specification,
+        model_path(job.model),
+        job.folder,
+        cpu=job.cpu,
+        report_to=job.report_to,
+        say=say,
     )
 
 
@@ -151,7 +159,8 @@ def check_stack(recipe: Recipe, *, cpu: bool, say: Say) -> None:
         say: told where a package has another version than the recipe was written for.
 
     Raises:
-        UsageError: a package or the GPU is missing, or the recipe's engine needs one.
+        UsageError: a package or the GPU is missing, the recipe's engine needs one, or the kernels that the
+            recipe names cannot be imported.
     """
     kind = recipe.engine.kind
     if cpu and kind == "vllm":
@@ -160,15 +169,17 @@ def check_stack(recipe: Recipe, *, cpu: bool, say: Say) -> None:
             found=f"engine.kind = {kind!r}, and --cpu",
             remedy="without a GPU: --cpu --set engine.kind=transformers",
         )
-    needed = (*PACKAGES, "vllm") if kind == "vllm" else PACKAGES
+    has_kernels = not cpu and kernels.DISTRIBUTION in recipe.packages
+    needed = (*PACKAGES, *["vllm"] * (kind == "vllm"), *[kernels.DISTRIBUTION] * has_kernels)
     versions = {name: _version(name) for name in needed}
     missing = [name for name, installed in versions.items() if installed is None]
     if missing:
+        extra = "gpu" if has_kernels else EXTRAS[kind]
         raise UsageError(
             "training a language model needs packages that are not installed",
             expected=", ".join(needed),
             found=f"without {', '.join(missing)}",
-            remedy=f'pip install "paired-rollouts-toolkit[{EXTRAS[kind]}]"; for the plan alone: --dry-run',
+            remedy=f'pip install "paired-rollouts-toolkit[{extra}]"; for the plan alone: --dry-run',
         )
     for name, installed in versions.items():
         pinned = recipe.packages.get(name)
@@ -181,6 +192,8 @@ def check_stack(recipe: Recipe, *, cpu: bool, say: Say) -> None:
             remedy="for the plan alone: --dry-run; for a model that a processor can train: "
             "--cpu --set engine.kind=transformers",
         )
+    if has_kernels:
+        kernels.check_importable(f"recipe {recipe.name}")
 
 
 def has_gpu() -> bool:

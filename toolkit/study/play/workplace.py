@@ -21,6 +21,7 @@ import toolkit
 from toolkit import errors, files
 from toolkit.registers.arrow import Row
 from toolkit.study.executors import folder as folders
+from toolkit.study.play.capacity import check_capacity
 from toolkit.study.play.launches import Launch
 from toolkit.study.play.segments import BrokenSegmentError, check_segment, link, segment_name
 from toolkit.training.specification import Specification
@@ -129,10 +130,12 @@ class RunFolder:
         """Check that what lies here can be gone on with, before anything is played.
 
         Raises:
-            UsageError: it was launched with another specification, or by another version.
+            UsageError: it was launched with another specification, or by another version; or its registers
+                could not hold what it may come to.
             IncompleteError, DamagedError: as `check_complete`, where the run is complete.
         """
         self.check_launched()
+        check_capacity(self.specification)
         versions = {launch.code_version for launch in self.launches()} - {toolkit.__version__}
         if self.is_complete:
             self.check_complete()

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from toolkit.decisions.probe_plan import ProbePlan
 from toolkit.decisions.rulebook import RuleBook, rulebook_of
-from toolkit.errors import IncompleteError
+from toolkit.errors import IncompleteError, RuleError
 from toolkit.prereg.evidence import amendment_anchor, anchor
 from toolkit.prereg.registration import Registration
 from toolkit.probe.design import DERIVED, DRIFT, EVIDENCE, OUTCOME, TRANSITION, Design, RolloutSet
@@ -63,17 +64,40 @@ def registered_probe(
 
     Raises:
         IncompleteError: a token is missing, no run can be probed, or a run has no such checkpoint.
+        RuleError: as `probed_runs`.
     """
     book = rulebook_of(registration)
     design = registered_design(registration, book)
     if design is None or book.probe is None:
         return None
-    runs = tuple(run for run in specifications if run.tier in book.probe.tiers)
+    runs = probed_runs(book.probe, specifications)
     per_step = {run.prompts_per_step * run.group_size for run in runs}
     if per_step != {design.rollouts_per_step}:
         raise _sizes_differ(per_step, registration)
     _check_probed(runs, book.probe.steps, registration)
     return RegisteredProbe(design, runs, book.probe.steps)
+
+
+def probed_runs(plan: ProbePlan, specifications: Iterable[Specification]) -> tuple[Specification, ...]:
+    """Return the runs that a registered probe scores.
+
+    Args:
+        plan: the probe.
+        specifications: every run of the matrix.
+
+    Raises:
+        RuleError: it names a run that its tiers do not have.
+    """
+    runs = [run for run in specifications if run.tier in plan.tiers]
+    unknown = set(plan.runs) - {run.run_id for run in runs}
+    if unknown:
+        raise RuleError(
+            "the probe names a run that its tiers do not have",
+            expected=", ".join(run.run_id for run in runs),
+            found=", ".join(sorted(unknown)),
+            where=SECTION,
+        )
+    return tuple(run for run in runs if not plan.runs or run.run_id in plan.runs)
 
 
 def registered_design(registration: Registration, book: RuleBook) -> Design | None:

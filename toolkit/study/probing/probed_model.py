@@ -153,7 +153,7 @@ def _speaker(model: str, commit: str, document: str) -> spoken.Speaker:  # noqa:
 
         has_gpu = torch.cuda.is_available()
         base = load_base(model, recipe, cpu=not has_gpu)
-        adapted: Any = get_peft_model(base, LoraConfig(**settings.lora_arguments(recipe)))
+        adapted: Any = get_peft_model(base, LoraConfig(**settings.lora_arguments(recipe, base)))
         adapted = adapted.to("cuda" if has_gpu else "cpu").eval()
     sampling = recipe.sampling
     return spoken.Speaker(

@@ -164,7 +164,6 @@ def group_rows(rollouts: Sequence[Rollout], size: int) -> list[Row]:
                 "true_successes": [rollout.true_success for rollout in group],
                 "observed_rewards": rewards,
                 "advantages": [rollout.advantage for rollout in group],
-                "decisions": sum(rollout.tokens for rollout in group),
                 "exposed": sum(rollout.exposed for rollout in group),
                 "zero_variance": not varied,
                 "spurious": varied and all(rollout.true_success for rollout in group),

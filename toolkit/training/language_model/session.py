@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from toolkit.errors import EXCERPT, IncompleteError, UsageError
+from toolkit.policies.language_model import kernels
 from toolkit.policies.language_model.chat import Chat
 from toolkit.policies.language_model.conversation import Player, TurnTaker
-from toolkit.policies.language_model.loading import installed, load_chat, loading
+from toolkit.policies.language_model.loading import installed, load_chat, loading, own_class
 from toolkit.policies.language_model.local import LocalEngine
 from toolkit.seeds import derive, run_seed, sampling_seed
 from toolkit.training.language_model.groups import Example, Record, examples
+from toolkit.training.language_model.merging import restore_base
 from toolkit.training.recipe import Recipe, read_recipe
 from toolkit.training.settings import grpo_arguments, lora_arguments
 from toolkit.training.specification import LanguageModelSpecification
@@ -53,6 +55,16 @@ class Session:
     def is_main(self) -> bool:
         """Whether this process writes what is recorded."""
         return bool(self.trainer.accelerator.is_main_process)
+
+    @property
+    def coordinates(self) -> int:
+        """Numbers in the adapter."""
+        return sum(p.numel() for p in self.trainer.model.parameters() if p.requires_grad)
+
+    @property
+    def kernels(self) -> str | None:
+        """What computes linear attention, as `launches` has it; None where there is none."""
+        return kernels.kernels_text(kernels.kernels_of(self.trainer.model))
 
     def train(self, checkpoint: Path | None) -> None:
         """Train to the end, from a checkpoint or from the start.
@@ -108,7 +120,8 @@ def open_session(
 
     Raises:
         IncompleteError: a package, the model or memory for it is missing.
-        UsageError: the model's template cannot be used for tool calling, or its context is too small.
+        UsageError: the model's template cannot be used for tool calling, its context is too small, or its
+            linear attention is not computed by the kernels that the recipe names.
     """
     import torch
     from accelerate import PartialState
@@ -140,6 +153,8 @@ def open_session(
         torch.set_num_threads(1)
     with _explained():
         loaded = load_base(model, recipe, cpu=cpu)
+        if not cpu and kernels.DISTRIBUTION in recipe.packages:
+            kernels.check_kernels(loaded, f"recipe {recipe.name}")
         limit = int(loaded.config.get_text_config().max_position_embeddings)
         _check_context(chat, rows, min(limit, recipe.sampling.context))
         # Newer trainers do it themselves, with the seed that they are given.
@@ -151,9 +166,10 @@ def open_session(
             args=GRPOConfig(**arguments, **_QUIET),
             train_dataset=Dataset.from_list(rows),
             processing_class=chat.tokenizer,
-            peft_config=LoraConfig(**lora_arguments(recipe)),
+            peft_config=LoraConfig(**lora_arguments(recipe, loaded)),
             callbacks=[checkpoint_callback(moments)],
         )
+        restore_base(trainer.model)
     # It prints every step's figures on stdout, which belongs to whoever asked for the run.
     trainer.remove_callback(PrinterCallback)
     return Session(trainer, recipe)
@@ -209,7 +225,7 @@ def _first_line(error: Exception) -> str:
 
 
 def load_base(model: str, recipe: Recipe, *, cpu: bool) -> Any:
-    """Return a model, without an adapter, as its own class: vLLM takes weights of no other.
+    """Return a model, without an adapter, as its own class.
 
     Args:
         model: its folder or name.
@@ -217,15 +233,12 @@ def load_base(model: str, recipe: Recipe, *, cpu: bool) -> Any:
         cpu: whether it is for a processor, which takes single precision.
     """
     import torch
-    import transformers
 
     dtype = torch.float32 if cpu or recipe.dtype == "float32" else torch.bfloat16
     revision = recipe.revision or None
     with loading(model):
-        config = transformers.AutoConfig.from_pretrained(model, revision=revision)
-        architecture = getattr(transformers, (config.architectures or ["AutoModelForCausalLM"])[0])
-        loaded = architecture.from_pretrained(model, revision=revision, dtype=dtype)
-    text = config.get_text_config()
+        loaded = own_class(model, revision).from_pretrained(model, revision=revision, dtype=dtype)
+    text = loaded.config.get_text_config()
     if not hasattr(loaded.config, "max_position_embeddings"):
         # TRL asks the model itself for its context, also where a part of it has one.
         loaded.config.max_position_embeddings = text.max_position_embeddings
@@ -248,7 +261,7 @@ def checkpoint_callback(moments: Moments) -> Any:
     return Told()
 
 
-PACKAGES = ("torch", "transformers", "trl", "peft", "accelerate", "vllm", "flash-linear-attention")
+PACKAGES = ("torch", "triton", "transformers", "trl", "peft", "accelerate", "vllm", kernels.DISTRIBUTION)
 
 
 def stack() -> dict[str, Any]:

@@ -10,6 +10,7 @@ What is added to `GRPOTrainer`, step by step; the code repeats the numbers:
    each turn: the rollouts are played token by token instead, whole.
 4. Before the trainer shuffles the batch, its groups are recorded: outcomes, rewards and schedule seeds as the
    environments had them, advantages and importance weights as the trainer computed them.
+5. Whoever wants to know is told how far a step has come: its rollouts, then its micro-batches.
 
 Importing this module imports TRL; nothing else here does.
 """
@@ -17,6 +18,8 @@ Importing this module imports TRL; nothing else here does.
 import json
 from collections.abc import Callable, Sequence
 from copy import copy
+from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import torch
@@ -43,6 +46,9 @@ class GroupTrainer(GRPOTrainer):  # type: ignore[misc]
         sampling: sampling seed of the run.
         record: is given the rows of `groups` of every step, in the main process.
         options: of `GRPOTrainer`; the dataset is that of `batches.examples`.
+
+    Attributes:
+        told: is told how far a step has come.
     """
 
     def __init__(self, *, sampling: int, record: Record, **options: Any) -> None:
@@ -59,6 +65,16 @@ class GroupTrainer(GRPOTrainer):  # type: ignore[misc]
         self._partners: list[DeskPartner] = []
         self._spoken: list[Spoken] = []
         self._rows: list[dict[str, Any]] = []
+        self.told: Callable[[str], None] = lambda _: None
+        self._taken = 0
+
+    def training_step(self, *arguments: Any, **options: Any) -> Any:
+        """Train a micro-batch, as the trainer does, and tell of it (5)."""
+        loss = super().training_step(*arguments, **options)
+        total = self.args.gradient_accumulation_steps
+        self._taken = self._taken % total + 1
+        self.told(f"step {self.state.global_step + 1}: {self._taken} of {total} micro-batches trained")  # 5
+        return loss
 
     def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
         process, size = self.accelerator.process_index, self.num_generations
@@ -90,6 +106,7 @@ class GroupTrainer(GRPOTrainer):  # type: ignore[misc]
             return self._play(prompt_ids), None
         # 3. The last tokens of a rollout that is over say so: no other answer of a tool reads the same.
         going = [at for at, ids in enumerate(prompt_ids) if not self._ends(ids)]
+        self._tell_rollouts(len(prompt_ids) - len(going))  # 5
         if len(going) == len(prompt_ids):
             return super()._generate_single_turn(prompt_ids, *arguments, **options)
         turns: dict[int, list[int]] = {}
@@ -112,6 +129,7 @@ class GroupTrainer(GRPOTrainer):  # type: ignore[misc]
             )
             for row, desk in zip(self._rows, desks, strict=True)
         ]
+        over = count(1)
         seeds = [
             rollout_seed(self._sampling, row["step"], row["position"], row["rollout_slot"])
             for row in self._rows
@@ -121,7 +139,7 @@ class GroupTrainer(GRPOTrainer):  # type: ignore[misc]
             self._spoken = speak(
                 model,
                 prompt_ids,
-                self._partners,
+                [Counted(partner, lambda: self._tell_rollouts(next(over))) for partner in self._partners],
                 [units(seed) for seed in seeds],
                 end=self._tokenizer.eos_token_id,
                 max_tokens=self.max_completion_length,
@@ -141,6 +159,10 @@ class GroupTrainer(GRPOTrainer):  # type: ignore[misc]
         calls = sum(message["role"] == "tool" for messages in conversations for message in messages)
         tokens = [spoken.tokens for spoken in self._spoken]
         return masks, conversations, tokens, None, calls, 0, [[] for _ in conversations]
+
+    def _tell_rollouts(self, over: int) -> None:
+        step, rollouts = self.state.global_step + 1, len(self._rows)
+        self.told(f"step {step}: {over} of {rollouts} rollouts are over")
 
     def _ends(self, ids: Sequence[int]) -> bool:
         return any(tuple(ids[-len(ending) :]) == ending for ending in self._endings)
@@ -162,6 +184,21 @@ class GroupTrainer(GRPOTrainer):  # type: ignore[misc]
         everyone: list[Rollout] = gather_object(mine)
         if self.accelerator.is_main_process:
             self._record(group_rows(everyone, self.num_generations))
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A conversation's partner, and what is called when there is nothing more to say."""
+
+    partner: DeskPartner
+    over: Callable[[], None]
+
+    def reply(self, turn: Sequence[int], before: Sequence[int], *, cut: bool) -> list[int] | None:
+        """Return what the partner does."""
+        reply = self.partner.reply(turn, before, cut=cut)
+        if reply is None:
+            self.over()
+        return reply
 
 
 def _is_over(content: str) -> bool:

@@ -125,3 +125,37 @@ def test_an_adapter_is_put_on_the_model(model: Path, tmp_path: Path) -> None:
     adapted.save_pretrained(tmp_path)
     names = [name for name, _ in load_model(str(model), adapter=str(tmp_path)).named_parameters()]
     assert any("lora_A" in name for name in names)
+
+
+def test_an_adapter_of_a_model_with_a_tower_for_images_is_applied_to_the_bit(tmp_path: Path) -> None:
+    """It fits the class that it was trained on, and not the text model alone."""
+    import torch
+    from peft import LoraConfig, get_peft_model
+
+    from toolkit.training.recipe import load_recipe
+    from toolkit.training.settings import lora_arguments
+
+    heads = {"num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 16}
+    linear = {f"linear_{name}": 2 for name in ("num_key_heads", "num_value_heads")}
+    linear |= {f"linear_{name}": 16 for name in ("key_head_dim", "value_head_dim")}
+    layers = {"num_hidden_layers": 2, "layer_types": ["linear_attention", "full_attention"]}
+    text = {"vocab_size": 64, "hidden_size": 32, "intermediate_size": 48, **heads, **linear, **layers}
+    images = {"depth": 1, "hidden_size": 16, "intermediate_size": 16, "num_heads": 2, "out_hidden_size": 32}
+    config = transformers.Qwen3_5Config(text_config=text, vision_config=images, tie_word_embeddings=True)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(1)
+        transformers.Qwen3_5ForConditionalGeneration(config).save_pretrained(tmp_path / "base")
+        base = load_model(str(tmp_path / "base"))
+        trained = get_peft_model(base, LoraConfig(**lora_arguments(load_recipe("qwen3.5-2b"), base)))
+        for name, tensor in trained.named_parameters():
+            if "lora_" in name:
+                tensor.data.normal_(0, 0.3)
+    trained.eval().save_pretrained(tmp_path / "adapter")
+    loaded = load_model(str(tmp_path / "base"), adapter=str(tmp_path / "adapter"))
+    tokens = torch.tensor([[1, 2, 3, 4, 5]])
+    with torch.no_grad():
+        found, expected = (model(input_ids=tokens).logits for model in (loaded, trained))
+        with trained.disable_adapter():
+            plain = trained(input_ids=tokens).logits
+    assert torch.equal(found, expected)
+    assert not torch.allclose(found, plain, atol=0.01)

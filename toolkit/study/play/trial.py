@@ -1,0 +1,174 @@
+"""Some steps of a training outside any registration: whether they run, and how long they take.
+
+Nothing of it is kept, nothing is evaluated, and its seeds are none of a registered run's.
+"""
+
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from toolkit.policies.language_model.loading import model_path
+from toolkit.registers.arrow import Row
+from toolkit.study.executors.executor import Say
+from toolkit.study.play.capacity import check_capacity
+from toolkit.study.play.stopping import Pace
+from toolkit.training.language_model.session import Moments, open_session, stack
+from toolkit.training.recipe import Recipe, read_recipe
+from toolkit.training.specification import (
+    LanguageModelSpecification,
+    Specification,
+    specify_language_model,
+)
+
+ROOT = "try"
+"""What the seeds derive from: a registered run's root begins with its study's name and has its anchor."""
+LOGGED = ("loss", "grad_norm", "entropy", "sampling/importance_sampling_ratio/mean")
+"""What the trainer logs of a step and is passed on, where it does."""
+
+
+@dataclass(frozen=True)
+class TriedStep:
+    """A step.
+
+    Args:
+        step: its number, from 1.
+        seconds: its duration, rollouts included.
+        success: share of its rollouts that truly succeeded.
+        constant: share of its groups whose rewards were all alike, so that they had no gradient.
+        tokens: tokens that the loss counted.
+        logged: what the trainer says of it.
+    """
+
+    step: int
+    seconds: float
+    success: float
+    constant: float
+    tokens: int
+    logged: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What came of a trial.
+
+    Args:
+        run_id: the run whose place in the matrix it had.
+        recipe: the settings, shortened.
+        coordinates: numbers in the adapter.
+        stack: packages, accelerators, processes, and what computed linear attention.
+        steps: the steps.
+        peak_gpu_bytes: most memory that PyTorch held on the GPU, an engine's in this process included; None
+            without one.
+    """
+
+    run_id: str
+    recipe: Recipe
+    coordinates: int
+    stack: Mapping[str, Any]
+    steps: tuple[TriedStep, ...]
+    peak_gpu_bytes: int | None
+
+    @property
+    def seconds_per_step(self) -> float:
+        """Mean duration of a step; the first, which warms up, is left out where there are more."""
+        later = self.steps[1:] or self.steps
+        return sum(step.seconds for step in later) / len(later)
+
+    def document(self) -> dict[str, Any]:
+        """Return the trial as JSON values."""
+        return {
+            "run_id": self.run_id,
+            "recipe_sha256": self.recipe.sha256(),
+            "coordinates": self.coordinates,
+            **self.stack,
+            "steps": [asdict(step) for step in self.steps],
+            "seconds_per_step": self.seconds_per_step,
+            "peak_gpu_bytes": self.peak_gpu_bytes,
+        }
+
+
+def shortened(run: Specification, recipe: Recipe, steps: int) -> LanguageModelSpecification:
+    """Return a run of some steps in the place of a registered one, with the sizes of a recipe.
+
+    Args:
+        run: the registered run, of any policy.
+        recipe: the settings.
+        steps: how many steps.
+    """
+    document = recipe.document()
+    document["step"] |= {"steps": steps, "checkpoint_every": steps}
+    document["optimizer"]["warmup_steps"] = min(recipe.optimizer.warmup_steps, steps)
+    plain = Specification(**{f.name: getattr(run, f.name) for f in fields(Specification)})
+    tried = replace(
+        plain,
+        root=f"{ROOT} {run.run_id}",
+        steps=steps,
+        prompts_per_step=recipe.step.prompts,
+        group_size=recipe.step.rollouts,
+        diagnosed=(),
+        pools={},
+    )
+    return specify_language_model(tried, read_recipe(document, recipe.name), "")
+
+
+def try_steps(run: Specification, recipe: Recipe, steps: int, *, cpu: bool, say: Say) -> Trial:
+    """Train some steps, and keep nothing.
+
+    Args:
+        run: the registered run whose noise, arm and seed they have.
+        recipe: the settings.
+        steps: how many steps.
+        cpu: whether to train without a GPU.
+        say: told how far they have come.
+
+    Raises:
+        UsageError: the registers could not hold such a run; as `open_session`.
+        IncompleteError: as `open_session`, and where memory or the engine fails.
+    """
+    import torch
+
+    specification = shortened(run, recipe, steps)
+    groups: list[Row] = []
+    ends: list[float] = []
+    with tempfile.TemporaryDirectory() as scratch:
+        session = open_session(
+            specification,
+            model_path(recipe.model),
+            Path(scratch),
+            record=groups.extend,
+            moments=Moments(lambda _: None, lambda _: ends.append(time.monotonic())),
+            cpu=cpu,
+        )
+        check_capacity(specification, session.coordinates)
+        session.trainer.told = Pace(say)
+        begun = time.monotonic()
+        session.train(None)
+    has_gpu = torch.cuda.is_available() and not cpu
+    return Trial(
+        run_id=run.run_id,
+        recipe=session.recipe,
+        coordinates=session.coordinates,
+        stack={**stack(), "kernels": session.kernels},
+        steps=tuple(
+            _tried(number, end - before, groups, session.trainer.state.log_history)
+            for number, (before, end) in enumerate(zip([begun, *ends], ends, strict=False), start=1)
+        ),
+        peak_gpu_bytes=torch.cuda.max_memory_allocated() if has_gpu else None,
+    )
+
+
+def _tried(number: int, seconds: float, groups: list[Row], log: list[dict[str, Any]]) -> TriedStep:
+    own = [group for group in groups if group["step"] == number]
+    outcomes = [outcome for group in own for outcome in group["true_successes"]]
+    logged = next((entry for entry in log if entry.get("step") == number and "loss" in entry), {})
+    return TriedStep(
+        step=number,
+        seconds=seconds,
+        success=sum(outcomes) / len(outcomes),
+        constant=sum(group["zero_variance"] for group in own) / len(own),
+        tokens=sum(sum(group["tokens"]) for group in own),
+        logged={name: float(logged[name]) for name in LOGGED if name in logged},
+    )
