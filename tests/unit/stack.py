@@ -24,6 +24,11 @@ def require_ray() -> None:
     _require("RAY", ("ray",), 'pip install "paired-rollouts-toolkit[ray]"')
 
 
+def require_tensorboard() -> None:
+    """Likewise for TensorBoard."""
+    _require("TRACKER", ("tensorboard",), INSTALL)
+
+
 def _require(what: str, packages: tuple[str, ...], install: str) -> None:
     missing = [name for name in packages if find_spec(name) is None]
     if not missing:

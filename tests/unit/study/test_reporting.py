@@ -1,14 +1,13 @@
 """Trackers: what a trainer logs of each step reaches them, below the run's folder."""
 
 import os
-from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from tests.conftest import Toolkit
-from tests.unit.stack import require_trainer
+from tests.unit.stack import require_tensorboard, require_trainer
 from toolkit.errors import UsageError
 from toolkit.study.play import language_model_run, reporting
 
@@ -58,8 +57,7 @@ def test_each_tracker_has_the_trainer_s_own_callback_and_a_place_in_the_run_s_fo
 def test_tensorboard_has_every_step_s_figures_and_the_run_is_complete_without_them(
     tmp_path: Path,
 ) -> None:
-    if find_spec("tensorboard") is None:
-        pytest.skip("NO TRACKER WAS TESTED: tensorboard missing; run: pip install tensorboard")
+    require_tensorboard()
     require_trainer()
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
