@@ -1,0 +1,86 @@
+"""Whether vLLM has the policy that transformers has, before anything that it samples is recorded.
+
+1. vLLM reads how a few conversations begin, says what it finds most likely next, and how likely each token was.
+2. The model of transformers reads the same tokens.
+3. What was read (a prompt at once) and what was said (token by token) are compared by themselves: the
+   log-probabilities of both may differ by what their number formats round, and no more.
+
+A configuration that both read differently, other weights, or an adapter that was left out show here. Nothing else
+would show them but a run that learns less than it might.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from toolkit.errors import IncompleteError
+from toolkit.policies.language_model.chat import Chat
+from toolkit.policies.language_model.conversation import opening
+from toolkit.policies.language_model.vllm_engine import generate, lora_request
+from toolkit.tasks.pools import load_task
+
+BOUND = 0.02
+"""Largest mean absolute difference, in nats a token."""
+CONVERSATIONS = 8
+READ = 512
+"""Most tokens that are read: each of them takes memory for a probability of every word."""
+SAID = 64
+
+
+def check_agreement(llm: Any, chat: Chat, model: Any, adapter: str | None = None) -> float:
+    """Compare the log-probabilities of vLLM and of transformers on the same tokens.
+
+    Args:
+        llm: a `vllm.LLM`.
+        chat: the tokenizer of both.
+        model: the model as transformers has it, in evaluation mode; its adapter on it.
+        adapter: folder of the adapter that vLLM is to put on its own.
+
+    Returns:
+        The mean absolute difference, in nats a token: the larger one, of what was read and what was said.
+
+    Raises:
+        IncompleteError: they are two policies, or vLLM's engine died.
+    """
+    from vllm import SamplingParams
+
+    tasks = [load_task(f"train:{number}") for number in range(CONVERSATIONS)]
+    read = [chat.opening(opening(task.prompt))[:READ] for task in tasks]
+    likeliest = SamplingParams(
+        temperature=0, max_tokens=SAID, logprobs=0, prompt_logprobs=0, detokenize=False
+    )
+    answers = generate(llm, read, [likeliest] * len(read), lora_request(adapter))  # 1
+    apart: dict[str, list[float]] = {"read": [], "said": []}
+    for tokens, answer in zip(read, answers, strict=True):
+        (said,) = answer.outputs
+        whole = [*tokens, *said.token_ids]
+        mine = [*answer.prompt_logprobs[1:], *said.logprobs]
+        theirs = _logprobs(model, whole)  # 2
+        differences = [
+            abs(at[token].logprob - other) for at, token, other in zip(mine, whole[1:], theirs, strict=True)
+        ]
+        apart["read"] += differences[: len(tokens) - 1]
+        apart["said"] += differences[len(tokens) - 1 :]
+    means = {what: sum(found) / len(found) for what, found in apart.items()}
+    if not all(mean <= BOUND for mean in means.values()):  # 3
+        raise IncompleteError(
+            "vLLM and transformers have two policies where they should have one",
+            expected=f"log-probabilities that differ by {BOUND} or less, on average",
+            found=", ".join(
+                f"{mean:.3f} over {len(apart[what])} tokens that were {what}" for what, mean in means.items()
+            ),
+            where=llm.llm_engine.model_config.model,
+            remedy="look for what they read differently: configuration, weights, adapter, versions; meanwhile "
+            "transformers can generate (engine.kind=transformers) and evaluate (--engine transformers)",
+        )
+    return max(means.values())
+
+
+def _logprobs(model: Any, tokens: Sequence[int]) -> list[float]:
+    """Return the log-probability of each token after the first."""
+    import torch
+
+    ids = torch.tensor([tokens], device=model.device)
+    with torch.no_grad():
+        logits = model(input_ids=ids).logits[0, :-1]
+    scores: list[float] = logits.float().log_softmax(-1).gather(-1, ids[0, 1:, None])[:, 0].tolist()
+    return scores
