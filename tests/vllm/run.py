@@ -31,6 +31,7 @@ SETTINGS = (
     "step.micro_batch=8",
     f"step.steps={STEPS}",
     "step.checkpoint_every=1",
+    "sampling.temperature=1.5",
     "sampling.max_completion_tokens=300",
 )
 
