@@ -6,10 +6,11 @@ import pytest
 
 from toolkit.errors import IncompleteError
 from toolkit.policies.language_model import vllm_engine
-from toolkit.policies.language_model.agreement import BOUND, check_agreement
+from toolkit.policies.language_model.agreement import check_agreement
 from toolkit.policies.language_model.loading import load_chat, load_model, model_path
 
-pytestmark = pytest.mark.slow
+# What vLLM and its libraries warn each other of is theirs.
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 
 @pytest.fixture(scope="module")
@@ -46,10 +47,11 @@ def test_both_engines_have_one_policy_with_an_adapter_and_without(
     llm: Any, model: str, adapter: str
 ) -> None:
     chat = load_chat(model)
-    differences = [
+    plain, adapted = (
         check_agreement(llm, chat, load_model(model, None, put_on), put_on) for put_on in (None, adapter)
-    ]
-    assert all(0 < difference <= BOUND for difference in differences)
+    )
+    assert 0 < max(plain) < 0.02
+    assert 0 < adapted.said < 0.02
 
 
 def test_an_adapter_on_one_of_them_is_noticed(llm: Any, model: str, adapter: str) -> None:
@@ -66,4 +68,4 @@ def test_the_configuration_as_vllm_reads_it_by_itself_is_noticed(
     monkeypatch.setattr(vllm_engine, "_of_model", lambda *_: {})
     with pytest.raises(IncompleteError, match="have two policies") as raised:
         check_agreement(vllm_engine.open_llm(model), load_chat(model), load_model(model))
-    assert "tokens that were read" in (raised.value.found or "")
+    assert "sampled tokens" in (raised.value.found or "")

@@ -15,15 +15,25 @@ pytestmark = pytest.mark.slow
 FILES = ("segment-000", "segment-001", "segment-002", "episodes.parquet", "groups.parquet", "adapters.parquet")
 
 
-@pytest.fixture(scope="module", params=["paired", "independent"])
-def run(request: pytest.FixtureRequest, model: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of a run that was killed in its second step, and gone on with."""
-    arm, folder = request.param, tmp_path_factory.mktemp(request.param)
-    command("tests.vllm.run", folder, model, arm, 2, code=-signal.SIGKILL)
-    (found,) = folder.glob("c2-*")
-    assert not (found / "COMPLETE.json").exists()
-    assert len(list(found.glob("segment-*"))) == 2
-    command("tests.vllm.run", folder, model, arm)
+@pytest.fixture(scope="module")
+def whole(model: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a run in the paired design."""
+    folder = tmp_path_factory.mktemp("whole")
+    command("tests.vllm.run", folder, model, "paired")
+    return folder / "c2-paired-s3"
+
+
+@pytest.fixture(scope="module")
+def independent(model: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a run in the independent design."""
+    folder = tmp_path_factory.mktemp("independent")
+    command("tests.vllm.run", folder, model, "independent")
+    return folder / "c2-independent-s3"
+
+
+@pytest.fixture(params=["whole", "independent"])
+def run(request: pytest.FixtureRequest) -> Path:
+    found: Path = request.getfixturevalue(request.param)
     return found
 
 
@@ -31,10 +41,9 @@ def groups(run: Path) -> list[dict[str, Any]]:
     return pl.read_parquet(run / "groups.parquet").to_dicts()
 
 
-def test_it_goes_on_from_its_checkpoint_and_says_what_generated(run: Path) -> None:
-    first, second = (json.loads((run / f"attempt-{number}.json").read_bytes()) for number in (1, 2))
-    assert (first["from_step"], first["ended_at"], second["from_step"]) == (0, None, 1)
-    assert "vllm 0.27.1+cpu" in second["stack"]
+def test_two_steps_are_recorded_and_what_generated_them(run: Path) -> None:
+    attempt = json.loads((run / "attempt-1.json").read_bytes())
+    assert "vllm 0.27.1+cpu" in attempt["stack"]
     assert [row["step"] for row in groups(run)] == [1, 1, 2, 2]
 
 
@@ -56,17 +65,17 @@ def test_it_learns_from_groups_that_differ(run: Path) -> None:
     assert len(set(digests)) == 3
 
 
-def test_gone_on_with_or_not_it_leaves_the_same_bytes(run: Path, model: str, tmp_path: Path) -> None:
-    """vLLM draws from the trainer's generator, which is seeded anew in every step."""
-    if "-paired-" not in run.name:
-        return
-    command("tests.vllm.run", tmp_path, model, "paired")
-    for name in FILES:
-        assert (run / name).read_bytes() == (tmp_path / run.name / name).read_bytes(), name
-
-
-def test_what_was_trained_is_evaluated_by_vllm_as_by_transformers(
-    run: Path, model: str, evaluate: Evaluate
+def test_killed_and_gone_on_with_it_leaves_the_same_bytes_which_are_evaluated(
+    whole: Path, model: str, evaluate: Evaluate, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    trained = ("--model", model, "--adapter", run / "checkpoint-2", "--max-tokens", 800)
+    """vLLM draws from the trainer's generator, which is seeded anew in every step."""
+    folder = tmp_path_factory.mktemp("killed")
+    command("tests.vllm.run", folder, model, "paired", 2, code=-signal.SIGKILL)
+    killed = folder / whole.name
+    assert sorted(path.name for path in killed.glob("segment-*")) == list(FILES[:2])
+    command("tests.vllm.run", folder, model, "paired")
+    for name in FILES:
+        assert (killed / name).read_bytes() == (whole / name).read_bytes(), name
+    assert json.loads((killed / "attempt-2.json").read_bytes())["from_step"] == 1
+    trained = ("--model", model, "--adapter", killed / "checkpoint-2", "--max-tokens", 800)
     assert alike(evaluate("--engine", "vllm", *trained), evaluate("--engine", "transformers", *trained))

@@ -1,6 +1,6 @@
 """Whether vLLM has the policy that transformers has, before anything that it samples is recorded.
 
-1. vLLM reads how a few conversations begin, says what it finds most likely next, and how likely each token was.
+1. vLLM reads how a few conversations begin, samples what follows, and says how likely each token was.
 2. The model of transformers reads the same tokens.
 3. What was read (a prompt at once) and what was said (token by token) are compared by themselves: the
    log-probabilities of both may differ by what their number formats round, and no more.
@@ -10,7 +10,7 @@ would show them but a run that learns less than it might.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from toolkit.errors import IncompleteError
 from toolkit.policies.language_model.chat import Chat
@@ -18,15 +18,25 @@ from toolkit.policies.language_model.conversation import opening
 from toolkit.policies.language_model.vllm_engine import generate, lora_request
 from toolkit.tasks.pools import load_task
 
-BOUND = 0.02
-"""Largest mean absolute difference, in nats a token."""
+SAID_BOUND = 0.02
+"""Largest mean absolute difference of what was said, in nats a token."""
+READ_BOUND = 0.1
+"""Likewise of what was read: a token that nobody expected has the rounding of its logit in full. Logits of 16 to 32
+are 0.125 apart in bfloat16, so that two that were rounded by themselves differ by 0.042 on average."""
 CONVERSATIONS = 8
 READ = 512
 """Most tokens that are read: each of them takes memory for a probability of every word."""
 SAID = 64
 
 
-def check_agreement(llm: Any, chat: Chat, model: Any, adapter: str | None = None) -> float:
+class Apart(NamedTuple):
+    """Mean absolute differences of two engines' log-probabilities, in nats a token: of what was read, and said."""
+
+    read: float
+    said: float
+
+
+def check_agreement(llm: Any, chat: Chat, model: Any, adapter: str | None = None) -> Apart:
     """Compare the log-probabilities of vLLM and of transformers on the same tokens.
 
     Args:
@@ -36,7 +46,7 @@ def check_agreement(llm: Any, chat: Chat, model: Any, adapter: str | None = None
         adapter: folder of the adapter that vLLM is to put on its own.
 
     Returns:
-        The mean absolute difference, in nats a token: the larger one, of what was read and what was said.
+        How far they are apart.
 
     Raises:
         IncompleteError: they are two policies, or vLLM's engine died.
@@ -45,11 +55,13 @@ def check_agreement(llm: Any, chat: Chat, model: Any, adapter: str | None = None
 
     tasks = [load_task(f"train:{number}") for number in range(CONVERSATIONS)]
     read = [chat.opening(opening(task.prompt))[:READ] for task in tasks]
-    likeliest = SamplingParams(
-        temperature=0, max_tokens=SAID, logprobs=0, prompt_logprobs=0, detokenize=False
-    )
-    answers = generate(llm, read, [likeliest] * len(read), lora_request(adapter))  # 1
-    apart: dict[str, list[float]] = {"read": [], "said": []}
+    params = [
+        SamplingParams(max_tokens=SAID, seed=number, logprobs=0, prompt_logprobs=0, detokenize=False)
+        for number in range(CONVERSATIONS)
+    ]
+    answers = generate(llm, read, params, lora_request(adapter))  # 1
+    of_read: list[float] = []
+    of_said: list[float] = []
     for tokens, answer in zip(read, answers, strict=True):
         (said,) = answer.outputs
         whole = [*tokens, *said.token_ids]
@@ -58,21 +70,20 @@ def check_agreement(llm: Any, chat: Chat, model: Any, adapter: str | None = None
         differences = [
             abs(at[token].logprob - other) for at, token, other in zip(mine, whole[1:], theirs, strict=True)
         ]
-        apart["read"] += differences[: len(tokens) - 1]
-        apart["said"] += differences[len(tokens) - 1 :]
-    means = {what: sum(found) / len(found) for what, found in apart.items()}
-    if not all(mean <= BOUND for mean in means.values()):  # 3
+        of_read += differences[: len(tokens) - 1]
+        of_said += differences[len(tokens) - 1 :]
+    apart = Apart(sum(of_read) / len(of_read), sum(of_said) / len(of_said))
+    if not (apart.read <= READ_BOUND and apart.said <= SAID_BOUND):  # 3
         raise IncompleteError(
             "vLLM and transformers have two policies where they should have one",
-            expected=f"log-probabilities that differ by {BOUND} or less, on average",
-            found=", ".join(
-                f"{mean:.3f} over {len(apart[what])} tokens that were {what}" for what, mean in means.items()
-            ),
+            expected=f"log-probabilities that differ, on average, by {SAID_BOUND} or less where vLLM sampled, by "
+            f"{READ_BOUND} or less where it read",
+            found=f"{apart.said:.3f} over {len(of_said)} sampled tokens, {apart.read:.3f} over {len(of_read)} read",
             where=llm.llm_engine.model_config.model,
             remedy="look for what they read differently: configuration, weights, adapter, versions; meanwhile "
             "transformers can generate (engine.kind=transformers) and evaluate (--engine transformers)",
         )
-    return max(means.values())
+    return apart
 
 
 def _logprobs(model: Any, tokens: Sequence[int]) -> list[float]:
