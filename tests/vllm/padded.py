@@ -1,11 +1,11 @@
-"""The model `small` with linear-attention heads of 128 in place of 32, which vLLM's kernels for processors want.
+"""The model `small` with linear-attention heads of 128, which vLLM's kernels for processors want, not of 32.
 
 It is the same function: what is added is zero, and the norm behind the heads makes up for their size.
 
-1. Every head of queries, keys and values gets channels that are zero: rows of the projection, and their filters.
-2. Queries are divided by the root of the head's size, so that a head's output is half as large; its mean square is
-   taken over four times as many channels. The norm therefore finds it sixteen times smaller: its ε is too, and its
-   weight is halved.
+1. Every head of queries, keys and values gets channels that are zero: rows of the projection, and filters.
+2. Queries are divided by the root of the head's size, so that a head's output is half as large; its mean
+   square is taken over four times as many channels. The norm therefore finds it sixteen times smaller: its ε
+   is too, and its weight is halved.
 3. The gate's rows and the columns of the projection behind it are zero where the head was padded.
 """
 

@@ -1,7 +1,7 @@
 """`python -m tests.vllm.run FOLDER MODEL ARM [STEP]`: a run of two steps that vLLM generates, to be killed.
 
-It is trained as `toolkit study run` trains it, but with small evaluations. It kills itself, without a chance to tidy
-up, once it has said that it played a step.
+It is trained as `toolkit study run` trains it, but with small evaluations. It kills itself, without a chance
+to tidy up, once it has said that it played a step.
 """
 
 import os

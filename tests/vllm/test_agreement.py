@@ -43,9 +43,7 @@ def test_the_model_with_longer_heads_is_the_same_function(model: str) -> None:
     assert float((one.log_softmax(-1) - other.log_softmax(-1)).abs().max()) < 0.005
 
 
-def test_both_engines_have_one_policy_with_an_adapter_and_without(
-    llm: Any, model: str, adapter: str
-) -> None:
+def test_both_engines_have_one_policy_with_an_adapter_and_without(llm: Any, model: str, adapter: str) -> None:
     chat = load_chat(model)
     plain, adapted = (
         check_agreement(llm, chat, load_model(model, None, put_on), put_on) for put_on in (None, adapter)

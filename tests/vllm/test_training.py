@@ -12,7 +12,8 @@ import pytest
 from tests.vllm.conftest import Evaluate, alike, command
 
 pytestmark = pytest.mark.slow
-FILES = ("segment-000", "segment-001", "segment-002", "episodes.parquet", "groups.parquet", "adapters.parquet")
+SEGMENTS = ("segment-000", "segment-001", "segment-002")
+FILES = (*SEGMENTS, "episodes.parquet", "groups.parquet", "adapters.parquet")
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +54,7 @@ def test_rollouts_meet_the_schedules_of_their_design(run: Path) -> None:
 
 
 def test_the_trainer_finds_what_vllm_sampled_about_as_likely(run: Path) -> None:
-    """A weight is a whole rollout's: what each token's rounding does to it adds up, and above 3 it is masked."""
+    """A weight is a whole rollout's: what rounding does to each token adds up; above 3 it is masked."""
     weights = [weight for row in groups(run) for weight in row["importance_weights"]]
     assert 0.9 < median(weights) < 1.1
     assert all(0.2 < weight <= 3 for weight in weights)
@@ -68,11 +69,11 @@ def test_it_learns_from_groups_that_differ(run: Path) -> None:
 def test_killed_and_gone_on_with_it_leaves_the_same_bytes_which_are_evaluated(
     whole: Path, model: str, evaluate: Evaluate, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """vLLM draws from the trainer's generator, which is seeded anew in every step."""
+    """What vLLM draws comes from the trainer's generator, which is seeded anew in every step."""
     folder = tmp_path_factory.mktemp("killed")
     command("tests.vllm.run", folder, model, "paired", 2, code=-signal.SIGKILL)
     killed = folder / whole.name
-    assert sorted(path.name for path in killed.glob("segment-*")) == list(FILES[:2])
+    assert sorted(path.name for path in killed.glob("segment-*")) == list(SEGMENTS[:2])
     command("tests.vllm.run", folder, model, "paired")
     for name in FILES:
         assert (killed / name).read_bytes() == (whole / name).read_bytes(), name

@@ -1,4 +1,4 @@
-"""Reads the calls of `small`, for `--tool-parser-plugin` of vLLM's server: the tokenizer says how they are written."""
+"""Reads the calls of `small`, for vLLM's `--tool-parser-plugin`: the tokenizer says how they are written."""
 
 import json
 from typing import Any
@@ -15,10 +15,13 @@ class SmallToolParser(ToolParser):  # type: ignore[misc]
         request.skip_special_tokens = False
         return request
 
-    def extract_tool_calls(self, model_output: str, request: Any) -> ExtractedToolCallInformation:
-        tokens, before = (
-            self.model_tokenizer.encode(text, add_special_tokens=False) for text in (model_output, "<assistant>")
-        )
+    def extract_tool_calls(
+        self,
+        model_output: str,
+        request: Any,  # noqa: ARG002
+    ) -> ExtractedToolCallInformation:
+        encode = self.model_tokenizer.encode
+        tokens, before = (encode(text, add_special_tokens=False) for text in (model_output, "<assistant>"))
         message = Chat(self.model_tokenizer).parse(tokens, before)
         calls = [call["function"] for call in message.get("tool_calls") or ()]
         return ExtractedToolCallInformation(

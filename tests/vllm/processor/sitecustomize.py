@@ -1,7 +1,7 @@
 """Operators of torchvision that vLLM's imports want and nothing here calls.
 
-What the package index has of torchvision is built for accelerators: beside a torch for processors its library does
-not load, and it fails to be imported for want of two operators. A torchvision for processors is left as it is.
+What the package index has of torchvision is built for accelerators: beside a torch for processors its library
+does not load, and its import fails for want of two operators. A torchvision for processors is left as it is.
 """
 
 from importlib.util import find_spec

@@ -5,8 +5,8 @@
 3. What was read (a prompt at once) and what was said (token by token) are compared by themselves: the
    log-probabilities of both may differ by what their number formats round, and no more.
 
-A configuration that both read differently, other weights, or an adapter that was left out show here. Nothing else
-would show them but a run that learns less than it might.
+A configuration that both read differently, other weights, or an adapter that was left out show here; nothing
+else would show them but a run that learns less than it might.
 """
 
 from collections.abc import Sequence
@@ -21,8 +21,8 @@ from toolkit.tasks.pools import load_task
 SAID_BOUND = 0.02
 """Largest mean absolute difference of what was said, in nats a token."""
 READ_BOUND = 0.1
-"""Likewise of what was read: a token that nobody expected has the rounding of its logit in full. Logits of 16 to 32
-are 0.125 apart in bfloat16, so that two that were rounded by themselves differ by 0.042 on average."""
+"""Likewise of what was read: a token that nobody expected has the rounding of its logit in full. Logits of 16
+to 32 are 0.125 apart in bfloat16, so that two that were rounded by themselves differ by 0.042 on average."""
 CONVERSATIONS = 8
 READ = 512
 """Most tokens that are read: each of them takes memory for a probability of every word."""
@@ -30,7 +30,7 @@ SAID = 64
 
 
 class Apart(NamedTuple):
-    """Mean absolute differences of two engines' log-probabilities, in nats a token: of what was read, and said."""
+    """How far two engines' log-probabilities are apart: mean absolute differences, in nats a token."""
 
     read: float
     said: float
@@ -76,12 +76,13 @@ def check_agreement(llm: Any, chat: Chat, model: Any, adapter: str | None = None
     if not (apart.read <= READ_BOUND and apart.said <= SAID_BOUND):  # 3
         raise IncompleteError(
             "vLLM and transformers have two policies where they should have one",
-            expected=f"log-probabilities that differ, on average, by {SAID_BOUND} or less where vLLM sampled, by "
-            f"{READ_BOUND} or less where it read",
-            found=f"{apart.said:.3f} over {len(of_said)} sampled tokens, {apart.read:.3f} over {len(of_read)} read",
+            expected=f"log-probabilities that differ, on average, by {SAID_BOUND} or less where vLLM sampled "
+            f"and by {READ_BOUND} or less where it read",
+            found=f"{apart.said:.3f} over {len(of_said)} sampled tokens, {apart.read:.3f} over "
+            f"{len(of_read)} that were read",
             where=llm.llm_engine.model_config.model,
-            remedy="look for what they read differently: configuration, weights, adapter, versions; meanwhile "
-            "transformers can generate (engine.kind=transformers) and evaluate (--engine transformers)",
+            remedy="look for what they read differently: configuration, weights, adapter, versions; until "
+            "then generate and evaluate with transformers (engine.kind=transformers, --engine transformers)",
         )
     return apart
 

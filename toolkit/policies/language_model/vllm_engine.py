@@ -148,10 +148,10 @@ def open_llm(model: str, revision: str | None = None, adapter: str | None = None
             found=error,
             remedy="pip install 'paired-rollouts-toolkit[gpu]', or ask a server: --endpoint URL",
         ) from None
-    options = _of_model(model, revision)
     room_for = (
         {} if adapter is None else {"enable_lora": True, "max_loras": 1, "max_lora_rank": _rank(adapter)}
     )
+    options = _of_model(model, revision)
     try:
         return LLM(
             model=model,
@@ -191,8 +191,8 @@ def opened_by_trainer(model: str, revision: str | None) -> Iterator[None]:
 def _of_model(model: str, revision: str | None) -> dict[str, Any]:
     """Return what vLLM is told of a model: its revision, and how transformers reads its configuration.
 
-    The share of a head that is rotated stands in a configuration once by itself and once among the parameters of
-    the rotation. transformers heeds the latter, vLLM the former, or 0.25 where there is none.
+    The share of a head that is rotated stands in a configuration once by itself and once among the parameters
+    of the rotation. Of Qwen3.5, transformers heeds the latter, and vLLM the former, or 0.25 where there is none.
     """
     with loading(model):
         from transformers import AutoConfig

@@ -182,7 +182,7 @@ def open_session(
 
 
 def _opening_vllm(model: str, recipe: Recipe) -> AbstractContextManager[None]:
-    """Return a context in which TRL opens vLLM with the recipe's model; one that does nothing without vLLM."""
+    """Return a context in which TRL opens vLLM with the recipe's model; without vLLM it does nothing."""
     if recipe.engine.kind != "vllm":
         return nullcontext()
     from toolkit.policies.language_model.vllm_engine import opened_by_trainer
