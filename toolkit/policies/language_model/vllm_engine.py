@@ -192,7 +192,7 @@ def _of_model(model: str, revision: str | None) -> dict[str, Any]:
     """Return what vLLM is told of a model: its revision, and how transformers reads its configuration.
 
     The share of a head that is rotated stands in a configuration once by itself and once among the parameters
-    of the rotation. Of Qwen3.5, transformers heeds the latter, and vLLM the former, or 0.25 where there is none.
+    of the rotation. Of Qwen3.5, transformers heeds the latter; vLLM the former, or 0.25 where there is none.
     """
     with loading(model):
         from transformers import AutoConfig
