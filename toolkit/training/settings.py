@@ -36,11 +36,9 @@ def grpo_arguments(
         scale_rewards: how a registered run scales its advantages, where it says so.
 
     Raises:
-        UsageError: the processes cannot share a step, or the engine needs a GPU.
+        UsageError: the processes cannot share a step.
     """
     step, sampling, loss, engine = recipe.step, recipe.sampling, recipe.loss, recipe.engine
-    if cpu and engine.kind == "vllm":
-        raise UsageError("vLLM generates on a GPU", remedy="without one: --set engine.kind=transformers")
     return {
         "output_dir": str(folder),
         "seed": seed,

@@ -94,7 +94,7 @@ def check(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
 
     def checked(recipe: Recipe, packages: Mapping[str, str], *, gpu: bool, cpu: bool = False) -> list[str]:
         remarks: list[str] = []
-        monkeypatch.setattr(training_jobs, "_version", packages.get)
+        monkeypatch.setattr(training_jobs, "installed", packages.get)
         monkeypatch.setattr(training_jobs, "has_gpu", lambda: gpu)
         monkeypatch.setattr(training_jobs.kernels, "check_importable", lambda _: None)
         training_jobs.check_stack(recipe, cpu=cpu, say=remarks.append)
@@ -123,6 +123,7 @@ def test_training_without_what_it_needs_is_refused(check: Callable[..., list[str
     with pytest.raises(UsageError, match="generates on a GPU"):
         check(recipe, there, gpu=True, cpu=True)
     check(load_recipe("qwen3.5-2b", changes=["engine.kind=transformers"]), there, gpu=False, cpu=True)
+    check(recipe, {**there, "vllm": "0.27.1+cpu"}, gpu=False, cpu=True)
 
 
 def test_other_versions_than_the_recipe_s_are_remarked(check: Callable[..., list[str]]) -> None:

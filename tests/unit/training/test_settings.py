@@ -76,11 +76,6 @@ def test_several_processes_share_a_step() -> None:
         accumulation(PAPER, 5)
 
 
-def test_vllm_is_refused_without_a_gpu() -> None:
-    with pytest.raises(UsageError, match="generates on a GPU"):
-        grpo_arguments(PAPER, Path("x"), 0, cpu=True)
-
-
 def test_a_constant_rate_with_a_warm_up_is_the_trainer_s_word_for_it() -> None:
     recipe = load_recipe("qwen3.5-2b", changes=["optimizer.schedule=constant", "optimizer.warmup_steps=5"])
     assert grpo_arguments(recipe, Path("x"), 0)["lr_scheduler_type"] == "constant_with_warmup"

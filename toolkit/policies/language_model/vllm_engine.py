@@ -6,8 +6,10 @@ batch enters by the last digits of the model's sums alone.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from toolkit.errors import EXCERPT, IncompleteError, UsageError
 from toolkit.files import read_bytes
 from toolkit.policies.language_model.chat import Chat
 from toolkit.policies.language_model.conversation import MAX_TOKENS, Conversation, Turn
+from toolkit.policies.language_model.loading import loading
 from toolkit.seeds import turn_seed
 
 RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
@@ -45,7 +48,7 @@ class VllmEngine:
     ) -> None:
         self._llm = llm
         self._chat = chat
-        self._adapter = _adapter(adapter)
+        self._adapter = lora_request(adapter)
         self._temperature = temperature
         self._max_tokens = max_tokens
         self._context = int(llm.llm_engine.model_config.max_model_len)
@@ -69,7 +72,6 @@ class VllmEngine:
 
     def _generate(self, asked: Sequence[tuple[Conversation, int]]) -> list[Any]:
         from vllm import SamplingParams
-        from vllm.v1.engine.exceptions import EngineDeadError
 
         params = [
             SamplingParams(
@@ -81,21 +83,7 @@ class VllmEngine:
             )
             for talk, left in asked
         ]
-        try:
-            answers: list[Any] = self._llm.generate(
-                [{"prompt_token_ids": talk.tokens} for talk, _ in asked],
-                params,
-                use_tqdm=False,
-                lora_request=self._adapter,
-            )
-        except EngineDeadError as error:
-            raise IncompleteError(
-                "vLLM's engine died",
-                found=str(error)[:EXCERPT],
-                remedy="its own messages above say of what: mostly of too little GPU memory, or of another "
-                "program on the same GPU; the same command goes on from what was recorded",
-            ) from None
-        return answers
+        return generate(self._llm, [talk.tokens for talk, _ in asked], params, self._adapter)
 
     def _turn(self, talk: Conversation, answer: Any) -> Turn:
         (output,) = answer.outputs
@@ -108,6 +96,37 @@ class VllmEngine:
                 float(at[token].logprob) for token, at in zip(tokens, output.logprobs, strict=True)
             ),
         )
+
+
+def generate(llm: Any, prompts: Sequence[list[int]], params: Sequence[Any], adapter: Any) -> list[Any]:
+    """Return what vLLM says after each prompt.
+
+    Args:
+        llm: a `vllm.LLM`.
+        prompts: their tokens.
+        params: `vllm.SamplingParams` of each.
+        adapter: what `lora_request` gives.
+
+    Raises:
+        IncompleteError: its engine died.
+    """
+    from vllm.v1.engine.exceptions import EngineDeadError
+
+    try:
+        answers: list[Any] = llm.generate(
+            [{"prompt_token_ids": tokens} for tokens in prompts],
+            list(params),
+            use_tqdm=False,
+            lora_request=adapter,
+        )
+    except EngineDeadError as error:
+        raise IncompleteError(
+            "vLLM's engine died",
+            found=str(error)[:EXCERPT],
+            remedy="its own messages above say of what: mostly of too little GPU memory, or of another "
+            "program on the same GPU; the same command goes on from what was recorded",
+        ) from None
+    return answers
 
 
 def open_llm(model: str, revision: str | None = None, adapter: str | None = None) -> Any:
@@ -132,13 +151,13 @@ def open_llm(model: str, revision: str | None = None, adapter: str | None = None
     room_for = (
         {} if adapter is None else {"enable_lora": True, "max_loras": 1, "max_lora_rank": _rank(adapter)}
     )
+    options = _of_model(model, revision)
     try:
         return LLM(
             model=model,
-            revision=revision,
-            tokenizer_revision=revision,
             # After the temperature, as sampled and as trained on.
             logprobs_mode="processed_logprobs",
+            **options,
             **room_for,
         )
     except (RuntimeError, ValueError, OSError) as error:
@@ -151,7 +170,47 @@ def open_llm(model: str, revision: str | None = None, adapter: str | None = None
         ) from None
 
 
-def _adapter(folder: str | None) -> Any:
+@contextmanager
+def opened_by_trainer(model: str, revision: str | None) -> Iterator[None]:
+    """Have TRL open the same model as `open_llm`: of itself it hands vLLM the name alone.
+
+    Args:
+        model: its folder or name.
+        revision: branch, tag or commit of a model on the Hub.
+    """
+    from trl.generation import vllm_generation
+
+    opened = vllm_generation.LLM
+    vllm_generation.LLM = partial(opened, **_of_model(model, revision))
+    try:
+        yield
+    finally:
+        vllm_generation.LLM = opened
+
+
+def _of_model(model: str, revision: str | None) -> dict[str, Any]:
+    """Return what vLLM is told of a model: its revision, and how transformers reads its configuration.
+
+    The share of a head that is rotated stands in a configuration once by itself and once among the parameters
+    of the rotation. Of Qwen3.5, transformers heeds the latter; vLLM the former, or 0.25 where there is none.
+    """
+    with loading(model):
+        from transformers import AutoConfig
+
+        config: Any = AutoConfig.from_pretrained(model, revision=revision)
+    text = config.get_text_config()
+    rotation = getattr(text, "rope_parameters", None) or {}
+    said = {}
+    if "partial_rotary_factor" in rotation:
+        said = {"partial_rotary_factor": rotation["partial_rotary_factor"], "rope_parameters": dict(rotation)}
+    return {
+        "revision": revision,
+        "tokenizer_revision": revision,
+        "hf_overrides": said if text is config else {"text_config": said},
+    }
+
+
+def lora_request(folder: str | None) -> Any:
     """Return the request for an adapter that goes with every prompt; None for none."""
     if folder is None:
         return None

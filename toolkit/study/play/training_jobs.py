@@ -7,12 +7,11 @@ to be kept until its end. Places on several machines therefore share the study's
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from toolkit.errors import UsageError
 from toolkit.policies.language_model import kernels
-from toolkit.policies.language_model.loading import model_path
+from toolkit.policies.language_model.loading import FOR_PROCESSORS, installed, model_path
 from toolkit.policies.language_model.opening import model_commit
 from toolkit.study.executors.executor import HERE, Executor, Say
 from toolkit.study.executors.folder import go_on
@@ -67,7 +66,7 @@ def train_models(
         UsageError: as `check_stack`.
         IncompleteError, DamagedError: as `train_runs`.
     """
-    cpu = {run.settings.engine.kind for run in runs} == {"transformers"} and not has_gpu()
+    cpu = not has_gpu() and all(goes_without_gpu(run.settings.engine.kind) for run in runs)
     for run in runs:
         check_stack(run.settings, cpu=cpu, say=executor.say)
     return train_runs([TrainJob(run, run.settings.model, workplace.folder, cpu) for run in runs], executor)
@@ -163,16 +162,17 @@ def check_stack(recipe: Recipe, *, cpu: bool, say: Say) -> None:
             recipe names cannot be imported.
     """
     kind = recipe.engine.kind
-    if cpu and kind == "vllm":
+    if cpu and not goes_without_gpu(kind):
         raise UsageError(
             "the recipe's engine generates on a GPU",
+            expected="transformers, or a vLLM that is built for processors",
             found=f"engine.kind = {kind!r}, and --cpu",
             remedy="without a GPU: --cpu --set engine.kind=transformers",
         )
     has_kernels = not cpu and kernels.DISTRIBUTION in recipe.packages
     needed = (*PACKAGES, *["vllm"] * (kind == "vllm"), *[kernels.DISTRIBUTION] * has_kernels)
-    versions = {name: _version(name) for name in needed}
-    missing = [name for name, installed in versions.items() if installed is None]
+    versions = {name: installed(name) for name in needed}
+    missing = [name for name, found in versions.items() if found is None]
     if missing:
         extra = "gpu" if has_kernels else EXTRAS[kind]
         raise UsageError(
@@ -181,10 +181,10 @@ def check_stack(recipe: Recipe, *, cpu: bool, say: Say) -> None:
             found=f"without {', '.join(missing)}",
             remedy=f'pip install "paired-rollouts-toolkit[{extra}]"; for the plan alone: --dry-run',
         )
-    for name, installed in versions.items():
+    for name, found in versions.items():
         pinned = recipe.packages.get(name)
-        if pinned and installed and installed.partition("+")[0] != pinned:
-            say(f"{name} {installed} is installed; the recipe was written for {pinned}")
+        if pinned and found and found.partition("+")[0] != pinned:
+            say(f"{name} {found} is installed; the recipe was written for {pinned}")
     if not cpu and not has_gpu():
         raise UsageError(
             "there is no GPU on this machine",
@@ -205,8 +205,6 @@ def has_gpu() -> bool:
     return bool(torch.cuda.is_available())
 
 
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
+def goes_without_gpu(engine: str) -> bool:
+    """Return whether an engine, of the kind that a recipe names, generates on a processor here."""
+    return engine == "transformers" or (installed("vllm") or "").endswith(FOR_PROCESSORS)

@@ -5,7 +5,7 @@ Importing this module imports nothing heavy; opening a session does.
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -94,9 +94,27 @@ class Session:
             )
         from toolkit.policies.language_model.vllm_engine import VllmEngine
 
-        trainer.vllm_generation.sync_weights()
-        llm = trainer.vllm_generation.llm
+        llm = self._synchronized()
         return VllmEngine(llm, trainer.chat, temperature=sampling.temperature, max_tokens=most)
+
+    def check_engine(self) -> None:
+        """Compare what generates with what is trained, where these are two.
+
+        Raises:
+            IncompleteError: they are two policies, too.
+        """
+        if self.recipe.engine.kind != "vllm":
+            return
+        from toolkit.policies.language_model.agreement import check_agreement
+
+        model = self.trainer.accelerator.unwrap_model(self.trainer.model).eval()
+        check_agreement(self._synchronized(), self.trainer.chat, model)
+        model.train()
+
+    def _synchronized(self) -> Any:
+        """Return vLLM with the policy as it is."""
+        self.trainer.vllm_generation.sync_weights()
+        return self.trainer.vllm_generation.llm
 
 
 def open_session(
@@ -119,7 +137,8 @@ def open_session(
         cpu: whether to train without a GPU.
 
     Raises:
-        IncompleteError: a package, the model or memory for it is missing.
+        IncompleteError: a package, the model or memory for it is missing, or vLLM has another policy than the
+            model that is trained.
         UsageError: the model's template cannot be used for tool calling, its context is too small, or its
             linear attention is not computed by the kernels that the recipe names.
     """
@@ -159,20 +178,32 @@ def open_session(
         _check_context(chat, rows, min(limit, recipe.sampling.context))
         # Newer trainers do it themselves, with the seed that they are given.
         torch.manual_seed(adapter)
-        trainer = GroupTrainer(
-            sampling=sampling,
-            record=record,
-            model=loaded,
-            args=GRPOConfig(**arguments, **_QUIET),
-            train_dataset=Dataset.from_list(rows),
-            processing_class=chat.tokenizer,
-            peft_config=LoraConfig(**lora_arguments(recipe, loaded)),
-            callbacks=[checkpoint_callback(moments)],
-        )
+        with _opening_vllm(model, recipe):
+            trainer = GroupTrainer(
+                sampling=sampling,
+                record=record,
+                model=loaded,
+                args=GRPOConfig(**arguments, **_QUIET),
+                train_dataset=Dataset.from_list(rows),
+                processing_class=chat.tokenizer,
+                peft_config=LoraConfig(**lora_arguments(recipe, loaded)),
+                callbacks=[checkpoint_callback(moments)],
+            )
         restore_base(trainer.model)
     # It prints every step's figures on stdout, which belongs to whoever asked for the run.
     trainer.remove_callback(PrinterCallback)
-    return Session(trainer, recipe)
+    session = Session(trainer, recipe)
+    session.check_engine()
+    return session
+
+
+def _opening_vllm(model: str, recipe: Recipe) -> AbstractContextManager[None]:
+    """Return a context in which TRL opens vLLM with the recipe's model; without vLLM it does nothing."""
+    if recipe.engine.kind != "vllm":
+        return nullcontext()
+    from toolkit.policies.language_model.vllm_engine import opened_by_trainer
+
+    return opened_by_trainer(model, recipe.revision or None)
 
 
 _QUIET = {

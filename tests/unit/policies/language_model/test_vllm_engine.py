@@ -1,4 +1,4 @@
-"""The vLLM engine against a stub: vLLM needs a GPU, and no test of this file was ever run with the real one.
+"""The vLLM engine against a stub, in seconds; `tests/vllm` has the real one.
 
 The stub in `sys.modules` has exactly what the engine uses of vLLM 0.27.1, by the names and arguments of its
 source: `LLM(…)`, `LLM.generate`, `SamplingParams`, `LoRARequest` and `EngineDeadError`; anything else fails.
@@ -17,13 +17,15 @@ from unittest.mock import Mock
 
 import pytest
 
+from tests.unit.stack import require_stack, require_trainer
 from toolkit.episodes.agents import reference
 from toolkit.episodes.episode import play
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.noise.regimes import REGIMES
 from toolkit.policies.language_model.conversation import Conversation, Play, Turn, converse, opening
+from toolkit.policies.language_model.loading import model_path
 from toolkit.policies.language_model.scripted import next_turn
-from toolkit.policies.language_model.vllm_engine import VllmEngine, open_llm
+from toolkit.policies.language_model.vllm_engine import VllmEngine, open_llm, opened_by_trainer
 from toolkit.seeds import evaluation_seed, turn_seed
 from toolkit.tasks.pools import load_task
 
@@ -81,6 +83,7 @@ class LLM:
     model: str = "m"
     revision: str | None = None
     tokenizer_revision: str | None = None
+    hf_overrides: dict[str, Any] = field(default_factory=dict)
     logprobs_mode: str = ""
     enable_lora: bool = False
     max_loras: int = 1
@@ -208,9 +211,35 @@ def test_a_dead_engine_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize(("rank", "room"), [(1, 1), (4, 8), (257, 320)])
 def test_room_is_made_for_the_adapters_rank(tmp_path: Path, rank: int, room: int) -> None:
     (tmp_path / "adapter_config.json").write_text(json.dumps({"r": rank}))
-    llm = open_llm("m", "main", str(tmp_path))
-    assert (llm.enable_lora, llm.max_lora_rank, llm.revision) == (True, room, "main")
+    require_stack()
+    llm = open_llm(model_path("small"), None, str(tmp_path))
+    assert (llm.enable_lora, llm.max_lora_rank) == (True, room)
     assert llm.logprobs_mode == "processed_logprobs", "those after the temperature"
+
+
+def test_vllm_is_told_how_transformers_reads_the_configuration(tmp_path: Path) -> None:
+    """Also where the language model's part of it stands within another's, as in the published models."""
+    require_stack()
+    from transformers import AutoConfig, Qwen3_5Config
+
+    text = AutoConfig.from_pretrained(model_path("small"))
+    assert open_llm(model_path("small")).hf_overrides["partial_rotary_factor"] == 1.0
+    Qwen3_5Config(text_config=text.to_dict()).save_pretrained(tmp_path)
+    told = open_llm(str(tmp_path)).hf_overrides["text_config"]
+    assert told == {"partial_rotary_factor": 1.0, "rope_parameters": text.rope_parameters}
+
+
+def test_the_trainer_opens_the_revision_of_its_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    require_trainer()
+    monkeypatch.delitem(sys.modules, "vllm")  # TRL looks for the real one, and works without
+    from trl.generation import vllm_generation
+
+    monkeypatch.setattr(vllm_generation, "LLM", LLM, raising=False)
+    with opened_by_trainer(model_path("small"), "c0ffee"):
+        llm = vllm_generation.LLM(model="m")  # as TRL calls it
+    assert (llm.revision, llm.tokenizer_revision) == ("c0ffee", "c0ffee")
+    assert llm.hf_overrides["partial_rotary_factor"] == 1.0
+    assert vllm_generation.LLM is LLM
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"r": 4096}', '{"r": "x"}'])
@@ -223,8 +252,9 @@ def test_an_adapter_without_a_rank_that_fits_is_refused(tmp_path: Path, text: st
 def test_a_model_that_vllm_cannot_hold_is_told(vllm: ModuleType) -> None:
     full = Mock(side_effect=RuntimeError("Engine core initialization failed"))
     vllm.LLM = full  # type: ignore[attr-defined]
+    require_stack()
     with pytest.raises(IncompleteError, match="cannot take up the model") as raised:
-        open_llm("m")
+        open_llm(model_path("small"))
     assert "Engine core" in (raised.value.found or "")
 
 
