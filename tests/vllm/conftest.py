@@ -75,8 +75,8 @@ def evaluate(tmp_path: Path) -> Evaluate:
     return evaluated
 
 
-def alike(episodes: list[dict[str, Any]], others: list[dict[str, Any]]) -> bool:
+def alike(episodes: list[dict[str, Any]], others: list[dict[str, Any]], least: int = 6) -> bool:
     """Whether two evaluations are of one policy: where two tokens are nearly as likely, engines may part."""
     assert len(episodes) == len(others) == 8
     assert any(row["true_success"] for row in episodes)
-    return sum(mine == theirs for mine, theirs in zip(episodes, others, strict=True)) >= 6
+    return sum(mine == theirs for mine, theirs in zip(episodes, others, strict=True)) >= least
