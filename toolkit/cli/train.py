@@ -156,9 +156,12 @@ def _train(
     from toolkit.study.executors.executor import HERE
     from toolkit.study.new.task_pools import pool_digests
     from toolkit.study.play import matrix, training_jobs
+    from toolkit.training.devices import is_first_process, visible_gpus
 
     planned = {run.run_id for run in training_plan.planned_runs(registration, selection)}
-    training_jobs.check_stack(recipe, cpu=cpu, say=remark)
+    # Of processes that were launched together, one speaks.
+    say = remark if is_first_process() else lambda _: None
+    training_jobs.check_stack(recipe, cpu=cpu, say=say, has_gpu=bool(visible_gpus()))
     into = (folder or home.runs / registration.name).absolute()
     with steps("pools") as progress:
         pools = pool_digests(home, api.STUDY_POOLS, progress)
@@ -168,9 +171,10 @@ def _train(
         for run in runs
         if run.run_id in planned
     ]
-    trained = training_jobs.train_runs(jobs, HERE.telling(HERE.watch, remark))
+    trained = training_jobs.train_runs(jobs, HERE.telling(HERE.watch, say))
     document = {"folder": str(into), "completed": list(trained.completed), "kept": list(trained.kept)}
-    tell(document, f"{len(jobs)} runs complete in {into}", as_json=as_json)
+    if is_first_process():
+        tell(document, f"{len(jobs)} runs complete in {into}", as_json=as_json)
 
 
 def _range(hours: Range | None, digits: int = 1) -> str:

@@ -95,9 +95,8 @@ def check(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
     def checked(recipe: Recipe, packages: Mapping[str, str], *, gpu: bool, cpu: bool = False) -> list[str]:
         remarks: list[str] = []
         monkeypatch.setattr(training_jobs, "_version", packages.get)
-        monkeypatch.setattr(training_jobs, "has_gpu", lambda: gpu)
         monkeypatch.setattr(training_jobs.kernels, "check_importable", lambda _: None)
-        training_jobs.check_stack(recipe, cpu=cpu, say=remarks.append)
+        training_jobs.check_stack(recipe, cpu=cpu, say=remarks.append, has_gpu=gpu)
         return remarks
 
     return checked
