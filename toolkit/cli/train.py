@@ -260,7 +260,8 @@ def _show_time(plan: training_plan.TrainingPlan) -> None:
     schedule = plan.schedule
     if plan.rate is None or schedule is None:
         return
-    say_line(f"time from {plan.rate.source}")
+    as_if = "" if plan.rate.gpus == 1 else ", if a run could be trained on several GPUs"
+    say_line(f"time from {plan.rate.source}{as_if}")
     if schedule.hours is None:
         needs = f"can hold no run, which needs {plan.rate.gpus}: {training_plan.NOT_EVALUABLE}"
         say_line(f"{_number(schedule.gpus, 'GPU')} {needs}")

@@ -15,6 +15,12 @@ from toolkit.errors import UsageError
 ANEW, KEPT = "anew", "kept"
 """What becomes of a process when its job on a GPU is done: the next job has another, or the same."""
 VISIBLE = "CUDA_VISIBLE_DEVICES"
+DIVIDING = {
+    "FSDP": "ACCELERATE_USE_FSDP",
+    "DeepSpeed": "ACCELERATE_USE_DEEPSPEED",
+    "Megatron-LM": "ACCELERATE_USE_MEGATRON_LM",
+}
+"""What divides weights, and the variable by which accelerate tells its processes."""
 PATIENCE = timedelta(hours=6)
 """How long a process waits for another, which may have a longer share of an evaluation. Where one ends, the
 launcher ends the others; libraries would give up after ten minutes."""
@@ -50,7 +56,30 @@ def connected_processes(*, cpu: bool) -> Any:
     """
     from accelerate import PartialState
 
+    if cpu:
+        # Accelerate would number processors, too, and PyTorch then cannot read an optimizer's state back.
+        os.environ.setdefault("ACCELERATE_TORCH_DEVICE", "cpu")
     return PartialState(cpu=cpu, timeout=PATIENCE)
+
+
+def check_whole_copies() -> None:
+    """Refuse processes that were launched to divide a model's weights among them.
+
+    A rollout is sampled token by token and ends when its episode does; where every token needs the weights of
+    all processes, the first that is done would leave the others waiting.
+
+    Raises:
+        UsageError: FSDP, DeepSpeed or Megatron was asked for.
+    """
+    for name, variable in DIVIDING.items():
+        if os.environ.get(variable, "false").lower() in {"1", "true"}:
+            raise UsageError(
+                f"{name} divides a model's weights among processes, which no run here was ever trained with",
+                expected="a whole copy of the model in each process",
+                found=f"{variable}={os.environ[variable]}",
+                remedy="accelerate launch --multi_gpu, or its configuration in examples/beyond-one-machine; for a "
+                "model that one GPU cannot hold there is no way yet",
+            )
 
 
 def check_one_gpu(run_id: str) -> None:

@@ -18,6 +18,18 @@ from toolkit.errors import UsageError
 pytestmark = pytest.mark.slow
 model, whole = alone.model, alone.whole
 ACCELERATE = CHECKOUT / "examples" / "beyond-one-machine" / "accelerate.yaml"
+HOW = ("--config_file", ACCELERATE)
+FSDP = (
+    "--use_fsdp",
+    "--fsdp_version",
+    2,
+    "--num_machines",
+    1,
+    "--mixed_precision",
+    "no",
+    "--dynamo_backend",
+    "no",
+)
 LAUNCH, MODULE = "accelerate.commands.launch", "tests.unit.study.train_in_a_folder"
 SCRIPTED, SAMPLED = 1e-5, 1e-3
 """How far apart adapters may be, of what a run moved its own. Measured were 1.9e-6 after steps on what was
@@ -25,9 +37,12 @@ scripted, 1.1e-4 after the first step on what was sampled: Adam then moves a coo
 its gradient."""
 
 
-def launch(processes: int, *arguments: object) -> subprocess.CompletedProcess[str]:
+def launch(
+    processes: int, folder: Path, model: str, step: str = "", how: tuple[object, ...] = HOW
+) -> subprocess.CompletedProcess[str]:
     """Have accelerate launch processes that train a run in a folder, as the example's configuration says."""
-    options = ("--config_file", ACCELERATE, "--num_processes", processes, "--main_process_port", 0)
+    options = (*how, "--num_processes", processes, "--main_process_port", 0)
+    arguments = (folder, model, step)
     return subprocess.run(
         [sys.executable, "-m", LAUNCH, *map(str, options), "-m", MODULE, *map(str, arguments)],
         cwd=CHECKOUT,
@@ -43,7 +58,7 @@ def launch(processes: int, *arguments: object) -> subprocess.CompletedProcess[st
 def killed(model: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of a study whose run's first process was killed in its third of four steps."""
     folder = tmp_path_factory.mktemp("killed")
-    ended = launch(2, folder, model, 3)
+    ended = launch(2, folder, model, "3")
     assert "Signal 9 (SIGKILL)" in ended.stderr
     return folder
 
@@ -104,6 +119,12 @@ def test_what_two_began_and_two_go_on_with_after_a_kill_has_the_same_bytes(
         assert (killed / RUN / name).read_bytes() == (together / name).read_bytes(), name
     launches = [(attempt["from_step"], attempt["processes"]) for attempt in attempts(killed / RUN)]
     assert launches == [(0, 2), (2, 2)]
+
+
+def test_processes_that_would_divide_the_weights_begin_nothing(tmp_path: Path, model: str) -> None:
+    ended = launch(2, tmp_path, model, how=FSDP)
+    assert "FSDP divides a model's weights among processes" in ended.stderr
+    assert not list(tmp_path.iterdir())
 
 
 def test_processes_that_cannot_share_a_step_begin_nothing(tmp_path: Path, model: str) -> None:

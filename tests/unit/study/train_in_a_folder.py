@@ -110,7 +110,7 @@ def train_and_die_once(job: TrainJob, mark: Path, run_id: str) -> str | None:
 
 def main(folder: str, model: str, step: str = "") -> None:
     def die(said: str) -> None:
-        if said.startswith(f"step {step} of"):
+        if step and said.startswith(f"step {step} of"):
             os.kill(os.getpid(), signal.SIGKILL)
 
     if model == "small":

@@ -7,7 +7,7 @@ import pytest
 
 from tests.unit.stack import require_stack
 from toolkit.errors import UsageError
-from toolkit.training.devices import check_one_gpu, visible_gpus
+from toolkit.training.devices import DIVIDING, check_one_gpu, check_whole_copies, visible_gpus
 
 
 @pytest.fixture
@@ -61,3 +61,14 @@ def test_a_process_that_sees_several_gpus_trains_only_beside_others(
     assert "accelerate launch --multi_gpu --num_processes 2" in str(error.value.remedy)
     monkeypatch.setenv("WORLD_SIZE", "2")
     check_one_gpu("c2-paired-s0")
+
+
+@pytest.mark.parametrize(("name", "variable"), DIVIDING.items())
+def test_weights_that_would_be_divided_are_refused(
+    monkeypatch: pytest.MonkeyPatch, name: str, variable: str
+) -> None:
+    monkeypatch.setenv(variable, "false")
+    check_whole_copies()
+    monkeypatch.setenv(variable, "true")
+    with pytest.raises(UsageError, match=f"{name} divides a model's weights"):
+        check_whole_copies()

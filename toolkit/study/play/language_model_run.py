@@ -40,6 +40,7 @@ from toolkit.study.play.workplace import RunFolder, Workplace
 from toolkit.tasks import pools, task
 from toolkit.training.devices import (
     check_one_gpu,
+    check_whole_copies,
     connected_processes,
     is_first_process,
     launched_together,
@@ -79,12 +80,13 @@ def train_run(
     Raises:
         UsageError: the run was launched with another specification, by another version or on another number
             of processes, or so many cannot share a step; its registers could not hold it; another command is
-            at work on it; or this process sees several GPUs.
+            at work on it; this process sees several GPUs; or weights would be divided among processes.
         IncompleteError: memory, disk or the engine failed; the same call goes on from there.
         DamagedError: what lies there is not what was written.
     """
     workplace = Workplace(folder)
     run = workplace.run(specification)
+    check_whole_copies()
     if not cpu:
         check_one_gpu(specification.run_id)
     held = workplace.held([specification]) if is_first_process() else nullcontext()
