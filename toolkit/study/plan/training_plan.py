@@ -31,8 +31,8 @@ DECIDES_TIME = (
 NOT_EVALUABLE = "not_evaluable"
 NOT_COUNTED = "what libraries keep besides, and a model's tower for images, are not counted"
 UNTRIED = (
-    "no run was ever trained with its weights divided among GPUs, and `toolkit train` refuses to; what is tested is "
-    "a whole copy in each process"
+    "no run was ever trained with its weights divided among GPUs, and `toolkit train` refuses to; what is "
+    "tested is a whole copy in each process"
 )
 HOW_TO_MEASURE = (
     "play some steps as a pilot, and give the seconds that a step took, --seconds-per-step, or the tokens "

@@ -1,4 +1,4 @@
-"""Why vLLM's server mode is not offered: TRL gives rollouts the turns of others. TRL is real, its server is not."""
+"""Why vLLM's server mode is not offered: TRL gives rollouts the turns of others. The server is a stand-in."""
 
 from contextlib import nullcontext
 from types import SimpleNamespace
