@@ -77,8 +77,8 @@ def check_whole_copies() -> None:
                 f"{name} divides a model's weights among processes, which no run here was ever trained with",
                 expected="a whole copy of the model in each process",
                 found=f"{variable}={os.environ[variable]}",
-                remedy="accelerate launch --multi_gpu, or the configuration in examples/beyond-one-machine; for "
-                "a model that one GPU cannot hold there is no way yet",
+                remedy="accelerate launch --multi_gpu, or with examples/beyond-one-machine/accelerate.yaml; "
+                "for a model that one GPU cannot hold there is no way yet",
             )
 
 
