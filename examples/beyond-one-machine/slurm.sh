@@ -4,6 +4,10 @@
 #   export STUDY=embedded FOLDER=/shared/embedded
 #   sbatch --array=0-157%32 slurm.sh
 #
+# A run that trains a language model has a GPU of its own, and sees no other:
+#
+#   sbatch --gpus=1 --cpus-per-task=8 --mem=64G --time=24:00:00 --array=0-25%8 slurm.sh
+#
 # What was interrupted, requeued or submitted again goes on from its newest checkpoint; a complete run is left as it
 # is. A run of the embedded policy takes seconds, one processor and a quarter of a gigabyte.
 #

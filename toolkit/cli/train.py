@@ -164,8 +164,9 @@ def _show_trial(run: Specification, recipe: Recipe, steps: int, *, cpu: bool, as
     """Try some steps, and print what they came to."""
     from toolkit.study.play import training_jobs
     from toolkit.study.play.trial import try_steps
+    from toolkit.training.devices import visible_gpus
 
-    training_jobs.check_stack(recipe, cpu=cpu, say=remark)
+    training_jobs.check_stack(recipe, cpu=cpu, say=remark, has_gpu=bool(visible_gpus()))
     trial = try_steps(run, recipe, steps, cpu=cpu, say=remark)
     if as_json:
         print_json(trial.document())
@@ -221,10 +222,13 @@ def _train(
     from toolkit.study.executors.executor import HERE
     from toolkit.study.new.task_pools import pool_digests
     from toolkit.study.play import matrix, training_jobs
+    from toolkit.training.devices import is_first_process, visible_gpus
 
     registration = load_registration(home.registration_folder(study))
     planned = {run.run_id for run in training_plan.planned_runs(rulebook_of(registration), selection)}
-    training_jobs.check_stack(recipe, cpu=cpu, say=remark)
+    # Of processes that were launched together, one speaks.
+    say = remark if is_first_process() else lambda _: None
+    training_jobs.check_stack(recipe, cpu=cpu, say=say, has_gpu=bool(visible_gpus()))
     check_trackers(report_to)
     into = (folder or home.runs / registration.name).absolute()
     with steps("pools") as progress:
@@ -235,9 +239,10 @@ def _train(
         for run in runs
         if run.run_id in planned
     ]
-    trained = training_jobs.train_runs(jobs, HERE.telling(HERE.watch, remark))
+    trained = training_jobs.train_runs(jobs, HERE.telling(HERE.watch, say))
     document = {"folder": str(into), "completed": list(trained.completed), "kept": list(trained.kept)}
-    tell(document, f"{len(jobs)} runs complete in {into}", as_json=as_json)
+    if is_first_process():
+        tell(document, f"{len(jobs)} runs complete in {into}", as_json=as_json)
 
 
 def _range(hours: Range | None, digits: int = 1) -> str:
@@ -323,7 +328,8 @@ def _show_time(plan: training_plan.TrainingPlan) -> None:
     schedule = plan.schedule
     if plan.rate is None or schedule is None:
         return
-    say_line(f"time from {plan.rate.source}")
+    as_if = "" if plan.rate.gpus == 1 else ", if a run could be trained on several GPUs"
+    say_line(f"time from {plan.rate.source}{as_if}")
     if schedule.hours is None:
         needs = f"can hold no run, which needs {plan.rate.gpus}: {training_plan.NOT_EVALUABLE}"
         say_line(f"{_number(schedule.gpus, 'GPU')} {needs}")

@@ -22,6 +22,7 @@ from toolkit.places import Home
 pytestmark = pytest.mark.slow
 TEMPLATES = CHECKOUT / "examples" / "beyond-one-machine"
 RUN, OTHER = "c4-paired-none-s0", "c4-independent-none-s0"
+INSTALLED = r"pip install --quiet (\S+ \S+)"
 SHIMS = {
     "toolkit": f'exec {sys.executable} -m tests.quick_toolkit "$@"',
     "python3": f'case "$*" in "-m pip "*) exit 0;; esac\nexec {sys.executable} "$@"',
@@ -114,14 +115,24 @@ def test_a_task_without_a_folder_says_so(small: Home) -> None:
 def test_the_skypilot_task_plays_its_run(small: Home, tmp_path: Path) -> None:
     task = template("skypilot.yaml")
     assert set(task) == {"name", "resources", "workdir", "envs", "file_mounts", "setup", "run"}
+    assert 'install --quiet ".${EXTRA:+[$EXTRA]}"' in task["setup"]
     assert task["envs"]["FOLDER"].startswith("".join(task["file_mounts"]))
     ended(shell("-euc", task["setup"] + task["run"], RUN=RUN))
     assert (tmp_path / "shared" / RUN / "COMPLETE.json").is_file()
 
 
-def test_a_hugging_face_job_is_understood_and_plays_its_run(small: Home, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("settings", "flavor", "timeout", "installed"),
+    [
+        ("", "cpu-basic", "1h", "/dist/*.whl"),
+        ("FLAVOR=h200 TIMEOUT=24h EXTRA=gpu", "h200", "24h", "/dist/*.whl[gpu]"),
+    ],
+)
+def test_a_hugging_face_job_is_understood_and_plays_its_run(
+    small: Home, tmp_path: Path, settings: str, flavor: str, timeout: str, installed: str
+) -> None:
     (tmp_path / "dist").mkdir()
-    script = f"cd {tmp_path}; {TEMPLATES / 'hf-jobs.sh'} small me/study {RUN}"
+    script = f"cd {tmp_path}; {settings} {TEMPLATES / 'hf-jobs.sh'} small me/study {RUN}"
     arguments = json.loads(ended(shell("-c", script)))
     assert arguments[:2] == ["jobs", "run"]
     hf = Path(sys.executable).with_name("hf")
@@ -135,7 +146,11 @@ def test_a_hugging_face_job_is_understood_and_plays_its_run(small: Home, tmp_pat
         check=True,
     ).stdout
     assert re.search(r"^ *image +python:3\.12$", understood, re.MULTILINE)
-    assert re.search(r"^ *flavor +cpu-basic$", understood, re.MULTILINE)
+    assert re.search(rf"^ *flavor +{flavor}$", understood, re.MULTILINE)
+    assert arguments[arguments.index("--timeout") + 1] == timeout
+    extra = next(text for text in arguments if text.startswith("EXTRA="))
+    echoed = ended(shell("-c", f"{extra}; echo {re.findall(INSTALLED, arguments[-1])[0]}"))
+    assert echoed.strip() == installed
     mount = parse_hf_mount(arguments[arguments.index("--volume") + 1])
     assert (mount.source.type, mount.source.id, mount.mount_path) == ("bucket", "me/study", "/study")
     assert "FOLDER=/study/small" in arguments

@@ -62,7 +62,16 @@ def test_another_model_s_duration_is_a_range_without_a_mean(plan: Callable[..., 
     time = plan("--model", "dense-70b", "--gpus", 64)["time"]
     assert (time["gpus_a_run"], time["runs_at_once"]) == (8, 8)
     assert time["hours"]["mean"] is None
+    assert time["verdict"] == "untried"
     assert plan("--model", "dense-70b", "--gpus", 4)["time"]["verdict"] == "not_evaluable"
+
+
+def test_a_plan_promises_no_run_that_nobody_tried(plan: Callable[..., Any], toolkit: Toolkit) -> None:
+    (lack,) = plan("--model", "dense-70b", "--gpus", 64)["lacks"]
+    assert lack.startswith("a run on 8 GPUs: no run was ever trained with its weights divided")
+    assert "if a run could be trained on several GPUs" in toolkit(*DRY, "--model", "dense-70b").out
+    assert not plan("--gpus", 64)["lacks"]
+    assert plan("--gpus", 64)["time"]["verdict"] == "estimated"
 
 
 def test_a_model_whose_sizes_cannot_be_had_has_neither_memory_nor_time(
@@ -95,9 +104,8 @@ def check(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
     def checked(recipe: Recipe, packages: Mapping[str, str], *, gpu: bool, cpu: bool = False) -> list[str]:
         remarks: list[str] = []
         monkeypatch.setattr(training_jobs, "installed", packages.get)
-        monkeypatch.setattr(training_jobs, "has_gpu", lambda: gpu)
         monkeypatch.setattr(training_jobs.kernels, "check_importable", lambda _: None)
-        training_jobs.check_stack(recipe, cpu=cpu, say=remarks.append)
+        training_jobs.check_stack(recipe, cpu=cpu, say=remarks.append, has_gpu=gpu)
         return remarks
 
     return checked

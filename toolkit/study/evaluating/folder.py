@@ -27,12 +27,13 @@ from toolkit import errors, files, seeds
 from toolkit.evaluation import diagnostic, language_model, play
 from toolkit.evaluation.sets import EvaluationSet
 from toolkit.noise.regimes import REGIMES
-from toolkit.policies.language_model.opening import Opening, open_engine
+from toolkit.policies.language_model.opening import LIBRARIES, Opening, open_engine
 from toolkit.registers import arrow, schema
 from toolkit.study.executors import folder as folders
 from toolkit.study.executors.executor import HERE, Executor
 from toolkit.tasks.pools import POOLS
 from toolkit.tasks.task import canonical
+from toolkit.training.devices import KEPT
 
 IDENTITY = "evaluation.json"
 BLOCKS = "blocks"
@@ -263,7 +264,7 @@ class EvaluationFolder:
 
         blocks = jobs(opening, asked)
         results, before = folders.go_on(
-            executor,
+            executor.on_gpus(KEPT) if opening.engine in LIBRARIES else executor,
             blocks,
             perform,
             kept=lambda job: self._kept(job, executor),

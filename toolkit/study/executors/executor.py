@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from toolkit.study.executors.places import A, Here, J, Places, Workers
+from toolkit.training.devices import ANEW, visible_gpus
 
 LOCAL = "local"
 RAY = "ray"
@@ -29,10 +30,13 @@ class Executor:
 
     Args:
         kind: `local` or `ray`.
-        places: jobs at the same time; None for as many as the machine, or the cluster, has processors.
+        places: jobs at the same time; None for as many as the machine, or the cluster, has processors, or
+            GPUs where jobs take one.
         address: of a Ray cluster, `HOST:PORT` or `auto`; None has Ray started on this machine, for this once.
         watch: told how much is done, of how much, and what was done last.
         say: told what went wrong and was mended.
+        gpu: of jobs that take a GPU each, and see no other, whether a process is begun `anew` for each, as
+            for training, or `kept` for the next, with its model; None for jobs that take none.
     """
 
     kind: str = LOCAL
@@ -40,14 +44,38 @@ class Executor:
     address: str | None = None
     watch: Watch = _nothing
     say: Say = _nothing
+    gpu: str | None = None
 
     def telling(self, watch: Watch, say: Say) -> Executor:
         """Return the same executor with others to be told."""
         return replace(self, watch=watch, say=say)
 
+    def gpus(self) -> int:
+        """Return how many GPUs there are for jobs: those that this process sees, or those of a cluster.
+
+        Raises:
+            IncompleteError: Ray is not installed, or does not answer.
+        """
+        if self.kind != RAY:
+            return len(visible_gpus())
+        from toolkit.study.executors import ray_connection
+
+        return ray_connection.count_gpus(self.address)
+
+    def on_gpus(self, gpu: str) -> Executor:
+        """Return the same executor for jobs that take a GPU where there is one: `anew` or `kept`."""
+        return replace(self, gpu=gpu) if self.gpus() else self
+
     def is_this_process(self, jobs: int) -> bool:
         """Whether so many jobs are done in this process, one after the other."""
-        return self.kind == LOCAL and _least(self.places or os.cpu_count() or 1, jobs) == 1
+        if self.kind != LOCAL or self._local(jobs) > 1:
+            return False
+        return self.gpu != ANEW or (jobs == 1 and len(visible_gpus()) == 1)
+
+    def _local(self, jobs: int) -> int:
+        """Return how many jobs are done on this machine at the same time; one a GPU at most."""
+        most = len(visible_gpus()) if self.gpu else os.cpu_count() or 1
+        return _least(min(self.places or most, most) if self.gpu else self.places or most, jobs)
 
     def each_done(self, jobs: Iterable[J], perform: Callable[[J], A]) -> Iterator[tuple[J, A]]:
         """Do jobs that do not wait for each other, and yield each with its answer as it comes.
@@ -96,12 +124,14 @@ class Executor:
         if self.kind == RAY:
             from toolkit.study.executors import ray_connection, ray_tasks
 
-            with ray_connection.connected(self.address, self.places) as processors:
-                yield ray_tasks.RayTasks(_least(self.places or processors, most), perform, self.say)
+            with ray_connection.connected(self.address, self.places) as (processors, gpus):
+                number = _least(self.places or (gpus if self.gpu else processors), most)
+                yield ray_tasks.RayTasks(number, perform, self.say, self.gpu)
         elif self.is_this_process(most):
             yield Here(perform)
         else:
-            with Workers.opened(_least(self.places or os.cpu_count() or 1, most), perform) as workers:
+            seen = visible_gpus() if self.gpu else ()
+            with Workers(self._local(most), perform, seen, anew=self.gpu == ANEW).opened() as workers:
                 yield workers
 
 

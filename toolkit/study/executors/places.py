@@ -14,13 +14,14 @@ import signal
 import threading
 import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, process, wait
 from multiprocessing import resource_tracker
 from multiprocessing.process import BaseProcess
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, Self, TypeVar
 
 from toolkit.errors import DamagedError, IncompleteError, ToolkitError
+from toolkit.training.devices import VISIBLE
 
 THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 
@@ -119,34 +120,43 @@ class Here(Places[J, A]):
 
 
 class Workers(Places[J, A]):
-    """Does jobs in processes of their own."""
+    """Does jobs in processes of their own, one a place.
 
-    def __init__(self, pool: ProcessPoolExecutor, number: int, perform: Callable[[J], A]) -> None:
+    Args:
+        number: of places.
+        perform: does a job.
+        gpus: the GPU that each place's process sees, of those that this one sees; empty where it sees what
+            this one does.
+        anew: whether every job has a new process: it then finds the whole memory of its GPU free.
+    """
+
+    def __init__(
+        self, number: int, perform: Callable[[J], A], gpus: Sequence[str] = (), *, anew: bool = False
+    ) -> None:
         self.number = number
-        self._pool = pool
         self._perform = perform
+        self._gpus = gpus
+        self._anew = anew
+        self._pools: dict[int, ProcessPoolExecutor] = {}
         self._at_work: dict[Future[A], tuple[int, J]] = {}
         self._others = set(multiprocessing.active_children())
         self._processes: set[BaseProcess] = set()
 
-    @classmethod
     @contextlib.contextmanager
-    def opened(cls, number: int, perform: Callable[[J], A]) -> Iterator[Workers[J, A]]:
+    def opened(self) -> Iterator[Self]:
         """Provide processes, and end them at the end: what they are at then is played again another time."""
-        context = multiprocessing.get_context("spawn")
-        # Without work they end by themselves, and take what their libraries had opened with them.
-        with ProcessPoolExecutor(number, context, _end_with_parent) as pool:
-            workers = cls(pool, number, perform)
-            try:
-                yield workers
-            finally:
-                if workers._at_work:
-                    for each in workers._processes:
-                        each.terminate()
+        try:
+            yield self
+        finally:
+            if self._at_work:
+                self._terminate()
+            # Without work they end by themselves, and take what their libraries had opened with them.
+            for pool in self._pools.values():
+                pool.shutdown()
 
     def start(self, place: int, job: J) -> None:
         """Send a job to a process."""
-        self._at_work[self._submitted(job)] = (place, job)
+        self._at_work[self._submitted(place, job)] = (place, job)
         self._processes |= set(multiprocessing.active_children()) - self._others
 
     def wait(self) -> list[tuple[int, A]]:
@@ -157,21 +167,32 @@ class Workers(Places[J, A]):
         except process.BrokenProcessPool:
             raise self._gone() from None
         for future in done:
-            del self._at_work[future]
+            place, _ = self._at_work.pop(future)
+            if self._anew:
+                self._pools.pop(place).shutdown()
         return sorted(answers, key=lambda answer: answer[0])
 
-    def _submitted(self, job: J) -> Future[A]:
+    def _submitted(self, place: int, job: J) -> Future[A]:
+        if place not in self._pools:
+            gpu = (self._gpus[place],) if self._gpus else ()
+            context = multiprocessing.get_context("spawn")
+            self._pools[place] = ProcessPoolExecutor(1, context, _begin, gpu)
         # A process is started with its first job: as it then finds the environment and the signals.
         try:
             with _undisturbed(), one_thread_each():
-                return self._pool.submit(attempt, self._perform, job)
+                return self._pools[place].submit(attempt, self._perform, job)
         except process.BrokenProcessPool:
             raise self._gone() from None
 
+    def _terminate(self) -> None:
+        for each in self._processes:
+            each.terminate()
+
     def _gone(self) -> IncompleteError:
+        self._terminate()
         for each in self._processes:
             each.join()
-        # What is left of the pool is terminated: the process that ended first has another code.
+        # The process that ended first has another code than those that were terminated.
         codes = {each.exitcode for each in self._processes} - {0, -signal.SIGTERM}
         return IncompleteError(
             "a process ended in the middle of its work",
@@ -182,8 +203,10 @@ class Workers(Places[J, A]):
         )
 
 
-def _end_with_parent() -> None:
-    """Have this process end as soon as the one that started it is gone, whatever it is at."""
+def _begin(gpu: str | None = None) -> None:
+    """Have this process see one GPU, and end as soon as the one that started it is gone."""
+    if gpu is not None:
+        os.environ[VISIBLE] = gpu  # nothing here has asked for a GPU yet
     threading.Thread(target=_outlive_nobody, daemon=True).start()
 
 

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.study.executors.places import environment, one_thread_each
+from toolkit.training.devices import visible_gpus
 
 STORE_BYTES = 100_000_000
 """What a Ray started here holds of answers in memory; the rest goes through the disk. Ray takes 75 MiB at
@@ -23,7 +24,7 @@ SETTINGS = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"
 
 
 @contextlib.contextmanager
-def connected(address: str | None, processors: int | None) -> Iterator[int]:
+def connected(address: str | None, processors: int | None) -> Iterator[tuple[int, int]]:
     """Connect with Ray, and part with it at the end; a Ray that was started here ends with it.
 
     Args:
@@ -31,7 +32,7 @@ def connected(address: str | None, processors: int | None) -> Iterator[int]:
         processors: that a Ray started here may use; None for all.
 
     Yields:
-        The processors that there are, on all machines together.
+        The processors and the GPUs that there are, on all machines together.
 
     Raises:
         IncompleteError: Ray is not installed, cannot be started, or does not answer.
@@ -39,7 +40,7 @@ def connected(address: str | None, processors: int | None) -> Iterator[int]:
     """
     ray = _imported()
     if address is None and ray.is_initialized():
-        yield _processors(ray)
+        yield _resources(ray)
         return
     if address is not None:
         _check_answers(address)
@@ -47,7 +48,7 @@ def connected(address: str | None, processors: int | None) -> Iterator[int]:
         try:
             _connect(ray, address, processors)
             _leave_when_asked()
-            yield _processors(ray)
+            yield _resources(ray)
         finally:
             ray.shutdown()
 
@@ -109,9 +110,18 @@ def _connect(ray: Any, address: str | None, processors: int | None) -> None:
         ) from None
 
 
-def _processors(ray: Any) -> int:
-    """Return the processors of all machines; one where a cluster has yet to start its first."""
-    return max(1, int(ray.cluster_resources().get("CPU", 1)))
+def _resources(ray: Any) -> tuple[int, int]:
+    """Return the processors and GPUs of all machines; one processor where a cluster has no machine yet."""
+    there = ray.cluster_resources()
+    return max(1, int(there.get("CPU", 1))), int(there.get("GPU", 0))
+
+
+def count_gpus(address: str | None) -> int:
+    """Return the GPUs of a cluster, or of this machine where Ray is started on it; errors as `connected`."""
+    if address is None and not _imported().is_initialized():
+        return len(visible_gpus())
+    with connected(address, None) as (_, gpus):
+        return gpus
 
 
 @contextlib.contextmanager

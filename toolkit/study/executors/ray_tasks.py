@@ -15,22 +15,38 @@ from typing import Any
 import toolkit
 from toolkit.errors import IncompleteError, ToolkitError, UsageError
 from toolkit.study.executors.places import A, J, Places, answer_or_error
+from toolkit.training.devices import KEPT
 
 MOST_LOSSES = 3
 """How often a job may lose its process: one that takes more memory than there is would be sent for ever."""
 
 
 class RayTasks(Places[J, A]):
-    """Does jobs as tasks of Ray, which is connected."""
+    """Does jobs as tasks of Ray, which is connected.
 
-    def __init__(self, number: int, perform: Callable[[J], A], say: Callable[[str], None]) -> None:
+    Args:
+        number: of places.
+        perform: does a job.
+        say: told of what was lost.
+        gpu: as `Executor` has it.
+    """
+
+    def __init__(
+        self, number: int, perform: Callable[[J], A], say: Callable[[str], None], gpu: str | None = None
+    ) -> None:
         import ray
 
         self.number = number
         self._perform = perform
         self._say = say
-        # Ray would send a lost job again by itself, and tell nobody.
-        self._task: Any = ray.remote(num_cpus=1, max_retries=0)(_do)
+        # Ray would send a lost job again by itself, and tell nobody. What was given a GPU ends with its job:
+        # in a process that had another before, CUDA would stay with that one.
+        alone = {"num_gpus": 1, "max_calls": 1} if gpu else {}
+        self._task: Any = ray.remote(num_cpus=1, max_retries=0, **alone)(_do)
+        self._worker: Any = (
+            ray.remote(num_cpus=1, num_gpus=1, max_restarts=0)(_Worker) if gpu == KEPT else None
+        )
+        self._workers: dict[int, Any] = {}
         self._sent: dict[Any, int] = {}
         self._jobs: dict[int, J] = {}
         self._losses: dict[int, int] = {}
@@ -62,10 +78,17 @@ class RayTasks(Places[J, A]):
         return []
 
     def _send(self, place: int) -> None:
-        sent = self._task.remote(self._perform, self._jobs[place], toolkit.__version__)
+        job = (self._perform, self._jobs[place], toolkit.__version__)
+        if self._worker is None:
+            sent = self._task.remote(*job)
+        else:
+            if place not in self._workers:
+                self._workers[place] = self._worker.remote()
+            sent = self._workers[place].do.remote(*job)
         self._sent[sent] = place
 
     def _send_again(self, place: int, error: Exception) -> None:
+        self._workers.pop(place, None)
         self._losses[place] += 1
         if self._losses[place] > MOST_LOSSES:
             raise IncompleteError(
@@ -104,12 +127,21 @@ def _do(perform: Callable[[J], A], job: J, version: str) -> A | ToolkitError:
     return answer_or_error(perform, job)
 
 
+class _Worker:
+    """Does jobs one after the other, in a process of Ray's that keeps its GPU."""
+
+    def do(self, *job: Any) -> Any:
+        """Do a job."""
+        return _do(*job)
+
+
 def _losses() -> tuple[type[Exception], ...]:
     """Return what Ray raises where a job is sound and whoever did it, or held its answer, is gone."""
     from ray import exceptions as known
 
     return (
         known.WorkerCrashedError,
+        known.RayActorError,
         known.NodeDiedError,
         known.LocalRayletDiedError,
         known.OutOfMemoryError,

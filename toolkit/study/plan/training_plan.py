@@ -29,6 +29,10 @@ DECIDES_TIME = (
 )
 NOT_EVALUABLE = "not_evaluable"
 NOT_COUNTED = "what libraries keep besides, and a model's tower for images, are not counted"
+UNTRIED = (
+    "no run was ever trained with its weights divided among GPUs, and `toolkit train` refuses to; what is "
+    "tested is a whole copy in each process"
+)
 HOW_TO_MEASURE = (
     "play some steps as a pilot, and give the seconds that a step took, --seconds-per-step, or the tokens "
     "that were generated in a second, --tokens-per-second"
@@ -193,7 +197,7 @@ class TrainingPlan:
         if rate is None or schedule is None:
             return {"verdict": NOT_EVALUABLE}
         return {
-            "verdict": "estimated" if schedule.hours else NOT_EVALUABLE,
+            "verdict": NOT_EVALUABLE if not schedule.hours else "estimated" if rate.gpus == 1 else "untried",
             "from": rate.source,
             "gpu_seconds_an_episode": _range(rate.seconds),
             "gpus_a_run": rate.gpus,
@@ -238,6 +242,8 @@ def plan_training(
     memory = estimate_memory(recipe, model.architecture, accelerator) if model else None
     needed = gpus_needed(recipe, model.architecture, accelerator) if model else None
     rate = _rate(recipe, model, needed, basis, lacks)
+    if needed and needed > 1:
+        lacks.append(f"a run on {needed} GPUs: {UNTRIED}")
     return TrainingPlan(
         recipe=recipe,
         study=specifications[0].study,

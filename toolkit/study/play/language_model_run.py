@@ -12,19 +12,19 @@ and the base as it was loaded. On a processor, where the model itself samples, i
 On a GPU it need not: sums depend there on what shares a batch, and with vLLM on what its cache holds, so that
 rollouts after a resumption may be other samples of the same policy, under the same schedules.
 
-A run trains in the process that asks for it, or in one process a GPU (`accelerate launch`), of which the main
-one writes.
+A run trains in the process that asks for it, or in one process a GPU (`accelerate launch`), of which the
+first one writes; a run has one number of processes throughout. On a processor two leave the groups and
+episodes of one, and adapters that differ in the last digits of sums.
 """
 
 import base64
 import hashlib
 import json
 import math
-import os
 import shutil
 import time
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -38,7 +38,15 @@ from toolkit.study.play import capacity, conclusion, launches, reporting, segmen
 from toolkit.study.play.rows import ADAPTER
 from toolkit.study.play.workplace import RunFolder, Workplace
 from toolkit.tasks import pools, task
+from toolkit.training.devices import (
+    check_one_gpu,
+    check_whole_copies,
+    connected_processes,
+    is_first_process,
+    launched_together,
+)
 from toolkit.training.language_model.session import Moments, Session, open_session, stack
+from toolkit.training.settings import accumulation
 from toolkit.training.specification import LanguageModelSpecification
 
 CARRIED = 4_000_000
@@ -72,22 +80,28 @@ def train_run(
         Whether anything was left to do.
 
     Raises:
-        UsageError: the run was launched with another specification or by another version, its registers could
-            not hold it, or another command is at work on it.
+        UsageError: the run was launched with another specification, by another version or on another number
+            of processes, or so many cannot share a step; its registers could not hold it; another command is
+            at work on it; this process sees several GPUs; or weights would be divided among processes.
         IncompleteError: memory, disk or the engine failed, or the process was told to stop (SIGTERM); the
             same call goes on from there.
         DamagedError: what lies there is not what was written.
     """
     workplace = Workplace(folder)
     run = workplace.run(specification)
-    held = workplace.held([specification]) if _is_first_process() else nullcontext()
+    check_whole_copies()
+    if not cpu:
+        check_one_gpu(specification.run_id)
+    held = workplace.held([specification]) if is_first_process() else nullcontext()
     course = _Course(run, specification, say)
     with held, stopping.stopping(course.place, course.way_on):
-        run.check_begun()  # 1
-        if run.is_complete:
-            return False
-        segments.make_tasks(tuple(sorted(specification.pools.items())))
-        course.begin()
+        with _first_one_first(cpu=cpu):
+            run.check_begun()  # 1
+            if run.is_complete:
+                return False
+            _check_processes(run, specification)
+            segments.make_tasks(tuple(sorted(specification.pools.items())))
+            course.begin()
         session = open_session(
             specification,
             model,
@@ -104,6 +118,7 @@ def train_run(
             course.saved(0)  # 2
         if course.at < specification.steps:
             session.train(course.checkpoint())  # 3
+        session.trainer.accelerator.wait_for_everyone()
         if session.is_main:
             course.conclude()  # 4
     return True
@@ -150,12 +165,12 @@ class _Course:
         for left in self.run.folder.glob("checkpoint-*"):
             number = left.name.partition("-")[2]
             stale = number.isdigit() and (int(number) > self.at or not self.digests)
-            if stale and _is_first_process():
+            if stale and is_first_process():
                 shutil.rmtree(left)
         self._clear()
         self.step = self.at
         self.begun = time.monotonic()
-        if _is_first_process():
+        if is_first_process():
             self.launch = self.run.launch(launches.Launch.now(self.specification, self.at, **stack()))
 
     def take(self, session: Session) -> None:
@@ -323,5 +338,31 @@ def _check_state(folder: Path, expected: str) -> None:
         )
 
 
-def _is_first_process() -> bool:
-    return os.environ.get("RANK", "0") == "0"
+@contextmanager
+def _first_one_first(*, cpu: bool) -> Iterator[None]:
+    """Have the first of several processes put things in order before the others look at them."""
+    if launched_together() == 1:
+        yield
+        return
+    with connected_processes(cpu=cpu).main_process_first():
+        yield
+
+
+def _check_processes(run: RunFolder, specification: LanguageModelSpecification) -> None:
+    """Check that as many processes as there are can share a step, and are those that the run was begun on.
+
+    Sums depend on their number, and with vLLM what is sampled: a run would be another one for having been cut
+    off.
+    """
+    processes = launched_together()
+    accumulation(specification.settings, processes)
+    begun = run.launches()[-1].processes if run.played else None
+    if begun not in {None, processes}:
+        raise errors.UsageError(
+            f"{specification.run_id} was begun on another number of processes",
+            expected=begun,
+            found=processes,
+            where=run.folder,
+            remedy=f"go on with {begun} (accelerate launch --multi_gpu --num_processes {begun}), or move the "
+            "run's folder away: a run has one number throughout",
+        )

@@ -17,6 +17,7 @@ from toolkit.study.executors.executor import HERE, Executor, Say
 from toolkit.study.executors.folder import go_on
 from toolkit.study.play import language_model_run, matrix
 from toolkit.study.play.workplace import PlayedRuns, Workplace
+from toolkit.training.devices import ANEW, launched_together, visible_gpus
 from toolkit.training.recipe import Recipe
 from toolkit.training.specification import LanguageModelSpecification, Specification, specify_language_model
 
@@ -60,16 +61,25 @@ def language_models(specifications: Iterable[Specification]) -> tuple[LanguageMo
 def train_models(
     workplace: Workplace, runs: Sequence[LanguageModelSpecification], executor: Executor
 ) -> PlayedRuns:
-    """Train runs with the recipes that their registration fixes; on a processor where there is no GPU.
+    """Train runs with the recipes that their registration fixes, each on a GPU; on a processor without one.
 
     Raises:
-        UsageError: as `check_stack`.
+        UsageError: several processes were launched to do this together; or as `check_stack`.
         IncompleteError, DamagedError: as `train_runs`.
     """
-    cpu = not has_gpu() and all(goes_without_gpu(run.settings.engine.kind) for run in runs)
+    if launched_together() > 1:
+        raise UsageError(
+            "one command sends the runs of a study to whoever trains them",
+            found=f"{launched_together()} processes that were launched together",
+            remedy="one run on several GPUs: accelerate launch … -m toolkit train --study … --run …; this "
+            "command by itself then keeps it",
+        )
+    gpus = executor.gpus()
+    cpu = not gpus and all(goes_without_gpu(run.settings.engine.kind) for run in runs)
     for run in runs:
-        check_stack(run.settings, cpu=cpu, say=executor.say)
-    return train_runs([TrainJob(run, run.settings.model, workplace.folder, cpu) for run in runs], executor)
+        check_stack(run.settings, cpu=cpu, say=executor.say, has_gpu=gpus > 0)
+    jobs = [TrainJob(run, run.settings.model, workplace.folder, cpu) for run in runs]
+    return train_runs(jobs, executor if cpu else executor.on_gpus(ANEW))
 
 
 def train_runs(jobs: Sequence[TrainJob], executor: Executor = HERE) -> PlayedRuns:
@@ -149,13 +159,14 @@ def check_model(specification: LanguageModelSpecification, model: str) -> None:
         )
 
 
-def check_stack(recipe: Recipe, *, cpu: bool, say: Say) -> None:
-    """Check that this machine can train: packages, and a GPU unless it goes without.
+def check_stack(recipe: Recipe, *, cpu: bool, say: Say, has_gpu: bool) -> None:
+    """Check that what trains can: its packages, as this machine has them, and a GPU unless it goes without.
 
     Args:
         recipe: the settings.
         cpu: whether to train without a GPU.
         say: told where a package has another version than the recipe was written for.
+        has_gpu: whether there is a GPU: on this machine, or on those that jobs are sent to.
 
     Raises:
         UsageError: a package or the GPU is missing, the recipe's engine needs one, or the kernels that the
@@ -185,24 +196,15 @@ def check_stack(recipe: Recipe, *, cpu: bool, say: Say) -> None:
         pinned = recipe.packages.get(name)
         if pinned and found and found.partition("+")[0] != pinned:
             say(f"{name} {found} is installed; the recipe was written for {pinned}")
-    if not cpu and not has_gpu():
+    if not cpu and not has_gpu:
         raise UsageError(
-            "there is no GPU on this machine",
+            "there is no GPU",
             expected="an accelerator that PyTorch sees",
             remedy="for the plan alone: --dry-run; for a model that a processor can train: "
             "--cpu --set engine.kind=transformers",
         )
-    if has_kernels:
+    if has_kernels and visible_gpus():  # without one here, whoever trains finds out
         kernels.check_importable(f"recipe {recipe.name}")
-
-
-def has_gpu() -> bool:
-    """Return whether PyTorch sees an accelerator; False where there is no PyTorch."""
-    try:
-        import torch
-    except ImportError:
-        return False
-    return bool(torch.cuda.is_available())
 
 
 def goes_without_gpu(engine: str) -> bool:

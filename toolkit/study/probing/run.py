@@ -29,6 +29,7 @@ from toolkit.study.play.rows import rows_of_run, with_adapter
 from toolkit.study.play.workplace import Workplace
 from toolkit.study.probing import probed
 from toolkit.study.probing.design import CHECKPOINTS, INDICES, TABLES_OF_PROBE, TABULATED, RegisteredProbe
+from toolkit.training.devices import KEPT
 from toolkit.training.specification import LanguageModelSpecification, Specification
 
 BASE = "base"
@@ -190,9 +191,10 @@ def probe_all(folder: Path, jobs: Sequence[probed.ProbeJob], executor: Executor 
             raise DamagedError("what was probed cannot be read back", where=folder / job.trajectory)
         return kept
 
+    has_model = any(isinstance(job.run, LanguageModelSpecification) for job in jobs)
     with held(folder, {LOCK: "probe's folder"}, [folder]):
         results, before = go_on(
-            executor,
+            executor.on_gpus(KEPT) if has_model else executor,
             jobs,
             perform,
             kept=lambda job: probed.read_probed(folder, job),

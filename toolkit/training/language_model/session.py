@@ -17,6 +17,7 @@ from toolkit.policies.language_model.conversation import Player, TurnTaker
 from toolkit.policies.language_model.loading import installed, load_chat, loading, own_class
 from toolkit.policies.language_model.local import LocalEngine
 from toolkit.seeds import derive, run_seed, sampling_seed
+from toolkit.training.devices import connected_processes, launched_together
 from toolkit.training.language_model.groups import Example, Record, examples
 from toolkit.training.language_model.merging import restore_base
 from toolkit.training.recipe import Recipe, read_recipe
@@ -143,7 +144,6 @@ def open_session(
             linear attention is not computed by the kernels that the recipe names.
     """
     import torch
-    from accelerate import PartialState
     from datasets import Dataset
     from peft import LoraConfig
     from transformers import PrinterCallback
@@ -160,7 +160,7 @@ def open_session(
         recipe,
         folder,
         adapter,
-        processes=PartialState().num_processes,
+        processes=connected_processes(cpu=cpu).num_processes,
         cpu=cpu,
         scale_rewards=specification.scale_rewards,
     )
@@ -304,5 +304,5 @@ def stack() -> dict[str, Any]:
     return {
         "stack": ", ".join(here),
         "accelerator": ", ".join(names) or None,
-        "processes": int(os.environ.get("WORLD_SIZE", "1")),
+        "processes": launched_together(),
     }

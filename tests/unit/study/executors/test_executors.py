@@ -13,7 +13,9 @@ import pytest
 from tests.conftest import Result
 from tests.unit.study.executors import sums
 from toolkit.errors import DamagedError, IncompleteError, VerificationError
+from toolkit.study.executors import executor as executor_module
 from toolkit.study.executors.executor import HERE, Executor
+from toolkit.training.devices import ANEW, KEPT
 
 TWO = Executor(places=2)
 BOTH = pytest.mark.parametrize("executor", [HERE, TWO], ids=["here", "two processes"])
@@ -76,6 +78,52 @@ def test_no_job_starts_nothing() -> None:
 def test_no_more_places_are_taken_than_there_are_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolkit.study.executors.executor.Workers", None)
     assert list(TWO.each_done(sums.JOBS[4:], sums.add)) == [(sums.JOBS[4], 6)]
+
+
+@pytest.fixture
+def gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have this process see two GPUs of a machine that has more."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,GPU-5")
+    monkeypatch.setattr(executor_module, "visible_gpus", lambda: ("3", "GPU-5"))
+
+
+@pytest.mark.usefixtures("gpus")
+@pytest.mark.parametrize(("gpu", "processes"), [(KEPT, 2), (ANEW, len(sums.JOBS))])
+@pytest.mark.parametrize("places", [None, 2, 4])
+def test_each_process_has_one_gpu_and_no_gpu_has_two(gpu: str, processes: int, places: int | None) -> None:
+    seen = [answer for _, answer in Executor(places=places).on_gpus(gpu).each_done(sums.JOBS, sums.see)]
+    assert len({process for _, process in seen}) == len(set(seen)) == processes
+    assert {name for name, _ in seen} == {"3", "GPU-5"}
+
+
+@pytest.mark.usefixtures("gpus")
+def test_jobs_that_take_no_gpu_are_told_of_what_this_process_sees() -> None:
+    seen = dict(answer for _, answer in TWO.each_done(sums.JOBS, sums.see))
+    assert seen.keys().isdisjoint({None})
+    assert set(seen) == {"3,GPU-5"}
+
+
+@pytest.mark.usefixtures("gpus")
+def test_a_job_that_wants_a_gpu_to_itself_is_done_here_only_where_there_is_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    trains, evaluates = HERE.on_gpus(ANEW), HERE.on_gpus(KEPT)
+    assert not trains.is_this_process(1)
+    assert evaluates.is_this_process(2)
+    monkeypatch.setattr(executor_module, "visible_gpus", lambda: ("3",))
+    assert trains.is_this_process(1)
+    assert not trains.is_this_process(2)
+    monkeypatch.setattr(executor_module, "visible_gpus", tuple)
+    assert HERE.on_gpus(ANEW) == HERE
+
+
+@pytest.mark.usefixtures("gpus")
+@pytest.mark.parametrize("gpu", [ANEW, KEPT])
+def test_a_process_with_a_gpu_that_was_killed_is_told(gpu: str) -> None:
+    with pytest.raises(IncompleteError, match="a process ended") as error:
+        list(TWO.on_gpus(gpu).each_done(sums.TWICE, sums.die))
+    assert "exit code 9" in str(error.value)
+    assert not active_children()
 
 
 def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
