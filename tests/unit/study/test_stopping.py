@@ -94,5 +94,5 @@ def test_a_training_says_how_far_each_step_has_come_and_stops_where_it_is_told(
     assert raised.value.where == "c2-paired-s3, after step 3 of 4"
     assert "from the checkpoint at step 2" in str(raised.value.remedy)
     assert "step 1: 8 of 8 rollouts are over" in said
-    assert "step 1: 1 of 1 micro-batches trained" in said
+    assert "step 1: 2 of 2 micro-batches trained" in said
     assert "step 0: 0 of 3 blocks evaluated" in said

@@ -51,7 +51,7 @@ def test_each_run_is_trained_on_a_gpu_where_there_is_one(
 ) -> None:
     monkeypatch.setattr(executor_module, "visible_gpus", lambda: gpus)
     monkeypatch.setattr(training_jobs.kernels, "check_importable", lambda _: None)
-    monkeypatch.setattr(training_jobs, "_version", run.settings.packages.get)
+    monkeypatch.setattr(training_jobs, "installed", run.settings.packages.get)
     training_jobs.train_models(Workplace(tmp_path), [run], HERE)
     assert sent == [expected]
 
