@@ -37,7 +37,14 @@ def watched_reference(begins: Callable[[int], None]) -> Agent:
 
 def careless(prompt: str, call: MakeCall) -> None:
     """Do what the prompt asks, taking every answer at face value: an error ends the errand it met."""
-    _work(prompt, call, lambda wanted: _unless_error(call(wanted.tool, wanted.arguments)))
+    watched_careless(lambda _: None)(prompt, call)
+
+
+def watched_careless(begins: Callable[[int], None]) -> Agent:
+    """Return the careless agent, watched as the reference agent is."""
+    return lambda prompt, call: _work(
+        prompt, call, lambda wanted: _unless_error(call(wanted.tool, wanted.arguments)), begins
+    )
 
 
 AGENTS: Mapping[str, Agent] = {

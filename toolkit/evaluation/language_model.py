@@ -39,7 +39,7 @@ class Sampling:
 
 
 def blocks(tasks: int, conversations: int) -> tuple[range, ...]:
-    """Return the first tasks of a pool, by position, in blocks of a size; the last may be smaller.
+    """Return the tasks of a set, counted from 0, in blocks of a size; the last may be smaller.
 
     Args:
         tasks: how many tasks.
@@ -65,8 +65,16 @@ def evaluate(engine: TurnTaker | Player, evaluation: EvaluationSet, sampling: Sa
 def evaluate_block(
     engine: TurnTaker | Player, evaluation: EvaluationSet, tasks: range, sampling: Sampling
 ) -> list[Row]:
-    """Play some tasks of an evaluation set under all its schedules, side by side; returns as `evaluate`."""
-    places = [(task, schedule) for task in tasks for schedule in range(evaluation.schedules)]
+    """Play some tasks of an evaluation set under all its schedules, side by side; returns as `evaluate`.
+
+    Args:
+        engine: who plays.
+        evaluation: the set.
+        tasks: which of its tasks, counted from 0.
+        sampling: what they are sampled with.
+    """
+    positions = evaluation.positions
+    places = [(positions[task], schedule) for task in tasks for schedule in range(evaluation.schedules)]
     plays = [
         _play(evaluation.pool, evaluation.regime, evaluation.name, sampling, (task, schedule, 0))
         for task, schedule in places

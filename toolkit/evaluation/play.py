@@ -51,7 +51,7 @@ def evaluate(
         Rows of `episodes`, by task and schedule.
     """
     rows = []
-    for task in range(evaluation.tasks):
+    for task in evaluation.positions:
         for schedule in range(evaluation.schedules):
             episode = play_episode(policy, evaluation, step, sampling, (task, schedule))
             rows.append(episode_row(run_id, evaluation, step, schedule, episode))

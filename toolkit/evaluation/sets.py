@@ -7,6 +7,7 @@ Source:
 from typing import NamedTuple
 
 from toolkit.noise.regimes import REGIMES
+from toolkit.tasks.pools import positions
 
 
 class EvaluationSet(NamedTuple):
@@ -18,6 +19,7 @@ class EvaluationSet(NamedTuple):
         regime: the noise.
         tasks: how many tasks.
         schedules: how many schedules a task.
+        sub_requests: how many sub-requests its tasks have, as `positions` says it.
     """
 
     phase: str
@@ -25,6 +27,12 @@ class EvaluationSet(NamedTuple):
     regime: str
     tasks: int
     schedules: int
+    sub_requests: int = 0
+
+    @property
+    def positions(self) -> tuple[int, ...]:
+        """Positions of its tasks in the pool."""
+        return positions(self.pool, self.sub_requests)[: self.tasks]
 
     @property
     def name(self) -> str:
@@ -48,7 +56,9 @@ _CURVES = {"learning": 300, "curve": 100}
 _SIZES = {"registered": REGISTERED, "small": Sizes(64, 1, 64, 1)}
 
 
-def sets_at(battery: str, at_noise: str, *, is_last: bool) -> tuple[EvaluationSet, ...]:
+def sets_at(
+    battery: str, at_noise: str, *, is_last: bool, sub_requests: int = 0
+) -> tuple[EvaluationSet, ...]:
     """Return the sets that are played at a checkpoint.
 
     Args:
@@ -57,10 +67,24 @@ def sets_at(battery: str, at_noise: str, *, is_last: bool) -> tuple[EvaluationSe
             that takes its time.
         at_noise: the run's training noise, as evaluated.
         is_last: whether training ends at the checkpoint.
+        sub_requests: how many sub-requests the tasks have; a pool that has fewer such tasks than a set is
+            played in full.
 
     Raises:
         ValueError: there is no such battery.
     """
+    sets = _sets_of(battery, at_noise, is_last=is_last)
+    if not sub_requests:
+        return sets
+    return tuple(
+        each._replace(
+            tasks=min(each.tasks, len(positions(each.pool, sub_requests))), sub_requests=sub_requests
+        )
+        for each in sets
+    )
+
+
+def _sets_of(battery: str, at_noise: str, *, is_last: bool) -> tuple[EvaluationSet, ...]:
     if battery in _CURVES:
         return (learning_set(at_noise, _CURVES[battery]),)
     if battery not in _SIZES:

@@ -11,6 +11,7 @@ Source:
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import count
 
 from toolkit.backoffice.parameters import LONGEST_WORD
@@ -67,6 +68,22 @@ def tasks(name: str) -> Iterator[Task]:
             index += 1
         if index == pool.size:
             return
+
+
+@lru_cache
+def positions(name: str, sub_requests: int = 0) -> tuple[int, ...]:
+    """Return the positions of a pool's tasks, in order.
+
+    Args:
+        name: of the pool.
+        sub_requests: how many sub-requests a task has; tasks of any number where it is 0.
+
+    Raises:
+        UsageError: there is no such pool.
+    """
+    if not sub_requests:
+        return tuple(range(_pool(name).size))
+    return tuple(task.index for task in tasks(name) if len(task.templates) == sub_requests)
 
 
 def load_task(task_id: str) -> Task:

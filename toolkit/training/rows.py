@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from toolkit.noise.draws import Design, group_seeds
 from toolkit.seeds import Stream, order_seed, row_seed, run_seed
-from toolkit.tasks.pools import POOLS
+from toolkit.tasks.pools import positions
 from toolkit.training.specification import Specification
 
 POOL = "train"
@@ -77,7 +77,7 @@ def draws_at(specification: Specification, step: int) -> Iterator[GroupPlan]:
         number = (step - 1) * tasks + row
         if row >= tasks:
             number = specification.steps * tasks + (step - 1) * (most - tasks) + row - tasks
-        task, seed = _task_at(run, number), row_seed(run, step, row)
+        task, seed = _task_at(run, number, specification.sub_requests), row_seed(run, step, row)
         if doubled:
             yield GroupPlan(position, task, QUIET, group_seeds("independent", seed, size))
             position += 1
@@ -85,12 +85,12 @@ def draws_at(specification: Specification, step: int) -> Iterator[GroupPlan]:
         position += 1
 
 
-def _task_at(run: int, number: int) -> int:
-    """Return the number-th task that a run meets: all tasks in random order, then all in another."""
-    epoch, at = divmod(number, POOLS[POOL].size)
-    return _order(run, epoch)[at]
+def _task_at(run: int, number: int, sub_requests: int) -> int:
+    """Return the number-th task that a run meets: all its tasks in random order, then all in another."""
+    epoch, at = divmod(number, len(positions(POOL, sub_requests)))
+    return _order(run, epoch, sub_requests)[at]
 
 
 @lru_cache(maxsize=64)
-def _order(run: int, epoch: int) -> tuple[int, ...]:
-    return tuple(Stream(order_seed(run, epoch)).shuffled(range(POOLS[POOL].size)))
+def _order(run: int, epoch: int, sub_requests: int) -> tuple[int, ...]:
+    return tuple(Stream(order_seed(run, epoch)).shuffled(positions(POOL, sub_requests)))

@@ -48,6 +48,7 @@ class Specification:
             nor training groups. Whoever plays such a row again plays the run from its start.
         checkpoints: where nothing is trained, the `study` and `run` whose checkpoints are evaluated, and
             their `sha256`.
+        sub_requests: how many sub-requests the tasks have that it trains and is evaluated on; 0 for any.
     """
 
     checkpoint_table: ClassVar[str] = "checkpoints"
@@ -81,6 +82,7 @@ class Specification:
     constant_groups: str = "kept"
     registers: str = "all"
     checkpoints: Mapping[str, str] = field(default_factory=dict)
+    sub_requests: int = 0
 
     @property
     def trains(self) -> bool:
@@ -128,6 +130,7 @@ _LATER = {
     "constant_groups": "kept",
     "registers": "all",
     "checkpoints": {},
+    "sub_requests": 0,
 }
 """Settings that came later, and the value that they had before."""
 

@@ -15,6 +15,7 @@ the one word that says how to ship stands among hundreds, and is asked for once.
 
 import json
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from itertools import cycle, pairwise
 from typing import Any, NamedTuple
@@ -22,7 +23,7 @@ from typing import Any, NamedTuple
 from small_model.template import ASSISTANT, CALL, END, IS
 from small_model.thoughts import said_of, thoughts
 from toolkit.episodes.agents import watched_reference
-from toolkit.episodes.desk import Answer, MakeCall
+from toolkit.episodes.desk import Agent, Answer, MakeCall
 from toolkit.episodes.episode import play
 from toolkit.noise.regimes import REGIMES, Regime
 from toolkit.policies.language_model.conversation import as_text, tool_call
@@ -91,7 +92,7 @@ def lesson_batch(
     wanted = requests[block % len(requests)]
     conversations = _block(seed, block, wanted, strange=strange)
     size = SIZES[wanted]
-    lessons = sorted((_lesson(tokenizer, talk) for talk in conversations), key=lambda one: len(one.tokens))
+    lessons = sorted((lesson_of(tokenizer, talk) for talk in conversations), key=lambda one: len(one.tokens))
     order = Stream(derive("lessons/v1", seed, block, "order")).shuffled(range(BLOCK))
     first = order[at] * size
     return lessons[first : first + size]
@@ -174,16 +175,25 @@ def render(tokenizer: Any, messages: list[dict[str, Any]]) -> str:
     return str(tokenizer.apply_chat_template(messages, tokenize=False))
 
 
-def conversation(task: Task, regime: Regime, schedule_seed: int) -> list[dict[str, Any]] | None:
-    """Return how the reference agent plays a task, as a conversation up to its last call.
+def conversation(
+    task: Task,
+    regime: Regime,
+    schedule_seed: int,
+    watched: Callable[[Callable[[int], None]], Agent] = watched_reference,
+    *,
+    failed: bool = False,
+) -> list[dict[str, Any]] | None:
+    """Return how an agent plays a task, as a conversation up to its last call.
 
     Args:
         task: what is played.
         regime: its noise.
         schedule_seed: of its noise.
+        watched: the agent, given who is told where a request begins.
+        failed: whether a conversation is wanted that fails.
 
     Returns:
-        Messages as the chat template takes them; None where the agent fails.
+        Messages as the chat template takes them; None where the agent fails, unless that is wanted.
     """
     made: list[str] = []
     starts: list[int] = []
@@ -193,10 +203,10 @@ def conversation(task: Task, regime: Regime, schedule_seed: int) -> list[dict[st
             made.append(tool)
             return call(tool, arguments)
 
-        watched_reference(lambda _: starts.append(len(made)))(prompt, counted)
+        watched(lambda _: starts.append(len(made)))(prompt, counted)
 
     episode = play(task, regime, schedule_seed, agent, traced=True)
-    if not episode.true_success:
+    if not (episode.true_success or failed):
         return None
     messages: list[dict[str, Any]] = [{"role": "user", "content": task.prompt}]
     for call, said in zip(episode.trace or (), thoughts(episode, starts), strict=True):
@@ -233,7 +243,8 @@ def _conversation(stream: Stream, wanted: int | None = None) -> list[dict[str, A
                 return played
 
 
-def _lesson(tokenizer: Any, messages: list[dict[str, Any]]) -> Lesson:
+def lesson_of(tokenizer: Any, messages: list[dict[str, Any]]) -> Lesson:
+    """Return a conversation as a lesson: what the model says weighs more than what it reads."""
     tokens = tokenizer(render(tokenizer, messages))["input_ids"]
     start, end, call, given = tokenizer.convert_tokens_to_ids([ASSISTANT, END, CALL, IS])
     special = set(tokenizer.all_special_ids)

@@ -122,10 +122,22 @@ def warm_start(
             if (step + 1) % KEPT_EVERY == 0 or step + 1 == batches:
                 _keep(folder / STATE, model, optimizer, seed, step + 1)
             watch(Taught(step + 1, batches, loss))
-    model.to(torch.bfloat16).save_pretrained(folder)  # 3
-    model.config.dtype = torch.float32
-    model.config.save_pretrained(folder)
+    write(folder, model)  # 3
     tokenizer.save_pretrained(folder)
+
+
+def write(folder: Path, model: Any) -> None:
+    """Write a model to a folder that transformers and vLLM load.
+
+    What share of a head turns with the position, transformers reads in one place and vLLM in another: here
+    both say the same.
+    """
+    import torch
+
+    model.to(torch.bfloat16).save_pretrained(folder)
+    model.config.dtype = torch.float32
+    model.config.partial_rotary_factor = model.config.rope_parameters["partial_rotary_factor"]
+    model.config.save_pretrained(folder)
 
 
 def rate_at(step: int, batches: int) -> float:

@@ -55,6 +55,19 @@ def test_the_small_battery_has_the_registered_sets_with_fewer_episodes() -> None
     assert sum(one.tasks * one.schedules for one in small) == 64 * 3 + 64 * 5 + 64
 
 
+@pytest.mark.parametrize(("battery", "tasks"), [("learning", [61]), ("small", [61] * 3 + [54] * 5)])
+def test_sets_of_one_request_are_the_first_such_tasks_and_all_where_there_are_too_few(
+    battery: str, tasks: list[int]
+) -> None:
+    alone = sets_at(battery, "faults_p025", is_last=True, sub_requests=1)
+    every = sets_at(battery, "faults_p025", is_last=True)
+    assert [one.tasks for one in alone] == tasks
+    assert [one.name for one in alone] == [one.name for one in every]
+    assert all(list(one.positions) == sorted(set(one.positions)) for one in alone)
+    few = alone[0]._replace(tasks=3)
+    assert few.positions == alone[0].positions[:3]
+
+
 def test_an_unknown_battery_is_refused() -> None:
     with pytest.raises(ValueError, match="no battery"):
         sets_at("other", "clean", is_last=False)

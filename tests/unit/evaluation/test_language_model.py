@@ -69,6 +69,16 @@ def test_what_is_sampled_follows_from_run_step_set_task_and_schedule() -> None:
     assert engine.seeds == [expected]
 
 
+def test_tasks_of_one_request_are_played_under_seeds_of_their_own_place() -> None:
+    engine = Mute()
+    alone = NOISY._replace(tasks=2, schedules=2, sub_requests=1)
+    rows = evaluate(engine, alone, SAMPLING)
+    played = [(task, schedule) for task in alone.positions for schedule in (0, 1)]
+    assert [(row["task"], row["schedule"]) for row in rows] == played
+    expected = [sample_seed(5, 0, "final/faults_p025", (f"validation:{t}", k, 0)) for t, k in played]
+    assert engine.seeds == [expected]
+
+
 @pytest.mark.parametrize("sampling", [Sampling("r", 0, SHARED), Sampling("other run", 80, SHARED, 3)])
 def test_shared_samples_follow_from_set_task_and_schedule_alone(sampling: Sampling) -> None:
     engine = Mute()

@@ -11,6 +11,7 @@ from tests.conftest import snapshot
 from tests.unit.study.changed import Changed
 from tests.unit.study.fake_play import specification, whole
 from tests.unit.study.small_study import Specified, small_study
+from toolkit.episodes.brief import read_prompt
 from toolkit.errors import DamagedError, UsageError, VerificationError
 from toolkit.registers.arrow import Row, to_arrow
 from toolkit.registers.schema import TABLES
@@ -22,11 +23,13 @@ from toolkit.study.check.derived import DerivedRegisters
 from toolkit.study.check.replay import Replayer
 from toolkit.study.check.tied import check_tied
 from toolkit.study.executors.executor import Executor
+from toolkit.study.play.rows import rows_of_run
 from toolkit.study.play.runner import play_runs
 from toolkit.study.play.segments import play_segment
 from toolkit.study.play.shortcomings import shortcomings
 from toolkit.study.play.summaries import SUMMARIES, count_episodes
 from toolkit.study.play.workplace import Workplace
+from toolkit.tasks.pools import load_task
 from toolkit.training.rows import MOST_DRAWS
 from toolkit.training.specification import Specification
 
@@ -38,6 +41,7 @@ CELLS: dict[str, dict[str, Any]] = {
     "sign": {"optimizer": "sign", "learning_rate": "0.003", "sampling": "shared"},
     "resampled": {"constant_groups": "resampled"},
     "alone": {"registers": "evaluations", "sampling": "shared"},
+    "one-request": {"sub_requests": 1, "sampling": "shared"},
     "unkept": {"registers": "no_checkpoints", "constant_groups": "resampled", "sampling": "shared"},
 }
 
@@ -180,6 +184,13 @@ def test_a_run_that_was_cut_off_leaves_the_same_files_without_checkpoints(tmp_pa
     assert played(tmp_path / "cut") == whole_run
     assert not [name for name in whole_run if "checkpoints" in name]
     assert Workplace(tmp_path / "cut").run(UNKEPT).launches()[-1].from_step == 2
+
+
+def test_a_run_on_tasks_of_one_request_meets_no_others(study: Study) -> None:
+    for table, pool, number in (("groups", "train", 8), ("episodes", "validation", 3 * 61 * 2)):
+        rows = rows_of_run(study, table, "one-request-paired-s0")
+        assert len(rows) == number
+        assert {len(read_prompt(load_task(f"{pool}:{row['task']}").prompt).errands) for row in rows} == {1}
 
 
 def lacking(run: Specification, rows: dict[str, list[Row]]) -> str:

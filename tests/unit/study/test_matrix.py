@@ -214,8 +214,15 @@ def test_groups_are_resampled_where_outcomes_may_decide_how_many_there_are() -> 
 def test_a_language_model_s_recipe_says_how_it_is_trained() -> None:
     with pytest.raises(RuleError, match="setting that no run has"):
         chosen(of=with_recipe(settings={"optimizer": "sign"}))
-    (run,) = chosen(of=with_recipe(settings={"sampling": "shared"}))
-    assert run.sampling == "shared"
+    (run,) = chosen(of=with_recipe(settings={"sampling": "shared", "sub_requests": 1}))
+    assert (run.sampling, run.sub_requests) == ("shared", 1)
+
+
+@pytest.mark.parametrize("number", [0, 4, "1", True])
+def test_a_number_of_sub_requests_that_no_task_has_is_refused(number: object) -> None:
+    with pytest.raises(RuleError, match="setting that no run has") as raised:
+        chosen(of=with_recipe(settings={"sub_requests": number}))
+    assert raised.value.expected == "one of 1, 2, 3"
 
 
 def test_a_matrix_without_regimes_cannot_be_played_nor_evaluated_at_one() -> None:

@@ -10,8 +10,9 @@ from tests.conftest import CHECKOUT
 from toolkit.backoffice.records import Customer, Order, Shipment, Ticket
 from toolkit.backoffice.tools import TOOLS, execute
 from toolkit.backoffice.world import snapshot, untouched
+from toolkit.episodes.brief import read_prompt
 from toolkit.errors import UsageError
-from toolkit.tasks.pools import POOLS, load_task, pool_sha256, tasks
+from toolkit.tasks.pools import POOLS, load_task, pool_sha256, positions, tasks
 from toolkit.tasks.task import Task, budget, canonical, task_document, task_sha256
 from toolkit.tasks.templates import FORMS, REQUESTS_PER_TASK, WEIGHTS
 
@@ -69,6 +70,15 @@ def test_sub_requests_and_templates_follow_their_weights(pools: dict[str, list[T
 def fits(counts: list[int], weights: list[int]) -> bool:
     expected = [sum(counts) * weight / sum(weights) for weight in weights]
     return bool(stats.chisquare(counts, expected).pvalue > 1e-3)
+
+
+def test_tasks_of_a_number_of_sub_requests_are_found_in_order(pools: dict[str, list[Task]]) -> None:
+    for name, pool in pools.items():
+        by_number = [positions(name, number) for number, _ in REQUESTS_PER_TASK]
+        asked = [len(read_prompt(task.prompt).errands) for task in pool]
+        for number, found in enumerate(by_number, start=1):
+            assert found == tuple(at for at, requests in enumerate(asked) if requests == number)
+        assert sorted(at for found in by_number for at in found) == list(positions(name))
 
 
 def test_a_chi_square_test_would_see_wrong_weights() -> None:

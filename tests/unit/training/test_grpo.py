@@ -15,6 +15,7 @@ from toolkit.errors import DamagedError
 from toolkit.estimators import mean_centred, standardized
 from toolkit.policies.loglinear import Policy, layout, untrained
 from toolkit.policies.score import score
+from toolkit.tasks.pools import load_task
 from toolkit.training.checkpoint import checkpoint_row, read_checkpoint
 from toolkit.training.grpo import advantages_of, play_rollout, train_step
 from toolkit.training.optimizer import Weights, ascend, start
@@ -76,6 +77,15 @@ def test_every_task_is_met_once_before_any_is_met_again() -> None:
     whole = replace(SMALL, prompts_per_step=20)
     met = [group.task for step in range(1, 101) for group in groups_at(whole, step)]
     assert sorted(met) == list(range(2000))
+
+
+def test_tasks_of_one_request_are_met_once_before_any_is_met_again() -> None:
+    alone = replace(SMALL, prompts_per_step=5, sub_requests=1)
+    met = [group.task for step in range(1, 82) for group in groups_at(alone, step)]
+    assert len(set(met)) == len(met) == 405
+    assert {len(load_task(f"train:{task}").templates) for task in met} == {1}
+    again = [group.task for step in range(82, 163) for group in groups_at(alone, step)]
+    assert (sorted(again), again != met) == (sorted(met), True)
 
 
 def test_groups_of_one_step_have_schedules_of_their_own() -> None:

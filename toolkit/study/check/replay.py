@@ -19,7 +19,7 @@ from toolkit import errors, seeds
 from toolkit.episodes.episode import Episode
 from toolkit.evaluation import diagnostic, play
 from toolkit.evaluation.diagnostic import POOL as DIAGNOSTIC
-from toolkit.evaluation.sets import EvaluationSet, sets_at
+from toolkit.evaluation.sets import EvaluationSet
 from toolkit.policies.loglinear import Policy, layout, untrained
 from toolkit.registers.row_types import EpisodeRow, GroupRow
 from toolkit.registers.study import Study
@@ -161,11 +161,10 @@ class Replayer:
         return episode
 
     def _set(self, row: Mapping[str, Any]) -> EvaluationSet:
-        is_last = row["step"] == self.specification.steps
-        sets = sets_at(self.specification.battery, self.specification.at_noise, is_last=is_last)
+        sets = segments.sets_of(self.specification, row["step"])
         wanted = (row["phase"], row["regime"])
         chosen = next((each for each in sets if (each.phase, each.regime) == wanted), None)
-        if chosen is None or row["task"] >= chosen.tasks or row["schedule"] >= chosen.schedules:
+        if chosen is None or row["task"] not in chosen.positions or row["schedule"] >= chosen.schedules:
             raise errors.UsageError(
                 "the run has no such episode",
                 expected=", ".join(f"{each.name} ({each.tasks} tasks × {each.schedules})" for each in sets),

@@ -7,8 +7,9 @@ from typing import Any
 
 from toolkit.decisions.rulebook import RuleBook
 from toolkit.errors import IncompleteError, UsageError
-from toolkit.evaluation import diagnostic, sets
+from toolkit.evaluation import diagnostic
 from toolkit.study.plan.measured import Basis
+from toolkit.study.play import segments
 from toolkit.study.play.capacity import check_capacity
 from toolkit.study.play.matrix import Selection, check_agreement, specify
 from toolkit.tasks.pools import POOLS
@@ -56,8 +57,7 @@ def count_run(specification: Specification) -> plan.RunCounts:
     checkpoints = specification.ends
     played = Counter[str]()
     for step in checkpoints:
-        is_last = step == specification.steps
-        for each in sets.sets_at(specification.battery, specification.at_noise, is_last=is_last):
+        for each in segments.sets_of(specification, step):
             played[each.phase] += each.tasks * each.schedules
     groups = specification.groups
     tables = POOLS[diagnostic.POOL].size * diagnostic.SCHEDULES * diagnostic.SAMPLES

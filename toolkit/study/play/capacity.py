@@ -11,7 +11,7 @@ from toolkit.evaluation import diagnostic, sets
 from toolkit.files import LARGEST_ROWS
 from toolkit.registers import row_tables, schema
 from toolkit.registers.columns import Column, Table
-from toolkit.study.play.segments import names_of
+from toolkit.study.play import segments
 from toolkit.study.play.summaries import SUMMARIES
 from toolkit.tasks.pools import POOLS
 from toolkit.tasks.task import LARGEST_BUDGET
@@ -83,7 +83,7 @@ def largest(run: Specification, coordinates: int | None = None) -> Iterator[Most
         own["coordinates"] = (coordinates, "the adapter")
     unknown = {"attempt", "processes"} | {"coordinates"} - set(own)
     calls = (LARGEST_BUDGET, "calls of an episode, and their faults")
-    for name in (*names_of(run), *SUMMARIES, row_tables.SCHEDULES.name, row_tables.LAUNCHES.name):
+    for name in (*segments.names_of(run), *SUMMARIES, row_tables.SCHEDULES.name, row_tables.LAUNCHES.name):
         known, rest = (place, _counts(run)) if name in SUMMARIES else (own, calls)
         for column in _wholes(schema.TABLES[name], run):
             if column.name not in unknown:
@@ -143,4 +143,4 @@ def _counts(run: Specification) -> tuple[int, str]:
 
 def _sets(run: Specification) -> Iterator[sets.EvaluationSet]:
     for step in run.ends:
-        yield from sets.sets_at(run.battery, run.at_noise, is_last=step == run.steps)
+        yield from segments.sets_of(run, step)

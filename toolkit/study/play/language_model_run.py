@@ -31,7 +31,6 @@ from pathlib import Path
 
 from toolkit import errors, files
 from toolkit.evaluation import diagnostic, language_model, play
-from toolkit.evaluation.sets import sets_at
 from toolkit.registers.arrow import Row
 from toolkit.study.executors.executor import Say
 from toolkit.study.play import capacity, conclusion, launches, reporting, segments, stopping
@@ -252,11 +251,10 @@ class _Course:
     def _evaluated(self, step: int) -> list[Row]:
         run = self.specification
         engine, sampling = self.session.engine(), self._sampling(step, segments.evaluated_with(run))
-        sets = sets_at(run.battery, run.at_noise, is_last=step == run.steps)
         return self._shared(
             [
                 partial(language_model.evaluate_block, engine, played, block, sampling)
-                for played in sets
+                for played in segments.sets_of(run, step)
                 for block in language_model.blocks(played.tasks, played.schedules)
             ]
         )

@@ -18,6 +18,7 @@ from toolkit.evaluation.sets import sets_at
 from toolkit.noise.regimes import REGIMES
 from toolkit.prereg.evidence import anchor
 from toolkit.prereg.registration import Registration
+from toolkit.tasks.templates import REQUESTS_PER_TASK
 from toolkit.training.recipe import Recipe, read_recipe
 from toolkit.training.rows import BLOCKING, RESAMPLED
 from toolkit.training.specification import Specification, specify_language_model
@@ -40,23 +41,26 @@ SETTINGS: dict[str, tuple[tuple[str, ...], type]] = {
     "checkpoint_every": ((), int),
     "registers": (("all", "no_checkpoints", "evaluations"), str),
     "checkpoints": ((), dict),
+    "sub_requests": ((), int),
 }
 """What a line of a matrix may set of its runs: its values where they are few, and their type."""
 
 COUNTED = ("training_groups", "training_rollouts")
 """What a line cannot fix where outcomes decide how many groups are played."""
 
-OF_ANY_POLICY = ("sampling",)
+OF_ANY_POLICY = ("sampling", "sub_requests")
 """Settings that a language model's runs know too; the others are its recipe's, or the log-linear policy's."""
 
 OF_EVALUATIONS = ("sampling", "surface_tokens", "checkpoint_every", "checkpoints")
 """Settings of runs that evaluate checkpoints of another study, and train nothing."""
 
+_SUB_REQUESTS = f"one of {', '.join(str(number) for number, _ in REQUESTS_PER_TASK)}"
 _BOUNDS: dict[str, tuple[str, Callable[[Fraction], bool]]] = {
     "learning_rate": ("a number above 0", lambda rate: rate > 0),
     "square_decay": ("a number from 0, below 1", lambda decay: 0 <= decay < 1),
     "surface_tokens": ("0 or more", lambda number: number >= 0),
     "checkpoint_every": ("a number of steps, 1 or more", lambda steps: steps >= 1),
+    "sub_requests": (_SUB_REQUESTS, lambda number: number in dict(REQUESTS_PER_TASK)),
 }
 
 _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)

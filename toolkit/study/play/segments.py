@@ -106,6 +106,16 @@ def make_tasks(pools: tuple[tuple[str, str], ...]) -> None:
     gc.set_threshold(CYCLES)
 
 
+def sets_of(specification: Specification, step: int) -> tuple[sets.EvaluationSet, ...]:
+    """Return the sets that a run is evaluated on at a checkpoint."""
+    return sets.sets_at(
+        specification.battery,
+        specification.at_noise,
+        is_last=step == specification.steps,
+        sub_requests=specification.sub_requests,
+    )
+
+
 def sampling_of(specification: Specification) -> int:
     """Return the seed of everything that a run samples of its own."""
     return seeds.sampling_seed(specification.root, specification.run_id, specification.seed)
@@ -130,8 +140,7 @@ def _diagnosed(specification: Specification, weights: Weights) -> list[arrow.Row
 
 def _evaluated(specification: Specification, weights: Weights) -> list[arrow.Row]:
     policy = Policy(weights.parameters, specification.surface_tokens)
-    is_last = weights.step == specification.steps
-    played = sets.sets_at(specification.battery, specification.at_noise, is_last=is_last)
+    played = sets_of(specification, weights.step)
     sampling = evaluated_with(specification)
     return [
         row

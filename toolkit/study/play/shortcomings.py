@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from toolkit.evaluation import diagnostic, sets
 from toolkit.registers import arrow
 from toolkit.registers.episode_counts import CountedRun, Place, identity
+from toolkit.study.play import segments
 from toolkit.tasks.pools import POOLS
 from toolkit.training.rows import MOST_DRAWS, RESAMPLED
 from toolkit.training.specification import Specification
@@ -49,11 +50,10 @@ def shortcomings(
 
 def expected_sets(specification: Specification) -> dict[Place, sets.EvaluationSet]:
     """Return every evaluation that a run has, by its place."""
-    battery, at_noise = specification.battery, specification.at_noise
     return {
         (evaluation.phase, evaluation.pool, evaluation.regime, step): evaluation
         for step in specification.ends
-        for evaluation in sets.sets_at(battery, at_noise, is_last=step == specification.steps)
+        for evaluation in segments.sets_of(specification, step)
     }
 
 
@@ -68,7 +68,7 @@ def _of_evaluations(specification: Specification, counted: CountedRun | None) ->
     expected = expected_sets(specification)
     for at, wanted in expected.items():
         played = identity([], []) if counted is None else counted.identities(at)
-        registered = _identities(wanted.tasks, wanted.schedules)
+        registered = _identities(wanted)
         if not np.array_equal(played, registered):
             wrong = len(np.setxor1d(played, registered))
             yield (
@@ -80,9 +80,10 @@ def _of_evaluations(specification: Specification, counted: CountedRun | None) ->
 
 
 @cache
-def _identities(tasks: int, schedules: int) -> NDArray[np.int64]:
+def _identities(played: sets.EvaluationSet) -> NDArray[np.int64]:
     """Return every task and schedule of a set."""
-    return identity(*np.indices((tasks, schedules)).reshape(2, -1))
+    task, schedule = np.indices((played.tasks, played.schedules)).reshape(2, -1)
+    return identity(np.array(played.positions)[task], schedule)
 
 
 def _of_groups(specification: Specification, groups: Any) -> Iterator[str]:
