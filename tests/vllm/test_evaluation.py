@@ -64,7 +64,7 @@ def _await(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
 def test_behind_its_server_and_in_the_process_vllm_plays_as_transformers_does(
     server: str, model: str, evaluate: Evaluate
 ) -> None:
-    """Each takes the likeliest token. A server writes anew what was said before, not always by the same tokens."""
+    """Each takes the likeliest token. A server writes anew what was said, not always by the same tokens."""
     expected = evaluate("--engine", "transformers", "--model", model, "--max-tokens", 2500)
     assert alike(evaluate("--engine", "vllm", "--model", model, "--max-tokens", 2500), expected)
     assert alike(evaluate("--endpoint", server, "--model", "padded", "--max-tokens", 100), expected, least=4)
