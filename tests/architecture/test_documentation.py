@@ -61,7 +61,7 @@ NEVER_RUN = (
     "toolkit study run map",
     "toolkit study run qwen3.5-2b",
     "toolkit study run tiny-lm",
-    "toolkit study run my-study --executor ray",
+    "toolkit study run my-study",
     "toolkit probe run embedded",
     "toolkit probe advise my-rollouts",  # somebody's own, which a test does not have
     "toolkit registers pull some-group/their-study --into",
