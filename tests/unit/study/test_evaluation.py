@@ -10,6 +10,7 @@ from tests.conftest import snapshot
 from tests.unit.evaluation.test_language_model import Mute
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.estimators import luck_share_interval
+from toolkit.evaluation.sets import EvaluationSet
 from toolkit.policies.language_model.opening import Opening, identify
 from toolkit.registers.arrow import Row
 from toolkit.registers.query import ask
@@ -52,8 +53,8 @@ def study(played: EvaluatedBlocks, tmp_path_factory: pytest.TempPathFactory) -> 
 
 def test_the_luck_share_is_measured_where_schedules_differ() -> None:
     asked = Asked(("clean", "faults_p010", "challenge", "flips_q005", "held_out_types"))
-    assert asked.evaluation("faults_p010") == ("final", "test", "faults_p010", 200, 4)
-    assert asked.evaluation("challenge") == ("final", "test", "challenge", 200, 1)
+    assert asked.evaluation("faults_p010") == EvaluationSet("final", "test", "faults_p010", 200, 4)
+    assert asked.evaluation("challenge") == EvaluationSet("final", "test", "challenge", 200, 1)
     assert asked.diagnosed == ("faults_p010", "flips_q005", "held_out_types")
     assert replace(asked, luck_share=False).diagnosed == ()
 
