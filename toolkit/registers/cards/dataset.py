@@ -16,6 +16,7 @@ from toolkit.registers.manifest import RegistrationRef
 from toolkit.registers.row_tables import SPLIT_BY
 from toolkit.registers.schema import SCHEMA_VERSION
 
+NOTHING_FOUND = "No finding is told that these rows bear."
 MARK = re.compile(r"\{\{(\w+)\}\}")
 # The Hub's size categories: each is for fewer rows than its number.
 _SIZES = (
@@ -44,7 +45,7 @@ def dataset_card(
         rows: those of `runs` and `decisions`, for `{{matrix}}` and `{{outcomes}}`; a decision may have the
             rule's `title` beside its columns.
         standing: what that registration stands on, in words, for `{{outcomes}}`.
-        findings: what was found, in Markdown; empty where nothing is said.
+        findings: what was found, in Markdown; empty where nothing holds of these rows.
 
     Raises:
         DamagedError: a mark is unknown, or what it stands for was not given.
@@ -64,8 +65,7 @@ def dataset_card(
         parts["matrix"] = matrix_text(given["runs"])
     if given.get("decisions"):
         parts["outcomes"] = outcomes_text(given["decisions"], standing)
-    if findings:
-        parts["findings"] = findings
+        parts["findings"] = findings or NOTHING_FOUND
     return filled(source, parts)
 
 
