@@ -81,8 +81,8 @@ def test_the_revision_that_was_asked_for_is_the_one_that_vllm_opens(
     for commit in (COMMIT, OTHER):
         shutil.copytree(model, repository / "snapshots" / commit)
     weights = load_file(repository / "snapshots" / OTHER / "model.safetensors")
-    name = "model.layers.0.mlp.down_proj.weight"
-    weights[name] = torch.zeros_like(weights[name])
+    name = "model.embed_tokens.weight"
+    weights[name] = torch.roll(weights[name], 1, 0)  # every word is another
     save_file(weights, repository / "snapshots" / OTHER / "model.safetensors", {"format": "pt"})
     (repository / "refs").mkdir()
     (repository / "refs" / "main").write_text(OTHER)

@@ -223,7 +223,9 @@ def test_vllm_is_told_how_transformers_reads_the_configuration(tmp_path: Path) -
     from transformers import AutoConfig, Qwen3_5Config
 
     text = AutoConfig.from_pretrained(model_path("small"))
-    assert open_llm(model_path("small")).hf_overrides["partial_rotary_factor"] == 1.0
+    llm = open_llm(model_path("small"), "c0ffee")
+    assert llm.hf_overrides["partial_rotary_factor"] == 1.0
+    assert (llm.revision, llm.tokenizer_revision) == ("c0ffee", "c0ffee")
     Qwen3_5Config(text_config=text.to_dict()).save_pretrained(tmp_path)
     told = open_llm(str(tmp_path)).hf_overrides["text_config"]
     assert told == {"partial_rotary_factor": 1.0, "rope_parameters": text.rope_parameters}
