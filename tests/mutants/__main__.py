@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.mutants.bench import Bench
+from tests.mutants.bench import SECONDS_FOR_ALL, Bench
 from tests.mutants.defects import Defect, load
 
 PASSED, FAILED, LATE = 0, 1, -1
@@ -49,7 +49,7 @@ def judge_all(defects: Sequence[Defect], jobs: int) -> list[dict[str, Any]]:
     fates: dict[Defect, tuple[str, str]] = {}
 
     def work(bench: Bench, mine: Sequence[str]) -> None:
-        status, output = bench.run(mine) if mine else (PASSED, "")
+        status, output = bench.run(mine, SECONDS_FOR_ALL) if mine else (PASSED, "")
         if status != PASSED:
             print(f"tests do not pass without any defect:\n{output}", file=sys.stderr)
             sound[0] = False

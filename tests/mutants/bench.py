@@ -30,6 +30,7 @@ HEAVY = (
     "pytest",
 )
 SECONDS = 300  # a defect may make a loop endless
+SECONDS_FOR_ALL = 1800
 
 
 class Bench:
@@ -53,11 +54,11 @@ class Bench:
             text=True,
         )
 
-    def run(self, tests: Sequence[str]) -> tuple[int, str]:
+    def run(self, tests: Sequence[str], seconds: int = SECONDS) -> tuple[int, str]:
         """Run tests until one fails; return pytest's exit status (-1: out of time) and its last words."""
         assert self._process.stdin
         assert self._process.stdout
-        print(json.dumps(tests), file=self._process.stdin, flush=True)
+        print(json.dumps([seconds, tests]), file=self._process.stdin, flush=True)
         status: int = json.loads(self._process.stdout.readline())
         return status, (self._folder / "output").read_text("utf-8", "replace")[-1000:]
 
@@ -84,10 +85,11 @@ def _serve(folder: Path) -> None:
     for module in HEAVY:
         importlib.import_module(module)
     for line in sys.stdin:
+        seconds, tests = json.loads(line)
         child = os.fork()
         if not child:
-            _test(folder, json.loads(line))
-        print(json.dumps(_awaited(child)), flush=True)
+            _test(folder, tests)
+        print(json.dumps(_awaited(child, seconds)), flush=True)
 
 
 def _test(folder: Path, tests: list[str]) -> None:
@@ -108,8 +110,8 @@ def _test(folder: Path, tests: list[str]) -> None:
     os._exit(int(status))
 
 
-def _awaited(child: int) -> int:
-    until = time.monotonic() + SECONDS
+def _awaited(child: int, seconds: int) -> int:
+    until = time.monotonic() + seconds
     while time.monotonic() < until:
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
