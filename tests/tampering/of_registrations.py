@@ -170,7 +170,7 @@ def figures_only(forger: Forger) -> None:
     """Drop every row behind the summaries, and say that there are none, as of published figures."""
     manifest = read_manifest(forger.folder)
     behind = {source for table in TABLES.values() for source in table.follows}
-    behind |= {"decisions", "schedules", "launches", "adapters", "probe_indices"}
+    behind |= {"decisions", "schedules", "launches", "steps", "adapters", "probe_indices"}
     tables = {name: entry for name, entry in manifest.tables.items() if name not in behind}
     gone = {file for name in behind & set(manifest.tables) for file in manifest.tables[name].files}
     for file in gone:

@@ -176,7 +176,7 @@ def _show_trial(run: Specification, recipe: Recipe, steps: int, *, cpu: bool, as
         table.add_row(
             *(str(step.step), f"{step.seconds:.1f}", f"{step.success:.3f}", f"{step.constant:.3f}"),
             f"{step.tokens:,}",
-            *(f"{step.logged[name]:.4g}" if name in step.logged else "" for name in SHOWN),
+            *("" if (figure := step.figures[name]) is None else f"{figure:.4g}" for name in SHOWN),
         )
     console().print(headline(run.run_id, f"   {recipe.name}, {recipe.model}: tried, and nothing was kept"))
     console().print(table)

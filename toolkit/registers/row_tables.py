@@ -55,6 +55,10 @@ LAUNCHES = c.Table(
                 "own; null for none, or where it was not recorded.",
                 nullable=True,
             ),
+            c.numbers("step_seconds", "Duration of each step up to the attempt's last checkpoint.", unit="s"),
+            c.numbers(
+                "generation_seconds", "How much of it went to playing rollouts, step by step.", unit="s"
+            ),
         ),
     ),
     key=("run_id", "attempt"),
@@ -165,6 +169,36 @@ GROUPS = c.Table(
     parents=(c.OF_RUN_ALONE,),
 )
 
+STEPS = c.Table(
+    "steps",
+    "One row a training step of a language model: the trainer's own figures; how long it took stands in "
+    "`launches`.",
+    (
+        c.RUN,
+        c.short("step", "Training step, from 1.", unit="steps", low=1),
+        c.real("loss", "Loss of the step; null where it is no finite number.", nullable=True),
+        c.real(
+            "grad_norm",
+            "Length of the gradient before it is clipped; null where it is no finite number.",
+            low=0,
+            nullable=True,
+        ),
+        c.real(
+            "entropy", "Mean entropy of the policy where it chose a token.", unit="nats/token", nullable=True
+        ),
+        c.real(
+            "clipped", "Share of tokens whose probability ratio was clipped.", low=0, high=1, nullable=True
+        ),
+        *c.optional(
+            c.real("importance_weight_mean", "Mean importance weight, where another engine sampled.", low=0),
+            c.real("importance_weight_min", "Smallest importance weight.", low=0),
+            c.real("importance_weight_max", "Largest importance weight.", low=0),
+        ),
+    ),
+    key=("run_id", "step"),
+    parents=(c.OF_RUN_ALONE,),
+)
+
 LUCK_SHARE = c.Table(
     "luck_share",
     "One row a task and schedule of a luck-share diagnostic: a row of the 8 × 8 table of rewards.",
@@ -271,4 +305,15 @@ TASK_POOLS = c.Table(
 SPLIT_BY = {TASK_POOLS.name: "pool"}
 """Table → the column whose values are its splits; any other table is one split."""
 
-TABLES = (LAUNCHES, SCHEDULES, EPISODES, GROUPS, LUCK_SHARE, CHECKPOINTS, ADAPTERS, DECISIONS, TASK_POOLS)
+TABLES = (
+    LAUNCHES,
+    SCHEDULES,
+    EPISODES,
+    GROUPS,
+    STEPS,
+    LUCK_SHARE,
+    CHECKPOINTS,
+    ADAPTERS,
+    DECISIONS,
+    TASK_POOLS,
+)

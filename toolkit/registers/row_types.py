@@ -64,6 +64,8 @@ class LaunchRow(_OfRun):
     accelerator: NotRequired[str | None]
     processes: NotRequired[int]
     kernels: NotRequired[str | None]
+    step_seconds: NotRequired[list[float]]
+    generation_seconds: NotRequired[list[float]]
 
 
 class EvaluationRow(_OfCell):
@@ -270,6 +272,19 @@ class GroupRow(_OfRun):
     spurious: bool
     tokens: NotRequired[list[int]]
     importance_weights: NotRequired[list[float]]
+
+
+class StepRow(_OfRun):
+    """A row of `steps`."""
+
+    step: int
+    loss: float | None
+    grad_norm: float | None
+    entropy: float | None
+    clipped: float | None
+    importance_weight_mean: NotRequired[float]
+    importance_weight_min: NotRequired[float]
+    importance_weight_max: NotRequired[float]
 
 
 class LuckShareRow(_OfRun):

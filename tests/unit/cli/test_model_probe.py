@@ -112,7 +112,7 @@ def lay_run(workplace: Workplace, run: Specification, rows: list[dict]) -> None:
     for number, (end, row) in enumerate(zip(run.ends, rows, strict=True)):
         segment = fake_play.wholly(run, end, None)
         del segment["checkpoints"]
-        raw = encode(link(run, number, end, before), {**segment, "adapters": [row]})
+        raw = encode(link(run, number, end, before), {**segment, "steps": [], "adapters": [row]})
         folder.keep({segment_name(number): raw})
         before = hashlib.sha256(raw).hexdigest()
     folder.keep(conclude(run, map(read_bytes, folder.segments)))

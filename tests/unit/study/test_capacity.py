@@ -5,6 +5,7 @@ import itertools
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from toolkit.study.play.launches import Launch
 from toolkit.study.play.runner import play_runs
 from toolkit.study.play.summaries import SUMMARIES
 from toolkit.study.play.workplace import Workplace
+from toolkit.training.language_model.figures import step_figures
 from toolkit.training.language_model.groups import Rollout, group_rows
 from toolkit.training.recipe import load_recipe
 from toolkit.training.rows import groups_at
@@ -108,6 +110,7 @@ def _segments(run: LanguageModelSpecification) -> Iterator[bytes]:
             "groups": [row for step in steps for row in _groups(run, step)],
             "episodes": list(_episodes(run, end)),
             "luck_share": [row | {"step": end} for row in tables if end in run.diagnosed],
+            "steps": [{"run_id": run.run_id, "step": step, **step_figures({"loss": nan})} for step in steps],
             "adapters": [{"run_id": run.run_id, "step": end, "coordinates": COORDINATES, **digest}],
         }
         raw = segments.encode(segments.link(run, number, end, before), rows)
@@ -137,6 +140,7 @@ def test_every_register_of_a_run_at_the_paper_s_maxima_is_concluded_written_and_
     assert groups.num_rows == 2400
     assert {tuple(tokens) for tokens in groups["tokens"].to_pylist()} == {(TOKENS,) * 8}
     assert study.rows("adapters")[0]["coordinates"] == COORDINATES
+    assert [(row["step"], row["loss"]) for row in study.rows("steps")] == [(1 + s, None) for s in range(100)]
     assert study.rows("runs")[0]["training_rollouts"] == 19_200
 
 

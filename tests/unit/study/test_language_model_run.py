@@ -22,7 +22,15 @@ from toolkit.study.play.workplace import Workplace
 
 RUN = "c2-paired-s3"
 SEGMENTS = ("segment-000", "segment-001", "segment-002")
-FILES = (*SEGMENTS, "episodes.parquet", "groups.parquet", "adapters.parquet", "summary.json", "COMPLETE.json")
+FILES = (
+    *SEGMENTS,
+    "episodes.parquet",
+    "groups.parquet",
+    "steps.parquet",
+    "adapters.parquet",
+    "summary.json",
+    "COMPLETE.json",
+)
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +81,7 @@ def attempts(run: Path) -> list[dict[str, Any]]:
 
 
 def test_a_run_trains_the_adapter_and_its_evidence_is_what_is_registered(whole: Path) -> None:
-    steps, digests = [], set()
+    steps, digests, figures = [], set(), []
     for name in SEGMENTS:
         rows = rows_of((whole / name).read_bytes(), name)
         (row,) = rows["adapters"]
@@ -81,6 +89,7 @@ def test_a_run_trains_the_adapter_and_its_evidence_is_what_is_registered(whole: 
         assert base64.b64decode(row["adapter"]) == saved.read_bytes()
         steps.append((row["step"], [group["step"] for group in rows["groups"]]))
         digests.add(row["sha256"])
+        figures += rows["steps"]
     assert steps == [(0, []), (2, [1, 2]), (4, [3, 4])]
     assert len(digests) == 3
     summary = json.loads((whole / "summary.json").read_bytes())
@@ -88,6 +97,14 @@ def test_a_run_trains_the_adapter_and_its_evidence_is_what_is_registered(whole: 
     (launch,) = attempts(whole)
     assert "chunk_gated_delta_rule reference" in launch["kernels"]
     assert f"torch {version('torch')}" in launch["stack"]
+    state = json.loads((whole / "checkpoint-4/trainer_state.json").read_bytes())
+    logged = [entry for entry in state["log_history"] if "loss" in entry]
+    assert [(row["step"], row["loss"], row["grad_norm"]) for row in figures] == [
+        (entry["step"], entry["loss"], entry["grad_norm"]) for entry in logged
+    ]
+    assert any(row["loss"] and row["grad_norm"] and row["entropy"] for row in figures)
+    assert launch["step_seconds"] == [round(entry["step_time"], 3) for entry in logged]
+    assert all(0 < g < s for s, g in zip(launch["step_seconds"], launch["generation_seconds"], strict=True))
 
 
 def check_gone_on_with(folder: Path, whole: Path, model: str) -> None:
@@ -100,6 +117,7 @@ def check_gone_on_with(folder: Path, whole: Path, model: str) -> None:
     first, second = attempts(folder / RUN)
     assert (first["from_step"], first["ended_at"]) == (0, None)
     assert second["from_step"] == 2
+    assert [len(attempt["step_seconds"]) for attempt in (first, second)] == [2, 2]
     assert second["ended_at"]
 
 

@@ -70,7 +70,7 @@ def test_two_steps_are_tried_and_nothing_is_kept(
     for step in document["steps"]:
         assert step["seconds"] > 0
         assert 0 < step["tokens"] <= 16 * 60
-        assert {"loss", "grad_norm", "entropy"} <= set(step["logged"])
+        assert {"loss", "grad_norm", "entropy"} <= set(step["figures"])
     assert document["seconds_per_step"] == document["steps"][1]["seconds"]
     assert "chunk_gated_delta_rule reference" in document["kernels"]
     assert document["coordinates"] == 30_784 // 2

@@ -17,7 +17,7 @@ from toolkit.study.probing.design import RegisteredProbe
 from toolkit.study.probing.run import measure_runs
 from toolkit.training.specification import LanguageModelSpecification, Specification
 
-OF_RUNS = ("checkpoints", *segments.PLAYED)
+OF_RUNS = ("checkpoints", *segments.LEFT_BY["adapters"])
 """Tables in which a difference begins: what others say follows from them."""
 
 

@@ -33,7 +33,7 @@ from toolkit.tasks.pools import digests_sha256, tasks
 from toolkit.training.specification import Specification
 
 _MOMENTS = ("launched_at", "ended_at")
-_OF_LANGUAGE_MODELS = ("stack", "accelerator", "processes", "kernels")
+_OF_LANGUAGE_MODELS = ("stack", "accelerator", "processes", "kernels", "step_seconds", "generation_seconds")
 SCHEDULE = ("pool", "task", "schedule", "schedule_seed")
 
 

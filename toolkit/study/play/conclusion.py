@@ -31,7 +31,7 @@ def conclude(specification: Specification, segments: Iterable[bytes]) -> dict[st
     for raw in segments:
         played = rows_of(raw, specification.run_id)
         for name in rows:
-            rows[name] += played[name]
+            rows[name] += played.get(name, ())  # one of an earlier version has no figures of steps
     tables = {name: arrow.to_arrow(schema.TABLES[name], part) for name, part in rows.items()}
     counted = summaries.count_episodes(specification.run_id, tables["episodes"])
     lacking = shortcomings(specification, counted, tables)

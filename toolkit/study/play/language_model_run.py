@@ -23,7 +23,7 @@ import json
 import math
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -44,6 +44,7 @@ from toolkit.training.devices import (
     is_first_process,
     launched_together,
 )
+from toolkit.training.language_model.figures import step_figures, step_seconds
 from toolkit.training.language_model.session import Moments, Session, open_session, stack
 from toolkit.training.settings import accumulation
 from toolkit.training.specification import LanguageModelSpecification
@@ -106,7 +107,7 @@ def train_run(
             model,
             run.folder,
             record=course.record,
-            moments=Moments(course.saved, course.stepped),
+            moments=Moments(course.saved, course.stepped, course.figured),
             cpu=cpu,
         )
         course.take(session)
@@ -136,6 +137,7 @@ class _Course:
     launch: launches.Launch | None = None
     begun: float = 0.0
     step: int = 0
+    seconds: list[tuple[float, float]] = field(default_factory=list)
     told: stopping.Pace = field(init=False)
 
     def __post_init__(self) -> None:
@@ -202,6 +204,11 @@ class _Course:
         if step in self.specification.diagnosed:
             self.diagnose(step)
 
+    def figured(self, step: int, logs: Mapping[str, float]) -> None:
+        """Keep the trainer's figures of a step."""
+        self.rows["steps"].append({"run_id": self.specification.run_id, "step": step, **step_figures(logs)})
+        self.seconds.append(step_seconds(logs))
+
     def saved(self, step: int) -> None:
         """Evaluate a checkpoint that was saved, and write its segment."""
         if step not in self.specification.ends:
@@ -217,6 +224,7 @@ class _Course:
         raw = segments.encode(link, self.rows)
         self.run.keep({segments.segment_name(number): raw})
         self.digests.append(hashlib.sha256(raw).hexdigest())
+        self._record_seconds()
         self.say(f"checkpoint at step {step} recorded")
         self._clear()
 
@@ -241,8 +249,16 @@ class _Course:
         if self.launch is not None:
             self.run.record(self.launch.ended(self.begun, launches.peak_memory_mb()))
 
+    def _record_seconds(self) -> None:
+        """Record how long the attempt's steps took, those up to this checkpoint."""
+        if self.launch is None or not self.seconds:
+            return
+        steps, generation = zip(*self.seconds, strict=True)
+        self.launch = replace(self.launch, step_seconds=steps, generation_seconds=generation)
+        self.run.record(self.launch)
+
     def _clear(self) -> None:
-        self.rows = {"groups": [], "episodes": [], "luck_share": [], "adapters": []}
+        self.rows = {name: [] for name in (*segments.LEFT_BY["adapters"], "adapters")}
 
     def _sampling(self, step: int, seed: play.Sampling) -> language_model.Sampling:
         turns = self.session.recipe.sampling.max_turns

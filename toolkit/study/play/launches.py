@@ -26,6 +26,8 @@ class Launch:
         accelerator: what it is trained on; None for a processor.
         processes: how many processes train it.
         kernels: what computes its linear attention; None where it has none, or an earlier version trained it.
+        step_seconds: duration of each step up to the attempt's last checkpoint.
+        generation_seconds: how much of it went to playing rollouts.
         ended_at: ISO 8601, UTC; None for an attempt that was cut off.
         wall_time_s: its duration; None likewise.
         peak_memory_mb: largest memory of its process; None likewise.
@@ -42,6 +44,8 @@ class Launch:
     accelerator: str | None = None
     processes: int | None = None
     kernels: str | None = None
+    step_seconds: tuple[float, ...] = ()
+    generation_seconds: tuple[float, ...] = ()
     ended_at: str | None = None
     wall_time_s: float | None = None
     peak_memory_mb: float | None = None

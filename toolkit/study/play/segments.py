@@ -38,14 +38,15 @@ from toolkit.training.specification import Specification
 
 CYCLES = 50_000
 PLAYED = ("groups", "episodes", "luck_share")
-STATES = ("checkpoints", "adapters")
-"""Tables of checkpoints: of a policy whose parameters a row holds, and of a language model's adapter."""
+LEFT_BY = {"checkpoints": PLAYED, "adapters": (*PLAYED, "steps")}
+"""Table of checkpoints, of a policy whose parameters a row holds or of a language model's adapter → the other
+tables that such a run leaves."""
 
 _QUICK = 1
 """Level of compression: a fifth of the size, and no wait."""
 
 Segment: TypeAlias = "dict[str, list[Any]]"
-"""Table → rows: `groups`, `episodes`, `luck_share` and one row of `checkpoints`."""
+"""Table → rows: those that `LEFT_BY` names, and one row of checkpoints."""
 
 
 def play_segment(specification: Specification, end: int, before: Any) -> Segment:
@@ -178,7 +179,8 @@ def names_of(specification: Specification) -> tuple[str, ...]:
         "groups": not specification.keeps_groups,
         specification.checkpoint_table: not specification.keeps_checkpoints,
     }
-    return tuple(name for name in (*PLAYED, specification.checkpoint_table) if not left_out.get(name))
+    table = specification.checkpoint_table
+    return tuple(name for name in (*LEFT_BY[table], table) if not left_out.get(name))
 
 
 def segment_name(number: int) -> str:
@@ -198,18 +200,19 @@ def encode(place: Link, segment: Segment) -> bytes:
         DamagedError: the segment has other tables, columns or values than segments have, or not one
             checkpoint.
     """
-    states = [name for name in STATES if name in segment]
-    if set(segment) != {*PLAYED, *states} or len(states) != 1 or len(segment[states[0]]) != 1:
+    states = [name for name in LEFT_BY if name in segment]
+    names = [*LEFT_BY[states[0]], states[0]] if states else []
+    if {*segment} != {*names} or len(segment[states[0]]) != 1:
         raise errors.DamagedError(
             "a segment is not rows of the tables that a run leaves, with one checkpoint",
-            expected=f"{', '.join(PLAYED)}, and {' or '.join(STATES)}",
+            expected=" or ".join(", ".join((*others, state)) for state, others in LEFT_BY.items()),
             found=", ".join(f"{name}: {len(rows)}" for name, rows in segment.items()),
             where=place.run_id,
         )
     (state,) = segment[states[0]]
     _check_checkpoint(place, state, place.run_id)
     try:
-        rows = canonical({name: _columnar(name, segment[name]) for name in (*PLAYED, *states)})
+        rows = canonical({name: _columnar(name, segment[name]) for name in names})
         parts = (canonical(asdict(place)), canonical(state))
     except (TypeError, ValueError) as error:
         raise errors.DamagedError(

@@ -15,6 +15,7 @@ from toolkit.registers.arrow import Row
 from toolkit.study.executors.executor import Say
 from toolkit.study.play.capacity import check_capacity
 from toolkit.study.play.stopping import Pace
+from toolkit.training.language_model.figures import step_figures
 from toolkit.training.language_model.session import Moments, open_session, stack
 from toolkit.training.recipe import Recipe, read_recipe
 from toolkit.training.specification import (
@@ -25,8 +26,6 @@ from toolkit.training.specification import (
 
 ROOT = "try"
 """What the seeds derive from: a registered run's root begins with its study's name and has its anchor."""
-LOGGED = ("loss", "grad_norm", "entropy", "sampling/importance_sampling_ratio/mean")
-"""What the trainer logs of a step and is passed on, where it does."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ class TriedStep:
         success: share of its rollouts that truly succeeded.
         constant: share of its groups whose rewards were all alike, so that they had no gradient.
         tokens: tokens that the loss counted.
-        logged: what the trainer says of it.
+        figures: what the trainer says of it, as `steps` has it.
     """
 
     step: int
@@ -47,7 +46,7 @@ class TriedStep:
     success: float
     constant: float
     tokens: int
-    logged: Mapping[str, float] = field(default_factory=dict)
+    figures: Mapping[str, float | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -139,7 +138,7 @@ def try_steps(run: Specification, recipe: Recipe, steps: int, *, cpu: bool, say:
             model_path(recipe.model),
             Path(scratch),
             record=groups.extend,
-            moments=Moments(lambda _: None, lambda _: ends.append(time.monotonic())),
+            moments=Moments(lambda _: None, lambda _: ends.append(time.monotonic()), lambda *_: None),
             cpu=cpu,
         )
         check_capacity(specification, session.coordinates)
@@ -170,5 +169,5 @@ def _tried(number: int, seconds: float, groups: list[Row], log: list[dict[str, A
         success=sum(outcomes) / len(outcomes),
         constant=sum(group["zero_variance"] for group in own) / len(own),
         tokens=sum(sum(group["tokens"]) for group in own),
-        logged={name: float(logged[name]) for name in LOGGED if name in logged},
+        figures=step_figures(logged),
     )

@@ -4,7 +4,7 @@ Importing this module imports nothing heavy; opening a session does.
 """
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,10 +34,12 @@ class Moments:
     Args:
         saved: after a checkpoint was saved.
         stepped: after every step.
+        figured: after every step, with the trainer's figures of it by their names.
     """
 
     saved: Callable[[int], None]
     stepped: Callable[[int], None]
+    figured: Callable[[int, Mapping[str, float]], None]
 
 
 @dataclass(frozen=True)
@@ -285,6 +287,10 @@ def checkpoint_callback(moments: Moments) -> Any:
 
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:  # noqa: ARG002
             moments.stepped(state.global_step)
+
+        def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:  # noqa: ARG002
+            if "loss" in logs:  # what it says at the end of training has none
+                moments.figured(state.global_step, logs)
 
         def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:  # noqa: ARG002
             moments.saved(state.global_step)

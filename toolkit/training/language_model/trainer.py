@@ -11,11 +11,13 @@ What is added to `GRPOTrainer`, step by step; the code repeats the numbers:
 4. Before the trainer shuffles the batch, its groups are recorded: outcomes, rewards and schedule seeds as the
    environments had them, advantages and importance weights as the trainer computed them.
 5. Whoever wants to know is told how far a step has come: its rollouts, then its micro-batches.
+6. How long a step's rollouts take to play joins the trainer's figures.
 
 Importing this module imports TRL; nothing else here does.
 """
 
 import json
+import time
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -34,6 +36,7 @@ from toolkit.policies.language_model.local import DeskPartner
 from toolkit.policies.language_model.lockstep import Spoken, speak
 from toolkit.seeds import derive, rollout_seed, units
 from toolkit.training.language_model.environment import BARE, BackOffice, Dispatch
+from toolkit.training.language_model.figures import GENERATION_TIME
 from toolkit.training.language_model.groups import Record, Rollout, check_groups, group_rows, placed
 
 _OVER = frozenset({"budget_exceeded", "episode_over"})
@@ -87,6 +90,12 @@ class GroupTrainer(GRPOTrainer):  # type: ignore[misc]
         output: dict[str, Any] = super()._generate_and_score_completions(rows)
         self._record_groups(rows, output)  # 4
         return output
+
+    def _generate(self, *arguments: Any) -> Any:
+        begun = time.monotonic()
+        generated = super()._generate(*arguments)
+        self._metrics["train"][GENERATION_TIME].append(time.monotonic() - begun)  # 6
+        return generated
 
     def _tool_call_loop(self, prompts: Any, prompt_ids: Any, completion_ids: Any, *rest: Any) -> Any:
         if not self.use_vllm:

@@ -86,7 +86,7 @@ def opened(
     moments: Moments | None = None,
 ) -> Session:
     """Return a run's trainer."""
-    nothing = Moments(lambda _: None, lambda _: None)
+    nothing = Moments(lambda _: None, lambda _: None, lambda *_: None)
     return open_session(
         specification, model, folder, record=groups.extend, moments=moments or nothing, cpu=True
     )
@@ -126,7 +126,7 @@ def trained(
     specification = specified(model, settings, **changed)
     groups: list[Row] = []
     run = Trained(specification, None, groups)  # type: ignore[arg-type]
-    moments = Moments(run.saved.append, run.stepped.append)
+    moments = Moments(run.saved.append, run.stepped.append, lambda *_: None)
     with pytest.MonkeyPatch.context() as patch:
         if engine is not None:
             generate_with(patch, engine)
