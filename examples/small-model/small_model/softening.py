@@ -2,27 +2,24 @@
 
 The shipped model is so sure of what it says that most groups under one schedule are alike, and such a group
 teaches nothing. Here it is shown tasks of one request under tool faults, some played by the reference agent,
-the others by the careless one, which takes every answer at face value and gives up at an error. Afterwards it
-does now one, now the other.
+others by the careless one, which takes every answer at face value and gives up at an error, others again by a
+hasty one, which says that it is done a call too early. Afterwards it does now one, now the other.
 
 Every batch is a function of the seed and its number. The tokenizer stays as it is, to the byte.
 """
 
-import argparse
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from small_model.command import teach
 from small_model.lessons import CANDIDATES, conversation, lesson_of, with_strangers
 from small_model.quick import quick
 from small_model.teaching import Taught, learn, one_core_each, write
 from toolkit.episodes.agents import watched_careless, watched_reference
-from toolkit.errors import ToolkitError
 from toolkit.noise.regimes import REGIMES
 from toolkit.policies.language_model.loading import load_chat, load_model, model_path
-from toolkit.policies.language_model.opening import folder_sha256
 from toolkit.seeds import Stream, derive
 from toolkit.tasks.generator import generate
 from toolkit.tasks.pools import POOLS
@@ -30,11 +27,11 @@ from toolkit.training.rows import POOL
 
 MODEL = "small"
 BATCHES, SIZE = 80, 16
-CARELESS = 40
-"""Percent of the demonstrations."""
+CARELESS, HASTY = 30, 25
+"""Percent of the demonstrations: the former tell faults from none, the latter leave something to learn where
+there are none."""
 REGIME = "faults_p025"
 LEARNING_RATE = 1e-3
-TOLD_EVERY = 10
 
 
 def soften(
@@ -75,34 +72,17 @@ def demonstrations(seed: int, number: int) -> list[list[dict[str, Any]]]:
 
 
 def _demonstration(stream: Stream) -> list[dict[str, Any]]:
-    is_careless = stream.below(100) < CARELESS
+    kind = stream.below(100)
+    is_careless, is_hasty = kind < CARELESS, CARELESS <= kind < CARELESS + HASTY
     agent = watched_careless if is_careless else watched_reference
     while True:
         task = generate(POOL, POOLS[POOL].size + stream.below(CANDIDATES), 0)
         if len(task.templates) == 1:
             played = conversation(task, REGIMES[REGIME], stream.word(), agent, failed=is_careless)
             if played is not None:
-                return with_strangers(played, stream)
-
-
-def main() -> None:
-    """Soften the model, and print the hash of what comes of it."""
-    parser = argparse.ArgumentParser(prog="python -m small_model.softening", description=__doc__)
-    parser.add_argument("folder", type=Path, help="where the model goes")
-    parser.add_argument("--batches", type=int, default=BATCHES, help=f"(default: {BATCHES})")
-    parser.add_argument("--seed", type=int, default=0, help="of the demonstrations (default: 0)")
-    options = parser.parse_args()
-    try:
-        soften(options.folder, batches=options.batches, seed=options.seed, watch=_tell)
-    except ToolkitError as error:
-        sys.exit(f"error: {error}")
-    print(f"{folder_sha256(options.folder)}  {options.folder}")
-
-
-def _tell(taught: Taught) -> None:
-    if taught.step % TOLD_EVERY == 0:
-        print(f"batch {taught.step} of {taught.of}: loss {taught.loss:.3f}", file=sys.stderr)
+                *all_but_last, _, _, done = played
+                return with_strangers([*all_but_last, done] if is_hasty else played, stream)
 
 
 if __name__ == "__main__":
-    main()
+    teach("python -m small_model.softening", __doc__, soften, BATCHES)
