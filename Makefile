@@ -18,12 +18,13 @@ NEWEST_TESTS := tests/unit/training/language_model tests/unit/study/test_languag
 # vLLM, on a processor.
 VLLM := $(VENV)/vllm
 
-.PHONY: reproduce test test-all check bench lock clean help
+.PHONY: reproduce test test-all mutants check bench lock clean help
 
 help:
 	@echo "make reproduce   verify, decide and render everything that is shipped"
 	@echo "make test        set up what the tests need and run them: five minutes on two cores"
-	@echo "make test-all    what is slow or rare: other majors, the newest trainer, vLLM, long runs, mutants"
+	@echo "make test-all    what is slow or rare: other majors, the newest trainer, vLLM, long runs, a draw of the mutants"
+	@echo "make mutants     every defect of the list, and the tests that have to notice it"
 	@echo "make check       style, types, architecture, documentation against the command line"
 	@echo "make bench       measure what has a performance goal"
 	@echo "make lock        resolve the lock files anew"
@@ -39,6 +40,9 @@ test-all: $(VENV)/.language-model $(OTHER)/.installed $(NEWEST)/.installed $(VLL
 	@$(OTHER)/bin/python -m pytest --quiet --numprocesses 2 $(OTHER_TESTS)
 	@$(NEWEST)/bin/python -m pytest --quiet --numprocesses 2 $(NEWEST_TESTS)
 	@$(VLLM)/bin/python -m pytest --quiet --numprocesses 2 --dist loadfile tests/vllm
+	@$(BIN)/python -m tests.mutants --jobs 2 --draw 150
+
+mutants: $(VENV)/.language-model
 	@$(BIN)/python -m tests.mutants --jobs 2
 
 check: $(VENV)/.develop

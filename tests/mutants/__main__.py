@@ -8,7 +8,9 @@ defect is stale, survives without a reason, or is killed although a reason is gi
 
 import argparse
 import json
+import random
 import re
+import subprocess
 import sys
 import tempfile
 import threading
@@ -19,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.mutants.bench import SECONDS_FOR_ALL, Bench
-from tests.mutants.defects import Defect, load
+from tests.mutants.defects import ROOT, Defect, load
 
 PASSED, FAILED, LATE = 0, 1, -1
 
@@ -78,12 +80,19 @@ def judge_all(defects: Sequence[Defect], jobs: int) -> list[dict[str, Any]]:
     return rows
 
 
+def drawn(defects: Sequence[Defect], size: int) -> list[Defect]:
+    """Return some defects: the last commit says which, so that who runs them again has the same ones."""
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, check=True, capture_output=True).stdout
+    return random.Random(commit).sample(defects, size)  # noqa: S311 - nobody guesses at it
+
+
 def main() -> int:
     """Judge what was asked for and say how it fared."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument("--jobs", type=int, default=1, help="how many at a time")
     parser.add_argument("--room", help="one room's only")
     parser.add_argument("--only", help="those whose file and name this pattern finds only")
+    parser.add_argument("--draw", type=int, help="no more than so many, drawn by the last commit")
     parser.add_argument("--check", action="store_true", help="whether each fits the checkout; run nothing")
     parser.add_argument("--json", action="store_true", help="a list of all, for programs")
     asked = parser.parse_args()
@@ -96,6 +105,8 @@ def main() -> int:
         stale = [f"{defect.room}: {defect.name}: {defect.stale}" for defect in defects if defect.stale]
         print(*stale, f"{len(defects)} defects, {len(stale)} stale", sep="\n")
         return bool(stale)
+    if asked.draw is not None and asked.draw < len(defects):
+        defects = drawn(defects, asked.draw)
     outcomes = judge_all(defects, asked.jobs)
     if asked.json:
         print(json.dumps(outcomes, indent=1))
