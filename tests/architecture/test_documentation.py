@@ -32,6 +32,7 @@ DOCUMENTS = (
     "cards/embedded.md",
     "cards/map.md",
     "cards/published.md",
+    "cards/small-lm.md",
     "cards/task-pools.md",
     "cards/tiny-lm.md",
     "examples/beyond-one-machine/README.md",
@@ -51,7 +52,7 @@ EXPECTED_CODES = {
     "toolkit decide --all --study qwen3.5-2b": 2,  # so there is no such study
     "toolkit registers import my-study episodes.csv": 3,  # nobody has said how to read it
 }
-STUDIES = ("published", "embedded", "coupled", "map", "task-pools", "tiny-lm")
+STUDIES = ("published", "embedded", "coupled", "map", "small-lm", "task-pools", "tiny-lm")
 SILENT = ("toolkit backoffice mcp",)  # its stdout belongs to the client, and a test has none
 # They play a whole matrix, train on a GPU, write where one stands, or wait for an interrupt; their own tests
 # play small ones. Here it is only checked that they would be understood.
@@ -60,6 +61,7 @@ NEVER_RUN = (
     "toolkit study run embedded",
     "toolkit study run map",
     "toolkit study run qwen3.5-2b",
+    "toolkit study run small-lm",
     "toolkit study run tiny-lm",
     "toolkit study run my-study",
     "toolkit probe run embedded",

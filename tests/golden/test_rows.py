@@ -33,8 +33,10 @@ STUDIES = {
     "embedded": Shipped(23 + 4, {"primary": 156, "reference": 2}, ("c2-{}-s2",)),
     "coupled": Shipped(9, {"primary": 240}, ()),
     "map": Shipped(20, {"primary": 984}, ()),
+    "small-lm": Shipped(9, {"primary": 43}, ("c2-{}-s0", "c2-{}-s11", "c4-{}-s7")),
     "tiny-lm": Shipped(7, {"primary": 8}, ("c2-{}-s0", "c2-{}-s1", "c4-{}-s0", "c4-{}-s1")),
 }
+STARTS = {"small-lm": "small-soft", "tiny-lm": "small"}
 PAIRS = [(name, pair) for name, study in STUDIES.items() for pair in study.pairs]
 RUNS = [(name, pair.format(arm)) for name, pair in PAIRS for arm in ("paired", "independent")]
 
@@ -91,9 +93,11 @@ def test_a_group_shares_its_schedule_where_paired(studies: dict[str, Study], nam
     assert shares == {"paired" in run}
 
 
-@pytest.mark.parametrize("run", [run for name, run in RUNS if name == "tiny-lm"])
-def test_advantages_are_rewards_standardized_within_the_group(studies: dict[str, Study], run: str) -> None:
-    rows = rows_of_run(studies["tiny-lm"], "groups", run)
+@pytest.mark.parametrize(("name", "run"), [(name, run) for name, run in RUNS if name in STARTS])
+def test_advantages_are_rewards_standardized_within_the_group(
+    studies: dict[str, Study], name: str, run: str
+) -> None:
+    rows = rows_of_run(studies[name], "groups", run)
     assert rows
     for row in rows:
         rewards = np.array(row["observed_rewards"], float)
@@ -101,9 +105,22 @@ def test_advantages_are_rewards_standardized_within_the_group(studies: dict[str,
         assert row["advantages"] == pytest.approx(expected, abs=1e-5)
 
 
-def test_every_run_started_from_the_model_that_lies_with_the_package(studies: dict[str, Study]) -> None:
-    commits = {run["model_commit"] for run in studies["tiny-lm"].rows("runs")}
-    assert commits == {folder_sha256(Path(model_path("small")))}
+@pytest.mark.parametrize(("name", "model"), STARTS.items())
+def test_every_run_started_from_the_model_that_lies_with_the_package(
+    studies: dict[str, Study], name: str, model: str
+) -> None:
+    commits = {run["model_commit"] for run in studies[name].rows("runs")}
+    assert commits == {folder_sha256(Path(model_path(model)))}
+
+
+def test_every_step_of_a_language_model_has_its_figures_and_its_seconds(studies: dict[str, Study]) -> None:
+    study = studies["small-lm"]
+    seconds = Counter({row["run_id"]: len(row["step_seconds"]) for row in study.rows("launches")})
+    for run in study.rows("runs"):
+        rows = rows_of_run(study, "steps", run["run_id"])
+        assert [row["step"] for row in rows] == [*range(1, run["steps"] + 1)]
+        assert all(row["grad_norm"] > 0 and row["entropy"] > 0 and row["clipped"] == 0 for row in rows)
+        assert seconds[run["run_id"]] == run["steps"]
 
 
 def test_a_luck_share_is_that_of_its_tables(studies: dict[str, Study]) -> None:
@@ -153,5 +170,6 @@ def test_a_run_comes_out_again(toolkit: Callable[..., Result]) -> None:
     assert (document["verdict"], document["runs"]) == ("verified", ["c0-clean-s1"])
 
 
-def test_the_probe_s_figures_follow_from_its_evidence(toolkit: Callable[..., Result]) -> None:
-    assert toolkit("probe", "report", "--study", "tiny-lm", "--trajectory", "base", "--check").code == 0
+@pytest.mark.parametrize("name", STARTS)
+def test_the_probe_s_figures_follow_from_its_evidence(toolkit: Callable[..., Result], name: str) -> None:
+    assert toolkit("probe", "report", "--study", name, "--trajectory", "base", "--check").code == 0

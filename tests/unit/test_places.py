@@ -38,4 +38,12 @@ def test_elsewhere_what_came_with_the_package_is_used(
     monkeypatch.delenv(HOME_VARIABLE)
     monkeypatch.chdir(tmp_path)
     assert find_home().root == CHECKOUT
-    assert find_home().studies() == ("coupled", "embedded", "map", "published", "task-pools", "tiny-lm")
+    assert find_home().studies() == (
+        "coupled",
+        "embedded",
+        "map",
+        "published",
+        "small-lm",
+        "task-pools",
+        "tiny-lm",
+    )

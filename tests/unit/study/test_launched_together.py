@@ -1,6 +1,7 @@
 """A run on two processes that accelerate launched, over gloo: what one leaves; killed and gone on with."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -43,15 +44,21 @@ def launch(
     """Have accelerate launch processes that train a run in a folder, as the example's configuration says."""
     options = (*how, "--num_processes", processes, "--main_process_port", 0)
     arguments = (folder, model, step)
-    return subprocess.run(
+    with subprocess.Popen(
         [sys.executable, "-m", LAUNCH, *map(str, options), "-m", MODULE, *map(str, arguments)],
         cwd=CHECKOUT,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (CHECKOUT, SMALL_MODEL)))},
-        capture_output=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
         text=True,
-        timeout=600,
-        check=False,
-    )
+        start_new_session=True,
+    ) as launched:
+        try:
+            _, said = launched.communicate(timeout=600)
+        except subprocess.TimeoutExpired:
+            os.killpg(launched.pid, signal.SIGKILL)  # what it launched holds the pipe, too
+            raise
+    return subprocess.CompletedProcess(launched.args, launched.returncode, "", said)
 
 
 @pytest.fixture(scope="module")
