@@ -83,6 +83,14 @@ MOST = 2**31 - 1
     metavar="NAME=JSON",
     help="Field of every question to a server, such as top_k=-1; null takes one out; may be repeated.",
 )
+@click.option(
+    "--engine-option",
+    "engine_options",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Of vLLM: gpu_memory (share), max_length (tokens), dtype, tensor_parallel (GPUs), conversations (at "
+    "once); of transformers: max_length, dtype, conversations; may be repeated.",
+)
 @click.option("--seed", type=click.IntRange(0, MOST), default=0, help="Number of the sampling.")
 @click.option(
     "--couple",
@@ -123,6 +131,7 @@ def evaluate(
     max_tokens: int | None,
     chat_options: tuple[str, ...],
     request_options: tuple[str, ...],
+    engine_options: tuple[str, ...],
     seed: int,
     couple: bool,
     concurrency: int,
@@ -150,16 +159,19 @@ def evaluate(
       toolkit evaluate --model Qwen/Qwen3.5-2B --chat-option enable_thinking=false --out evaluations/2b
       toolkit evaluate --model small --couple --sets faults_p025 --tasks 16 --no-luck-share --out base
       toolkit evaluate --model Qwen/Qwen3.5-2B --engine vllm --adapter checkpoint-100 --out trained
+      toolkit evaluate --model ./70b --engine vllm --engine-option tensor_parallel=8 --sets clean
       toolkit evaluate --model Qwen3.5-2B --endpoint http://localhost:8000/v1 --out evaluations/2b
       toolkit evaluate --model Qwen3.5-2B --endpoint https://host/v1 --api-key-env MY_KEY --concurrency 64
       toolkit evaluate --model Qwen3.5-2B --endpoint http://host:8000/v1 --executor ray --address auto
     """
     from toolkit.policies.language_model.opening import Opening
+    from toolkit.policies.language_model.options import read_options
     from toolkit.study.evaluating import evaluated
     from toolkit.study.evaluating.folder import OWN, SHARED, Asked
 
+    kind = _engine(engine, model, url)
     opening = Opening(
-        _engine(engine, model, url),
+        kind,
         model,
         revision,
         None if adapter is None else str(adapter),
@@ -171,9 +183,15 @@ def evaluate(
         tuple(map(_option, request_options)),
         concurrency,
         timeout_s,
+        read_options(engine_options, kind),
     )
     _check_fitting(opening, couple=couple)
     workers = chosen(executor, processes or (1 if executor == "local" else None), address)
+    if (opening.options.tensor_parallel or 1) > 1 and workers != chosen("local", 1, None):
+        raise UsageError(
+            "processes beside each other see one GPU each: none could divide the model among several",
+            remedy="leave tensor_parallel out, or --executor and --processes",
+        )
     asked = Asked(_regimes(sets), pool, tasks, schedules, luck_share, seed, SHARED if couple else OWN)
     server = _check_reachable(opening)
     with _folder(opening, asked, out) as folder:

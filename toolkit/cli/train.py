@@ -115,7 +115,7 @@ def train(
     """
     from toolkit.study.plan.measured import Basis, read_measurements
     from toolkit.study.play.matrix import Selection
-    from toolkit.training.recipe import load_recipe, setting_sources
+    from toolkit.training.recipe import LEFT_OUT, load_recipe, setting_sources
 
     if seconds_per_step is not None and tokens_per_second is not None:
         raise UsageError("give seconds a step or tokens a second, not both")
@@ -134,6 +134,7 @@ def train(
     else:
         recipe = training_plan.fixed_recipe(book, selection)
         sources = dict.fromkeys(recipe.settings(), f"the registration {book.name}")
+        sources |= dict.fromkeys(recipe.left_out(), LEFT_OUT)
     if tried:
         run = training_plan.planned_runs(book, selection)[0]
         _show_trial(run, recipe, tried, cpu=cpu, as_json=as_json)

@@ -80,14 +80,16 @@ def estimate_memory(recipe: Recipe, model: Architecture, accelerator: int) -> Me
     if recipe.engine.kind == "vllm":
         share = round(recipe.engine.gpu_memory * accelerator)
         held = max(0, share - weights(recipe, model)) // sequence
+        asleep = "; given back while a step is trained, which is not counted" if recipe.engine.sleep else ""
         part = _exact(
             "share of vLLM",
             share,
             f"{recipe.engine.gpu_memory:g} of the GPU: its weights, {held} sequences of "
-            f"{sequence / MEGA:.0f} MB",
+            f"{sequence / MEGA:.0f} MB{asleep}",
         )
         return Memory((*training, part), accelerator, held)
-    at_once = recipe.step.prompts * recipe.step.rollouts
+    rollouts = recipe.step.prompts * recipe.step.rollouts
+    at_once = min(recipe.engine.conversations or rollouts, rollouts)
     part = _exact(
         "caches of sampling",
         at_once * sequence,

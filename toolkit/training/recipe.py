@@ -1,7 +1,9 @@
 """Recipes: all settings of a language model's training, as data that is read strictly.
 
 A recipe is a TOML file. Nothing in it is optional and nothing else may stand in it, so that no setting of a
-run comes from a default that nobody wrote down. Only a table `sources` may: it says where settings come from.
+run comes from a default that nobody wrote down, with two exceptions. A table `sources` may say where settings
+come from. And settings of the engine that recipes did not always have may be left out; one that is as it is
+when left out is no part of the document, so that recipes which were frozen without it keep their hashes.
 
 Source:
     Paper app:training, "Stack" and "Trainer settings".
@@ -10,17 +12,18 @@ Source:
 import hashlib
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, is_dataclass
+from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any, get_type_hints
 
 from toolkit.errors import RuleError, ToolkitError, UsageError
 from toolkit.files import read_text
 from toolkit.tasks.task import canonical
-from toolkit.training.recipe_limits import problems
+from toolkit.training.recipe_limits import AUTO, problems
 
 SHIPPED = Path(__file__).parent / "recipes"
 ENDING = ".toml"
+LEFT_OUT = "its default: left out"
 _CALLED = {str: "text", int: "a whole number", float: "a number", bool: "true or false", dict: "a section"}
 
 
@@ -101,11 +104,27 @@ class Loss:
 
 @dataclass(frozen=True)
 class EngineSettings:
-    """What generates: its kind, its share of the GPU's memory, and whether the model may think first."""
+    """What generates.
+
+    Args:
+        kind: vLLM beside the trainer, or the trainer's own model.
+        gpu_memory: vLLM's share of the GPU's memory.
+        thinking: whether the model may think first.
+        dtype: number format that vLLM has the weights in; `auto` for that of the model's files.
+        sleep: whether vLLM gives its memory back while a step is trained.
+        conversations: most of them side by side; 0 for all that the step, or the evaluation, has.
+    """
 
     kind: str
     gpu_memory: float
     thinking: bool
+    dtype: str = AUTO
+    sleep: bool = False
+    conversations: int = 0
+
+    def written(self) -> dict[str, Any]:
+        """Return the settings without those that are as they are when left out."""
+        return {f.name: value for f in fields(self) if (value := getattr(self, f.name)) != f.default}
 
 
 @dataclass(frozen=True)
@@ -140,11 +159,15 @@ class Recipe:
 
     def document(self) -> dict[str, Any]:
         """Return the recipe as JSON values."""
-        return {**asdict(self), "packages": dict(self.packages)}
+        return {**asdict(self), "engine": self.engine.written(), "packages": dict(self.packages)}
 
     def settings(self) -> dict[str, Any]:
-        """Return every single setting by its dotted name, as `lora.rank`."""
-        return _flat(self.document())
+        """Return every single setting by its dotted name, as `lora.rank`, those that are left out, too."""
+        return _flat({**asdict(self), "packages": dict(self.packages)})
+
+    def left_out(self) -> frozenset[str]:
+        """Return the dotted names of settings that are as they are when left out."""
+        return frozenset(self.settings()) - frozenset(_flat(self.document()))
 
     def sha256(self) -> str:
         """Return the SHA-256 of the canonical document."""
@@ -194,7 +217,7 @@ def load_recipe(name: str, *, model: str | None = None, changes: Sequence[str] =
     if model is not None:
         document |= {"model": model, "revision": ""}
     for change in changes:
-        _change(document, change)
+        _change(document, recipe.settings(), change)
     asked = " ".join([f"--model {model}"] * (model is not None) + [f"--set {text}" for text in changes])
     return read_recipe(document, asked, UsageError)
 
@@ -229,7 +252,8 @@ def setting_sources(
         )
     by_model = {} if model is None else {"model": "--model", "revision": "--model: the newest"}
     changed = dict.fromkeys((change.partition("=")[0] for change in changes), "--set")
-    return dict.fromkeys(settings, "the recipe") | sources | by_model | changed
+    by_default = dict.fromkeys(recipe.left_out(), LEFT_OUT)
+    return dict.fromkeys(settings, "the recipe") | by_default | sources | by_model | changed
 
 
 def _read_file(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -265,7 +289,8 @@ def _section(kind: Any, given: Mapping[str, Any], prefix: str, where: str, error
     """Return a section as its dataclass, every key of it and none besides."""
     hints = get_type_hints(kind, localns={"Mapping": dict})
     names = [field.name for field in fields(kind)]
-    for what, keys in (("does not know", set(given) - set(names)), ("lacks", set(names) - set(given))):
+    needed = {field.name for field in fields(kind) if field.default is MISSING}
+    for what, keys in (("does not know", set(given) - set(names)), ("lacks", needed - set(given))):
         if keys:
             raise error(
                 f"a recipe {'with a setting that it' if what == 'does not know' else 'that'} {what}",
@@ -273,7 +298,8 @@ def _section(kind: Any, given: Mapping[str, Any], prefix: str, where: str, error
                 found=", ".join(sorted(prefix + key for key in keys)),
                 where=where,
             )
-    return kind(**{n: _value(hints[n], given[n], prefix + n, where, error) for n in names})
+    there = [name for name in names if name in given]
+    return kind(**{n: _value(hints[n], given[n], prefix + n, where, error) for n in there})
 
 
 def _value(kind: Any, given: Any, name: str, where: str, error: type[ToolkitError]) -> Any:
@@ -289,10 +315,9 @@ def _value(kind: Any, given: Any, name: str, where: str, error: type[ToolkitErro
     return given
 
 
-def _change(document: dict[str, Any], change: str) -> None:
-    """Change one setting of a document in place, by a text as `lora.rank=16`."""
+def _change(document: dict[str, Any], settings: Mapping[str, Any], change: str) -> None:
+    """Change one of a document's settings in place, by a text as `lora.rank=16`."""
     name, equals, text = change.partition("=")
-    settings = _flat(document)
     if not equals or name not in settings:
         raise UsageError(
             f"--set {change!r} changes no setting",

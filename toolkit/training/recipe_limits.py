@@ -5,6 +5,9 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple
 
+from toolkit.policies.language_model.options import DTYPES
+
+AUTO = "auto"
 ONE_OF = {
     "dtype": ("bfloat16", "float32"),
     "lora.target": ("all-linear",),
@@ -16,6 +19,7 @@ ONE_OF = {
         *("token_mask", "token_truncate"),
     ),
     "engine.kind": ("vllm", "transformers"),
+    "engine.dtype": (AUTO, *DTYPES),
 }
 """Setting → the words that it may be."""
 
@@ -34,6 +38,7 @@ AT_LEAST = {
     "sampling.max_completion_tokens": 1,
     "sampling.max_turns": 1,
     "sampling.context": 2,
+    "engine.conversations": 0,
     "loss.beta": 0,
 }
 """Setting → the least that it may be."""
@@ -116,6 +121,11 @@ def _contradictions(settings: Mapping[str, Any]) -> Iterator[Problem]:
             f"optimizer.warmup_steps of {steps} or less",
             str(settings["optimizer.warmup_steps"]),
         )
+    for name, otherwise in {"engine.dtype": AUTO, "engine.sleep": False}.items():
+        if settings["engine.kind"] != "vllm" and settings[name] != otherwise:
+            yield Problem(
+                f"{name} is vLLM's alone", 'engine.kind "vllm", or the setting left out', str(settings[name])
+            )
     if completion >= settings["sampling.context"]:
         yield Problem(
             "the context has no room for a prompt",

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from toolkit.errors import UsageError
+from toolkit.policies.language_model.options import EngineOptions
 from toolkit.training.recipe import Recipe
+from toolkit.training.recipe_limits import AUTO
 
 
 def grpo_arguments(
@@ -36,8 +38,10 @@ def grpo_arguments(
         scale_rewards: how a registered run scales its advantages, where it says so.
 
     Raises:
-        UsageError: the processes cannot share a step.
+        UsageError: the processes cannot share a step, or vLLM is to sleep on a processor.
     """
+    if cpu and recipe.engine.sleep:
+        raise UsageError("vLLM for processors never sleeps", remedy="leave engine.sleep out of the recipe")
     step, sampling, loss, engine = recipe.step, recipe.sampling, recipe.loss, recipe.engine
     return {
         "output_dir": str(folder),
@@ -86,7 +90,16 @@ def grpo_arguments(
         "vllm_mode": "colocate",
         "vllm_gpu_memory_utilization": engine.gpu_memory,
         "vllm_max_model_length": sampling.context,
+        "vllm_enable_sleep_mode": engine.sleep,
     }
+
+
+def engine_options(recipe: Recipe) -> EngineOptions:
+    """Return what vLLM is told by a recipe beyond the arguments that `trl.GRPOConfig` has."""
+    engine = recipe.engine
+    return EngineOptions(
+        dtype=None if engine.dtype == AUTO else engine.dtype, conversations=engine.conversations or None
+    )
 
 
 def lora_arguments(recipe: Recipe, model: Any) -> dict[str, Any]:

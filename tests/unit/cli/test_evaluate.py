@@ -94,6 +94,21 @@ def test_engines_that_cannot_share_samples_are_refused_before_anything_is_loaded
     toolkit(*asked).refused(2, "cannot share its samples")
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--engine-option", "sleep=true"), "no engine option 'sleep'"),
+        (("--engine-option", "gpu_memory=2"), "gpu_memory is out of its range"),
+        (("--engine-option", "tensor_parallel=2", "--processes", 2), "see one GPU each"),
+        (("--engine-option", "tensor_parallel=2", "--executor", "ray"), "see one GPU each"),
+    ],
+)
+def test_engine_options_that_cannot_be_are_refused_before_anything_is_loaded(
+    toolkit: Toolkit, options: tuple[object, ...], said: str
+) -> None:
+    toolkit("evaluate", "--model", "no/such/model", "--engine", "vllm", *options).refused(2, said)
+
+
 def test_the_tables_are_printed_for_people(toolkit: Toolkit) -> None:
     result = toolkit("evaluate", "--model", "reference", *FEW)
     assert result.code == 0, result.err

@@ -85,6 +85,10 @@ def test_a_shipped_recipe_can_be_read_and_bears_its_file_s_name(name: str) -> No
         ("engine", "thinking", 0, "not true or false"),
         ("engine", "kind", "sglang", "none of its words"),
         ("engine", "gpu_memory", float("nan"), "not above zero"),
+        ("engine", "dtype", "int8", "none of its words"),
+        ("engine", "sleep", 1, "not true or false"),
+        ("engine", "conversations", -1, "too small"),
+        ("engine", "tensor_parallel", 2, "does not know"),
         ("step", "rollouts", 1, "too small"),
         ("step", "micro_batch", 7, "cannot be divided"),
         ("step", "checkpoint_every", 30, "no checkpoint"),
@@ -136,6 +140,36 @@ def test_the_hash_does_not_depend_on_the_file_but_on_what_it_says(tmp_path: Path
     (tmp_path / "bare.toml").write_text(bare.replace("dropout = 0.0", "dropout = 0"), encoding="utf-8")
     assert load_recipe(str(tmp_path / "bare.toml")).sha256() == load_recipe(PAPER).sha256()
     assert load_recipe(PAPER, changes=["lora.rank=16"]).sha256() != load_recipe(PAPER).sha256()
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_a_shipped_recipe_s_document_is_what_its_file_says_and_no_more(name: str) -> None:
+    """Also where settings came later that it leaves out: a registration has frozen its hash."""
+    written = tomllib.loads(recipe_path(name).read_text(encoding="utf-8"))
+    del written["sources"]
+    assert load_recipe(name).document() == written
+
+
+def test_a_setting_of_the_engine_that_is_left_out_can_be_asked_for() -> None:
+    plain = load_recipe(PAPER)
+    as_it_is = load_recipe(
+        PAPER, changes=["engine.sleep=false", "engine.dtype=auto", "engine.conversations=0"]
+    )
+    assert as_it_is.sha256() == plain.sha256()
+    assert plain.left_out() == {"engine.dtype", "engine.sleep", "engine.conversations"}
+    assert setting_sources(PAPER, plain, model=None, changes=())["engine.sleep"] == "its default: left out"
+    changes = ["engine.sleep=true", "engine.dtype=float16", "engine.conversations=64"]
+    changed = load_recipe(PAPER, changes=changes)
+    assert (changed.engine.sleep, changed.engine.dtype, changed.engine.conversations) == (True, "float16", 64)
+    assert changed.sha256() != plain.sha256()
+    assert read_recipe(changed.document(), "here") == changed
+    assert setting_sources(PAPER, changed, model=None, changes=changes)["engine.sleep"] == "--set"
+
+
+@pytest.mark.parametrize("change", ["engine.sleep=true", "engine.dtype=float32"])
+def test_what_is_vllm_s_alone_is_refused_without_it(change: str) -> None:
+    with pytest.raises(UsageError, match="is vLLM's alone"):
+        load_recipe("small", changes=[change])
 
 
 def test_changes_are_typed_by_their_setting() -> None:

@@ -11,7 +11,7 @@ from tests.unit.stack import require_trainer
 from toolkit.errors import UsageError
 from toolkit.training.architecture import KNOWN
 from toolkit.training.recipe import load_recipe
-from toolkit.training.settings import accumulation, grpo_arguments, lora_arguments
+from toolkit.training.settings import accumulation, engine_options, grpo_arguments, lora_arguments
 
 PAPER = load_recipe("qwen3.5-2b")
 WITHOUT_GPU = load_recipe("qwen3.5-2b", changes=["engine.kind=transformers"])
@@ -67,6 +67,21 @@ def test_the_arguments_for_a_gpu_are_the_paper_s() -> None:
     assert (given["learning_rate"], given["max_completion_length"]) == (1e-5, 6144)
     assert given["chat_template_kwargs"] == {"enable_thinking": False}
     assert (given["save_steps"], given["max_steps"], given["seed"]) == (20, 100, 3)
+
+
+def test_engine_options_reach_trl_and_what_it_does_not_take_reaches_vllm(grpo: Any, tmp_path: Path) -> None:
+    changes = ["engine.gpu_memory=0.2", "sampling.context=8192", "engine.sleep=true"]
+    recipe = load_recipe("qwen3.5-2b", changes=[*changes, "engine.dtype=float16", "engine.conversations=48"])
+    given = grpo_arguments(recipe, tmp_path, 0)
+    names = {f.name for f in fields(grpo)}
+    told = {name: value for name, value in given.items() if name in names and name.startswith("vllm_")}
+    assert told["vllm_gpu_memory_utilization"] == 0.2
+    assert told["vllm_max_model_length"] == 8192
+    assert told["vllm_enable_sleep_mode"] is True
+    assert engine_options(recipe).for_vllm() == {"dtype": "float16", "max_num_seqs": 48}
+    assert engine_options(PAPER).for_vllm() == {}
+    with pytest.raises(UsageError, match="never sleeps"):
+        grpo_arguments(recipe, tmp_path, 0, cpu=True)
 
 
 def test_several_processes_share_a_step() -> None:

@@ -22,6 +22,7 @@ from toolkit.website.charts.members import Comparison, Dot, Measured, members
 from toolkit.website.charts.predicted import Point, Predictor, Scene, predicted_and_seen
 from toolkit.website.charts.probe import Ratio, condition_by_task, ratios
 from toolkit.website.charts.run import success_by_step
+from toolkit.website.charts.steps import Step, training_steps
 from toolkit.website.charts.theory import condition_by_success
 
 BAR = Bar(Fraction(95, 100), Fraction(-1, 100), Fraction(8, 100), "computed (bootstrap of seed pairs; tasks)")
@@ -64,6 +65,7 @@ def every_chart() -> list[Chart]:
         for series in ("seed 0", "mean")
         for step in (0, 20)
     )
+    steps = tuple(Step(n, 0.1 * n, 1.0, 0.5, 0.0, (1.0, 0.5, 2.0), 9.0, 6.0) for n in (1, 2))
     row = ForestRow("H1", "One", "miss", "fraction", Fraction(0), BAR, Fraction(3, 100))
     found = (
         seed_differences(spread(5, -1, 6)),
@@ -77,6 +79,7 @@ def every_chart() -> list[Chart]:
         success_by_step((("clean", 0, 1, 2), ("clean", 20, 2, 2), ("final", 20, 1, 2)), "r"),
         predicted_and_seen(SCENE, "s"),
         reward_table("r, step 0", "Luck share 0.5", ((True, False), (True, True)), (0, 1)),
+        *training_steps(steps),
     )
     return [drawn(chart) for chart in found]
 

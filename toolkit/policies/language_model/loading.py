@@ -37,7 +37,11 @@ def load_chat(model: str, revision: str | None = None, options: tuple[tuple[str,
 
 
 def load_model(
-    model: str, revision: str | None = None, adapter: str | None = None, device: str | None = None
+    model: str,
+    revision: str | None = None,
+    adapter: str | None = None,
+    device: str | None = None,
+    dtype: str | None = None,
 ) -> Any:
     """Return a causal language model in evaluation mode.
 
@@ -46,6 +50,7 @@ def load_model(
         revision: branch, tag or commit of a model on the Hub.
         adapter: folder of an adapter (PEFT) to put on it.
         device: where it is put; None for the GPU where there is one.
+        dtype: number format of its weights; None for that of its files.
 
     Raises:
         IncompleteError: a package is not installed, there are no such weights, or too little memory for them.
@@ -54,7 +59,9 @@ def load_model(
         import torch
 
         try:
-            loaded = own_class(model, revision).from_pretrained(model, revision=revision, dtype="auto")
+            loaded = own_class(model, revision).from_pretrained(
+                model, revision=revision, dtype=dtype or "auto"
+            )
             if adapter is not None:
                 from peft import PeftModel
 

@@ -51,6 +51,7 @@ class LocalEngine:
         temperature: divides the logits; 0 takes the most likely token.
         max_tokens: most tokens of a conversation beyond its opening: `max_completion_length` of training.
         context: most tokens of a conversation in all, where that is less than the model takes.
+        conversations: most of them side by side.
     """
 
     model: Any
@@ -58,6 +59,7 @@ class LocalEngine:
     temperature: float = 1.0
     max_tokens: int = MAX_TOKENS
     context: int | None = None
+    conversations: int = BATCH
 
     shares_samples: ClassVar[bool] = True
 
@@ -69,8 +71,8 @@ class LocalEngine:
             IncompleteError: there is not enough memory.
         """
         episodes: list[Episode] = []
-        for first in range(0, len(plays), BATCH):
-            episodes += self._play(plays[first : first + BATCH], max_turns, traced=traced)
+        for first in range(0, len(plays), self.conversations):
+            episodes += self._play(plays[first : first + self.conversations], max_turns, traced=traced)
         return episodes
 
     def _play(self, plays: Sequence[Play], max_turns: int, *, traced: bool) -> list[Episode]:

@@ -174,7 +174,8 @@ def speak(
         raise IncompleteError(
             "there is not enough memory for the conversations",
             found=f"{len(rows)} side by side, openings of up to {longest} tokens",
-            remedy="hold fewer at once (--batch); what was recorded stays",
+            remedy="hold fewer at once: --engine-option conversations=N, or engine.conversations of a "
+            "recipe; what was recorded stays",
         ) from None
     return spoken
 

@@ -14,6 +14,7 @@ from toolkit.policies.language_model.conversation import INSTRUCTIONS, MAX_TOKEN
 from toolkit.policies.language_model.endpoint import CONCURRENCY, TURN_TOKENS, Endpoint
 from toolkit.policies.language_model.exchange import TIMEOUT_S, Server
 from toolkit.policies.language_model.loading import installed, load_chat, load_model, model_path
+from toolkit.policies.language_model.options import UNTOLD, EngineOptions
 from toolkit.policies.language_model.scripted import ScriptedEngine
 from toolkit.tasks.task import canonical
 
@@ -42,6 +43,7 @@ class Opening:
         request_options: further fields of the questions to a server, such as `top_k`.
         concurrency: most questions to a server at once.
         timeout_s: the time for one whole answer of a server.
+        options: of an engine in this process.
     """
 
     engine: str
@@ -56,6 +58,7 @@ class Opening:
     request_options: tuple[tuple[str, Any], ...] = ()
     concurrency: int = CONCURRENCY
     timeout_s: float = TIMEOUT_S
+    options: EngineOptions = UNTOLD
 
 
 @lru_cache(maxsize=1)
@@ -73,19 +76,27 @@ def open_engine(opening: Opening) -> TurnTaker | Player:
     if opening.engine == "endpoint":
         return _endpoint(opening)
     path, revision, adapter = model_path(opening.model), opening.revision, opening.adapter
-    most = opening.max_tokens or MAX_TOKENS
+    most, options = opening.max_tokens or MAX_TOKENS, opening.options
     if opening.engine == "transformers":
-        from toolkit.policies.language_model.local import LocalEngine
+        from toolkit.policies.language_model.local import BATCH, LocalEngine
 
         chat = load_chat(path, revision, opening.chat_options)
-        return LocalEngine(load_model(path, revision, adapter), chat, opening.temperature, most)
+        model = load_model(path, revision, adapter, dtype=options.dtype)
+        return LocalEngine(
+            model,
+            chat,
+            opening.temperature,
+            most,
+            context=options.max_length,
+            conversations=options.conversations or BATCH,
+        )
     from toolkit.policies.language_model.agreement import check_agreement
     from toolkit.policies.language_model.vllm_engine import VllmEngine, open_llm
 
-    llm = open_llm(path, revision, adapter)
+    llm = open_llm(path, revision, adapter, options)
     chat = load_chat(path, revision, opening.chat_options)
     # On the processor: vLLM has the GPU's memory by now.
-    check_agreement(llm, chat, load_model(path, revision, adapter, "cpu"), adapter)
+    check_agreement(llm, chat, load_model(path, revision, adapter, "cpu", options.dtype), adapter)
     return VllmEngine(llm, chat, adapter=adapter, temperature=opening.temperature, max_tokens=most)
 
 
@@ -112,6 +123,9 @@ def identify(opening: Opening) -> dict[str, Any]:
         return identity | {"request_options": dict(opening.request_options)}
     adapter = None if opening.adapter is None else folder_sha256(Path(opening.adapter))
     weights = model_commit(model_path(opening.model), opening.revision)
+    # Left out where none is given, so that evaluations from before there were any go on.
+    options = opening.options.deciding()
+    identity |= {"engine_options": options} if options else {}
     return identity | {
         "weights": weights,
         "adapter": adapter,

@@ -9,7 +9,6 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from toolkit.files import read_bytes
 from toolkit.policies.language_model.chat import Chat
 from toolkit.policies.language_model.conversation import MAX_TOKENS, Conversation, Turn
 from toolkit.policies.language_model.loading import loading
+from toolkit.policies.language_model.options import UNTOLD, EngineOptions
 from toolkit.seeds import turn_seed
 
 RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
@@ -129,13 +129,19 @@ def generate(llm: Any, prompts: Sequence[list[int]], params: Sequence[Any], adap
     return answers
 
 
-def open_llm(model: str, revision: str | None = None, adapter: str | None = None) -> Any:
+def open_llm(
+    model: str,
+    revision: str | None = None,
+    adapter: str | None = None,
+    options: EngineOptions = UNTOLD,
+) -> Any:
     """Return a `vllm.LLM` with a model's weights.
 
     Args:
         model: its folder or name.
         revision: branch, tag or commit of a model on the Hub.
         adapter: folder of an adapter that it is to make room for.
+        options: what else vLLM is told.
 
     Raises:
         IncompleteError: vLLM is not installed, or cannot hold the model here.
@@ -151,13 +157,13 @@ def open_llm(model: str, revision: str | None = None, adapter: str | None = None
     room_for = (
         {} if adapter is None else {"enable_lora": True, "max_loras": 1, "max_lora_rank": _rank(adapter)}
     )
-    options = _of_model(model, revision)
+    told = {**_of_model(model, revision), **options.for_vllm()}
     try:
         return LLM(
             model=model,
             # After the temperature, as sampled and as trained on.
             logprobs_mode="processed_logprobs",
-            **options,
+            **told,
             **room_for,
         )
     except (RuntimeError, ValueError, OSError) as error:
@@ -165,23 +171,25 @@ def open_llm(model: str, revision: str | None = None, adapter: str | None = None
             "vLLM cannot take up the model",
             found=f"{type(error).__name__}: {str(error)[:EXCERPT]}",
             where=model,
-            remedy="its own messages above say why; a server may be started with other settings and asked: "
-            "--endpoint URL",
+            remedy="its own messages above say why; another gpu_memory or a smaller max_length may help "
+            "(--engine-option), or a server: --endpoint URL",
         ) from None
 
 
 @contextmanager
-def opened_by_trainer(model: str, revision: str | None) -> Iterator[None]:
+def opened_by_trainer(model: str, revision: str | None, options: EngineOptions = UNTOLD) -> Iterator[None]:
     """Have TRL open the same model as `open_llm`: of itself it hands vLLM the name alone.
 
     Args:
         model: its folder or name.
         revision: branch, tag or commit of a model on the Hub.
+        options: what vLLM is told in place of what TRL would tell it.
     """
     from trl.generation import vllm_generation
 
     opened = vllm_generation.LLM
-    vllm_generation.LLM = partial(opened, **_of_model(model, revision))
+    told = {**_of_model(model, revision), **options.for_vllm()}
+    vllm_generation.LLM = lambda **by_trl: opened(**{**by_trl, **told})
     try:
         yield
     finally:

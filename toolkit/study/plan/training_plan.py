@@ -27,6 +27,7 @@ from toolkit.training.specification import (
 DECIDES_TIME = (
     *("dtype", "lora.rank", "step.micro_batch", "sampling.max_completion_tokens", "sampling.max_turns"),
     *("sampling.context", "engine.kind", "engine.gpu_memory", "engine.thinking"),
+    *("engine.dtype", "engine.sleep", "engine.conversations"),
 )
 NOT_EVALUABLE = "not_evaluable"
 NOT_COUNTED = "what libraries keep besides, and a model's tower for images, are not counted"

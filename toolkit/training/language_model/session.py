@@ -15,13 +15,13 @@ from toolkit.policies.language_model import kernels
 from toolkit.policies.language_model.chat import Chat
 from toolkit.policies.language_model.conversation import Player, TurnTaker
 from toolkit.policies.language_model.loading import installed, load_chat, loading, own_class
-from toolkit.policies.language_model.local import LocalEngine
+from toolkit.policies.language_model.local import BATCH, LocalEngine
 from toolkit.seeds import derive, run_seed, sampling_seed
 from toolkit.training.devices import connected_processes, launched_together
 from toolkit.training.language_model.groups import Example, Record, examples
 from toolkit.training.language_model.merging import restore_base
 from toolkit.training.recipe import Recipe, read_recipe
-from toolkit.training.settings import grpo_arguments, lora_arguments
+from toolkit.training.settings import engine_options, grpo_arguments, lora_arguments
 from toolkit.training.specification import LanguageModelSpecification
 
 SEEDS = 2**31
@@ -94,6 +94,7 @@ class Session:
                 temperature=sampling.temperature,
                 max_tokens=most,
                 context=sampling.context,
+                conversations=self.recipe.engine.conversations or BATCH,
             )
         from toolkit.policies.language_model.vllm_engine import VllmEngine
 
@@ -115,9 +116,12 @@ class Session:
         model.train()
 
     def _synchronized(self) -> Any:
-        """Return vLLM with the policy as it is."""
-        self.trainer.vllm_generation.sync_weights()
-        return self.trainer.vllm_generation.llm
+        """Return vLLM with the policy as it is, and awake: TRL wakes its weights alone."""
+        generation = self.trainer.vllm_generation
+        generation.sync_weights()
+        if self.recipe.engine.sleep:
+            generation.llm.wake_up(tags=["kv_cache"])
+        return generation.llm
 
 
 def open_session(
@@ -184,6 +188,7 @@ def open_session(
             trainer = GroupTrainer(
                 sampling=sampling,
                 record=record,
+                conversations=recipe.engine.conversations,
                 model=loaded,
                 args=GRPOConfig(**arguments, **_QUIET),
                 train_dataset=Dataset.from_list(rows),
@@ -205,7 +210,7 @@ def _opening_vllm(model: str, recipe: Recipe) -> AbstractContextManager[None]:
         return nullcontext()
     from toolkit.policies.language_model.vllm_engine import opened_by_trainer
 
-    return opened_by_trainer(model, recipe.revision or None)
+    return opened_by_trainer(model, recipe.revision or None, engine_options(recipe))
 
 
 _QUIET = {
@@ -240,8 +245,8 @@ def _explained() -> Iterator[None]:
         raise IncompleteError(
             "there is not enough memory to train",
             found=_first_line(error),
-            remedy="a smaller step.micro_batch or engine.gpu_memory; what was recorded stays, and the same "
-            "command goes on from the newest checkpoint",
+            remedy="a smaller step.micro_batch or engine.gpu_memory, or engine.sleep; what was recorded "
+            "stays, and the same command goes on from the newest checkpoint",
         ) from None
     except Exception as error:
         if type(error).__name__ != "EngineDeadError":  # of vLLM, which need not be here

@@ -48,16 +48,18 @@ class GroupTrainer(GRPOTrainer):  # type: ignore[misc]
     Args:
         sampling: sampling seed of the run.
         record: is given the rows of `groups` of every step, in the main process.
+        conversations: most rollouts side by side without vLLM; 0 for all of a step.
         options: of `GRPOTrainer`; the dataset is that of `batches.examples`.
 
     Attributes:
         told: is told how far a step has come.
     """
 
-    def __init__(self, *, sampling: int, record: Record, **options: Any) -> None:
+    def __init__(self, *, sampling: int, record: Record, conversations: int = 0, **options: Any) -> None:
         super().__init__(environment_factory=BackOffice, reward_funcs=None, **options)
         self._sampling = sampling
         self._record = record
+        self._conversations = conversations
         # The schemas that everybody else shows a model, with ranges and choices.
         self._env_tools = {None: openai_tools()}
         template = {} if self.chat_template is None else {"chat_template": self.chat_template}
@@ -143,18 +145,23 @@ class GroupTrainer(GRPOTrainer):  # type: ignore[misc]
             rollout_seed(self._sampling, row["step"], row["position"], row["rollout_slot"])
             for row in self._rows
         ]
+        counted = [Counted(partner, lambda: self._tell_rollouts(next(over))) for partner in self._partners]
+        draws, self._spoken = [units(seed) for seed in seeds], []
+        at_once = self._conversations or len(prompt_ids)
         with unwrap_model_for_generation(self.model_wrapped, self.accelerator) as model:
             model.eval()
-            self._spoken = speak(
-                model,
-                prompt_ids,
-                [Counted(partner, lambda: self._tell_rollouts(next(over))) for partner in self._partners],
-                [units(seed) for seed in seeds],
-                end=self._tokenizer.eos_token_id,
-                max_tokens=self.max_completion_length,
-                temperature=self.temperature,
-                context=self.args.vllm_max_model_length,
-            )
+            for first in range(0, len(prompt_ids), at_once):
+                part = slice(first, first + at_once)
+                self._spoken += speak(
+                    model,
+                    prompt_ids[part],
+                    counted[part],
+                    draws[part],
+                    end=self._tokenizer.eos_token_id,
+                    max_tokens=self.max_completion_length,
+                    temperature=self.temperature,
+                    context=self.args.vllm_max_model_length,
+                )
             model.train()
         return [spoken.tokens for spoken in self._spoken]
 

@@ -12,9 +12,10 @@ from urllib.parse import urlencode
 from toolkit.decisions.case import Case
 from toolkit.decisions.plan import place_of
 from toolkit.registers.columns import PHASES
-from toolkit.registers.row_types import EvaluationRow, RunRow
+from toolkit.registers.row_types import EvaluationRow, LaunchRow, RunRow, StepRow
 from toolkit.registers.study import Study
 from toolkit.website.charts.run import success_by_step
+from toolkit.website.charts.steps import Step, training_steps
 from toolkit.website.examples import quoted
 from toolkit.website.material import Material
 from toolkit.website.page import Page, counts_of, rule_page, run_page
@@ -27,7 +28,7 @@ File = tuple[str, str, int | None]
 MOST_RUNS = 200
 """Runs of a study beyond which none has a page: nobody leafs through so many, and tables hold them all."""
 
-TABLES = ("evaluations", "luck_share_summary", "groups_summary", "launches")
+TABLES = ("evaluations", "luck_share_summary", "groups_summary", "launches", "steps")
 SPECIFIED = "specification"
 SET = ("phase", "pool", "regime")
 COUNTS = {
@@ -40,6 +41,19 @@ COUNTS = {
     "budget_exceeded": "out of budget",
     "calls": "calls",
 }
+FIGURES = {
+    "step": "step",
+    "loss": "loss",
+    "grad_norm": "gradient norm",
+    "entropy": "entropy (nats/token)",
+    "clipped": "share clipped",
+    "importance_weight_mean": "importance weight, mean",
+    "importance_weight_min": "least",
+    "importance_weight_max": "greatest",
+    "seconds": "seconds",
+    "generation": "of these for rollouts",
+}
+WEIGHTS = ("importance_weight_mean", "importance_weight_min", "importance_weight_max")
 SHARES = ("step", "regime", "target", "luck_share", "interval_low", "interval_high", "tasks_defined", "tasks")
 # Columns of `runs` that a run's page says in its first sentence.
 SAID = ("run_id", "condition", "arm", "seed", "role", SPECIFIED)
@@ -155,6 +169,7 @@ def _context(
         "columns": [
             (column, title) for column, title in COUNTS.items() if any(column in row for row in evaluations)
         ],
+        **_steps(rows["steps"], rows["launches"]),
         "groups": rows["groups_summary"],
         "luck": [[_shown(row.get(column)) for column in SHARES] for row in rows["luck_share_summary"]],
         "luck_columns": [column.replace("_", " ") for column in SHARES],
@@ -211,6 +226,45 @@ def _points(evaluations: Sequence[EvaluationRow]) -> tuple[tuple[str, int, int, 
         evaluations, key=lambda row: (PHASES.index(row["phase"]), row["regime"], row["pool"], row["step"])
     )
     return tuple((name(row), row["step"], row["successes"], row["episodes"]) for row in ordered)
+
+
+def _steps(rows: Sequence[StepRow], launches: Sequence[LaunchRow]) -> dict[str, Any]:
+    """Return what a page shows of training steps: charts, and a table of those columns that say anything."""
+    seconds = _seconds(launches)
+    figures: list[Row] = [
+        {**row, **dict(zip(("seconds", "generation"), seconds.get(row["step"], (None, None)), strict=True))}
+        for row in sorted(rows, key=lambda row: row["step"])
+    ]
+    steps = tuple(
+        Step(
+            *(row[name] for name in ("step", "loss", "grad_norm", "entropy", "clipped")),
+            tuple(row.get(name) for name in WEIGHTS),
+            row["seconds"],
+            row["generation"],
+        )
+        for row in figures
+    )
+    shown = [name for name in FIGURES if any(row.get(name) is not None for row in figures)]
+    return {
+        "step_charts": training_steps(steps) if steps else [],
+        "step_columns": [FIGURES[name] for name in shown],
+        "step_rows": [[_digits(row.get(name)) for name in shown] for row in figures],
+    }
+
+
+def _seconds(launches: Sequence[LaunchRow]) -> dict[int, tuple[float, float]]:
+    """Return by step how long it took, and how much of that its rollouts took; the latest attempt counts."""
+    return {
+        launch["from_step"] + number: pair
+        for launch in sorted(launches, key=lambda row: row["attempt"])
+        for number, pair in enumerate(
+            zip(launch.get("step_seconds") or (), launch.get("generation_seconds") or (), strict=False), 1
+        )
+    }
+
+
+def _digits(value: float | None) -> float | None:
+    return float(f"{value:.4g}") if isinstance(value, float) else value
 
 
 def _specification(text: str | None) -> list[tuple[str, str]] | None:

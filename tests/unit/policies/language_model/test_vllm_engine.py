@@ -24,6 +24,7 @@ from toolkit.errors import IncompleteError, UsageError
 from toolkit.noise.regimes import REGIMES
 from toolkit.policies.language_model.conversation import Conversation, Play, Turn, converse, opening
 from toolkit.policies.language_model.loading import model_path
+from toolkit.policies.language_model.options import EngineOptions, read_options
 from toolkit.policies.language_model.scripted import next_turn
 from toolkit.policies.language_model.vllm_engine import VllmEngine, open_llm, opened_by_trainer
 from toolkit.seeds import evaluation_seed, turn_seed
@@ -88,6 +89,11 @@ class LLM:
     enable_lora: bool = False
     max_loras: int = 1
     max_lora_rank: int = 16
+    gpu_memory_utilization: float = 0.9
+    max_model_len: int | None = None
+    dtype: str = "auto"
+    tensor_parallel_size: int = 1
+    max_num_seqs: int | None = None
     finish_reason: str = "stop"
     generated: list[tuple[Any, Any, Any]] = field(default_factory=list)
     llm_engine: Any = field(
@@ -237,11 +243,26 @@ def test_the_trainer_opens_the_revision_of_its_model(monkeypatch: pytest.MonkeyP
     from trl.generation import vllm_generation
 
     monkeypatch.setattr(vllm_generation, "LLM", LLM, raising=False)
-    with opened_by_trainer(model_path("small"), "c0ffee"):
-        llm = vllm_generation.LLM(model="m")  # as TRL calls it
+    told = EngineOptions(dtype="float16", conversations=5)
+    with opened_by_trainer(model_path("small"), "c0ffee", told):
+        llm = vllm_generation.LLM(model="m", max_num_seqs=192, max_model_len=99)  # as TRL calls it
+    assert (llm.dtype, llm.max_num_seqs, llm.max_model_len) == ("float16", 5, 99)
     assert (llm.revision, llm.tokenizer_revision) == ("c0ffee", "c0ffee")
     assert llm.hf_overrides["partial_rotary_factor"] == 1.0
     assert vllm_generation.LLM is LLM
+
+
+def test_every_option_reaches_vllm_by_its_name_and_one_that_is_left_out_does_not() -> None:
+    require_stack()
+    texts = (
+        *("gpu_memory=0.5", "max_length=4096", "dtype=float16", "tensor_parallel=2"),
+        *("conversations=9", "conversations=7"),  # the later counts
+    )
+    llm = open_llm(model_path("small"), options=read_options(texts, "vllm"))
+    assert (llm.gpu_memory_utilization, llm.max_model_len, llm.dtype) == (0.5, 4096, "float16")
+    assert (llm.tensor_parallel_size, llm.max_num_seqs) == (2, 7)
+    plain = open_llm(model_path("small"))
+    assert (plain.gpu_memory_utilization, plain.max_model_len, plain.max_num_seqs) == (0.9, None, None)
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"r": 4096}', '{"r": "x"}'])

@@ -1,7 +1,9 @@
 """Runs of scripted rollouts: what the trainer records, counts and follows is what their scripts came to."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock, call
 
 import numpy as np
 import pytest
@@ -13,6 +15,8 @@ from tests.unit.training.language_model.trained import Trained
 from toolkit.estimators import mean_centred, standardized
 from toolkit.noise.draws import group_seeds
 from toolkit.seeds import row_seed, run_seed
+from toolkit.training.language_model.session import Session
+from toolkit.training.recipe import load_recipe
 
 RUN = run_seed("tests", 3)
 KEPT = np.array([weight if weight <= 3 else 0.0 for weight in WEIGHTS])
@@ -179,6 +183,16 @@ def test_the_loss_s_gradient_is_the_mean_of_advantage_times_score(paired: Traine
     assert "linear_attention" in paired.session.trainer.model.config.layer_types
 
 
+def test_rollouts_that_are_held_a_few_at_a_time_are_the_same(
+    paired: Trained, model: str, tmp_path: Path
+) -> None:
+    from tests.unit.training.language_model.trained import trained
+
+    few = trained(model, tmp_path, ["step.steps=1", "engine.conversations=5"])
+    assert (paired.held[0], few.held) == (16, [5, 5, 5, 1])
+    assert few.groups == paired.groups[: len(few.groups)]
+
+
 # --------------------------------------------------------------------------------- vLLM, in TRL's own loop
 
 
@@ -209,3 +223,18 @@ def test_a_rollout_that_is_over_is_not_sent_to_the_engine(with_vllm: WithVllm) -
     engine, parts = with_vllm.engine, [part for _, _, part in with_vllm.run.rollouts]
     assert sum(engine.asked) == sum(len(part.turns) for part in parts)
     assert engine.asked[0] == 16 > engine.asked[1]
+
+
+@pytest.mark.parametrize("sleep", ["false", "true"])
+def test_an_engine_that_sleeps_is_woken_with_its_caches_before_it_evaluates(sleep: str) -> None:
+    """Of itself, TRL's synchronization wakes the weights alone."""
+    recipe = load_recipe("qwen3.5-2b", changes=[f"engine.sleep={sleep}"])
+    llm, happened = Mock(), Mock()
+    llm.llm_engine.model_config.max_model_len = 100
+    generation = SimpleNamespace(llm=llm, sync_weights=happened.sync_weights)
+    llm.wake_up = happened.wake_up
+    trainer = SimpleNamespace(use_vllm=True, vllm_generation=generation, chat=None)
+    Session(trainer, recipe).engine()
+    assert happened.mock_calls == [call.sync_weights()] + [call.wake_up(tags=["kv_cache"])] * (
+        sleep == "true"
+    )

@@ -59,6 +59,7 @@ class Trained:
         groups: rows as they were recorded.
         steps: as the trainer had them.
         saved, stepped: the steps that were told of.
+        held: how many rollouts were held side by side, time after time.
         start: its adapter before the first step.
     """
 
@@ -68,6 +69,7 @@ class Trained:
     steps: list[Step] = field(default_factory=list)
     saved: list[int] = field(default_factory=list)
     stepped: list[int] = field(default_factory=list)
+    held: list[int] = field(default_factory=list)
     start: dict[str, list[float]] = field(default_factory=dict)
 
     @property
@@ -147,7 +149,9 @@ def trained(
 
     def scripted(model: Any, *arguments: Any, **options: Any) -> Any:
         context = model.config.get_text_config().max_position_embeddings
-        parts = [find(row) for row in trainer._rows]
+        first, count = len(trainer._spoken), len(arguments[0])
+        run.held.append(count)
+        parts = [find(row) for row in trainer._rows][first : first + count]
         return speak(ScriptedModel(tokenizer, parts, context), *arguments, **options)
 
     trainer._record_groups = recorded
