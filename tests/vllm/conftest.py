@@ -1,5 +1,6 @@
 """vLLM on a processor: what it has to be told there, and the commands that meet it."""
 
+import json
 import os
 import subprocess
 import sys
@@ -68,7 +69,8 @@ def evaluate(tmp_path: Path) -> Evaluate:
     def evaluated(*options: object, **environment: str) -> list[dict[str, Any]]:
         out = tmp_path / str(len(list(tmp_path.iterdir())))
         sets = ("--sets", "clean,faults_p025", "--tasks", 4, "--schedules", 1, "--no-luck-share")
-        command("toolkit", "evaluate", *sets, "--temperature", 0, "--out", out, *options, **environment)
+        asked = (*sets, "--temperature", 0, "--out", out, "--json", *options)
+        json.loads(command("toolkit", "evaluate", *asked, **environment).stdout)
         files = sorted((out / "registers" / "episodes").glob("*.parquet"))
         return [row for file in files for row in pl.read_parquet(file).to_dicts()]
 

@@ -76,8 +76,10 @@ def run_probe(
     The checkpoints come from the study's registers. What was stopped goes on with the same command. Decisions
     are made anew, for some rest on the probe.
 
-    A language model is sampled and scored by transformers, with the adapters of its registers, on the model
-    that its runs start from; that has to be the registered one.
+    A language model has the adapters of its registers, on the model that its runs start from; that has to be
+    the registered one. It is sampled by the engine that its recipe names, and scored by transformers. Where
+    vLLM samples, a rollout's importance weight is the ratio of what transformers makes of its tokens to what
+    vLLM made of them, bounded as the recipe's loss says (the paper's: 0 above 3); otherwise it is 1.
 
     \b
     Examples:

@@ -61,8 +61,10 @@ if TYPE_CHECKING:
         spurious_rate,
         success_probability,
     )
+    from toolkit.estimators.weights import importance_weights
 
 __all__ = ["group_gradient", "leave_one_out", "mean_centred", "standardized"]
+__all__ += ["importance_weights"]
 __all__ += ["bootstrap_variance", "counted_bootstrap", "crossed_bootstrap", "crossed_bootstraps"]
 __all__ += ["draw_weights", "nested_bootstrap", "seed_enumerated_bootstrap"]
 __all__ += ["coupled_difference", "variance_ratio"]
@@ -83,7 +85,7 @@ __all__ += ["reward_contrast", "spurious_rate", "success_probability"]
 if not TYPE_CHECKING:  # a type checker reads the imports above
     # What a verdict reads comes first.
     _MODULES = ("curves", "bootstrap", "advantages", "luck", "theory", "moments", "secondary", "taskwise")
-    _MODULES += ("coordinates", "coupling", "drifts", "seedwise", "signal", "sizes")
+    _MODULES += ("coordinates", "coupling", "drifts", "seedwise", "signal", "sizes", "weights")
 
     def __getattr__(name: str) -> Any:
         """Return an estimator; its module is imported now."""

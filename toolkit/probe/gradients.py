@@ -1,4 +1,4 @@
-"""The log-likelihood of what the policy chose in transcripts, as a torch scalar to differentiate.
+"""The log-likelihood of what the policy chose in transcripts: a torch scalar to differentiate, or its parts.
 
 Padding is on the right, without an attention mask. A causal model's earlier positions see nothing of it,
 neither in attention nor in a linear-attention layer's state, positions count from 0 as without it, and padded
@@ -12,6 +12,9 @@ from contextlib import contextmanager
 from functools import partial
 from inspect import Parameter, signature
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from toolkit.errors import UsageError
 from toolkit.probe.adapter import Adapter, Coordinates
@@ -29,6 +32,33 @@ def batch_log_likelihood(model: Any, part: Sequence[Transcript], temperature: fl
     Returns:
         A scalar float32 tensor. Each sequence's tokens enter its own summand only.
     """
+    return _log_probabilities(model, part, temperature).sum()
+
+
+def log_probabilities(
+    model: Any, transcripts: Sequence[Transcript], temperature: float, batch: int = 8
+) -> list[NDArray[np.float64]]:
+    """Return log π(y_it) of every token that was chosen in each transcript, in nats; without gradients.
+
+    Args:
+        model: a causal language model.
+        transcripts: the transcripts.
+        temperature: divides the logits; the softmax is in single precision.
+        batch: how many share a pass.
+    """
+    import torch
+
+    found: list[NDArray[np.float64]] = []
+    for first in range(0, len(transcripts), batch):
+        part = transcripts[first : first + batch]
+        with torch.no_grad():
+            scores = _log_probabilities(model, part, temperature).cpu().numpy().astype(float)
+        found += np.split(scores, np.cumsum([len(one.choices) for one in part])[:-1])
+    return found
+
+
+def _log_probabilities(model: Any, part: Sequence[Transcript], temperature: float) -> Any:
+    """Return log π(y_it) of a padded batch's choices, transcript by transcript, as a float32 tensor."""
     import torch
 
     base = model.get_base_model() if hasattr(model, "get_base_model") else model
@@ -53,7 +83,7 @@ def batch_log_likelihood(model: Any, part: Sequence[Transcript], temperature: fl
     chosen = [(row, column[at], token) for row, t in enumerate(part) for at, token in t.choices]
     rows, columns, targets = torch.tensor(chosen, device=logits.device).T
     logits = logits[rows, columns].float() / temperature
-    return -torch.nn.functional.cross_entropy(logits, targets, reduction="sum")
+    return -torch.nn.functional.cross_entropy(logits, targets, reduction="none")
 
 
 # What the hooks add up may differ from the gradient by rounding only, relative to its norm: 2e-7 was measured

@@ -184,3 +184,20 @@ def test_an_audit_says_what_compares_it_instead(sealed: Path) -> None:
     assert sealed.is_dir()
     done = toolkit("registers", "audit", "--study", "small").refused(3)
     assert "toolkit probe run STUDY --check" in " ".join(done.err.split())
+
+
+def test_a_probe_that_could_not_weigh_its_rollouts_is_refused_before_anything_is_trained(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(home / "prereg", tmp_path / "prereg")
+    (tmp_path / "registers").mkdir()
+    prereg = tmp_path / "prereg" / "small"
+    rules = (prereg / "rules.toml").read_text()
+    for before, after in (("sequence_mask", "token_mask"), ('kind = "transformers"', 'kind = "vllm"')):
+        assert before in rules
+        rules = rules.replace(before, after)
+    (prereg / "rules.toml").write_text(rules)
+    rehash(prereg, ["record.toml", "trust.toml"])
+    monkeypatch.setenv(HOME_VARIABLE, str(tmp_path))
+    toolkit("study", "run", "small").refused(2, "weighs whole rollouts", "token_mask")
+    assert not (tmp_path / "runs").exists()

@@ -38,14 +38,12 @@ class Turn:
         text: what it said besides.
         tokens: what was sampled; none where the engine does not give them.
         cut: whether the turn ended at a limit of length.
-        logprobs: log-probability of each token as it was sampled; none where the engine does not give them.
     """
 
     calls: tuple[tuple[str, Any], ...]
     text: str = ""
     tokens: tuple[int, ...] = ()
     cut: bool = False
-    logprobs: tuple[float, ...] = ()
 
 
 @dataclass
@@ -58,6 +56,7 @@ class Conversation:
         tokens: the messages as an engine with a tokenizer continues them; empty until it has rendered them.
         turns: turns taken.
         opened: tokens of the messages that it started with.
+        said: position of each token that the model sampled → its log-probability, where the engine gives it.
     """
 
     messages: list[dict[str, Any]]
@@ -65,6 +64,7 @@ class Conversation:
     tokens: list[int] = field(default_factory=list)
     turns: int = 0
     opened: int = 0
+    said: dict[int, float] = field(default_factory=dict)
 
 
 class Play(NamedTuple):
@@ -131,7 +131,20 @@ def converse(
         return engine.play(plays, max_turns=max_turns, traced=traced)
     desks = [Desk(play.task, play.regime, play.schedule_seed, traced=traced) for play in plays]
     talks = [Conversation(opening(play.task.prompt), play.seed) for play in plays]  # 1
-    going = list(range(len(plays)))
+    hold(engine, talks, desks, max_turns=max_turns)
+    return [close(desk) for desk in desks]
+
+
+def hold(engine: TurnTaker, talks: Sequence[Conversation], desks: Sequence[Desk], *, max_turns: int) -> None:
+    """Hold conversations at their desks to their ends.
+
+    Args:
+        engine: what takes the turns.
+        talks: the conversations.
+        desks: of each, where its calls are made.
+        max_turns: most turns of each.
+    """
+    going = list(range(len(talks)))
     while going:
         turns = engine.turns([talks[at] for at in going])  # 2
         going = [  # 3, 4
@@ -139,7 +152,6 @@ def converse(
             for at, turn in zip(going, turns, strict=True)
             if take_turn(talks[at], desks[at], turn) and talks[at].turns < max_turns
         ]
-    return [close(desk) for desk in desks]
 
 
 def cannot_share(engine: str) -> UsageError:

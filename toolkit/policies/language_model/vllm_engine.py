@@ -8,7 +8,7 @@ batch enters by the last digits of the model's sums alone.
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -89,13 +89,10 @@ class VllmEngine:
         (output,) = answer.outputs
         tokens = [int(token) for token in output.token_ids]
         turn = self._chat.turn(tokens, talk.tokens, cut=output.finish_reason == "length")
-        talk.tokens += tokens
-        return replace(
-            turn,
-            logprobs=tuple(
-                float(at[token].logprob) for token, at in zip(tokens, output.logprobs, strict=True)
-            ),
-        )
+        for token, chances in zip(tokens, output.logprobs, strict=True):
+            talk.said[len(talk.tokens)] = float(chances[token].logprob)
+            talk.tokens.append(token)
+        return turn
 
 
 def generate(llm: Any, prompts: Sequence[list[int]], params: Sequence[Any], adapter: Any) -> list[Any]:
@@ -146,19 +143,14 @@ def open_llm(
     Raises:
         IncompleteError: vLLM is not installed, or cannot hold the model here.
     """
-    try:
-        from vllm import LLM
-    except ImportError as error:
-        raise IncompleteError(
-            "this engine needs vLLM, and vLLM a GPU",
-            found=error,
-            remedy="pip install 'paired-rollouts-toolkit[gpu]', or ask a server: --endpoint URL",
-        ) from None
+    check_installed()
+    from vllm import LLM
+
     room_for = (
         {} if adapter is None else {"enable_lora": True, "max_loras": 1, "max_lora_rank": _rank(adapter)}
     )
     told = {**_of_model(model, revision), **options.for_vllm()}
-    try:
+    with taking_up(model):
         return LLM(
             model=model,
             # After the temperature, as sampled and as trained on.
@@ -166,13 +158,47 @@ def open_llm(
             **told,
             **room_for,
         )
+
+
+def check_installed(*others: str) -> None:
+    """Refuse to go on without vLLM.
+
+    Args:
+        others: packages that are needed with it.
+
+    Raises:
+        IncompleteError: one of them cannot be imported.
+    """
+    try:
+        for name in ("vllm", *others):
+            import_module(name)
+    except ImportError as error:
+        raise IncompleteError(
+            "this engine needs vLLM, and vLLM a GPU",
+            found=error,
+            remedy="pip install 'paired-rollouts-toolkit[gpu]'; to evaluate, a server does: --endpoint URL",
+        ) from None
+
+
+@contextmanager
+def taking_up(model: str) -> Iterator[None]:
+    """Say in a line that vLLM cannot hold a model.
+
+    Args:
+        model: its folder or name.
+
+    Raises:
+        IncompleteError: it cannot.
+    """
+    try:
+        yield
     except (RuntimeError, ValueError, OSError) as error:
         raise IncompleteError(
             "vLLM cannot take up the model",
             found=f"{type(error).__name__}: {str(error)[:EXCERPT]}",
             where=model,
-            remedy="its own messages above say why; another gpu_memory or a smaller max_length may help "
-            "(--engine-option), or a server: --endpoint URL",
+            remedy="its own messages above say why; another gpu_memory or a smaller max_length may help; to "
+            "evaluate, --engine-option gives them, and a server may be asked: --endpoint URL",
         ) from None
 
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from toolkit.decisions.probe_plan import ProbePlan
 from toolkit.decisions.rulebook import RuleBook, rulebook_of
-from toolkit.errors import IncompleteError, RuleError
+from toolkit.errors import IncompleteError, RuleError, UsageError
+from toolkit.estimators.weights import OF_ROLLOUTS
 from toolkit.prereg.evidence import amendment_anchor, anchor
 from toolkit.prereg.registration import Registration
 from toolkit.probe.design import DERIVED, DRIFT, EVIDENCE, OUTCOME, TRANSITION, Design, RolloutSet
@@ -64,6 +65,7 @@ def registered_probe(
 
     Raises:
         IncompleteError: a token is missing, no run can be probed, or a run has no such checkpoint.
+        UsageError: a run's recipe corrects what vLLM samples token by token.
         RuleError: as `probed_runs`.
     """
     book = rulebook_of(registration)
@@ -194,10 +196,23 @@ def is_measured_by(design: Design, study: Study) -> bool:
 
 
 def _check_probed(runs: Sequence[Specification], steps: Sequence[int], registration: Registration) -> None:
-    """Check that runs have the steps that are probed, and that one untrained policy stands for all."""
+    """Check that runs have the steps that are probed, and that one untrained policy stands for all.
+
+    What vLLM samples has one weight a rollout, and so has to be corrected by whole rollouts.
+    """
     from toolkit.training.specification import LanguageModelSpecification
 
     for run in runs:
+        if isinstance(run, LanguageModelSpecification) and run.settings.engine.kind == "vllm":
+            level = run.settings.loss.importance_sampling.level
+            if level not in OF_ROLLOUTS:
+                raise UsageError(
+                    "the probe weighs whole rollouts; the recipe corrects what vLLM samples token by token",
+                    expected=f"loss.importance_sampling.level = {' or '.join(OF_ROLLOUTS)}",
+                    found=level,
+                    where=f"{registration.folder}, {run.run_id}",
+                    remedy="register such a recipe, or engine.kind = transformers; or leave [probe] out",
+                )
         if not run.keeps_checkpoints:
             raise IncompleteError(
                 f"the probe is registered for {run.run_id}, whose checkpoints are not kept",

@@ -2,7 +2,9 @@
 
 1. The base model is found by the name that the recipe gives it, and has to be the registered one.
 2. Checkpoint by checkpoint, the adapter takes the place of the one before, and is compared with its row.
-3. The rollouts of both sets are sampled and scored by the same engine: importance weights are 1.
+3. The rollouts of both sets are sampled by the engine that the recipe names, and scored by transformers.
+   Where both are one, importance weights are 1. vLLM gets the policy from TRL, as in training, and is
+   compared with it; importance weights are the ratios that the recipe's loss asks for.
 4. All checkpoints have the same coordinates.
 
 On a processor the whole of it takes one thread, and blocks and batches have fixed sizes: what comes out does
@@ -17,7 +19,15 @@ from pathlib import Path
 from typing import Any
 
 from toolkit.errors import DamagedError
+from toolkit.policies.language_model.agreement import check_agreement
+from toolkit.policies.language_model.chat import Chat
 from toolkit.policies.language_model.loading import load_chat, loading, model_path
+from toolkit.policies.language_model.vllm_engine import (
+    VllmEngine,
+    check_installed,
+    opened_by_trainer,
+    taking_up,
+)
 from toolkit.probe import design, language_model, lora, spoken
 from toolkit.probe.checkpoint import ScoredPolicy
 from toolkit.probe.evidence import Place
@@ -28,8 +38,10 @@ from toolkit.study.play.training_jobs import check_model
 from toolkit.study.probing.probed import ProbeJob, Trajectory
 from toolkit.tasks.task import canonical
 from toolkit.training import settings, specification
+from toolkit.training.devices import connected_processes
+from toolkit.training.language_model.merging import restore_base
 from toolkit.training.language_model.session import load_base
-from toolkit.training.recipe import read_recipe
+from toolkit.training.recipe import Recipe, read_recipe
 
 BATCH = 8
 """Transcripts that share a pass when they are scored."""
@@ -44,7 +56,7 @@ def probe_model_trajectory(job: ProbeJob, run: specification.LanguageModelSpecif
 
     Raises:
         UsageError: the base model is not the one that the run was specified to start from.
-        IncompleteError: a package, the model, an adapter or memory is missing.
+        IncompleteError: a package, the model, an adapter or memory is missing, or vLLM has another policy.
         VerificationError: a pool is not the one that the runs met, or figures are not tied.
         DamagedError: an adapter is not its row's or not of this model, or a score is not finite.
     """
@@ -57,6 +69,8 @@ def probe_model_trajectory(job: ProbeJob, run: specification.LanguageModelSpecif
         for checkpoint in job.checkpoints:
             raw = read_adapter(checkpoint, run.run_id)
             put_adapter(speaker.model, raw, f"{run.run_id} at step {checkpoint['step']}")  # 2
+            if speaker.sampler is not None:
+                speaker.sampler.synchronize()
             scorer = lora.Scorer(speaker.model, speaker.temperature)
             evidence = language_model.probe_language_model(  # 3
                 scorer,
@@ -157,8 +171,53 @@ def _speaker(model: str, commit: str, document: str) -> spoken.Speaker:  # noqa:
         adapted = adapted.to("cuda" if has_gpu else "cpu").eval()
     sampling = recipe.sampling
     return spoken.Speaker(
-        adapted, chat, sampling.temperature, sampling.max_completion_tokens, sampling.max_turns
+        adapted,
+        chat,
+        sampling.temperature,
+        sampling.max_completion_tokens,
+        sampling.max_turns,
+        open_sampler(adapted, chat, recipe, model) if recipe.engine.kind == "vllm" else None,
     )
+
+
+def open_sampler(adapted: Any, chat: Chat, recipe: Recipe, model: str) -> spoken.Sampler:
+    """Return vLLM, opened beside a model as the trainer opens it.
+
+    Args:
+        adapted: the model with its adapter, which is merged for a synchronization and leaves no trace.
+        chat: its tokenizer.
+        recipe: the settings.
+        model: folder or name of the model.
+
+    Raises:
+        IncompleteError: vLLM or TRL is not installed, or vLLM cannot hold the model here.
+    """
+    check_installed("trl")
+    with opened_by_trainer(model, recipe.revision or None, settings.engine_options(recipe)), taking_up(model):
+        from accelerate import Accelerator
+        from trl.generation.vllm_generation import VLLMGeneration
+
+        cpu = adapted.device.type == "cpu"
+        connected_processes(cpu=cpu)
+        generation = VLLMGeneration(
+            model=adapted,
+            accelerator=Accelerator(cpu=cpu),
+            processing_class=chat.tokenizer,
+            gpu_memory_utilization=recipe.engine.gpu_memory,
+            max_model_length=recipe.sampling.context,
+            max_num_seqs=spoken.SIDE_BY_SIDE,
+        )
+    restore_base(adapted)
+
+    def synchronize() -> None:
+        generation.sync_weights()
+        check_agreement(generation.llm, chat, adapted)
+
+    sampling, correction = recipe.sampling, recipe.loss.importance_sampling
+    engine = VllmEngine(
+        generation.llm, chat, temperature=sampling.temperature, max_tokens=sampling.max_completion_tokens
+    )
+    return spoken.Sampler(engine, synchronize, correction.level, correction.max)
 
 
 @contextmanager

@@ -175,9 +175,10 @@ def test_the_next_turn_continues_the_tokens_that_were_sampled() -> None:
 
 @pytest.mark.parametrize(("reason", "cut"), [("stop", False), ("length", True)])
 def test_a_turn_holds_its_tokens_and_whether_they_ran_out(reason: str, *, cut: bool) -> None:
-    (turn,) = engine(LLM(finish_reason=reason)).turns([conversation()])
+    talk = conversation()
+    (turn,) = engine(LLM(finish_reason=reason)).turns([talk])
     assert json.loads(_read(turn.tokens))[0][0] == turn.calls[0][0]
-    assert turn.logprobs == (-0.5,) * len(turn.tokens)
+    assert talk.said == dict.fromkeys(range(talk.opened, talk.opened + len(turn.tokens)), -0.5)
     assert turn.cut is cut
 
 
