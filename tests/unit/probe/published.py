@@ -1,5 +1,6 @@
 """The architecture that the paper's policy has, with weights of no meaning."""
 
+from collections.abc import Mapping
 from typing import Any
 
 # Qwen3.5-2B without its vision tower: three layers of linear attention, then one of full attention. With rank
@@ -23,11 +24,13 @@ LORA = {"r": 32, "lora_alpha": 64, "target_modules": "all-linear"}
 COORDINATES = 33_638_400
 
 
-def published_model(device: str) -> Any:
+def published_model(device: str, text: Mapping[str, Any] = TEXT, lora: Mapping[str, Any] = LORA) -> Any:
     """Return the model in half precision with its adapter, in evaluation mode, drawn from a fixed seed.
 
     Args:
         device: where it is made: `cuda`, or `meta` for its shapes alone.
+        text: its sizes.
+        lora: its adapter's.
 
     Source:
         Paper app:env, "Trainer settings".
@@ -38,5 +41,5 @@ def published_model(device: str) -> Any:
 
     with torch.random.fork_rng(), torch.device(device):
         torch.manual_seed(0)
-        base = Qwen3_5ForCausalLM(Qwen3_5TextConfig(**TEXT)).to(torch.bfloat16)
-        return get_peft_model(base, LoraConfig(**LORA)).eval()
+        base = Qwen3_5ForCausalLM(Qwen3_5TextConfig(**text)).to(torch.bfloat16)
+        return get_peft_model(base, LoraConfig(**lora)).eval()

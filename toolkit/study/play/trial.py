@@ -15,7 +15,7 @@ from toolkit.registers.arrow import Row
 from toolkit.study.executors.executor import Say
 from toolkit.study.play.capacity import check_capacity
 from toolkit.study.play.stopping import Pace
-from toolkit.training.language_model.figures import step_figures
+from toolkit.training.language_model.figures import GENERATION_TIME, step_figures
 from toolkit.training.language_model.session import Moments, open_session, stack
 from toolkit.training.recipe import Recipe, read_recipe
 from toolkit.training.specification import (
@@ -39,6 +39,7 @@ class TriedStep:
         constant: share of its groups whose rewards were all alike, so that they had no gradient.
         tokens: tokens that the loss counted.
         figures: what the trainer says of it, as `steps` has it.
+        generation: seconds of its duration that went to playing the rollouts.
     """
 
     step: int
@@ -47,6 +48,7 @@ class TriedStep:
     constant: float
     tokens: int
     figures: Mapping[str, float | None] = field(default_factory=dict)
+    generation: float | None = None
 
 
 @dataclass(frozen=True)
@@ -170,4 +172,5 @@ def _tried(number: int, seconds: float, groups: list[Row], log: list[dict[str, A
         constant=sum(group["zero_variance"] for group in own) / len(own),
         tokens=sum(sum(group["tokens"]) for group in own),
         figures=step_figures(logged),
+        generation=logged.get(GENERATION_TIME),
     )

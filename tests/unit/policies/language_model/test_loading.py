@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Toolkit
-from tests.unit.stack import require_stack
+from tests.unit.stack import require_stack, require_trainer
 
 require_stack()
 
@@ -99,6 +99,20 @@ def test_a_model_whose_calls_nobody_can_read_is_refused(model: Path, tmp_path: P
     path.write_text(json.dumps(config))
     with pytest.raises(UsageError, match="answers cannot be read"):
         load_chat(str(folder))
+
+
+def test_a_tokenizer_of_a_known_family_reads_calls_as_trl_has_it(model: Path, tmp_path: Path) -> None:
+    """Qwen3.5's template as TRL knows it, on a tokenizer that does not say how answers are read."""
+    require_trainer()
+    from trl.chat_template_utils import qwen3_5_nothink_chat_template
+
+    tokenizer: Any = load_chat(str(model)).tokenizer
+    tokenizer.response_template, tokenizer.chat_template = None, qwen3_5_nothink_chat_template
+    tokenizer.save_pretrained(tmp_path)
+    chat = load_chat(str(tmp_path), None, (("enable_thinking", False),))
+    call = "<tool_call>\n<function=finish>\n<parameter=note>\ndone\n</parameter>\n</function>\n</tool_call>"
+    (read,) = chat.tokenizer.parse_response(f"{call}<|im_end|>")["tool_calls"]
+    assert read["function"] == {"name": "finish", "arguments": {"note": "done"}}
 
 
 @pytest.mark.parametrize(
