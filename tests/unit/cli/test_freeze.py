@@ -128,7 +128,8 @@ FIXED = EMBEDDED.replace('name = "embedded"', 'name = "small"').replace('"0.25"'
 
 
 @pytest.mark.parametrize(
-    ("rules", "says"), [(FIXED, "fault_rate"), (ROW_RULES + rule("H", "mean(gap) > 1"), "rule H can never pass")]
+    ("rules", "says"),
+    [(FIXED, "fault_rate"), (ROW_RULES + rule("H", "mean(gap) > 1"), "rule H can never pass")],
 )
 def test_rules_that_could_not_be_played_or_decided_are_refused(
     toolkit: Toolkit, place: Path, rules: str, says: str
