@@ -49,8 +49,9 @@ def freeze(
 ) -> None:
     """Freeze REGISTRATION, a folder with rules.toml and protocol.md, before its runs.
 
-    Its rules are checked (each can pass, and can miss, over the declared ranges), its files are hashed, and
-    the list of hashes is timestamped by at least two authorities. Nothing is frozen until every token has
+    Its rules are checked: each can pass, and can miss, over the declared ranges, and each is decided on rows
+    such as the registered runs would leave. Its files are hashed, and the list of hashes is timestamped by at
+    least two authorities. Nothing is frozen until every token has
     been verified; a freeze that failed goes on where it stopped.
 
     \b
@@ -130,6 +131,7 @@ def _print_template(kind: str, *, as_json: bool, **values: str) -> None:
 def _check_rules(rules: str) -> None:
     from toolkit.decisions import rulebook, vacuity
     from toolkit.prereg.record import UNFILLED
+    from toolkit.study.check.decidable import check_decidable
     from toolkit.study.play.matrix import specify
     from toolkit.study.probing.design import probed_runs
 
@@ -144,13 +146,15 @@ def _check_rules(rules: str) -> None:
         runs = specify(book.plan, ("", ""), {})  # what is fixed twice agrees
         if book.probe is not None:
             probed_runs(book.probe, runs)
+    check_decidable(book)
 
 
 def _print_dry_run(name: str, files: Sequence[str], commit: str, *, as_json: bool) -> None:
     output.tell(
         {"registration": name, "files": files, "commit": commit or None, "ready": True},
         f"{name} can be frozen: {', '.join(files)}",
-        "every rule can pass and can miss over the declared ranges; nothing was written",
+        "every rule can pass and can miss over the declared ranges, and can be decided on the registered runs; "
+        "nothing was written",
         *([] if commit else ["the folder is under no version control: no commit will be recorded"]),
         as_json=as_json,
     )
@@ -314,6 +318,7 @@ def check_entry(registration: Registration, entry: record.Amendment | record.Dev
     """Check an amendment's rules with those before it, and that the rules a deviation names are there."""
     from toolkit.decisions import rulebook, vacuity
     from toolkit.prereg.record import Amendment
+    from toolkit.study.check.decidable import check_decidable
 
     texts = [amendment.rules for amendment in registration.amendments]
     if not isinstance(entry, Amendment):
@@ -325,3 +330,4 @@ def check_entry(registration: Registration, entry: record.Amendment | record.Dev
     changed = {*entry.replaces, *entry.restates, *entry.adds}
     resting = {rule.id for rule in book.rules.values() if changed & book.names_of(rule)}
     vacuity.check_not_vacuous(book, changed | resting)
+    check_decidable(book)

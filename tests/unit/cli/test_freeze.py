@@ -9,7 +9,8 @@ import pytest
 
 from tests.conftest import CHECKOUT, Toolkit, snapshot
 from tests.forge.server import Authority, OpensslAuthority
-from tests.unit.decisions.study import RULES, rule
+from tests.unit.decisions.rows_study import ROW_RULES
+from tests.unit.decisions.study import rule
 from tests.unit.prereg import drafts
 from tests.unit.prereg.drafts import amendment, deviation, is_untouched, trusted, write_trust_file
 from toolkit.places import HOME_VARIABLE
@@ -127,7 +128,8 @@ FIXED = EMBEDDED.replace('name = "embedded"', 'name = "small"').replace('"0.25"'
 
 
 @pytest.mark.parametrize(
-    ("rules", "says"), [(FIXED, "fault_rate"), (RULES + rule("H", "mean(gap) > 1"), "rule H can never pass")]
+    ("rules", "says"),
+    [(FIXED, "fault_rate"), (ROW_RULES + rule("H", "mean(gap) > 1"), "rule H can never pass")],
 )
 def test_rules_that_could_not_be_played_or_decided_are_refused(
     toolkit: Toolkit, place: Path, rules: str, says: str
@@ -213,7 +215,7 @@ def test_an_amendment_that_empties_a_rule_that_rests_on_it_is_refused(
 ) -> None:
     """G needs H to pass and the gap to be small: with H at 0.6, nothing is left for it to pass with."""
     rests = rule("G", "passes(H)", "mean(gap) <= 0.5")
-    (place / "rules.toml").write_text(RULES + rule("H", "mean(gap) >= 0.03") + rests)
+    (place / "rules.toml").write_text(ROW_RULES + rule("H", "mean(gap) >= 0.03") + rests)
     assert toolkit("freeze", "small", "--demonstration").code == 0
     (tmp_path / "A1.toml").write_bytes(amendment(body=rule("H", "mean(gap) >= 0.6")))
     toolkit("amend", "small", tmp_path / "A1.toml").refused(4, "rule G can never pass")

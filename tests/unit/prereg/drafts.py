@@ -11,7 +11,8 @@ from pathlib import Path
 
 from tests.conftest import CHECKOUT
 from tests.forge.server import Authority, OpensslAuthority
-from tests.unit.decisions.study import RULES, rule
+from tests.unit.decisions.rows_study import ROW_RULES
+from tests.unit.decisions.study import rule
 from toolkit.cli.freeze import check_entry
 from toolkit.decisions.rulebook import load_rulebook
 from toolkit.decisions.vacuity import check_not_vacuous
@@ -33,7 +34,7 @@ PATIENCE = 20.0
 TODAY = str(datetime.now(UTC).date())
 
 
-def write_draft(parent: Path, name: str = NAME, *, rules: str = RULES + H) -> Path:
+def write_draft(parent: Path, name: str = NAME, *, rules: str = ROW_RULES + H) -> Path:
     """Write a draft that can be frozen."""
     folder = parent / name
     folder.mkdir(parents=True)
