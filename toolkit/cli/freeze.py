@@ -153,7 +153,7 @@ def _print_dry_run(name: str, files: Sequence[str], commit: str, *, as_json: boo
     output.tell(
         {"registration": name, "files": files, "commit": commit or None, "ready": True},
         f"{name} can be frozen: {', '.join(files)}",
-        "every rule can pass and can miss over the declared ranges, and can be decided on the registered runs; "
+        "every rule can pass and can miss over the declared ranges, and be decided on the registered runs; "
         "nothing was written",
         *([] if commit else ["the folder is under no version control: no commit will be recorded"]),
         as_json=as_json,
