@@ -49,8 +49,8 @@ def test_what_vllm_sampled_is_about_as_likely_to_the_model_and_not_the_same(rows
     for place in PLACES:
         of_place = [row["weights"] for row in rows["probe_gram"] if (row["trajectory"], row["step"]) == place]
         weights = [weight for task in of_place for weight in task]
-        assert 0.8 < median(weights) < 1.2
-        assert all(weight == 0 or 0.2 < weight <= 3 for weight in weights)
+        assert 0.5 < median(weights) < 2
+        assert all(weight == 0 or 0.1 < weight <= 3 for weight in weights)
         assert len(set(weights) - {0.0, 1.0}) > len(weights) / 3
 
 
