@@ -19,6 +19,7 @@ PACKAGES = {"vllm", "trl", "peft", "fla", "ray"}
 TABLE = CHECKOUT / "examples" / "beyond-one-machine" / "interfaces.toml"
 NOT_EXERCISED = "not exercised: "
 TRAINER = "trl.GRPOTrainer"
+GENERATION = "trl.generation.vllm_generation.VLLMGeneration"
 # Objects of the packages that come from no import of the file: how they are called, everywhere and in a file.
 HELD = {
     "llm": "vllm.LLM",
@@ -29,7 +30,7 @@ HELD = {
     "self.trainer": TRAINER,
     "session.trainer": TRAINER,
     "self.session.trainer": TRAINER,
-    **{f"{name}.vllm_generation": "trl.VLLMGeneration" for name in ("trainer", "self.trainer")},
+    **{f"{name}.vllm_generation": GENERATION for name in ("trainer", "self.trainer")},
     "GroupTrainer": TRAINER,
 }
 HELD_IN = {
@@ -41,13 +42,14 @@ HELD_IN = {
     "training/language_model/merging.py": {"layer": "peft.BaseTunerLayer", "model": "peft.PeftModel"},
     "probe/adapter.py": {"layer": "peft.LoraLayer"},
     "probe/gradients.py": {"model": "peft.PeftModel"},
+    "study/probing/probed_model.py": {"generation": GENERATION},
     "study/executors/ray_tasks.py": {
         "self._task": "ray.RemoteFunction",
         "self._worker": "ray.ActorClass",
         "self._workers[place]": "ray.ActorHandle",
     },
 }
-OWN = {"told", "chat", "sampling", "record"}
+OWN = {"told", "chat", "sampling", "record", "conversations"}
 """What `GroupTrainer` adds to its base."""
 TORCH = {"get_input_embeddings", "named_parameters", "modules", "parameters"}
 """What any model of torch or transformers has."""
@@ -129,9 +131,9 @@ def inherited(tree: ast.Module, held: dict[str, str]) -> Iterator[tuple[str, str
 def words_of(node: ast.expr, tree: ast.Module) -> set[str]:
     """Return the names that a mapping of arguments has: a dictionary, or a name or call that gives one."""
     if isinstance(node, ast.Dict):
-        return {
-            key.value for key in node.keys if isinstance(key, ast.Constant) and isinstance(key.value, str)
-        }
+        own = {key.value for key in node.keys if isinstance(key, ast.Constant) and isinstance(key.value, str)}
+        merged = (value for key, value in zip(node.keys, node.values, strict=True) if key is None)
+        return own.union(*(words_of(value, tree) for value in merged))
     if isinstance(node, ast.IfExp):
         return words_of(node.body, tree) | words_of(node.orelse, tree)
     if isinstance(node, ast.Call):
