@@ -53,7 +53,7 @@ FIGURES = {
     "seconds": "seconds",
     "generation": "of these for rollouts",
 }
-WEIGHTS = ("importance_weight_mean", "importance_weight_min", "importance_weight_max")
+MEAN, LEAST, GREATEST = (f"importance_weight_{which}" for which in ("mean", "min", "max"))
 SHARES = ("step", "regime", "target", "luck_share", "interval_low", "interval_high", "tasks_defined", "tasks")
 # Columns of `runs` that a run's page says in its first sentence.
 SAID = ("run_id", "condition", "arm", "seed", "role", SPECIFIED)
@@ -237,10 +237,14 @@ def _steps(rows: Sequence[StepRow], launches: Sequence[LaunchRow]) -> dict[str, 
     ]
     steps = tuple(
         Step(
-            *(row[name] for name in ("step", "loss", "grad_norm", "entropy", "clipped")),
-            tuple(row.get(name) for name in WEIGHTS),
-            row["seconds"],
-            row["generation"],
+            step=row["step"],
+            loss=row["loss"],
+            grad_norm=row["grad_norm"],
+            entropy=row["entropy"],
+            clipped=row["clipped"],
+            weights=(row.get(MEAN), row.get(LEAST), row.get(GREATEST)),
+            seconds=row["seconds"],
+            generation=row["generation"],
         )
         for row in figures
     )
