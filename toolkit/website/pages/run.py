@@ -237,10 +237,14 @@ def _steps(rows: Sequence[StepRow], launches: Sequence[LaunchRow]) -> dict[str, 
     ]
     steps = tuple(
         Step(
-            *(row[name] for name in ("step", "loss", "grad_norm", "entropy", "clipped")),
-            tuple(row.get(name) for name in WEIGHTS),
-            row["seconds"],
-            row["generation"],
+            step=row["step"],
+            loss=row["loss"],
+            grad_norm=row["grad_norm"],
+            entropy=row["entropy"],
+            clipped=row["clipped"],
+            weights=(row.get(WEIGHTS[0]), row.get(WEIGHTS[1]), row.get(WEIGHTS[2])),
+            seconds=row["seconds"],
+            generation=row["generation"],
         )
         for row in figures
     )
