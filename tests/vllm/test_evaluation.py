@@ -70,18 +70,14 @@ def test_behind_its_server_and_in_the_process_vllm_plays_as_transformers_does(
     assert alike(evaluate("--endpoint", server, "--model", "padded", "--max-tokens", 100), expected, least=4)
 
 
-def test_options_of_the_engine_reach_it_and_change_no_more_than_they_say(
-    model: str, evaluate: Evaluate
-) -> None:
-    """A conversation may have 900 tokens, its opening included: most end there, as with transformers."""
+def test_options_of_the_engine_reach_it(model: str, evaluate: Evaluate) -> None:
+    """A conversation may have 900 tokens, its opening included: some end there, as with transformers."""
     options = [part for text in ("max_length=900", "conversations=3") for part in ("--engine-option", text)]
     asked = ("--model", model, "--max-tokens", 2500)
-    share = ("--engine-option", "gpu_memory=0.15")
-    found = evaluate("--engine", "vllm", *asked, *options, *share)
     expected = evaluate("--engine", "transformers", *asked, *options)
+    assert expected != evaluate("--engine", "transformers", *asked)
+    found = evaluate("--engine", "vllm", *asked, *options, "--engine-option", "gpu_memory=0.15")
     assert sum(mine == theirs for mine, theirs in zip(found, expected, strict=True)) >= 6
-    free = evaluate("--engine", "vllm", *asked, *share)
-    assert sum(row["calls"] for row in found) < sum(row["calls"] for row in free)
 
 
 def test_the_revision_that_was_asked_for_is_the_one_that_vllm_opens(
