@@ -121,18 +121,19 @@ def test_peaks_are_the_card_s_where_they_are_known() -> None:
 
 
 def test_a_pass_needs_no_more_operations_than_torch_counts() -> None:
-    """Torch counts attention between tokens, too, and rounds nothing up."""
+    """Torch counts attention between tokens, too: of few tokens it is little beside wide maps."""
     require_stack()
     from torch.utils.flop_counter import FlopCounterMode
 
     from toolkit.probe.gradients import batch_log_likelihood
 
-    model = published.published_model("cpu", TINY.text, TINY.lora).float()
-    batch = tiny.transcripts((200,))
+    text = {**TINY.text, "hidden_size": 512, "intermediate_size": 768, "vocab_size": 97}
+    model = published.published_model("cpu", text, TINY.lora).float()
+    batch = tiny.transcripts((40,))
     with FlopCounterMode(display=False) as counter:
         batch_log_likelihood(model, batch, 1.0).backward()
-    _, least = gpu_parts.needed(TINY.text, TINY.lora["r"], 200, sum(batch[0].chosen), 1)
-    assert 0.7 * counter.get_total_flops() < least <= counter.get_total_flops()
+    _, least = gpu_parts.needed(text, TINY.lora["r"], 40, sum(batch[0].chosen), 1)
+    assert 0.9 * counter.get_total_flops() < least <= counter.get_total_flops()
 
 
 def test_the_page_says_what_was_measured_or_that_nothing_was() -> None:

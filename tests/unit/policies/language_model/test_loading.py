@@ -111,7 +111,7 @@ def test_a_tokenizer_of_a_known_family_reads_calls_as_trl_has_it(model: Path, tm
     tokenizer.save_pretrained(tmp_path)
     chat = load_chat(str(tmp_path), None, (("enable_thinking", False),))
     call = "<tool_call>\n<function=finish>\n<parameter=note>\ndone\n</parameter>\n</function>\n</tool_call>"
-    (read,) = chat.tokenizer.parse_response(f"{call}<|im_end|>")["tool_calls"]
+    (read,) = chat.tokenizer.parse_response(f"{call}<|im_end|>", prefix="")["tool_calls"]
     assert read["function"] == {"name": "finish", "arguments": {"note": "done"}}
 
 
