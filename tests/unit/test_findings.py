@@ -132,7 +132,7 @@ def words(shipped: tuple[Finding, ...], begin: str) -> str:
 def test_every_study_tells_what_it_found_and_every_place_shows_something(
     shipped: tuple[Finding, ...],
 ) -> None:
-    studies = ["published", "embedded", "coupled", "map", "tiny-lm"]
+    studies = ["published", "embedded", "coupled", "map", "tiny-lm", "small-lm"]
     assert list(dict.fromkeys(one.study for one in shipped)) == studies
     for study in studies:
         assert at(shipped, "front", study)
@@ -149,10 +149,10 @@ def test_every_hypothesis_that_the_tiny_study_missed_is_told(
     assert {"H1a", "H1b"} <= {rule for one in at(shipped, "front", "tiny-lm") for rule in one.rules}
 
 
-def test_every_verdict_of_the_two_new_studies_is_told_on_their_cards(
+def test_every_verdict_of_the_later_studies_is_told_on_their_cards(
     shipped: tuple[Finding, ...], home: Home
 ) -> None:
-    for study in ("coupled", "map"):
+    for study in ("coupled", "map", "small-lm"):
         decided = {row["rule"] for row in study_rows(home, study, "decisions")}
         assert decided - {rule for one in at(shipped, "card", study) for rule in one.rules} <= {"I1"}
 
@@ -178,10 +178,50 @@ def test_the_companions_pairs_are_those_of_its_rows(shipped: tuple[Finding, ...]
     assert len(gaps) == 60
 
 
-def area(points: dict[int, Fraction] | dict[int, float]) -> float:
-    """Return the trapezoidal mean of a curve over the steps to 100."""
+def test_the_learning_model_s_numbers_are_those_of_its_episodes(
+    shipped: tuple[Finding, ...], home: Home
+) -> None:
+    played: dict[tuple[str, str, int, int], list[bool]] = {}
+    runs = {row["run_id"]: row for row in study_rows(home, "small-lm", "runs")}
+    for row in study_rows(home, "small-lm", "episodes"):
+        run = runs[row["run_id"]]
+        place = (run["condition"], run["arm"], run["seed"], row["step"])
+        played.setdefault(place, []).append(row["true_success"])
+
+    def success(condition: str, step: int) -> float:
+        return mean(
+            won for (c, _, _, s), wins in played.items() if (c, s) == (condition, step) for won in wins
+        )
+
+    text = words(shipped, "The model learns")
+    assert f"from {success('C2', 0):.1%} to {success('C2', 15):.1%} success under tool faults" in text
+    assert f"from {success('C4', 0):.1%} to {success('C4', 15):.1%} without faults" in text
+    assert f"to {success('C0', 15):.1%} where nothing disturbs it" in text
+    levels: dict[tuple[str, int], dict[int, float]] = {}
+    for (condition, arm, seed, step), wins in played.items():
+        if condition == "C2":
+            levels.setdefault((arm, seed), {})[step] = mean(wins)
+    areas = {key: area(points, 15) for key, points in levels.items()}
+    gaps = [areas["paired", seed] - areas["independent", seed] for arm, seed in areas if arm == "paired"]
+    text = words(shipped, "Pairing makes no difference that matters: with samples")
+    assert f"AUC is {mean(gaps):+.4f} under tool faults" in text
+    assert f"{sum(gap < -1e-12 for gap in gaps)} of {len(gaps)} pairs are below zero" in text
+    constant: dict[tuple[str, str], list[bool]] = {}
+    for row in study_rows(home, "small-lm", "groups"):
+        run = runs[row["run_id"]]
+        alike = len(set(row["observed_rewards"])) == 1
+        constant.setdefault((run["condition"], run["arm"]), []).append(alike)
+    shares = {place: f"{mean(alike):.0%}" for place, alike in constant.items()}
+    text = words(shipped, "Of the paired groups under tool faults")
+    assert f"faults {shares['C2', 'paired']} have" in text
+    assert f"independent ones {shares['C2', 'independent']}" in text
+    assert f"flips {shares['C4', 'paired']} and {shares['C4', 'independent']}" in text
+
+
+def area(points: dict[int, Fraction] | dict[int, float], last: int = 100) -> float:
+    """Return the trapezoidal mean of a curve over the steps to the last."""
     steps = sorted(points)
-    return sum(float(points[a] + points[b]) / 2 * (b - a) for a, b in pairwise(steps)) / 100
+    return sum(float(points[a] + points[b]) / 2 * (b - a) for a, b in pairwise(steps)) / last
 
 
 def norms(home: Home, study: str, scored: str) -> dict[bool, list[float]]:
