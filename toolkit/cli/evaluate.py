@@ -159,7 +159,7 @@ def evaluate(
       toolkit evaluate --model Qwen/Qwen3.5-2B --chat-option enable_thinking=false --out evaluations/2b
       toolkit evaluate --model small --couple --sets faults_p025 --tasks 16 --no-luck-share --out base
       toolkit evaluate --model Qwen/Qwen3.5-2B --engine vllm --adapter checkpoint-100 --out trained
-      toolkit evaluate --model ./70b --engine vllm --engine-option tensor_parallel=8 --sets clean
+      toolkit evaluate --model Qwen/Qwen3.5-2B --engine vllm --engine-option max_length=12288 --out short
       toolkit evaluate --model Qwen3.5-2B --endpoint http://localhost:8000/v1 --out evaluations/2b
       toolkit evaluate --model Qwen3.5-2B --endpoint https://host/v1 --api-key-env MY_KEY --concurrency 64
       toolkit evaluate --model Qwen3.5-2B --endpoint http://host:8000/v1 --executor ray --address auto
