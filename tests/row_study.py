@@ -26,7 +26,7 @@ STEPS = tuple(range(0, 301, 20))
 # What only the runs of language models have.
 UNTOLD = (
     *("recipe_sha256", "tokens", "importance_weights"),
-    *("stack", "accelerator", "processes", "kernels"),
+    *("stack", "accelerator", "processes", "kernels", "step_seconds", "generation_seconds"),
 )
 
 
