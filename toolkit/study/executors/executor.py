@@ -126,7 +126,8 @@ class Executor:
 
             with ray_connection.connected(self.address, self.places) as (processors, gpus):
                 number = _least(self.places or (gpus if self.gpu else processors), most)
-                yield ray_tasks.RayTasks(number, perform, self.say, self.gpu)
+                with contextlib.closing(ray_tasks.RayTasks(number, perform, self.say, self.gpu)) as tasks:
+                    yield tasks
         elif self.is_this_process(most):
             yield Here(perform)
         else:

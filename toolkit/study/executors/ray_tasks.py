@@ -77,6 +77,14 @@ class RayTasks(Places[J, A]):
             return [(place, answer)]
         return []
 
+    def close(self) -> None:
+        """End processes that kept their GPUs: Ray would wait until nobody here knows them any more."""
+        import ray
+
+        for worker in self._workers.values():
+            ray.kill(worker)
+        self._workers.clear()
+
     def _send(self, place: int) -> None:
         job = (self._perform, self._jobs[place], toolkit.__version__)
         if self._worker is None:

@@ -1,6 +1,7 @@
 """Ray gives each job on a GPU one of its own. The GPUs are none: Ray is told that there are two."""
 
 import os
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -16,6 +17,7 @@ from tests.unit.study.test_language_model_run import FILES, RUN, attempts
 from toolkit.study.executors.executor import Executor
 from toolkit.study.executors.places import environment
 from toolkit.study.executors.ray_connection import SETTINGS, STORE_BYTES
+from toolkit.study.executors.ray_tasks import RayTasks
 from toolkit.training.devices import ANEW, KEPT
 
 require_ray()
@@ -58,6 +60,26 @@ def test_a_process_with_a_gpu_that_was_lost_is_begun_again(gpu: str, tmp_path: P
     answers = executor.each_done(sums.JOBS, partial(sums.die_once, mark=tmp_path / "died"))
     assert {job.subject: answer for job, answer in answers} == sums.SUMS
     assert ["loss 1 of at most 3" in message for message in messages] == [True]
+
+
+def test_gpus_are_given_back_when_jobs_are_done_whoever_still_knows_who_did_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import ray
+
+    known: list[Any] = []
+    opened = RayTasks.__init__
+
+    def kept(self: Any, *arguments: Any) -> None:
+        known.append(self)
+        opened(self, *arguments)
+
+    monkeypatch.setattr(RayTasks, "__init__", kept)
+    assert len(list(RAY.on_gpus(KEPT).each_done(sums.JOBS, sums.see))) == len(sums.JOBS)
+    until = time.monotonic() + 30
+    while ray.available_resources().get("GPU") != 2 and time.monotonic() < until:
+        time.sleep(0.2)
+    assert ray.available_resources().get("GPU") == 2
 
 
 def test_an_evaluation_has_a_gpu_a_process_and_the_same_bytes(
