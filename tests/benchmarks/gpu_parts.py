@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from inspect import unwrap
 from itertools import islice
 from typing import Any
@@ -276,7 +277,7 @@ def training(size: Size, device: str) -> list[Figure]:
         if not _fla():
             del document["packages"][chosen.DISTRIBUTION]
         recipe, run = read_recipe(document, "this script"), specification()
-        say = lambda line: print(line, file=sys.stderr)  # noqa: E731
+        say = partial(print, file=sys.stderr)
         if device == "cuda":
             import torch
 

@@ -330,4 +330,4 @@ def check_entry(registration: Registration, entry: record.Amendment | record.Dev
     changed = {*entry.replaces, *entry.restates, *entry.adds}
     resting = {rule.id for rule in book.rules.values() if changed & book.names_of(rule)}
     vacuity.check_not_vacuous(book, changed | resting)
-    check_decidable(book)
+    check_decidable(book, changed | resting)

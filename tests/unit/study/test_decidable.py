@@ -271,6 +271,15 @@ def test_everything_that_lacks_a_value_is_named_with_its_reason() -> None:
     assert ("intervals.gap_95: " in said, "rules.H: " in said) == (True, True)
 
 
+def test_of_some_rules_what_they_read_is_checked_and_nothing_else() -> None:
+    """A registration that was frozen with something undecidable can still be amended."""
+    other = rule("J", "mean(gap) > 0.02")
+    book = load_rulebook(HERE.replace("c2-paired-s0@20", "c2-paired-s0@40") + other)
+    check_decidable(book, {"J"})
+    with pytest.raises(RuleError, match="trace"):
+        check_decidable(book, {"J", "H"})
+
+
 @pytest.mark.parametrize(
     "path", sorted((CHECKOUT / "prereg").glob("*/rules.toml")), ids=lambda path: path.parent.name
 )

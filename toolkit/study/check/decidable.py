@@ -43,11 +43,12 @@ TASKS, SCHEDULES, COUNTED = 8, 2, 100
 MOST_SAID = 8
 
 
-def check_decidable(book: RuleBook) -> None:
+def check_decidable(book: RuleBook, only: Collection[str] | None = None) -> None:
     """Check that every endpoint, interval and rule has a value on rows that the registered matrix gives.
 
     Args:
         book: the rules.
+        only: the rules to check, with what they read; everything otherwise.
 
     Raises:
         RuleError: some have none, whatever the outcomes; or an endpoint leaves open which row it reads.
@@ -56,7 +57,7 @@ def check_decidable(book: RuleBook) -> None:
         name: replace(spec, resamples=min(spec.resamples, RESAMPLES)) for name, spec in book.intervals.items()
     }
     cheap = replace(book, intervals=few)
-    lacking = [_undecided(cheap, _Study(cheap, *success)) for success in LEARNING]
+    lacking = [_undecided(cheap, _Study(cheap, *success), only) for success in LEARNING]
     never = {name: why for name, why in lacking[0].items() if all(name in other for other in lacking)}
     if never:
         said = [f"{name}: {why}" for name, why in never.items()]
@@ -70,7 +71,7 @@ def check_decidable(book: RuleBook) -> None:
         )
 
 
-def _undecided(book: RuleBook, study: "_Study") -> dict[str, str]:
+def _undecided(book: RuleBook, study: "_Study", only: Collection[str] | None) -> dict[str, str]:
     """Return what has no value, with the reasons; of two for one reason, what comes first."""
     engine = Engine(book, (book.name, ""), study)
     asked: list[tuple[str, Callable[[], object]]] = [
@@ -79,6 +80,12 @@ def _undecided(book: RuleBook, study: "_Study") -> dict[str, str]:
         *((f"intervals.{name}", partial(engine.interval, name)) for name in book.intervals),
         *((f"rules.{name}", partial(_holds, engine, name)) for name in book.rules),
     ]
+    if only is not None:
+        rules = [book.rule(name) for name in only]
+        read = book.read_by(
+            {name for r in rules for name in (*book.names_of(r), r.id, r.interval, r.estimate)}
+        )
+        asked = [(name, value) for name, value in asked if name.partition(".")[2] in read]
     found: dict[str, str] = {}
     for name, value in asked:
         reasons = _reasons(value)
