@@ -14,6 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 
 SMALLEST_SAMPLE = 2
 LARGEST_ENUMERATION = 8
+# An end's error is the slope of the order statistics over this many errors on either side: over one, sums of
+# few episodes, which lie on a lattice, often have no slope at all, or half of it.
+ERRORS_AROUND = 4
 # An end of an interval nearer to a threshold than this many of its Monte Carlo errors could fall on the
 # other side with other random numbers: a normal deviate exceeds it about once in 370 times.
 CLOSE_ERRORS = 3
@@ -269,16 +272,19 @@ def percentiles(
         unit: what was resampled.
 
     Returns:
-        One interval a row, its ends' errors from the spread of neighbouring order statistics.
+        One interval a row, its ends' errors from the slope of the order statistics around them.
     """
     last = means.shape[1] - 1
     positions: list[int] = []
     shares: list[float] = []
+    errors: list[float] = []  # in positions around an end
     for tail in _tails(level):
-        reach = math.sqrt((last + 1) * tail * (1 - tail))
-        positions += [math.floor(tail * last), math.ceil(tail * last)]
-        positions += [min(max(round(tail * last + step), 0), last) for step in (-reach, reach)]
+        error = math.sqrt((last + 1) * tail * (1 - tail))
+        around = (-ERRORS_AROUND * error, ERRORS_AROUND * error)
+        below, above = (min(max(round(tail * last + step), 0), last) for step in around)
+        positions += [math.floor(tail * last), math.ceil(tail * last), below, above]
         shares.append(tail * last - math.floor(tail * last))
+        errors.append(error / max(above - below, 1))
     # Numpy sorts numbers with vector instructions and partitions them at several places without: on
     # 10,000 resamples the sort takes a third of the time.
     means.sort(axis=1)
@@ -287,7 +293,9 @@ def percentiles(
         low, high = (
             under + share * (over - under) for share, (under, over, _, _) in zip(shares, ends, strict=True)
         )
-        low_error, high_error = ((above - below) / 2 for _, _, below, above in ends)
+        low_error, high_error = (
+            error * (above - below) for error, (_, _, below, above) in zip(errors, ends, strict=True)
+        )
         intervals.append(BootstrapInterval(estimate, low, high, low_error, high_error, level, unit))
     return tuple(intervals)
 

@@ -2,7 +2,7 @@
 
 import { type Document, named, readValue, writeValue } from "./evidence";
 import { Fraction } from "./fraction";
-import { type Interval, agree, asRecorded } from "./interval";
+import { type Interval, agree } from "./interval";
 import type { Outcome } from "./redecision";
 import { Missing, type Value } from "./value";
 
@@ -44,9 +44,8 @@ export function disagreements(
   hold("The estimate", text(outcome.estimate), text(readValue(recorded.estimate)), false);
   for (const [name, spec] of Object.entries(document.intervals)) {
     const here = intervals.get(name);
-    const there = "missing" in spec.recorded ? null : asRecorded(spec.recorded);
     const explained = "lies further from the recorded one than its Monte Carlo errors explain";
-    if (here && !(here instanceof Missing) && there && !agree(here, there))
+    if (here && !(here instanceof Missing) && !agree(here, spec))
       found.push({ text: `The interval ${name} ${explained}`, byChance: false });
   }
   return found;

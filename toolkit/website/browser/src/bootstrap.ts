@@ -18,7 +18,9 @@ export interface Resampled {
   /** Monte Carlo standard errors of the ends. */
   lowError: number;
   highError: number;
-  resamples: number;
+  /** The mean of each resample, sorted. */
+  means: Float64Array;
+  level: number;
 }
 
 export interface Resampling {
@@ -32,6 +34,8 @@ export interface Resampling {
 const LARGEST_WHOLE = 2 ** 53;
 // Numbers added up between two looks at the clock: some ten milliseconds.
 const PORTION = 5_000_000;
+// Errors on either side of an end over which its own error is measured; why, says toolkit/estimators/bootstrap.py.
+const ERRORS_AROUND = 4;
 
 /**
  * Resample.
@@ -103,7 +107,7 @@ function dot(a: Float64Array, b: Float64Array): number {
   return first + second + third + fourth;
 }
 
-/** The ends, and their errors from the spread of the order statistics beside them; the means are sorted in place. */
+/** The ends, and their errors from the slope of the order statistics around them; the means are sorted in place. */
 export function percentiles(means: Float64Array, level: number): Resampled {
   means.sort();
   const last = means.length - 1;
@@ -113,8 +117,10 @@ export function percentiles(means: Float64Array, level: number): Resampled {
     return under + (tail * last - Math.floor(tail * last)) * (over - under);
   };
   const error = (tail: number) => {
-    const reach = Math.sqrt(means.length * tail * (1 - tail));
-    return (at(Math.round(tail * last + reach)) - at(Math.round(tail * last - reach))) / 2;
+    const one = Math.sqrt(means.length * tail * (1 - tail));
+    const place = (step: number) => Math.min(Math.max(Math.round(tail * last + step), 0), last);
+    const [below, above] = [place(-ERRORS_AROUND * one), place(ERRORS_AROUND * one)];
+    return (one / Math.max(above - below, 1)) * (at(above) - at(below));
   };
   const [low, high] = [(1 - level) / 2, (1 + level) / 2];
   return {
@@ -122,6 +128,25 @@ export function percentiles(means: Float64Array, level: number): Resampled {
     high: end(high),
     lowError: error(low),
     highError: error(high),
-    resamples: means.length,
+    means,
+    level,
   };
+}
+
+/** Ranks between each end and that of `others` other resamples, in standard errors of the difference of two ranks. */
+export function ranksApart({ means, level }: Resampled, ends: [number, number], others: number): [number, number] {
+  const from = (tail: number, end: number) => {
+    const rank = tail * (means.length - 1);
+    // An end lies on all the ranks of its value at once.
+    const [first, after] = [countBelow(means, (mean) => mean < end), countBelow(means, (mean) => mean <= end)];
+    const ranks = Math.max(first - rank, rank - after, 0);
+    return ranks / Math.sqrt(means.length * tail * (1 - tail) * (1 + means.length / others));
+  };
+  return [from((1 - level) / 2, ends[0]), from((1 + level) / 2, ends[1])];
+}
+
+/** How many sorted numbers come before the first that `isBefore` is not true of. */
+function countBelow(sorted: Float64Array, isBefore: (mean: number) => boolean): number {
+  const found = sorted.findIndex((mean) => !isBefore(mean));
+  return found < 0 ? sorted.length : found;
 }

@@ -1,8 +1,8 @@
 /** Intervals of a rule: made here from the page's episodes, or as recorded where there are none. */
 
-import { type Resampled, bootstrap } from "./bootstrap";
+import { type Resampled, bootstrap, ranksApart } from "./bootstrap";
 import { type Counted, countEpisodes } from "./counted";
-import { type Ends, type Evidence, named } from "./evidence";
+import { type Ends, type Evidence, type IntervalSpec, named } from "./evidence";
 import { Fraction } from "./fraction";
 import { Missing } from "./value";
 
@@ -12,7 +12,7 @@ export interface Interval {
   /** Monte Carlo standard errors of the ends; none where they are not known. */
   errors: readonly [Fraction, Fraction] | null;
   /** What it was made from here; nothing where it stands as recorded. */
-  from: { counted: Counted; resamples: number; seed: bigint } | null;
+  from: { counted: Counted; resampled: Resampled; seed: bigint } | null;
 }
 
 /** A choice of the reader; what is left out is as registered. */
@@ -71,20 +71,19 @@ export function asRecorded(ends: Ends): Interval {
   };
 }
 
-/** How far two intervals lie apart at each end, in standard errors of the difference. */
-export function apart(here: Interval, recorded: Interval): [number, number] {
-  const end = (which: 0 | 1) => {
-    const [a, b] = which === 0 ? [here.low, recorded.low] : [here.high, recorded.high];
-    const difference = a.minus(b).abs().toNumber();
-    const error = (one: Interval) => one.errors?.[which].toNumber() ?? 0;
-    return difference === 0 ? 0 : difference / Math.hypot(error(here), error(recorded));
-  };
-  return [end(0), end(1)];
+/**
+ * How far the recorded ends lie from those made here, in standard errors of the difference. Counted in ranks among
+ * the resamples, as few episodes have few sums: a step from one to the next is no distance.
+ */
+export function apart(here: Interval, spec: IntervalSpec): [number, number] {
+  if (!here.from || "missing" in spec.recorded) return [0, 0];
+  const { low, high } = asRecorded(spec.recorded);
+  return ranksApart(here.from.resampled, [low.toNumber(), high.toNumber()], spec.resamples);
 }
 
-/** Whether two intervals agree within their Monte Carlo errors. */
-export function agree(here: Interval, recorded: Interval): boolean {
-  return apart(here, recorded).every((errors) => errors <= ERRORS);
+/** Whether an interval made here agrees with the recorded one within their Monte Carlo errors. */
+export function agree(here: Interval, spec: IntervalSpec): boolean {
+  return apart(here, spec).every((errors) => errors <= ERRORS);
 }
 
 function asMade(found: Resampled, counted: Counted, seed: bigint): Interval {
@@ -92,6 +91,6 @@ function asMade(found: Resampled, counted: Counted, seed: bigint): Interval {
     low: Fraction.ofDouble(found.low),
     high: Fraction.ofDouble(found.high),
     errors: [Fraction.ofDouble(found.lowError), Fraction.ofDouble(found.highError)],
-    from: { counted, resamples: found.resamples, seed },
+    from: { counted, resampled: found, seed },
   };
 }

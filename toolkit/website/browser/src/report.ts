@@ -1,7 +1,7 @@
 /** What was reached here beside what is recorded, for a reader to compare line by line. */
 
 import { type Disagreement, restsOnChance, truthWord } from "./agreement";
-import { type Document, type Evidence, named, readValue } from "./evidence";
+import { type Document, type Evidence, type IntervalSpec, named, readValue } from "./evidence";
 import { Fraction } from "./fraction";
 import { ERRORS, type Interval, agree, apart, asRecorded } from "./interval";
 import { make } from "./page";
@@ -104,16 +104,16 @@ function intervals(document: Document, reached: Reached): Node[] {
     }
     const there = asRecorded(spec.recorded);
     const level = `${name}, ${Fraction.read(spec.level).toNumber() * 100}%`;
-    const verdict = here.from ? compared(here, there) : "not resampled: taken as recorded";
+    const verdict = here.from ? compared(here, spec) : "not resampled: taken as recorded";
     rows.push([level, ends(here), ends(there), verdict]);
   }
   if (!rows.length) return [];
   const made = [...reached.intervals.values()].find((one): one is Interval => !(one instanceof Missing) && !!one.from);
   const unit = Object.values(document.intervals)[0]?.made ?? "";
   const note = made?.from
-    ? `Registered: ${unit}. Drawn here: ${made.from.resamples.toLocaleString("en")} resamples from seed ${made.from.seed}, ` +
+    ? `Registered: ${unit}. Drawn here: ${made.from.resampled.means.length.toLocaleString("en")} resamples from seed ${made.from.seed}, ` +
       "with another random generator than the recorded ones, so that the ends cannot be the same to the last digit. " +
-      `Behind ± stands the Monte Carlo standard error of an end; ends agree if they lie at most ${ERRORS} such errors of their difference apart.`
+      `Behind ± stands the Monte Carlo standard error of an end. Ends agree if no more resamples lie between them than ${ERRORS} standard errors of that number.`
     : `Registered: ${unit}.`;
   return [
     make("h3", { text: "Intervals" }),
@@ -122,9 +122,9 @@ function intervals(document: Document, reached: Reached): Node[] {
   ];
 }
 
-function compared(here: Interval, there: Interval): string {
-  const far = Math.max(...apart(here, there));
-  const words = agree(here, there) ? "agree" : "DISAGREE";
+function compared(here: Interval, spec: IntervalSpec): string {
+  const far = Math.max(...apart(here, spec));
+  const words = agree(here, spec) ? "agree" : "DISAGREE";
   return `${words}: at most ${far.toFixed(1)} standard errors apart`;
 }
 
