@@ -19,16 +19,18 @@ MOST_NAMES = 5
 
 @click.command("import")
 @click.argument("study")
-@click.argument("table", type=FILE)
+@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
 @click.option(
     "--mapping", type=FILE, help="File that says how to read the table; mappings/STUDY.toml if left out."
 )
 @check_option
 @json_option
-def import_registers(*, study: str, table: Path, mapping: Path | None, check: bool, as_json: bool) -> None:
-    """Make the registers of STUDY from TABLE, its own table of episodes: CSV, JSON lines or Parquet.
+def import_registers(
+    *, study: str, sources: tuple[str, ...], mapping: Path | None, check: bool, as_json: bool
+) -> None:
+    """Make the registers of STUDY from its own log of episodes: a SOURCE is a file, a folder or a pattern.
 
-    A mapping says which of its columns is which; `toolkit new-study STUDY --table TABLE` writes one. The
+    A mapping says which of its columns is which; `toolkit new-study STUDY --table SOURCE` writes one. The
     registration that it names has to be frozen. Rows are converted exactly or refused, with their number;
     the registers are verified and decided on before they are put in place.
 
@@ -46,9 +48,9 @@ def import_registers(*, study: str, table: Path, mapping: Path | None, check: bo
         raise UsageError(
             "there is no project here to import into",
             where=Path.cwd(),
-            remedy=f"start one in this folder: toolkit new-study {study} --table {table}",
+            remedy=f"start one in this folder: toolkit new-study {study} --table {sources[0]}",
         )
-    wanted = _wanted(home, study, table, mapping or home.mappings / f"{study}.toml")
+    wanted = _wanted(home, study, sources, mapping or home.mappings / f"{study}.toml")
     folder = home.registers / study
     with steps(f"import {study}") as progress:
         if check:
@@ -64,7 +66,7 @@ def import_registers(*, study: str, table: Path, mapping: Path | None, check: bo
         _show(done, folder, outcome)
 
 
-def _wanted(home: Home, study: str, table: Path, mapping: Path) -> Import:
+def _wanted(home: Home, study: str, sources: tuple[str, ...], mapping: Path) -> Import:
     from toolkit.prereg.registration import load_registration
     from toolkit.registers.imported.mapping import read_mapping
     from toolkit.study.check.registered import open_case
@@ -74,13 +76,13 @@ def _wanted(home: Home, study: str, table: Path, mapping: Path) -> Import:
         raise IncompleteError(
             f"there is no mapping for {study}",
             where=mapping,
-            remedy=f"toolkit new-study {study} --table {table} writes one to be looked over",
+            remedy=f"toolkit new-study {study} --table {sources[0]} writes one to be looked over",
         )
     read = read_mapping(mapping)
     if read.study != study:
         raise UsageError("the mapping is of another study", expected=study, found=read.study, where=mapping)
     return Import(
-        table,
+        sources,
         mapping,
         home.cards / f"{study}.md",
         load_registration(home.registration_folder(read.registration)),

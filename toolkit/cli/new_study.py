@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from toolkit.cli.output import FILE, FOLDER, json_option, print_json
+from toolkit.cli.output import FOLDER, json_option, print_json
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.places import find_home
 
 if TYPE_CHECKING:
-    import polars as pl
+    from toolkit.registers.imported.log import Log
 
+TARGETS = {"success": "true_success"}
 NAME = "letters, digits, hyphens and underscores, a letter or digit first, at most 64"
 
 
@@ -21,9 +23,17 @@ NAME = "letters, digits, hyphens and underscores, a letter or digit first, at mo
 @click.argument("name")
 @click.option(
     "--table",
-    type=FILE,
-    help="Table of episodes, of a pilot for instance: arms, seeds, steps and columns are read off it.",
+    "tables",
+    metavar="SOURCE",
+    multiple=True,
+    help="Log of episodes, of a pilot for instance: arms, seeds, steps and columns are read off it; a file, "
+    "a folder or a pattern, and may be repeated.",
 )
+@click.option("--arm", metavar="COLUMN", help="Column with the arms, where no name says it.")
+@click.option("--task", metavar="COLUMN", help="Column with the tasks.")
+@click.option("--seed", metavar="COLUMN", help="Column with the seeds of the runs.")
+@click.option("--success", metavar="COLUMN", help="Column that says whether an episode succeeded.")
+@click.option("--score", metavar="COLUMN", help="Column with a score that is more than yes or no.")
 @click.option(
     "--into", type=FOLDER, help="Folder of the project; the one you are in, or a new one here, if left out."
 )
@@ -33,7 +43,15 @@ NAME = "letters, digits, hyphens and underscores, a letter or digit first, at mo
     help="Where the registers will be published on the Hub; stands in the card.",
 )
 @json_option
-def new_study(*, name: str, table: Path | None, into: Path | None, repository: str, as_json: bool) -> None:
+def new_study(
+    *,
+    name: str,
+    tables: tuple[str, ...],
+    into: Path | None,
+    repository: str,
+    as_json: bool,
+    **named: str | None,
+) -> None:
     """Begin study NAME: its rules and protocol, the mapping of its table, its card. Nothing is overwritten.
 
     What is yours to say is marked FILL IN; `toolkit freeze` refuses rules in which it still stands.
@@ -42,21 +60,23 @@ def new_study(*, name: str, table: Path | None, into: Path | None, repository: s
     Examples:
       toolkit new-study my-study --into my-project
       toolkit new-study my-study --table pilot.csv --into my-project
+      toolkit new-study my-study --table 'logs/*.eval' --arm model --into my-project
       toolkit new-study my-study --table pilot.csv --repository me/my-study --into my-project --json
     """
     from toolkit.files import write_all
-    from toolkit.registers.imported.source import read_source
+    from toolkit.registers.imported.log import read_log
     from toolkit.registers.manifest import STUDY_NAME
     from toolkit.study.new.outline import blank, outlined, scaffold
 
     if not STUDY_NAME.fullmatch(name):
         raise UsageError("a study has another sort of name", expected=NAME, found=name)
     root = into or _project()
-    source = read_source(table) if table else None
-    outline = blank(name) if source is None else outlined(name, source)
+    log = read_log(tables) if tables else None
+    given = {TARGETS.get(target, target): column for target, column in named.items() if column}
+    outline = blank(name) if log is None else outlined(name, log, given)
     files = {path: text for path, text in scaffold(outline, repository).items() if _is_new(root / path)}
     write_all(root, {path: text.encode() for path, text in files.items()})
-    problem = _problem(files.get(f"mappings/{name}.toml"), source)
+    problem = _problem(files.get(f"mappings/{name}.toml"), log)
     if as_json:
         print_json(
             {
@@ -72,9 +92,9 @@ def new_study(*, name: str, table: Path | None, into: Path | None, repository: s
     click.echo(f"{name}: begun in {root}")
     for path in sorted(files):
         click.echo(f"  {path}")
-    if table:
+    if log:
         for target, column in outline.columns.items():
-            click.echo(f"  {target} is the table's {column!r}")
+            click.echo(f"  {target} is the log's {column!r}")
         if outline.unused:
             click.echo(f"  not used: {', '.join(outline.unused)}")
         click.echo("  guessed by name: look the mapping over")
@@ -90,20 +110,25 @@ def new_study(*, name: str, table: Path | None, into: Path | None, repository: s
     if problem:
         click.echo(f"  NOT YET IMPORTABLE: {problem}")
     click.echo("next: fill in what says FILL IN, then")
-    named = table or "TABLE"
-    for command in (f"freeze {name}", f"registers import {name} {named}", "decide --all", "site build"):
+    named_sources = " ".join(map(shlex.quote, tables)) or "SOURCE"
+    for command in (
+        f"freeze {name}",
+        f"registers import {name} {named_sources}",
+        "decide --all",
+        "site build",
+    ):
         click.echo(f"  toolkit {command}")
 
 
-def _problem(mapping: str | None, source: pl.DataFrame | None) -> str | None:
+def _problem(mapping: str | None, log: Log | None) -> str | None:
     """Return what would keep the table from being imported as it is mapped: better said before a freeze."""
     from toolkit.registers.imported.mapping import parse_mapping
     from toolkit.registers.imported.tables import tables_of
 
-    if mapping is None or source is None:
+    if mapping is None or log is None:
         return None
     try:
-        tables_of(source, parse_mapping(mapping))
+        tables_of(log.table, parse_mapping(mapping))
     except DamagedError as error:
         return str(error)
     return None

@@ -11,6 +11,7 @@ import pytest
 from tests.conftest import Result
 from toolkit.decisions.rulebook import load_rulebook
 from toolkit.errors import UsageError
+from toolkit.registers.imported.log import Log
 from toolkit.registers.imported.mapping import parse_mapping
 from toolkit.registers.imported.source import ROW
 from toolkit.registers.imported.tables import tables_of
@@ -38,7 +39,7 @@ def frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
 
 
 def test_a_study_is_read_off_its_table() -> None:
-    outline = outlined("mine", frame(EPISODES))
+    outline = outlined("mine", Log("tables", frame(EPISODES)))
     assert outline.columns == {
         "arm": "Method",
         "seed": "run seed",
@@ -53,7 +54,7 @@ def test_a_study_is_read_off_its_table() -> None:
 
 
 def test_what_is_written_can_be_read() -> None:
-    outline = outlined("mine", frame(EPISODES))
+    outline = outlined("mine", Log("tables", frame(EPISODES)))
     files = scaffold(outline, "me/mine")
     book = load_rulebook(files["prereg/mine/rules.toml"])
     assert book.endpoints["gap"].arms == ("arm_3_shot", "chain_of_thought")
@@ -91,7 +92,7 @@ DEFECTS: dict[str, tuple[Callable[[dict[str, Any]], dict[str, Any]], str]] = {
 def test_a_table_that_cannot_be_a_studys_is_refused(defect: str) -> None:
     change, problem = DEFECTS[defect]
     with pytest.raises(UsageError, match=problem):
-        outlined("mine", frame([change(row) for row in EPISODES]))
+        outlined("mine", Log("tables", frame([change(row) for row in EPISODES])))
 
 
 def test_the_command_overwrites_nothing(toolkit: Callable[..., Result], tmp_path: Path) -> None:

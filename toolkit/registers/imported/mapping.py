@@ -16,9 +16,11 @@ from toolkit.registers.schema import RUNS
 LANGUAGE = 1
 REQUIRED = (
     *("condition", "arm", "seed", "role", "status"),
-    *("phase", "pool", "regime", "step", "task", "true_success"),
+    *("phase", "pool", "regime", "step", "task"),
 )
 """What a mapping has to say; run names and schedules follow from the rest where it does not say them."""
+OUTCOMES = ("true_success",)
+"""What an episode came to: one of them at least."""
 
 COMPUTED = ("episodes",)
 OF_RUNS = {column.name: column for column in RUNS.columns if column.name not in COMPUTED}
@@ -108,6 +110,8 @@ def _check(mapping: TableMapping) -> None:
     if twice:
         raise DamagedError("a column is mapped, and is a constant too", found=", ".join(twice))
     absent = [name for name in REQUIRED if name not in mapping.targets]
+    if not set(OUTCOMES) & set(mapping.targets):
+        absent.append(OUTCOMES[0])
     if absent:
         raise DamagedError(
             "the mapping leaves out what registers need",

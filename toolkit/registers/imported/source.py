@@ -28,6 +28,17 @@ ROW = "row of the table"
 """Column with the number of each row, from 1."""
 
 
+SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
+
+
+def kind_of(path: Path) -> str | None:
+    """Return which of `SUFFIXES` a table has, or nothing; text may be packed (.gz)."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    is_packed = suffixes[-1:] == [".gz"]
+    kind = suffixes[-2] if is_packed and len(suffixes) > 1 else "".join(suffixes[-1:])
+    return kind if kind in SUFFIXES and not (is_packed and kind == ".parquet") else None
+
+
 def read_source(path: Path) -> pl.DataFrame:
     """Return a table with the number of each row beside it; every cell of a text file is text, or null.
 
@@ -50,11 +61,10 @@ def read_source(path: Path) -> pl.DataFrame:
         ".ndjson": lambda: _json_lines(path),
         ".parquet": lambda: _parquet(path),
     }
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    kind = suffixes[-2] if suffixes[-1:] == [".gz"] and len(suffixes) > 1 else "".join(suffixes[-1:])
-    if kind not in readers or (kind == ".parquet" and suffixes[-1] == ".gz"):
+    kind = kind_of(path)
+    if kind is None:
         raise UsageError(
-            "the table is of a sort that is not read", expected=", ".join(readers), found=path.name
+            "the table is of a sort that is not read", expected=", ".join(SUFFIXES), found=path.name
         )
     read_up_to(path, 1)  # a missing file, a folder and a pipe each have their own message
     try:
@@ -197,6 +207,20 @@ _TRUTHS = {
     **dict.fromkeys(("true", "yes", "1", "1.0"), True),
     **dict.fromkeys(("false", "no", "0", "0.0"), False),
 }
+
+
+def is_truth(cells: pl.Series) -> bool:
+    """Whether every cell of a column is a truth value, as far as it has one."""
+    import polars as pl
+
+    if cells.dtype == pl.Boolean:
+        return True
+    if cells.dtype.is_nested():
+        return False
+    texts = cells.drop_nulls().cast(pl.String, strict=False).unique().to_list()
+    return bool(texts) and all(str(text).strip().lower() in _TRUTHS for text in texts)
+
+
 # Day and clock as ISO 8601 has them: -2026 at the end of a day in another order is no zone.
 _TIME = r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:?\d{2})$"
 _DIGITS = 6  # after the point of a decimal column

@@ -23,8 +23,8 @@ from toolkit.decisions.plan import Plan, place_of
 from toolkit.findings import card_text, read_findings
 from toolkit.prereg.registration import Registration
 from toolkit.registers import arrow, row_tables, writer
+from toolkit.registers.imported.log import Log, read_log
 from toolkit.registers.imported.mapping import read_mapping
-from toolkit.registers.imported.source import read_source
 from toolkit.registers.imported.tables import tables_of, write_imported
 from toolkit.registers.manifest import Manifest, RegistrationRef
 from toolkit.registers.study import Study, open_study
@@ -42,14 +42,14 @@ class Import:
     """What is to be imported.
 
     Args:
-        table: file with the table of episodes.
+        sources: files, folders and patterns of the log of episodes.
         mapping: file that says how to read it.
         card: file with the source of the dataset card; the findings stand beside it.
         registration: the frozen registration that the mapping names.
         open_case: puts a study and its registration together, verified.
     """
 
-    table: Path
+    sources: tuple[str, ...]
     mapping: Path
     card: Path
     registration: Registration
@@ -87,7 +87,7 @@ def import_study(wanted: Import, folder: Path, progress: Callable[[str], None]) 
         IncompleteError: a file is missing, or the folder holds something else.
         DamagedError: the table, the mapping, the card or the rules do not fit each other.
     """
-    progress("reading the table")
+    progress("reading the log")
     card, mapping = files.read_text(wanted.card), read_mapping(wanted.mapping)  # 1
     registration = wanted.registration
     if mapping.registration != registration.name:
@@ -97,14 +97,14 @@ def import_study(wanted: Import, folder: Path, progress: Callable[[str], None]) 
             found=mapping.registration,
             where=wanted.mapping,
         )
-    source = read_source(wanted.table)
+    log = read_log(wanted.sources)
     progress("converting rows")
-    tables = tables_of(source, mapping)  # 2
+    tables = tables_of(log.table, mapping)  # 2
     amendments = {amendment.id: amendment.sha256 for amendment in registration.amendments}
     book = rulebook.rulebook_of(registration)
     documents = {
         MAPPING: mapping.text.encode(),
-        ORIGIN: _origin(wanted.table, source.height),
+        ORIGIN: _origin(log),
         **_registered(registration),
     }
 
@@ -158,13 +158,15 @@ def _frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
     return frame
 
 
-def _origin(table: Path, rows: int) -> bytes:
-    """Return which table the registers were made from: it need not lie beside them."""
+def _origin(log: Log) -> bytes:
+    """Return which files the registers were made from: they need not lie beside them."""
     document = {
-        "table": table.name,
-        "bytes": table.stat().st_size,
-        "sha256": files.file_sha256(table),
-        "rows": rows,
+        "format": log.format,
+        "files": [
+            {"name": file.name, "bytes": file.stat().st_size, "sha256": files.file_sha256(file)}
+            for file in log.files
+        ],
+        "rows": log.table.height,
     }
     return (json.dumps(document, indent=2, sort_keys=True) + "\n").encode()
 

@@ -10,7 +10,8 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from toolkit.errors import UsageError
-from toolkit.registers.imported import mapping, source
+from toolkit.registers.imported import source
+from toolkit.registers.imported.log import Log
 
 if TYPE_CHECKING:
     import polars as pl
@@ -18,14 +19,18 @@ if TYPE_CHECKING:
 NAMES = {
     "run_id": ("run_id", "run", "run_name"),
     "condition": ("condition", "setting", "environment", "env"),
-    "arm": ("arm", "variant", "treatment", "method", "algorithm", "agent", "policy", "model"),
+    "arm": ("arm", "variant", "treatment", "method", "algorithm", "agent", "policy", "strategy", "model"),
     "seed": ("seed", "rng", "rng_seed", "random_seed", "run_seed"),
     "step": ("step", "training_step", "global_step", "iteration", "epoch"),
     "pool": ("pool", "split"),
     "regime": ("regime", "noise", "difficulty"),
-    "task": ("task", "task_id", "problem", "problem_id", "question", "question_id", "item", "instance"),
+    "task": (
+        *("task", "task_id", "problem", "problem_id", "question", "question_id", "item", "instance"),
+        *("sample_id", "doc_id", "example_id"),
+    ),
     "schedule": ("schedule", "trial", "repeat", "repetition", "sample", "attempt", "rollout"),
     "true_success": ("true_success", "success", "solved", "correct", "passed", "is_correct", "resolved"),
+    "score": ("score", "reward", "accuracy", "acc", "value"),
     "observed_reward": ("observed_reward", "graded", "observed_success"),
     "calls": ("calls", "tool_calls", "n_calls"),
     "launched_at": ("launched_at", "started_at", "started", "start_time"),
@@ -35,6 +40,7 @@ NAMES = {
 
 CONSTANTS = {
     "condition": "main",
+    "seed": "0",
     "role": "primary",
     "status": "COMPLETE",
     "phase": "final",
@@ -43,6 +49,11 @@ CONSTANTS = {
     "step": "0",
 }
 """What a study without such a column says in every row."""
+
+ASKED = ("arm", "task")
+"""What a study has to say in each row, beside an outcome."""
+
+OPTIONS = {"arm": "arm", "task": "task", "true_success": "success"}
 
 # A column with more different values than this is no list of arms, pools or regimes.
 MOST_WORDS = 20
@@ -83,11 +94,11 @@ class Outline:
 
 def blank(name: str) -> Outline:
     """Return the outline of a study of which nothing is known: two arms, three seeds, one evaluation."""
-    asked = [target for target in mapping.REQUIRED if target not in CONSTANTS]
+    asked = [*ASKED, "seed", "true_success"]
     return Outline(
         name=name,
         columns={target: target for target in asked},
-        constants=dict(CONSTANTS),
+        constants={name: value for name, value in CONSTANTS.items() if name not in asked},
         values={},
         conditions=("main",),
         arms=("treatment", "control"),
@@ -100,19 +111,22 @@ def blank(name: str) -> Outline:
     )
 
 
-def outlined(name: str, table: pl.DataFrame) -> Outline:
-    """Return the outline of a study whose table of episodes, or of a pilot's, is at hand.
+def outlined(name: str, log: Log, given: Mapping[str, str] | None = None) -> Outline:
+    """Return the outline of a study whose log of episodes, or of a pilot's, is at hand.
 
     Args:
         name: its name.
-        table: the table, as `read_source` returns it.
+        log: the log.
+        given: column of the registers → column of the log, where its owner says it.
 
     Raises:
-        UsageError: the table has no column that could be its arms, seeds, tasks or successes.
+        UsageError: the log has no column that could be its arms, tasks or outcomes, or not the one
+            that is given.
     """
     import polars as pl
 
-    columns = _guessed(table)
+    table = log.table
+    columns = _columns(log, given or {})
     constants = {target: value for target, value in CONSTANTS.items() if target not in columns}
     if "step" in columns:
         constants["phase"] = "periodic"
@@ -138,7 +152,7 @@ def outlined(name: str, table: pl.DataFrame) -> Outline:
         arms=tuple(words["arm"].values()),
         pools=tuple(words["pool"].values()),
         regimes=tuple(words["regime"].values()),
-        seeds=_numbers(table, columns, "seed"),
+        seeds=_numbers(table, columns, "seed") if "seed" in columns else (0,),
         steps=_numbers(table, columns, "step") if "step" in columns else (0,),
         tasks=int(str(tasks)),
         schedules=int(str(trials)),
@@ -146,23 +160,80 @@ def outlined(name: str, table: pl.DataFrame) -> Outline:
     )
 
 
-def _guessed(table: pl.DataFrame) -> dict[str, str]:
-    """Return which column of a table is which, by their names."""
+def _columns(log: Log, given: Mapping[str, str]) -> dict[str, str]:
+    """Return which column of a log is which: as its owner says, or by their names and contents."""
+    table = log.table
     headers = [name for name in table.columns if name != source.ROW]
+    unknown = [column for column in given.values() if column not in headers]
+    if unknown:
+        raise UsageError(
+            f"the log has no column {unknown[0]!r}", expected=", ".join(headers), found=", ".join(unknown)
+        )
     plain = {re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_"): name for name in headers}
-    matching = {target: [plain[name] for name in names if name in plain] for target, names in NAMES.items()}
-    columns = {target: likely[0] for target, likely in matching.items() if likely}
+    taken = set(given.values())
+    matching = {
+        target: [plain[name] for name in names if name in plain and plain[name] not in taken]
+        for target, names in NAMES.items()
+    }
+    columns = {target: likely[0] for target, likely in matching.items() if likely} | dict(given)
+    if "arm" not in given:
+        columns |= _arms(log, columns)
     if not _names_runs(table, columns):
         del columns["run_id"]
-    absent = [target for target in mapping.REQUIRED if target not in columns and target not in CONSTANTS]
+    _choose_outcome(table, columns, given)
+    absent = [target for target in ASKED if target not in columns]
+    if "true_success" not in columns and "score" not in columns:
+        absent.append("true_success")
     if absent:
+        option = OPTIONS[absent[0]]
         raise UsageError(
-            f"no column of the table has a name that says it is the {absent[0]}",
+            f"no column of the log has a name that says it is the {absent[0]}",
             expected="; ".join(f"{target}: {', '.join(NAMES[target])}" for target in absent),
-            found=", ".join(plain.values()),
-            remedy="leave out --table, and name the columns in the mapping; or rename them",
+            found=", ".join(headers),
+            remedy=f"say which it is: --{option} COLUMN",
         )
     return columns
+
+
+def _arms(log: Log, columns: Mapping[str, str]) -> dict[str, str]:
+    """Return the column with the arms, where none has its name: the one in which the runs of a log differ."""
+    named = columns.get("arm")
+    if named and log.table[named].n_unique() >= _ARMS:
+        return {}
+    differ = [name for name in log.of_run if _ARMS <= log.table[name].n_unique() <= MOST_WORDS]
+    # What tells the runs apart in the same way, such as a model and its file, is one column: the first.
+    told = [
+        name
+        for name in differ
+        if not any(_same(log.table, name, other) for other in differ[: differ.index(name)])
+    ]
+    if len(told) > 1:
+        raise UsageError(
+            "the runs of the log differ in more than one column",
+            expected="one column of arms",
+            found=", ".join(told),
+            remedy=f"say which it is: --arm {told[0]}",
+        )
+    return {"arm": told[0]} if told else {}
+
+
+def _same(table: pl.DataFrame, one: str, other: str) -> bool:
+    both = table.select(one, other).n_unique()
+    return both == table[one].n_unique() == table[other].n_unique()
+
+
+def _choose_outcome(table: pl.DataFrame, columns: dict[str, str], given: Mapping[str, str]) -> None:
+    """Keep one outcome: a success that is one, or else the score."""
+    if "score" in given or "true_success" in given:
+        other = "true_success" if "score" in given else "score"
+        if other not in given:
+            columns.pop(other, None)
+    elif "true_success" in columns and source.is_truth(table[columns["true_success"]]):
+        columns.pop("score", None)
+    elif "score" in columns or "true_success" in columns:
+        column = columns.pop("score", None) or columns["true_success"]
+        columns.pop("true_success", None)
+        columns["true_success" if source.is_truth(table[column]) else "score"] = column
 
 
 def _names_runs(table: pl.DataFrame, columns: dict[str, str]) -> bool:
@@ -195,7 +266,8 @@ def _words(
             f"column {columns[target]!r} does not hold the {target}s of a study",
             expected=f"{_ARMS if target == 'arm' else 1} to {MOST_WORDS} words that can be told apart",
             found=", ".join(texts[:5]) + (", ..." if len(texts) > 5 else ""),  # noqa: PLR2004 - to be read
-            remedy="leave out --table, and name the columns in the mapping; or rename them",
+            remedy="say which column it is, as --arm COLUMN; or leave out --table, and name it in the "
+            "mapping",
         )
     return dict(zip(texts, words, strict=True))
 

@@ -1,0 +1,33 @@
+"""Readers of logs: one module a format, the more particular first.
+
+Each has `NAME` and `SOURCES`, words for people; `recognizes(path)`, which looks at a path's name and
+the first bytes of what is there and never fails; and `read(paths)`, which gives the whole log or one clear
+error.
+"""
+
+from pathlib import Path
+from typing import Protocol
+
+from toolkit.registers.imported.log import Log
+from toolkit.registers.imported.readers import tables
+
+
+class Reader(Protocol):
+    """A module that reads a format."""
+
+    NAME: str
+    SOURCES: str
+
+    def recognizes(self, path: Path) -> bool:
+        """Whether a path is of the format."""
+
+    def read(self, paths: list[Path]) -> Log:
+        """Read a log.
+
+        Raises:
+            IncompleteError: a file is missing, or a package that reads the format.
+            DamagedError: a file is not what it should be.
+        """
+
+
+READERS: tuple[Reader, ...] = (tables,)
