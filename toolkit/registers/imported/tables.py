@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError
-from toolkit.registers.arrow import Row, parquet_bytes, shape
+from toolkit.registers.arrow import Row, parquet_bytes, shape, to_arrow
 from toolkit.registers.cards.documents import repository_documents
 from toolkit.registers.columns import WORDS, Column, Table, Type
-from toolkit.registers.episode_counts import task_set_sha256
+from toolkit.registers.episode_counts import OUTCOMES, count_run
+from toolkit.registers.imported.attempts import Scores, check_unique, completed
 from toolkit.registers.imported.mapping import OF_RUNS, OF_TASKS, TARGETS, TableMapping
 from toolkit.registers.imported.source import ROW, converted
 from toolkit.registers.manifest import Manifest, RegistrationRef
+from toolkit.registers.missing_data import MissingData
 from toolkit.registers.row_tables import EPISODES, TASK_POOLS
 from toolkit.registers.schema import EVALUATIONS, RUNS, TABLES
 from toolkit.registers.writer import table_files, write_study
@@ -25,21 +28,28 @@ if TYPE_CHECKING:
 MOST_TASKS = MOST_EPISODES = 2**15
 _TASK_NAME = Column("task", "Name of a task in the table.", Type.STRING)
 _RUN_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,99}", re.ASCII)
-_EVALUATION = ("run_id", "condition", "arm", "seed", "phase", "pool", "regime", "step")
 
 
-def tables_of(source: pl.DataFrame, mapping: TableMapping) -> dict[str, pl.DataFrame]:
+def tables_of(
+    source: pl.DataFrame,
+    mapping: TableMapping,
+    scores: Scores | None = None,
+    missing: MissingData | None = None,
+) -> dict[str, pl.DataFrame]:
     """Return the tables of a study by name, each sorted by its key.
 
     1. Every mapped column is converted, and every constant put beside them.
     2. Runs and schedules that the mapping does not name are named: a run by condition, arm and seed, a
        schedule by the order in which a task's episodes stand in the table.
     3. Tasks are numbered within their pool.
-    4. Runs, evaluations and tasks are counted from the episodes.
+    4. Of several attempts one counts, and what has no outcome counts as registered.
+    5. Runs, evaluations and tasks are counted from the episodes.
 
     Args:
-        source: the table, as `read_source` returns it.
+        source: the table, as `read_log` returns it.
         mapping: how it is to be read.
+        scores: the registered range of scores, where there are any.
+        missing: what is registered of episodes without an outcome.
 
     Raises:
         DamagedError: a column is missing, a cell is no value of its column, a run contradicts itself, or an
@@ -47,15 +57,21 @@ def tables_of(source: pl.DataFrame, mapping: TableMapping) -> dict[str, pl.DataF
     """
     import polars as pl
 
-    rows = _named(_converted(source, mapping), mapping)  # 1, 2
+    rows = _named(_converted(source, mapping, scores, missing), mapping)  # 1, 2
     tasks = _tasks(rows)  # 3
     rows = rows.join(tasks.select("pool", "task", "index"), on=["pool", "task"], how="left")
     rows = rows.drop("task").rename({"index": "task"})
-    _check_unique(rows)
-    tables = {  # 4
-        RUNS.name: _runs(rows),
-        EPISODES.name: rows.select(name for name in EPISODES.column_names if name in rows.columns),
-        EVALUATIONS.name: _evaluations(rows),
+    if missing is None:
+        check_unique(rows)
+    else:
+        rows = completed(rows, missing, scores)  # 4
+    names = [name for name in EPISODES.column_names if name in rows.columns]
+    episodes = rows.select(names).sort(EPISODES.key)
+    runs = _runs(rows)
+    tables = {  # 5
+        RUNS.name: runs,
+        EPISODES.name: episodes,
+        EVALUATIONS.name: _evaluations(episodes, runs),
         TASK_POOLS.name: tasks.select(
             "pool", "index", pl.col("task").alias("task_id"), *(n for n in OF_TASKS if n in tasks.columns)
         ),
@@ -63,7 +79,9 @@ def tables_of(source: pl.DataFrame, mapping: TableMapping) -> dict[str, pl.DataF
     return {name: table.sort(TABLES[name].key) for name, table in tables.items()}
 
 
-def _converted(source: pl.DataFrame, mapping: TableMapping) -> pl.DataFrame:
+def _converted(
+    source: pl.DataFrame, mapping: TableMapping, scores: Scores | None, missing: MissingData | None
+) -> pl.DataFrame:
     import polars as pl
 
     absent = [name for name in mapping.columns.values() if name not in source.columns]
@@ -77,6 +95,10 @@ def _converted(source: pl.DataFrame, mapping: TableMapping) -> pl.DataFrame:
     columns = [source[ROW]]
     for target in mapping.targets:
         column = _TASK_NAME if target == _TASK_NAME.name else TARGETS[target]
+        if target in OUTCOMES and missing:
+            column = replace(column, nullable=True)
+        if target == "score" and scores:
+            column = replace(column, low=float(scores[0]), high=float(scores[1]))
         if target in constants:
             constant = pl.DataFrame({ROW: ["constant"], target: constants[target]})
             value = converted(constant, column, target, {})
@@ -139,23 +161,6 @@ def _tasks(rows: pl.DataFrame) -> pl.DataFrame:
     return tasks
 
 
-def _check_unique(rows: pl.DataFrame) -> None:
-    """Check that every episode is there once."""
-    key = list(EPISODES.key)
-    twice = rows.filter(rows.select(key).is_duplicated()).sort(*key, ROW)
-    if twice.height:
-        first = twice.row(0, named=True)
-        numbers = twice.filter(*(twice[name] == first[name] for name in key))[ROW].to_list()
-        raise DamagedError(
-            "an episode is in the table twice",
-            expected="one row a run, evaluation, task and schedule",
-            found=f"rows {' and '.join(map(str, numbers[:5]))}: "
-            + ", ".join(f"{name}={first[name]}" for name in key),
-            remedy="map the column that tells them apart: schedule, or condition, regime, step; if they are "
-            "repetitions that no column tells apart, leave schedule out to have them numbered",
-        )
-
-
 def _runs(rows: pl.DataFrame) -> pl.DataFrame:
     """Return one row a run, its values those of all its rows."""
     import polars as pl
@@ -177,39 +182,32 @@ def _runs(rows: pl.DataFrame) -> pl.DataFrame:
     return runs.select(name for name in RUNS.column_names if name in runs.columns)
 
 
-def _tasks_met(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return which tasks every evaluation met, and how often the one that it met most."""
+def _evaluations(episodes: pl.DataFrame, runs: pl.DataFrame) -> pl.DataFrame:
+    """Return one row an evaluation, counted as whoever verifies them counts."""
+    place = {run["run_id"]: run for run in runs.select("run_id", "condition", "arm", "seed").to_dicts()}
+    counted = [
+        place[run] | row
+        for run, part in _by_run(episodes)
+        for row in count_run(run, part, EVALUATIONS.column_names).evaluations
+    ]
+    return frame(EVALUATIONS.narrowed(counted[0]), counted)
+
+
+def _by_run(episodes: pl.DataFrame) -> Iterator[tuple[str, Any]]:
+    """Yield the rows of each run as the registers have them, a `pyarrow.Table`."""
+    table = EPISODES.narrowed(episodes.columns)
+    for part in episodes.partition_by("run_id", maintain_order=True):
+        yield part["run_id"][0], shape(table, part.to_arrow())
+
+
+def frame(table: Table, rows: Sequence[Row]) -> pl.DataFrame:
+    """Return rows of a register as a frame."""
     import polars as pl
 
-    by_task = rows.group_by(*_EVALUATION, "task").agg(met=pl.len()).sort("task")
-    met = by_task.group_by(_EVALUATION).agg(
-        tasks=pl.len().cast(pl.Int32),
-        episodes_per_task=pl.col("met").max().cast(pl.Int32),
-        task_set=pl.col("task").sort(),
-    )
-    sets = [task_set_sha256(tasks) for tasks in met["task_set"].to_list()]
-    return met.with_columns(pl.Series("task_set", sets, pl.String))
-
-
-def _evaluations(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return one row an evaluation, counted."""
-    import polars as pl
-
-    have = set(rows.columns)
-    counts = {"episodes": pl.len(), "successes": pl.col("true_success").sum()}
-    if "observed_reward" in have:
-        counts["observed_successes"] = pl.col("observed_reward").sum()
-        counts["flipped"] = (pl.col("true_success") & ~pl.col("observed_reward")).sum()
-    if "ended" in have:
-        counts["finished"] = (pl.col("ended") == "finished").sum()
-        counts["budget_exceeded"] = (pl.col("ended") == "budget_exceeded").sum()
-    if "calls" in have:
-        counts["calls"] = pl.col("calls").cast(pl.Int64).sum()
-    counted = rows.group_by(_EVALUATION).agg(
-        expression.cast(pl.Int32).alias(name) for name, expression in counts.items()
-    )
-    counted = counted.join(_tasks_met(rows), on=_EVALUATION)
-    return counted.select(name for name in EVALUATIONS.column_names if name in counted.columns)
+    made = pl.from_arrow(to_arrow(table, rows))
+    if not isinstance(made, pl.DataFrame):
+        raise TypeError(made)
+    return made
 
 
 LISTED_WORDS = 5
@@ -293,7 +291,4 @@ def _files(table: Table, rows: pl.DataFrame) -> dict[str, bytes]:
     table = table.narrowed(rows.columns)
     if table.name != EPISODES.name:
         return table_files(table.name, shape(table, rows.to_arrow()))
-    return {
-        f"{table.name}/{part['run_id'][0]}.parquet": parquet_bytes(table.name, shape(table, part.to_arrow()))
-        for part in rows.partition_by("run_id", maintain_order=True)
-    }
+    return {f"{table.name}/{run}.parquet": parquet_bytes(table.name, part) for run, part in _by_run(rows)}

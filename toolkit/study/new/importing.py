@@ -14,7 +14,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from toolkit import errors, files
 from toolkit.decisions import rulebook, stored
@@ -22,15 +21,12 @@ from toolkit.decisions.case import Case
 from toolkit.decisions.plan import Plan, place_of
 from toolkit.findings import card_text, read_findings
 from toolkit.prereg.registration import Registration
-from toolkit.registers import arrow, row_tables, writer
+from toolkit.registers import row_tables, writer
 from toolkit.registers.imported.log import Log, read_log
 from toolkit.registers.imported.mapping import read_mapping
-from toolkit.registers.imported.tables import tables_of, write_imported
+from toolkit.registers.imported.tables import frame, tables_of, write_imported
 from toolkit.registers.manifest import Manifest, RegistrationRef
 from toolkit.registers.study import Study, open_study
-
-if TYPE_CHECKING:
-    import polars as pl
 
 MAPPING = "source/mapping.toml"
 ORIGIN = "source/table.json"
@@ -99,9 +95,9 @@ def import_study(wanted: Import, folder: Path, progress: Callable[[str], None]) 
         )
     log = read_log(wanted.sources)
     progress("converting rows")
-    tables = tables_of(log.table, mapping)  # 2
-    amendments = {amendment.id: amendment.sha256 for amendment in registration.amendments}
     book = rulebook.rulebook_of(registration)
+    tables = tables_of(log.table, mapping, book.terms.scores, book.terms.missing)  # 2
+    amendments = {amendment.id: amendment.sha256 for amendment in registration.amendments}
     documents = {
         MAPPING: mapping.text.encode(),
         ORIGIN: _origin(log),
@@ -128,7 +124,7 @@ def import_study(wanted: Import, folder: Path, progress: Callable[[str], None]) 
     progress("writing registers")
     manifest = write(
         folder,
-        {**tables, row_tables.DECISIONS.name: _frame(rows)},
+        {**tables, row_tables.DECISIONS.name: frame(row_tables.DECISIONS, rows)},
         card=card,
         outcomes=[row | {"title": made.title} for row, made in zip(rows, decisions, strict=True)],
         standing=str(case.standing),
@@ -147,15 +143,6 @@ def check_import(wanted: Import, folder: Path, progress: Callable[[str], None]) 
         done = import_study(wanted, Path(scratch) / folder.name, progress)
         writer.compare_built(folder, Path(scratch) / folder.name, done.manifest, "import the table again")
     return done
-
-
-def _frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
-    import polars as pl
-
-    frame = pl.from_arrow(arrow.to_arrow(row_tables.DECISIONS, rows))
-    if not isinstance(frame, pl.DataFrame):
-        raise TypeError(frame)
-    return frame
 
 
 def _origin(log: Log) -> bytes:
