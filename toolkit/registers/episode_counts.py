@@ -62,17 +62,19 @@ class CountedRun:
         evaluations: its rows of `evaluations`: phase, pool, regime, step, and counts.
         columns: column of `episodes` → its values, as arrays; words as their positions in a list of words.
         stretches: evaluation → its rows, from the first to before the last.
+        left_out: how many further episodes were played and are left out, as registered.
     """
 
     run: str
     evaluations: tuple[dict[str, Any], ...]
     columns: Mapping[str, Any]
     stretches: Mapping[Place, slice]
+    left_out: int = 0
 
     @property
     def episodes(self) -> int:
-        """How many episodes there are."""
-        return len(self.columns["task"])
+        """How many episodes there are, with those that are left out."""
+        return len(self.columns["task"]) + self.left_out
 
     def tasks(self, at: Place, column: str) -> dict[int, TaskCount]:
         """Return the episodes of an evaluation by task; nothing where there is none.
@@ -151,7 +153,7 @@ def count_run(run: str, episodes: Any, names: Collection[str]) -> CountedRun:
         place: slice(start, end)
         for place, start, end in zip(places, starts.tolist(), ends.tolist(), strict=True)
     }
-    return CountedRun(run, evaluations, columns, stretches)
+    return CountedRun(run, evaluations, columns, stretches, len(out_of))
 
 
 def success_counts(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from toolkit.errors import DamagedError
 from toolkit.registers.columns import Type
-from toolkit.registers.episode_counts import OUTCOMES
+from toolkit.registers.episode_counts import OUTCOMES, PLACE
 from toolkit.registers.imported.source import ROW
 from toolkit.registers.missing_data import MissingData
 from toolkit.registers.row_tables import EPISODES
@@ -16,9 +16,21 @@ from toolkit.registers.schema import RUNS
 if TYPE_CHECKING:
     import polars as pl
 
+MOST_TASKS = MOST_EPISODES = 2**15
 Scores = tuple[Fraction, Fraction]
 _SET = ("phase", "pool", "regime")
 _KEY = list(EPISODES.key)
+
+
+def identities(rows: pl.DataFrame) -> pl.Series:
+    """Return a number for each episode, ordered as the key of `episodes` is: less to sort than its parts."""
+    import polars as pl
+
+    place = ["run_id", *PLACE]
+    places = rows.select(place).unique().sort(place).with_row_index("number")
+    numbers = rows.select(place).join(places, on=place, how="left", maintain_order="left")["number"]
+    most = MOST_TASKS * MOST_EPISODES
+    return numbers.cast(pl.Int64) * most + rows["task"].cast(pl.Int64) * MOST_EPISODES + rows["schedule"]
 
 
 def check_unique(rows: pl.DataFrame) -> None:
@@ -27,7 +39,7 @@ def check_unique(rows: pl.DataFrame) -> None:
     Raises:
         DamagedError: one is there twice.
     """
-    twice = rows.filter(rows.select(_KEY).is_duplicated()).sort(*_KEY, ROW)
+    twice = rows.filter(identities(rows).is_duplicated()).sort(*_KEY, ROW)
     if twice.height:
         first = twice.row(0, named=True)
         numbers = twice.filter(*(twice[name] == first[name] for name in _KEY))[ROW].to_list()
@@ -64,7 +76,8 @@ def completed(rows: pl.DataFrame, missing: MissingData, scores: Scores | None) -
     if missing.attempts != "one":  # 1
         rows = rows.sort(ROW).unique(_KEY, keep="first" if missing.attempts == "first" else "last")
     check_unique(rows)
-    rows = pl.concat([rows, _lacking(rows)], how="diagonal")  # 2
+    lacking = _lacking(rows)  # 2
+    rows = pl.concat([rows, lacking], how="diagonal") if lacking.height else rows
     outcomes = [name for name in OUTCOMES if name in rows.columns]
     rows = rows.with_columns(missing=pl.any_horizontal(pl.col(name).is_null() for name in outcomes))
     if not rows["missing"].any():
@@ -81,6 +94,10 @@ def _lacking(rows: pl.DataFrame) -> pl.DataFrame:
     import polars as pl
 
     grid = rows.select(*_SET, "task", "schedule").unique()
+    sizes = grid.group_by(_SET).len("whole")
+    counted = rows.group_by("run_id", *_SET, "step").len("there").join(sizes, on=_SET)
+    if counted["there"].equals(counted["whole"]):  # each is there once
+        return rows.clear()
     of_run = [name for name in RUNS.column_names if name in rows.columns and name != "run_id"]
     evaluations = rows.group_by("run_id", *_SET, "step").agg(pl.col(name).first() for name in of_run)
     lacking = evaluations.join(grid, on=_SET).join(rows, on=_KEY, how="anti")
