@@ -56,6 +56,8 @@ CONSTANTS = {
 ASKED = ("arm", "task")
 """What a study has to say in each row, beside an outcome."""
 
+OF_PILOT = "\n# FILL IN: these numbers are the log's. Say those of the study, and delete this line."
+
 OPTIONS = {"arm": "arm", "task": "task", "true_success": "success"}
 
 # A column with more different values than this is no list of arms, pools or regimes.
@@ -80,6 +82,7 @@ class Outline:
         unused: columns of the table that are none of the registers', as far as their names say.
         scores: lowest and highest score, where an episode has more than a success: whole numbers around those
             of the log.
+        is_of_log: whether it was read off a log, and not made up.
     """
 
     name: str
@@ -96,6 +99,7 @@ class Outline:
     schedules: int
     unused: tuple[str, ...] = ()
     scores: tuple[int, int] | None = None
+    is_of_log: bool = False
 
 
 def blank(name: str) -> Outline:
@@ -162,6 +166,7 @@ def outlined(name: str, log: Log, given: Mapping[str, str] | None = None) -> Out
         steps=_numbers(table, columns, "step") if "step" in columns else (0,),
         tasks=int(str(tasks)),
         schedules=int(str(trials)),
+        is_of_log=True,
         scores=_range(table[columns["score"]]) if "score" in columns else None,
         unused=tuple(name for name in table.columns if name not in {source.ROW, *columns.values()}),
     )
@@ -344,6 +349,7 @@ def _rules(outline: Outline) -> str:
     )
     return _template("rules").format(
         name=outline.name,
+        of_pilot=OF_PILOT if outline.is_of_log else "",
         arms=_list(outline.arms),
         regimes=_list(outline.regimes),
         pools=_list(outline.pools),

@@ -28,9 +28,10 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from toolkit.decisions import evaluation, rulebook, rules
-from toolkit.decisions.case import Case
-from toolkit.decisions.endpoints import BY_SEED, Endpoint, IntervalSpec
+from toolkit.decisions.endpoints import BY_SEED, Endpoint, IntervalSpec, Rate
+from toolkit.decisions.lookup import Tables
 from toolkit.decisions.measure import measure, success_at
+from toolkit.decisions.plan import Plan
 from toolkit.decisions.seedwise import interval_by_seed
 from toolkit.decisions.values import Missing, Series
 from toolkit.errors import IncompleteError, UsageError
@@ -98,7 +99,13 @@ class Power:
 
 
 def fit(
-    case: Case, rule_id: str, task_sd: float, rng_seed: int, variance_ratio: float | None = None
+    book: rulebook.RuleBook,
+    registers: Tables,
+    rule_id: str,
+    *,
+    task_sd: float,
+    rng_seed: int,
+    variance_ratio: float | None = None,
 ) -> Components:
     """Fit the components of a study for a rule.
 
@@ -106,7 +113,8 @@ def fit(
     those of the samples: all that was observed is taken for the samples', and the ratio is what that gives.
 
     Args:
-        case: the study and its registration.
+        book: the registration's rules.
+        registers: the study.
         rule_id: the rule.
         task_sd: assumed spread of the tasks' success rates.
         rng_seed: seed of the simulation that gives the sampling variance.
@@ -116,24 +124,24 @@ def fit(
         UsageError: the rule cannot be simulated, or has fewer than two seeds.
         IncompleteError: the study lacks a run that the rule reads.
     """
-    rule = case.book.rule(rule_id)
-    endpoints = simulated_endpoints(case.book, rule)
-    success = {endpoint.id: _second_arm(case, endpoint) for endpoint in endpoints}  # 1
-    estimate = measure(case.book.endpoints[rule.estimate], case.study, case.book.plan)
+    rule = book.rule(rule_id)
+    endpoints = simulated_endpoints(book, rule)
+    success = {e.id: _second_arm(book.plan, registers, e) for e in endpoints}  # 1
+    estimate = measure(book.endpoints[rule.estimate], registers, book.plan)
     present = estimate.present() if isinstance(estimate, Series) else Missing(not_run=False, reasons=())
     if isinstance(present, Missing):
         raise IncompleteError(
-            f"{rule_id} has no estimate in study {case.study.name!r}", found="; ".join(present.reasons)
+            f"{rule_id} has no estimate in study {registers.name!r}", found="; ".join(present.reasons)
         )
     observed = tuple(map(float, present))
     if len(observed) < FEWEST_SEEDS:
         raise UsageError(f"the spread between seeds cannot be fitted to {len(observed)} of them")
     design = simulation.Design(0.0, 0.0, task_sd, len(observed), None, 400, rng_seed)
     alone = Components(success, observed, 0.0, 0.0)
-    values = [study.differences for study in studies(case.book, rule, alone, design)]
+    values = [study.differences for study in studies(book, rule, alone, design)]
     sampling = float(sum(variance([float(v) for v in differences]) for differences in values) / len(values))
     ratio = 1.0
-    if _shares_samples(case.book, endpoints):
+    if _shares_samples(book, endpoints):
         ratio = variance_ratio or max(1.0, sampling / variance(observed) if any(observed) else 1.0)
     extra = max(0.0, variance(observed) - sampling / ratio)
     return Components(success, observed, sampling / ratio, extra**0.5, ratio)
@@ -220,14 +228,19 @@ def simulated_endpoints(book: rulebook.RuleBook, rule: rules.Rule) -> list[Endpo
             found="; ".join(f"{c} {' minus '.join(arms)} ({scale})" for c, arms, scale in contrasts),
         )
     for endpoint in endpoints:
-        simple = endpoint.by == "seed" and endpoint.register == "evaluations"
+        simple = endpoint.by == "seed" and endpoint.register == "evaluations" and _is_success(endpoint)
         if not simple or len(endpoint.arms) != ARMS or not endpoint.tasks or endpoint.threshold is not None:
             raise UsageError(
                 f"the power of {rule.id} cannot be simulated",
-                expected="endpoints that are differences of two arms by seed, on evaluation sets",
+                expected="differences of two arms by seed, in successes of evaluation sets",
                 found=f"{endpoint.id}: {endpoint.title}",
             )
     return endpoints
+
+
+def _is_success(endpoint: Endpoint) -> bool:
+    outcome = endpoint.outcome
+    return isinstance(outcome, Rate) and outcome.count in {"successes", "observed_successes"}
 
 
 @dataclass(frozen=True)
@@ -349,10 +362,10 @@ def _task_spreads(
     }
 
 
-def _second_arm(case: Case, endpoint: Endpoint) -> tuple[float, ...]:
+def _second_arm(plan: Plan, registers: Tables, endpoint: Endpoint) -> tuple[float, ...]:
     """Return the mean success of the second arm over seeds at each step."""
-    runs = case.book.plan.deciding_runs(endpoint, case.study.rows("runs"))
-    rows = case.study.rows(endpoint.register)
+    runs = plan.deciding_runs(endpoint, registers.rows("runs"))
+    rows = registers.rows(endpoint.register)
     chosen = [run for (arm, _), run in runs.items() if arm == endpoint.arms[1]]
     means = []
     for step in simulation.steps_of(endpoint):
@@ -362,7 +375,7 @@ def _second_arm(case: Case, endpoint: Endpoint) -> tuple[float, ...]:
         absent = [value for value in values if isinstance(value, Missing)]
         if absent:
             raise IncompleteError(
-                f"{endpoint.id} cannot be fitted in study {case.study.name!r}", found=absent[0].reasons[0]
+                f"{endpoint.id} cannot be fitted in study {registers.name!r}", found=absent[0].reasons[0]
             )
         present = [float(value) for value in values if not isinstance(value, Missing)]
         means.append(sum(present) / len(present))
