@@ -14,6 +14,7 @@ from toolkit.registers.manifest import RegistrationRef
 from toolkit.registers.study import Origin
 
 UNKNOWN = "unknown"
+_TASK = "Tool use in a simulated back office"
 _TRAINING = {
     "condition": "condition",
     "arm": "arm",
@@ -118,7 +119,7 @@ def adapter_card(
         "training": _facts({label: run.get(name) for name, label in _TRAINING.items()}),
         "registers": f"`{origin.repository}` at commit `{origin.commit}`",
         "study": origin.pinned,
-        "results": _results(results),
+        "results": results_text(results),
         "registration": registered_text(registration),
         "licence": adapter.licence,
     }
@@ -126,19 +127,42 @@ def adapter_card(
 
 
 def _metadata(adapter: Adapter, results: Sequence[Row], origin: Origin) -> str:
-    """Return the card's YAML. The Hub's own class merges results that differ in arguments."""
     from huggingface_hub.utils import yaml_dump
 
-    task = {"type": "reinforcement-learning", "name": "Tool use in a simulated back office"}
+    name = adapter.repository.split("/")[-1]
+    document = {
+        "license": adapter.licence,
+        "library_name": "peft",
+        "base_model": adapter.base_model,
+        "base_model_relation": "adapter",
+        "pipeline_tag": "text-generation",
+        "tags": ["lora", "grpo", "reinforcement-learning", "tool-use", "pre-registration"],
+        "model-index": model_index(name, _TASK, results, origin.repository, origin.commit),
+    }
+    return yaml_dump(document, sort_keys=False).rstrip()
+
+
+def model_index(
+    name: str, task: str, results: Sequence[Row], repository: str, commit: str | None
+) -> list[dict[str, object]]:
+    """Return the `model-index` of a card. The Hub's own class merges results that differ in arguments.
+
+    Args:
+        name: the model's.
+        task: what it was asked to do, in words.
+        results: rows of `evaluations`.
+        repository: where the registers are on the Hub: OWNER/NAME.
+        commit: their commit; None where it is not known.
+    """
     evaluated = [
         {
-            "task": dict(task),
+            "task": {"type": "reinforcement-learning", "name": task},
             "dataset": {
                 "name": f"{row['pool']} pool, {row['regime']}, step {row['step']}",
-                "type": origin.repository,
+                "type": repository,
                 "config": "evaluations",
                 "split": "train",
-                "revision": origin.commit,
+                **({"revision": commit} if commit else {}),
                 "args": {name: row[name] for name in ("run_id", "phase", "regime", "step")},
             },
             "metrics": [
@@ -147,16 +171,7 @@ def _metadata(adapter: Adapter, results: Sequence[Row], origin: Origin) -> str:
         }
         for row in results
     ]
-    document = {
-        "license": adapter.licence,
-        "library_name": "peft",
-        "base_model": adapter.base_model,
-        "base_model_relation": "adapter",
-        "pipeline_tag": "text-generation",
-        "tags": ["lora", "grpo", "reinforcement-learning", "tool-use", "pre-registration"],
-        "model-index": [{"name": adapter.repository.split("/")[-1], "results": evaluated}],
-    }
-    return yaml_dump(document, sort_keys=False).rstrip()
+    return [{"name": name, "results": evaluated}]
 
 
 def _facts(facts: dict[str, object]) -> str:
@@ -168,7 +183,8 @@ def _facts(facts: dict[str, object]) -> str:
     return "\n".join(lines)
 
 
-def _results(rows: Sequence[Row]) -> str:
+def results_text(rows: Sequence[Row]) -> str:
+    """Return a table of rows of `evaluations`."""
     lines = [
         "| pool | noise | episodes | true success | met a fault | recovered |",
         "| --- | --- | ---: | ---: | ---: | ---: |",

@@ -1,0 +1,89 @@
+"""Evaluation results as the Hugging Face Hub reads them: a model repository's card, and its `.eval_results`.
+
+The card has the `model-index`; from `.eval_results/*.yaml` model pages and leaderboards are made now.
+Source: huggingface.co/docs/hub/eval-results and model-cards.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
+from typing import Any
+
+from toolkit.errors import IncompleteError
+from toolkit.registers.arrow import Row
+from toolkit.registers.cards.adapter import model_index, results_text
+from toolkit.registers.cards.documents import CARD
+from toolkit.registers.study import Study
+from toolkit.study.exports.dates import run_ends
+
+HUB = "https://huggingface.co/datasets"
+
+
+def model_repositories(
+    study: Study, runs: Sequence[Row], repository: str, commit: str | None
+) -> Iterator[tuple[str, bytes]]:
+    """Yield what belongs into the model repository of each run, in a folder a run.
+
+    What is told is each run's last evaluation: its final one, or the last periodic one where it has no other.
+
+    Args:
+        study: the study.
+        runs: rows of `runs`.
+        repository: where its registers are on the Hub: OWNER/NAME.
+        commit: the commit of them that is meant; None where nobody said it.
+
+    Raises:
+        IncompleteError: a run was not evaluated.
+    """
+    ends, evaluations = run_ends(study), [dict(row) for row in study.rows("evaluations")]
+    for run in runs:
+        name = run["run_id"]
+        results = last_results([row for row in evaluations if row["run_id"] == name])
+        if not results:
+            raise IncompleteError(f"run {name} has no evaluation", where=study.folder)
+        entries = [_entry(row, repository, commit, ends.get(name)) for row in results]
+        yield f"{name}/{CARD}", _card(study, run, results, repository, commit).encode()
+        yield str(PurePosixPath(name, ".eval_results", f"{study.name}.yaml")), _entries_text(entries).encode()
+
+
+def last_results(evaluations: Sequence[Row]) -> list[Row]:
+    """Return a run's evaluations at its last step: the final ones where there are any, else the periodic."""
+    step = max((row["step"] for row in evaluations), default=None)
+    last = [row for row in evaluations if row["step"] == step]
+    return [row for row in last if row["phase"] == "final"] or last
+
+
+def _card(study: Study, run: Row, results: Sequence[Row], repository: str, commit: str | None) -> str:
+    from huggingface_hub.utils import yaml_dump
+
+    name, step = run["run_id"], results[0]["step"]
+    index = {"model-index": model_index(name, f"Study {study.name}", results, repository, commit)}
+    pinned = f"{repository}@{commit}" if commit else repository
+    return (
+        f"---\n{yaml_dump(index, sort_keys=False)}---\n\n# {name}\n\n"
+        f"Run `{name}` of study `{study.name}`: condition {run['condition']}, arm {run['arm']}, seed "
+        f"{run['seed']}, evaluated at step {step}. The rows are in `{pinned}`; the study was registered as "
+        f"`{study.manifest.registration.name}`, SHA-256 `{study.manifest.registration.sha256}`.\n\n"
+        f"{results_text(results)}\n"
+    )
+
+
+def _entry(row: Row, repository: str, commit: str | None, ended: Any) -> Any:
+    from huggingface_hub import EvalResultEntry
+
+    return EvalResultEntry(
+        dataset_id=repository,
+        task_id=f"{row['pool']}-{row['regime']}",
+        value=row["successes"] / row["episodes"],
+        dataset_revision=commit,
+        date=f"{ended:%Y-%m-%dT%H:%M:%SZ}" if ended else None,
+        source_url=f"{HUB}/{repository}" + (f"/tree/{commit}" if commit else ""),
+        source_name="Registers of every evaluation",
+        notes=f"True success of {row['episodes']} episodes, {row['phase']} evaluation, step {row['step']}",
+    )
+
+
+def _entries_text(entries: Sequence[Any]) -> str:
+    from huggingface_hub import eval_result_entries_to_yaml
+    from huggingface_hub.utils import yaml_dump
+
+    return yaml_dump(eval_result_entries_to_yaml(list(entries)), sort_keys=False)
