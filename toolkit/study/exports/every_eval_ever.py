@@ -25,7 +25,10 @@ from toolkit.study.exports.dates import last_date, run_ends
 SCHEMA_VERSION = "0.3.0"
 LIBRARY = "paired-rollouts-toolkit"
 UNKNOWN = "unknown"
-NO_TRANSCRIPT = "The registers keep a task's prompt and how its episode ended, and no transcript."
+NO_TRANSCRIPT = (
+    "The registers keep how an episode ended, and no transcript. Where they hold no prompts, "
+    "the input is the task's name."
+)
 _WEIGHTS = ("checkpoints", "adapters")
 # They stand in the record itself; the other columns are told as details, in words.
 _TOLD = {"run_id", "phase", "pool", "regime", "step", "task", "schedule", "true_success"}
