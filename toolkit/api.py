@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from toolkit.registers.manifest import RegistrationRef
     from toolkit.registers.study import Study
     from toolkit.study.check.whole import Verified
+    from toolkit.study.exports.formats import Wanted
     from toolkit.study.probing.design import RegisteredProbe
     from toolkit.training.specification import Specification
 
@@ -223,24 +224,20 @@ def explain(case: Case, rule: str) -> dict[str, Any]:
     return explanation.explain(case, rule)
 
 
-def export(
-    study: Study,
-    form: str,
-    home: Home | None = None,
-    *,
-    runs: str = "",
-    rules: Sequence[str] = (),
-    episodes: bool = False,
-    dataset: str = "",
-) -> Iterator[tuple[str, bytes]]:
+def export(study: Study, wanted: Wanted, home: Home | None = None) -> Iterator[tuple[str, bytes]]:
     """Yield the files of a study in another project's format, by path; nothing is written.
 
-    Format and choices are those of `toolkit.study.exports.formats.Wanted`, errors those of its `exported`.
+    Args:
+        study: the study.
+        wanted: the format, and what of the study.
+        home: where registrations are.
+
+    Raises:
+        UsageError, IncompleteError, DamagedError: as `toolkit.study.exports.formats.exported`.
     """
     from toolkit.study.evaluating.evaluated import UNREGISTERED
-    from toolkit.study.exports.formats import Wanted, exported
+    from toolkit.study.exports.formats import exported
 
-    wanted = Wanted(form, runs, tuple(rules), episodes, dataset)
     is_registered = study.manifest.registration.name != UNREGISTERED
     registration = registered_by(study, home) if is_registered else None
     return exported(wanted, study, registration, lambda: open_case(study, home))

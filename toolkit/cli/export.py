@@ -1,5 +1,6 @@
 """`toolkit export`: a study in the formats of other projects."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -19,6 +20,12 @@ from toolkit.study.exports import FORMATS
 @click.option(
     "--dataset", default="", metavar="OWNER/NAME@COMMIT", help="Where the registers are on the Hub."
 )
+@click.option(
+    "--date",
+    type=click.DateTime(["%Y-%m-%d"]),
+    metavar="YYYY-MM-DD",
+    help="When the study was made, where nothing in it says so.",
+)
 @json_option
 def export(
     *,
@@ -29,20 +36,22 @@ def export(
     rules: tuple[str, ...],
     episodes: bool,
     dataset: str,
+    date: datetime | None,
     as_json: bool,
 ) -> None:
     """Write a study as other projects read it; the same study gives the same bytes.
 
     \b
-    every-eval-ever  a record a run and step, in the folders of the project's datastore; with
+    every-eval-ever  a record a model and step, in the folders of the project's datastore; with
                      --episodes, its JSONL of episodes beside it
-    hf-results       for a model repository a run: model-index in a card, and .eval_results; the
-                     Hub wants the dataset's name, so a study that is not from there needs --dataset
+    hf-results       for a model's repository: model-index in a card, and .eval_results; the Hub
+                     wants the dataset's name, so a study that is not from there needs --dataset
     in-toto          a Statement a rule, unsigned: subjects are the register files, the predicate
                      is the decision with registration, amendments and tokens
     ro-crate         registers and registration in one folder, with their metadata
 
-    A Croissant document lies in every study's own folder.
+    A model is a run of the study, or what `toolkit evaluate` was given: name the folder of its
+    registers, and --date for every-eval-ever. A Croissant document lies in every study's own folder.
 
     \b
     Examples:
@@ -51,13 +60,14 @@ def export(
       toolkit export published --as in-toto --rule H2a --into statements
       toolkit export published --as ro-crate
     """
-    from toolkit.study.exports.formats import write_new
+    from toolkit.study.exports.formats import Wanted, write_new
 
     opened = api.open_study(study)
     folder = into or Path(f"{opened.name}-{form}")
     with steps(f"export {opened.name}"):
-        files = api.export(opened, form, runs=runs, rules=rules, episodes=episodes, dataset=dataset)
-        sizes = write_new(folder, files)
+        made = date and date.replace(tzinfo=UTC)
+        wanted = Wanted(form, runs, rules, episodes, dataset, made)
+        sizes = write_new(folder, api.export(opened, wanted))
     total = sum(sizes.values())
     tell(
         {"study": opened.name, "format": form, "folder": str(folder), "files": sizes, "bytes": total},

@@ -58,6 +58,8 @@ def test_it_is_written_where_one_stands_unless_told_otherwise(
         (("hf-results",), 2, ("--dataset OWNER/NAME",)),
         (("hf-results", "--dataset", "not a name"), 2, ()),
         (("in-toto", "--rule", "H99"), 2, ("H99",)),
+        (("in-toto", "--date", "2026-11-25"), 2, ("no choice of date", "every-eval-ever")),
+        (("every-eval-ever", "--date", "yesterday"), 2, ()),
         (("croissant",), 2, ("every-eval-ever",)),
     ],
 )

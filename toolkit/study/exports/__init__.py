@@ -5,7 +5,7 @@ HF_RESULTS = "hf-results"
 IN_TOTO = "in-toto"
 RO_CRATE = "ro-crate"
 FORMATS: dict[str, tuple[str, ...]] = {
-    EVERY_EVAL_EVER: ("runs", "episodes"),
+    EVERY_EVAL_EVER: ("runs", "episodes", "date"),
     HF_RESULTS: ("runs", "dataset"),
     IN_TOTO: ("rules",),
     RO_CRATE: (),

@@ -1,7 +1,7 @@
 """Evaluations as records of Every Eval Ever, in the folders of its datastore.
 
-A record is what was found of one model, and here a model is a run at a step: it has one result a row of
-`evaluations`. Beside it stands, where asked for, a line an episode.
+A record is what was found of one model at one step: it has one result a row of `evaluations`. Beside it
+stands, where asked for, a line an episode.
 Source: github.com/evaleval/every_eval_ever, schemas 0.3.0 (MIT): eval and instance_level_eval.
 """
 
@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
-from itertools import groupby
 from typing import Any
 
 from toolkit.errors import IncompleteError
@@ -19,8 +18,7 @@ from toolkit.prereg.registration import Registration
 from toolkit.registers.arrow import Row, to_rows
 from toolkit.registers.row_tables import EPISODES
 from toolkit.registers.study import Study
-from toolkit.study.evaluating.evaluated import UNREGISTERED
-from toolkit.study.exports.dates import last_date, run_ends
+from toolkit.study.exports.models import ON_THE_HUB, Model, last_date, models_of, run_ends
 
 SCHEMA_VERSION = "0.3.0"
 LIBRARY = "paired-rollouts-toolkit"
@@ -37,7 +35,12 @@ Document = dict[str, Any]
 
 
 def records(
-    study: Study, runs: Sequence[Row], registration: Registration | None, *, episodes: bool = False
+    study: Study,
+    runs: Sequence[Row],
+    registration: Registration | None,
+    *,
+    episodes: bool = False,
+    date: datetime | None = None,
 ) -> Iterator[tuple[str, bytes]]:
     """Yield the records of some runs by path, and before each, if asked for, its lines on episodes.
 
@@ -46,23 +49,22 @@ def records(
         runs: rows of `runs`.
         registration: the study's; it dates what nothing else does.
         episodes: whether episodes are told, one by one.
+        date: when the study was made, where nothing in it says so.
 
     Raises:
-        IncompleteError: episodes are asked for, and the study has none.
+        IncompleteError: episodes are asked for, and the study has none; or nothing says when it was made.
     """
     if episodes and not study.has(EPISODES.name):
         raise IncompleteError(
             f"study {study.name!r} holds no episodes: its figures are all there is", where=study.folder
         )
     versions = {row["run_id"]: row["code_version"] for row in _launches(study)}
-    of_study = _Told(study, run_ends(study), last_date(study, registration), versions, _prompts(study))
-    wanted = {run["run_id"]: run for run in runs}
-    rows = [dict(row) for row in study.rows("evaluations") if row["run_id"] in wanted]
-    rows.sort(key=_checkpoint)
-    for (name, step), found in groupby(rows, _checkpoint):
-        record = of_study.record(wanted[name], step, list(found))
+    otherwise = last_date(study, registration, date)
+    of_study = _Told(study, run_ends(study), otherwise, versions, _prompts(study))
+    for model, step, rows in _evaluated(study, models_of(study, runs)):
+        record = of_study.record(model, step, rows)
         path = of_study.path(record)
-        lines = of_study.lines(record, name, step) if episodes else []
+        lines = of_study.lines(record, model, step) if episodes else []
         if lines:
             content = "".join(map(_line, lines)).encode()
             samples = f"{path}_samples.jsonl"
@@ -102,69 +104,77 @@ class _Told:
             f"data/{self.study.name}/{record['model_info']['id']}/{uuid.UUID(bytes=digest[:16], version=4)}"
         )
 
-    def record(self, run: Row, step: int, rows: Sequence[Row]) -> Document:
-        name, manifest = run["run_id"], self.study.manifest
-        model = f"{self.study.name}/{name}-step-{step}"
+    def record(self, model: Model, step: int, rows: Sequence[Row]) -> Document:
+        """Return the record of a model at a step, with a result for each of its rows of `evaluations`."""
+        registration = self.study.manifest.registration
         # When the record was made is when what it says was: the same study gives the same bytes.
-        when = str(int((self.ends.get(name) or run.get("launched_at") or self.otherwise).timestamp()))
+        when = str(int(self._when(model).timestamp()))
+        told = self._model(model, step)
         return {
             "schema_version": SCHEMA_VERSION,
-            "evaluation_id": f"{self.study.name}/{model}/{when}",
+            "evaluation_id": f"{self.study.name}/{told['id']}/{when}",
             "retrieved_timestamp": when,
             "source_metadata": {
                 "source_name": self.study.name,
                 "source_type": "documentation" if self.study.is_summary else "evaluation_run",
                 "source_organization_name": self._organization,
-                "evaluator_relationship": self._relationship,
+                # Of a model that somebody brought, nobody said whose it is.
+                "evaluator_relationship": "first_party" if model.is_own else "other",
                 "additional_details": {
-                    "registration": manifest.registration.name,
-                    "registration_sha256": manifest.registration.sha256,
-                    "registers_logical_sha256": manifest.logical_sha256,
+                    "registration": registration.name,
+                    "registration_sha256": registration.sha256,
+                    "registers_logical_sha256": self.study.manifest.logical_sha256,
                 },
             },
-            "eval_library": self._library(run),
-            "model_info": self._model(run, step, model),
+            "eval_library": self._library(model),
+            "model_info": told,
             "evaluation_results": [self._result(row) for row in rows],
         }
 
-    def lines(self, record: Document, run: str, step: int) -> list[Document]:
-        """Return a line for each episode of a run at a step."""
-        if not self.study.has_rows(EPISODES.name, run):
-            return []
+    def lines(self, record: Document, model: Model, step: int) -> list[Document]:
+        """Return a line for each episode of a model at a step."""
         import pyarrow.compute as pc
 
-        rows = self.study.run_columns(EPISODES.name, run, self.study.table(EPISODES.name).column_names)
-        return [self._episode(record, row) for row in to_rows(rows.filter(pc.field("step") == step))]
+        names, found = self.study.table(EPISODES.name).column_names, []
+        for run in model.run_ids:
+            if self.study.has_rows(EPISODES.name, run):
+                rows = self.study.run_columns(EPISODES.name, run, names)
+                found += to_rows(rows.filter(pc.field("step") == step))
+        return [self._episode(record, row) for row in found]
+
+    def _when(self, model: Model) -> datetime:
+        ends = [self.ends[run] for run in model.run_ids if run in self.ends]
+        launched = [at for run in model.runs if (at := run.get("launched_at"))]
+        return max(ends or launched or [self.otherwise])
 
     @property
     def _organization(self) -> str:
         return self.study.origin.repository.split("/")[0] if self.study.origin else UNKNOWN
 
-    @property
-    def _relationship(self) -> str:
-        """A study evaluates what it trained; of a model that somebody brought, nobody said whose it is."""
-        return "other" if self.study.manifest.registration.name == UNREGISTERED else "first_party"
+    def _library(self, model: Model) -> Document:
+        played = self.versions.get(model.run_ids[0])
+        if played or not model.is_own:
+            return {"name": LIBRARY, "version": played or self.study.manifest.code_version}
+        return {"name": UNKNOWN, "version": model.shared.get("code_commit") or UNKNOWN}
 
-    def _library(self, run: Row) -> Document:
-        played = self.versions.get(run["run_id"])
-        if played:
-            return {"name": LIBRARY, "version": played}
-        return {"name": UNKNOWN, "version": run.get("code_commit") or UNKNOWN}
-
-    def _model(self, run: Row, step: int, model: str) -> Document:
-        local, vllm = run.get("provider") == "local", run.get("vllm_version")
-        engine = {"inference_engine": {"name": "vLLM", "version": vllm}} if vllm else {}
-        details = {name: value for name, value in run.items() if name not in {"run_id", "specification"}}
+    def _model(self, model: Model, step: int) -> Document:
+        """Return what is known of a model. A study stands for the developer of what nobody has on the Hub."""
+        said = model.shared
+        local, vllm = said.get("provider") == "local", said.get("vllm_version")
+        weights = model.is_own and any(map(self.study.has, _WEIGHTS))
+        known = not model.is_own and ON_THE_HUB.fullmatch(model.name) is not None
+        of_study = f"{self.study.name}/{model.folder}" + (f"-step-{step}" if model.is_own else "")
+        identity = model.name if known else of_study
         return {
-            "name": f"{run['run_id']}, step {step}",
-            "id": model,
-            "developer": self.study.name,
-            **engine,
+            "name": f"{model.name}, step {step}" if model.is_own else model.name,
+            "id": identity,
+            "developer": identity.split("/")[0],
+            **({"inference_engine": {"name": "vLLM", "version": vllm}} if vllm else {}),
             "additional_details": {
                 "deployment_type": "self_deployed" if local else UNKNOWN,
-                "model_availability": "open_weights" if any(map(self.study.has, _WEIGHTS)) else UNKNOWN,
+                "model_availability": "open_weights" if weights else UNKNOWN,
                 "step": str(step),
-                **_words(details),
+                **_words(said),
             },
         }
 
@@ -232,8 +242,15 @@ class _Told:
         }
 
 
-def _checkpoint(row: Row) -> tuple[str, int]:
-    return row["run_id"], row["step"]
+def _evaluated(study: Study, models: Sequence[Model]) -> Iterator[tuple[Model, int, list[Row]]]:
+    """Yield the rows of `evaluations` of each model at each step at which it has some."""
+    by_run: dict[str, list[Row]] = {}
+    for row in study.rows("evaluations"):
+        by_run.setdefault(row["run_id"], []).append(dict(row))
+    for model in models:
+        rows = [row for run in model.run_ids for row in by_run.get(run, ())]
+        for step in sorted({row["step"] for row in rows}):
+            yield model, step, [row for row in rows if row["step"] == step]
 
 
 def _result_id(row: Row) -> str:

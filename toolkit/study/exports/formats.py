@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -36,6 +37,7 @@ class Wanted:
         rules: names of rules; none for all.
         episodes: whether episodes are told, one by one.
         dataset: where the registers are on the Hub, as OWNER/NAME@COMMIT; empty where the study says it.
+        date: when the study was made, where nothing in it says so.
     """
 
     form: str
@@ -43,6 +45,7 @@ class Wanted:
     rules: tuple[str, ...] = ()
     episodes: bool = False
     dataset: str = ""
+    date: datetime | None = None
 
     def check(self) -> None:
         """Check that the format is one, and takes what is asked of it.
@@ -54,7 +57,7 @@ class Wanted:
             raise UsageError(
                 f"there is no format {self.form!r}", expected=", ".join(FORMATS), found=self.form
             )
-        for name in ("runs", "rules", "episodes", "dataset"):
+        for name in ("runs", "rules", "episodes", "dataset", "date"):
             if getattr(self, name) and name not in FORMATS[self.form]:
                 takers = " and ".join(form for form, takes in FORMATS.items() if name in takes)
                 raise UsageError(f"{self.form} has no choice of {name}", expected=f"only with {takers}")
@@ -83,7 +86,9 @@ def exported(
         yield from ro_crate.crate(study, registration)
     elif wanted.form == EVERY_EVAL_EVER:
         runs = chosen_runs(study, wanted.runs)
-        yield from every_eval_ever.records(study, runs, registration, episodes=wanted.episodes)
+        yield from every_eval_ever.records(
+            study, runs, registration, episodes=wanted.episodes, date=wanted.date
+        )
     else:
         repository, commit = on_the_hub(study, wanted.dataset)
         runs = chosen_runs(study, wanted.runs)

@@ -5,7 +5,6 @@ Source: huggingface.co/docs/hub/eval-results and model-cards.
 """
 
 from collections.abc import Iterator, Sequence
-from pathlib import PurePosixPath
 from typing import Any
 
 from toolkit.errors import IncompleteError
@@ -13,7 +12,7 @@ from toolkit.registers.arrow import Row
 from toolkit.registers.cards.adapter import model_index, results_text
 from toolkit.registers.cards.documents import CARD
 from toolkit.registers.study import Study
-from toolkit.study.exports.dates import run_ends
+from toolkit.study.exports.models import Model, models_of, run_ends
 
 HUB = "https://huggingface.co/datasets"
 
@@ -21,7 +20,7 @@ HUB = "https://huggingface.co/datasets"
 def model_repositories(
     study: Study, runs: Sequence[Row], repository: str, commit: str | None
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield what belongs into the model repository of each run, in a folder a run.
+    """Yield what belongs into the model repository of each model, in a folder of its name.
 
     What is told is each run's last evaluation: its final one, or the last periodic one where it has no other.
 
@@ -35,14 +34,16 @@ def model_repositories(
         IncompleteError: a run was not evaluated.
     """
     ends, evaluations = run_ends(study), [dict(row) for row in study.rows("evaluations")]
-    for run in runs:
-        name = run["run_id"]
-        results = last_results([row for row in evaluations if row["run_id"] == name])
-        if not results:
-            raise IncompleteError(f"run {name} has no evaluation", where=study.folder)
-        entries = [_entry(row, repository, commit, ends.get(name)) for row in results]
-        yield f"{name}/{CARD}", _card(study, run, results, repository, commit).encode()
-        yield str(PurePosixPath(name, ".eval_results", f"{study.name}.yaml")), _entries_text(entries).encode()
+    for model in models_of(study, runs):
+        results = []
+        for name in model.run_ids:
+            last = last_results([row for row in evaluations if row["run_id"] == name])
+            if not last:
+                raise IncompleteError(f"run {name} has no evaluation", where=study.folder)
+            results += last
+        entries = [_entry(row, repository, commit, ends.get(row["run_id"])) for row in results]
+        yield f"{model.folder}/{CARD}", _card(study, model, results, repository, commit).encode()
+        yield f"{model.folder}/.eval_results/{study.name}.yaml", _entries_text(entries).encode()
 
 
 def last_results(evaluations: Sequence[Row]) -> list[Row]:
@@ -52,19 +53,22 @@ def last_results(evaluations: Sequence[Row]) -> list[Row]:
     return [row for row in last if row["phase"] == "final"] or last
 
 
-def _card(study: Study, run: Row, results: Sequence[Row], repository: str, commit: str | None) -> str:
+def _card(study: Study, model: Model, results: Sequence[Row], repository: str, commit: str | None) -> str:
     from huggingface_hub.utils import yaml_dump
 
-    name, step = run["run_id"], results[0]["step"]
-    index = {"model-index": model_index(name, f"Study {study.name}", results, repository, commit)}
-    pinned = f"{repository}@{commit}" if commit else repository
-    return (
-        f"---\n{yaml_dump(index, sort_keys=False)}---\n\n# {name}\n\n"
-        f"Run `{name}` of study `{study.name}`: condition {run['condition']}, arm {run['arm']}, seed "
-        f"{run['seed']}, evaluated at step {step}. The rows are in `{pinned}`; the study was registered as "
-        f"`{study.manifest.registration.name}`, SHA-256 `{study.manifest.registration.sha256}`.\n\n"
-        f"{results_text(results)}\n"
-    )
+    name, registration = model.folder, study.manifest.registration
+    index = model_index(name, f"Study {study.name}", results, repository, commit)
+    where = f"The rows are in `{repository}@{commit}`" if commit else f"The rows are in `{repository}`"
+    text = f"`{model.name}`, evaluated outside any registration. {where}."
+    if model.is_own:
+        run = model.runs[0]
+        text = (
+            f"Run `{name}` of study `{study.name}`: condition {run['condition']}, arm {run['arm']}, seed "
+            f"{run['seed']}, evaluated at step {results[0]['step']}. {where}; the study was registered as "
+            f"`{registration.name}`, SHA-256 `{registration.sha256}`."
+        )
+    metadata = yaml_dump({"model-index": index}, sort_keys=False)
+    return f"---\n{metadata}---\n\n# {name}\n\n{text}\n\n{results_text(results)}\n"
 
 
 def _entry(row: Row, repository: str, commit: str | None, ended: Any) -> Any:

@@ -16,7 +16,7 @@ from toolkit.prereg.registration import Registration
 from toolkit.registers.cards.documents import CROISSANT
 from toolkit.registers.manifest import MANIFEST_NAME
 from toolkit.registers.study import Study
-from toolkit.study.exports.dates import last_date
+from toolkit.study.exports.models import last_date
 
 METADATA = "ro-crate-metadata.json"
 PROFILE = "https://w3id.org/ro/crate/1.2"

@@ -13,6 +13,7 @@ from tests.conftest import CHECKOUT
 from toolkit import api
 from toolkit.errors import IncompleteError
 from toolkit.registers.study import Study, open_study
+from toolkit.study.exports.formats import Wanted
 
 SCHEMAS = Path(__file__).parent / "schemas"
 # The datastore's own rule for names.
@@ -42,7 +43,7 @@ def tiny() -> Study:
 
 @pytest.fixture(scope="module")
 def told(tiny: Study) -> dict[str, bytes]:
-    return dict(api.export(tiny, "every-eval-ever", runs=RUN, episodes=True))
+    return dict(api.export(tiny, Wanted("every-eval-ever", runs=RUN, episodes=True)))
 
 
 @pytest.mark.parametrize("name", ["published", "embedded"])
@@ -50,7 +51,7 @@ def test_every_evaluation_is_a_result_of_a_valid_record(name: str) -> None:
     study = open_study(CHECKOUT / "registers" / name)
     check = validator("eval")
     found: dict[str, float] = {}
-    made = records(dict(api.export(study, "every-eval-ever")))
+    made = records(dict(api.export(study, Wanted("every-eval-ever"))))
     for path, record in made.items():
         check.validate(record)
         assert PATH.fullmatch(path)
@@ -108,7 +109,7 @@ def test_calls_and_the_rest_of_a_row_are_told(told: dict[str, bytes], tiny: Stud
 def test_who_evaluated_and_with_what_is_said_or_unknown(told: dict[str, bytes], published: Study) -> None:
     own, theirs = (
         next(iter(records(files).values()))
-        for files in (told, dict(api.export(published, "every-eval-ever", runs="gate1-*")))
+        for files in (told, dict(api.export(published, Wanted("every-eval-ever", runs="gate1-*"))))
     )
     assert own["eval_library"] == {"name": "paired-rollouts-toolkit", "version": "0.1.0"}
     assert own["source_metadata"]["source_type"] == "evaluation_run"
@@ -129,4 +130,4 @@ def test_a_record_is_dated_by_the_end_of_its_run(told: dict[str, bytes], tiny: S
 
 def test_published_figures_have_no_episodes(published: Study) -> None:
     with pytest.raises(IncompleteError, match="holds no episodes"):
-        dict(api.export(published, "every-eval-ever", episodes=True))
+        dict(api.export(published, Wanted("every-eval-ever", episodes=True)))

@@ -11,6 +11,7 @@ from tests.conftest import CHECKOUT
 from toolkit import api
 from toolkit.errors import UsageError
 from toolkit.registers.study import Study, open_study
+from toolkit.study.exports.formats import Wanted
 from toolkit.study.exports.hub_results import last_results
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -22,7 +23,7 @@ DATASET = f"some-group/their-study@{COMMIT}"
 )
 def test_the_hub_reads_the_last_evaluation_of_every_run(name: str, phase: str) -> None:
     study = open_study(CHECKOUT / "registers" / name)
-    files = dict(api.export(study, "hf-results", dataset=DATASET))
+    files = dict(api.export(study, Wanted("hf-results", dataset=DATASET)))
     runs = {row["run_id"]: row["steps"] for row in study.rows("runs")}
     assert {Path(path).parts[0] for path in files} == set(runs)
     for run, steps in runs.items():
@@ -53,14 +54,11 @@ def test_the_hub_reads_the_last_evaluation_of_every_run(name: str, phase: str) -
 def test_a_result_is_dated_where_the_registers_say_when(published: Study) -> None:
     tiny = open_study(CHECKOUT / "registers" / "tiny-lm")
     (launch,) = (row for row in tiny.rows("launches") if row["run_id"] == "c2-paired-s0")
-    (path,) = (
-        f for f in dict(api.export(tiny, "hf-results", runs="c2-paired-s0", dataset=DATASET)) if "eval" in f
-    )
-    files = dict(api.export(tiny, "hf-results", runs="c2-paired-s0", dataset=DATASET))
+    files = dict(api.export(tiny, Wanted("hf-results", runs="c2-paired-s0", dataset=DATASET)))
     assert launch["ended_at"] is not None
-    dates = {entry["date"] for entry in yaml.safe_load(files[path])}
+    dates = {entry["date"] for entry in yaml.safe_load(files["c2-paired-s0/.eval_results/tiny-lm.yaml"])}
     assert dates == {f"{launch['ended_at']:%Y-%m-%dT%H:%M:%SZ}"}
-    undated = dict(api.export(published, "hf-results", runs="gate1-*", dataset=DATASET))
+    undated = dict(api.export(published, Wanted("hf-results", runs="gate1-*", dataset=DATASET)))
     (entries,) = (yaml.safe_load(raw) for name, raw in undated.items() if "eval" in name)
     assert all("date" not in entry for entry in entries)
 
@@ -76,9 +74,10 @@ def test_final_evaluations_come_before_periodic_ones_of_the_same_step() -> None:
 
 def test_nothing_is_said_of_a_dataset_that_nobody_named(published: Study) -> None:
     with pytest.raises(UsageError, match="name the dataset"):
-        dict(api.export(published, "hf-results"))
+        dict(api.export(published, Wanted("hf-results")))
     with pytest.raises(UsageError, match="a tag or a branch"):
-        dict(api.export(published, "hf-results", dataset="some-group/their-study@v1"))
-    unpinned = dict(api.export(published, "hf-results", runs="gate1-*", dataset="some-group/their-study"))
+        dict(api.export(published, Wanted("hf-results", dataset="some-group/their-study@v1")))
+    wanted = Wanted("hf-results", runs="gate1-*", dataset="some-group/their-study")
+    unpinned = dict(api.export(published, wanted))
     (card,) = (ModelCard(raw.decode()) for name, raw in unpinned.items() if name.endswith("README.md"))
     assert {result.dataset_revision for result in card.data.eval_results} == {None}

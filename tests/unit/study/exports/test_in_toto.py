@@ -13,12 +13,13 @@ from toolkit import api
 from toolkit.errors import DamagedError, UsageError
 from toolkit.places import Home
 from toolkit.registers.study import Study, open_study
+from toolkit.study.exports.formats import Wanted
 
 
 @pytest.fixture(scope="module")
 def statements() -> dict[str, Any]:
     study = open_study(CHECKOUT / "registers" / "embedded")
-    return {name: json.loads(raw) for name, raw in api.export(study, "in-toto", rules=("H2a", "H1b"))}
+    return {name: json.loads(raw) for name, raw in api.export(study, Wanted("in-toto", rules=("H2a", "H1b")))}
 
 
 def test_in_toto_takes_each_for_a_statement(statements: dict[str, Any]) -> None:
@@ -71,7 +72,7 @@ def test_what_it_names_of_the_registration_is_what_lies_there(statements: dict[s
 
 
 def test_tokens_that_are_not_here_are_not_named(published: Study) -> None:
-    ((name, raw),) = api.export(published, "in-toto", rules=("H2a",))
+    ((name, raw),) = api.export(published, Wanted("in-toto", rules=("H2a",)))
     said = json.loads(raw)["predicate"]
     evidence = CHECKOUT / "prereg/paired-rollouts/evidence"
     here = {f"prereg/paired-rollouts/evidence/{path.name}" for path in evidence.glob("*.tsr")}
@@ -82,13 +83,13 @@ def test_tokens_that_are_not_here_are_not_named(published: Study) -> None:
 
 def test_every_rule_is_stated_where_none_is_named(published: Study, home: Home) -> None:
     rules = {decision.rule for decision in api.decide((), ("published",), home)}
-    assert {Path(name).name.split(".")[0] for name, _ in api.export(published, "in-toto")} == rules
+    assert {Path(name).name.split(".")[0] for name, _ in api.export(published, Wanted("in-toto"))} == rules
     with pytest.raises(UsageError):
-        dict(api.export(published, "in-toto", rules=("H99",)))
+        dict(api.export(published, Wanted("in-toto", rules=("H99",))))
 
 
 def test_a_changed_register_file_is_not_attested(copy: Home) -> None:
     file = copy.registers / "published/probe/train-00000-of-00001.parquet"
     file.write_bytes(file.read_bytes() + b"x")
     with pytest.raises(DamagedError, match="not the file"):
-        dict(api.export(api.open_study("published", copy), "in-toto", copy, rules=("gate2",)))
+        dict(api.export(api.open_study("published", copy), Wanted("in-toto", rules=("gate2",)), copy))

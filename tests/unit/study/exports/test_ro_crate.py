@@ -14,7 +14,7 @@ from toolkit import api
 from toolkit.errors import DamagedError, IncompleteError
 from toolkit.places import Home
 from toolkit.registers.study import Study
-from toolkit.study.exports.formats import write_new
+from toolkit.study.exports.formats import Wanted, write_new
 
 STUDIES = {"published": "paired-rollouts", "tiny-lm": "tiny-lm"}
 
@@ -27,7 +27,7 @@ def name(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="module")
 def folder(name: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp(name) / "crate"
-    write_new(made, api.export(api.open_study(name, Home(CHECKOUT)), "ro-crate", Home(CHECKOUT)))
+    write_new(made, api.export(api.open_study(name, Home(CHECKOUT)), Wanted("ro-crate"), Home(CHECKOUT)))
     return made
 
 
@@ -105,10 +105,10 @@ def test_it_is_dated_by_the_study_and_has_its_licence(graph: dict[str, Any], nam
 def test_what_was_changed_or_is_undescribed_makes_no_crate(copy: Home, published: Study) -> None:
     (copy.registers / "published/README.md").write_text("another", encoding="utf-8")
     with pytest.raises(DamagedError, match=r"README\.md is not the file"):
-        dict(api.export(api.open_study("published", copy), "ro-crate", copy))
+        dict(api.export(api.open_study("published", copy), Wanted("ro-crate"), copy))
     bare = Study(published.folder, published.manifest)
     object.__setattr__(
         bare.manifest, "files", {n: e for n, e in published.manifest.files.items() if n != "croissant.json"}
     )
     with pytest.raises(IncompleteError, match="licence"):
-        dict(api.export(bare, "ro-crate", copy))
+        dict(api.export(bare, Wanted("ro-crate"), copy))
