@@ -16,7 +16,7 @@ from toolkit.study.exports import FORMATS
 @click.option("--into", type=FOLDER, help="New folder to write; STUDY-FORMAT here if left out.")
 @click.option("--run", "runs", default="", metavar="GLOB", help="Runs to tell of; all if left out.")
 @click.option("--rule", "rules", multiple=True, help="Rule to state; every one if left out.")
-@click.option("--episodes", is_flag=True, help="Tell of each episode, too: about 2 KB each.")
+@click.option("--episodes", is_flag=True, help="Tell of each episode, too: about 3 KB each.")
 @click.option(
     "--dataset", default="", metavar="OWNER/NAME@COMMIT", help="Where the registers are on the Hub."
 )
