@@ -14,7 +14,9 @@ from toolkit.study.exports import FORMATS
 @click.argument("study", metavar=STUDY)
 @click.option("--as", "form", type=click.Choice(list(FORMATS)), required=True, help="What it becomes.")
 @click.option("--into", type=FOLDER, help="New folder to write; STUDY-FORMAT here if left out.")
-@click.option("--run", "runs", default="", metavar="GLOB", help="Runs to tell of; all if left out.")
+@click.option(
+    "--run", "runs", default="", show_default=False, metavar="GLOB", help="Runs to tell of; all if left out."
+)
 @click.option("--rule", "rules", multiple=True, help="Rule to state; every one if left out.")
 @click.option("--episodes", is_flag=True, help="Tell of each episode, too: about 3 KB each.")
 @click.option(
