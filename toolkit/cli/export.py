@@ -20,7 +20,11 @@ from toolkit.study.exports import FORMATS
 @click.option("--rule", "rules", multiple=True, help="Rule to state; every one if left out.")
 @click.option("--episodes", is_flag=True, help="Tell of each episode, too: about 3 KB each.")
 @click.option(
-    "--dataset", default="", metavar="OWNER/NAME@COMMIT", help="Where the registers are on the Hub."
+    "--dataset",
+    default="",
+    show_default=False,
+    metavar="OWNER/NAME@COMMIT",
+    help="Where the registers are on the Hub.",
 )
 @click.option(
     "--date",

@@ -25,6 +25,7 @@ EPISODES: list[dict[str, Any]] = [
         "Question ID": question,
         "correct": (seed + step + question) % 2,
         "tokens": 17,
+        "mood": "calm",
     }
     for method in ("chain of thought", "3-shot", "plain")
     for seed in (0, 7)
@@ -45,12 +46,13 @@ def test_a_study_is_read_off_its_table() -> None:
         "seed": "run seed",
         "step": "global-step",
         "task": "Question ID",
+        "tokens": "tokens",
         "true_success": "correct",
     }
     assert outline.arms == ("arm_3_shot", "chain_of_thought", "plain")
     assert outline.values == {"arm": {"3-shot": "arm_3_shot", "chain of thought": "chain_of_thought"}}
     assert (outline.seeds, outline.steps, outline.tasks, outline.schedules) == ((0, 7), (0, 50), 4, 3)
-    assert outline.unused == ("tokens",)
+    assert outline.unused == ("mood",)
 
 
 def test_what_is_written_can_be_read() -> None:
