@@ -142,6 +142,38 @@ def _metadata(adapter: Adapter, results: Sequence[Row], origin: Origin) -> str:
     return yaml_dump(document, sort_keys=False).rstrip()
 
 
+@dataclass(frozen=True)
+class Metric:
+    """A mean over the episodes of an evaluation.
+
+    Args:
+        type: its name for machines.
+        name: its name for readers.
+        column: the sum over episodes, in `evaluations`.
+        of_episode: what each episode adds to it, in `episodes`.
+    """
+
+    type: str
+    name: str
+    column: str
+    of_episode: str
+
+    def of(self, row: Row) -> float:
+        """Return it for a row of `evaluations`."""
+        return float(row[self.column] / row["episodes"])
+
+
+METRICS = (
+    Metric("success_rate", "True success", "successes", "true_success"),
+    Metric("score", "Mean score", "score", "score"),
+)
+
+
+def metrics_of(row: Row) -> list[Metric]:
+    """Return the metrics that a row of `evaluations` has."""
+    return [metric for metric in METRICS if metric.column in row]
+
+
 def model_index(
     name: str, task: str, results: Sequence[Row], repository: str, commit: str | None
 ) -> list[dict[str, object]]:
@@ -166,7 +198,8 @@ def model_index(
                 "args": {name: row[name] for name in ("run_id", "phase", "regime", "step")},
             },
             "metrics": [
-                {"type": "success_rate", "name": "True success", "value": row["successes"] / row["episodes"]}
+                {"type": metric.type, "name": metric.name, "value": metric.of(row)}
+                for metric in metrics_of(row)
             ],
         }
         for row in results
@@ -185,13 +218,18 @@ def _facts(facts: dict[str, object]) -> str:
 
 def results_text(rows: Sequence[Row]) -> str:
     """Return a table of rows of `evaluations`."""
-    lines = [
-        "| pool | noise | episodes | true success | met a fault | recovered |",
-        "| --- | --- | ---: | ---: | ---: | ---: |",
-    ]
+    metrics = [metric for metric in METRICS if any(metric.column in row for row in rows)]
+    names = ["episodes", *(metric.name.lower() for metric in metrics), "met a fault", "recovered"]
+    lines = [f"| {' | '.join(['pool', 'noise', *names])} |", f"| --- | --- |{' ---: |' * len(names)}"]
     for row in rows:
-        success = f"{row['successes'] / row['episodes']:.4f}"
-        faults = (row.get("exposed"), row.get("recovered"))
-        cells = (row["pool"], f"`{row['regime']}`", row["episodes"], success, *faults)
+        told = (f"{metric.of(row):.4f}" if metric.column in row else None for metric in metrics)
+        cells = (
+            row["pool"],
+            f"`{row['regime']}`",
+            row["episodes"],
+            *told,
+            row.get("exposed"),
+            row.get("recovered"),
+        )
         lines.append(f"| {' | '.join('' if cell is None else str(cell) for cell in cells)} |")
     return "\n".join(lines)

@@ -1,7 +1,7 @@
 """Evaluations as records of Every Eval Ever, in the folders of its datastore.
 
-A record is what was found of one model at one step: it has one result a row of `evaluations`. Beside it
-stands, where asked for, a line an episode.
+A record is what was found of one model at one step: it has a result for each metric of each row of
+`evaluations`. Beside it stands, where asked for, a line for each metric of each episode.
 Source: github.com/evaleval/every_eval_ever, schemas 0.3.0 (MIT): eval and instance_level_eval.
 """
 
@@ -16,6 +16,7 @@ from typing import Any
 from toolkit.errors import IncompleteError
 from toolkit.prereg.registration import Registration
 from toolkit.registers.arrow import Row, to_rows
+from toolkit.registers.cards.adapter import METRICS, Metric, metrics_of
 from toolkit.registers.row_tables import EPISODES
 from toolkit.registers.study import Study
 from toolkit.study.exports.models import ON_THE_HUB, Model, last_date, models_of, run_ends
@@ -30,6 +31,9 @@ NO_TRANSCRIPT = (
 _WEIGHTS = ("checkpoints", "adapters")
 # They stand in the record itself; the other columns are told as details, in words.
 _TOLD = {"run_id", "phase", "pool", "regime", "step", "task", "schedule", "true_success"}
+# A score has no bounds that the registers know: the schema lets them out where it has no type either.
+_BOUNDED = {"success_rate": {"score_type": "continuous", "min_score": 0, "max_score": 1}}
+_UNITS = {"success_rate": {"metric_kind": "pass_rate", "metric_unit": "proportion"}}
 
 Document = dict[str, Any]
 
@@ -54,10 +58,8 @@ def records(
     Raises:
         IncompleteError: episodes are asked for, and the study has none; or nothing says when it was made.
     """
-    if episodes and not study.has(EPISODES.name):
-        raise IncompleteError(
-            f"study {study.name!r} holds no episodes: its figures are all there is", where=study.folder
-        )
+    if episodes:
+        _check_episodes(study)
     versions = {row["run_id"]: row["code_version"] for row in _launches(study)}
     otherwise = last_date(study, registration, date)
     of_study = _Told(study, run_ends(study), otherwise, versions, _prompts(study))
@@ -105,7 +107,7 @@ class _Told:
         )
 
     def record(self, model: Model, step: int, rows: Sequence[Row]) -> Document:
-        """Return the record of a model at a step, with a result for each of its rows of `evaluations`."""
+        """Return the record of a model at a step, with the results that its rows of `evaluations` are."""
         registration = self.study.manifest.registration
         # When the record was made is when what it says was: the same study gives the same bytes.
         when = str(int(self._when(model).timestamp()))
@@ -128,7 +130,7 @@ class _Told:
             },
             "eval_library": self._library(model),
             "model_info": told,
-            "evaluation_results": [self._result(row) for row in rows],
+            "evaluation_results": [self._result(row, metric) for row in rows for metric in metrics_of(row)],
         }
 
     def lines(self, record: Document, model: Model, step: int) -> list[Document]:
@@ -140,7 +142,8 @@ class _Told:
             if self.study.has_rows(EPISODES.name, run):
                 rows = self.study.run_columns(EPISODES.name, run, names)
                 found += to_rows(rows.filter(pc.field("step") == step))
-        return [self._episode(record, row) for row in found]
+        metrics = [metric for metric in METRICS if metric.of_episode in names]
+        return [self._episode(record, row, metric) for row in found for metric in metrics]
 
     def _when(self, model: Model) -> datetime:
         ends = [self.ends[run] for run in model.run_ids if run in self.ends]
@@ -178,25 +181,22 @@ class _Told:
             },
         }
 
-    def _result(self, row: Row) -> Document:
+    def _result(self, row: Row, metric: Metric) -> Document:
         where = f"{row['pool']} pool, {row['regime']}, {row['phase']} evaluation at step {row['step']}"
         return {
-            "evaluation_result_id": _result_id(row),
+            "evaluation_result_id": _result_id(row, metric),
             "evaluation_name": self._evaluation(row),
             "source_data": self._source(row),
             "metric_config": {
-                "evaluation_description": f"Share of episodes with true success: {where}",
-                "metric_id": f"{self.study.name}.true_success",
-                "metric_name": "True success",
-                "metric_kind": "pass_rate",
-                "metric_unit": "proportion",
+                "evaluation_description": f"{metric.name}, mean over episodes: {where}",
+                "metric_id": f"{self.study.name}.{metric.type}",
+                "metric_name": metric.name,
+                **_UNITS.get(metric.type, {}),
                 "lower_is_better": False,
-                "score_type": "continuous",
-                "min_score": 0,
-                "max_score": 1,
+                **_BOUNDED.get(metric.type, {}),
             },
             "score_details": {
-                "score": row["successes"] / row["episodes"],
+                "score": metric.of(row),
                 "details": _words({name: row[name] for name in row if name not in _TOLD}),
             },
         }
@@ -215,26 +215,29 @@ class _Told:
     def _evaluation(self, row: Row) -> str:
         return f"{self.study.name}.{row['pool']}.{row['regime']}"
 
-    def _episode(self, record: Document, row: Row) -> Document:
+    def _episode(self, record: Document, row: Row, metric: Metric) -> Document:
         task = f"{row['pool']}:{row['task']}"
         prompt, expected = self.prompts.get((row["pool"], row["task"]), ("", ""))
         reference = [expected] if expected else []
         raw = prompt or task
         calls = {"tool_calls_count": row["calls"]} if "calls" in row else {}
-        success = bool(row["true_success"])
         return {
             "schema_version": SCHEMA_VERSION,
             "evaluation_id": record["evaluation_id"],
             "model_id": record["model_info"]["id"],
             "evaluation_name": self._evaluation(row),
-            "evaluation_result_id": _result_id(row),
+            "evaluation_result_id": _result_id(row, metric),
             "sample_id": f"{task}, schedule {row['schedule']}",
             "sample_hash": sha256("".join([raw, *reference]).encode()).hexdigest(),
             "interaction_type": "agentic",
             "input": {"raw": raw, "reference": reference},
             "messages": [{"turn_idx": 0, "role": "user", "content": prompt}] if prompt else [],
             "answer_attribution": [],
-            "evaluation": {"score": float(success), "is_correct": success, **calls},
+            "evaluation": {
+                "score": float(row[metric.of_episode]),
+                "is_correct": bool(row["true_success"]),
+                **calls,
+            },
             "metadata": {
                 **_words({name: row[name] for name in row if name not in _TOLD}),
                 "transcript": NO_TRANSCRIPT,
@@ -253,8 +256,28 @@ def _evaluated(study: Study, models: Sequence[Model]) -> Iterator[tuple[Model, i
             yield model, step, [row for row in rows if row["step"] == step]
 
 
-def _result_id(row: Row) -> str:
-    return ":".join(str(row[name]) for name in ("run_id", "phase", "pool", "regime", "step"))
+def _result_id(row: Row, metric: Metric) -> str:
+    where = (str(row[name]) for name in ("run_id", "phase", "pool", "regime", "step"))
+    return ":".join([*where, metric.type])
+
+
+def _check_episodes(study: Study) -> None:
+    """Check that a study has episodes that can be told.
+
+    Raises:
+        IncompleteError: it has none, or they have no yes or no.
+    """
+    if not study.has(EPISODES.name):
+        raise IncompleteError(
+            f"study {study.name!r} holds no episodes: its figures are all there is", where=study.folder
+        )
+    if "true_success" not in study.table(EPISODES.name).column_names:
+        raise IncompleteError(
+            f"the episodes of study {study.name!r} have a score, and no success",
+            expected="true_success: the format asks of each whether it is correct",
+            where=study.folder,
+            remedy="leave --episodes out",
+        )
 
 
 def _launches(study: Study) -> Sequence[Any]:

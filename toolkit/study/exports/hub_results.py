@@ -5,11 +5,12 @@ Source: huggingface.co/docs/hub/eval-results and model-cards.
 """
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import Any
 
 from toolkit.errors import IncompleteError
 from toolkit.registers.arrow import Row
-from toolkit.registers.cards.adapter import model_index, results_text
+from toolkit.registers.cards.adapter import Metric, metrics_of, model_index, results_text
 from toolkit.registers.cards.documents import CARD
 from toolkit.registers.study import Study
 from toolkit.study.exports.models import Model, models_of, run_ends
@@ -41,7 +42,11 @@ def model_repositories(
             if not last:
                 raise IncompleteError(f"run {name} has no evaluation", where=study.folder)
             results += last
-        entries = [_entry(row, repository, commit, ends.get(row["run_id"])) for row in results]
+        entries = [
+            _entry(row, metric, repository, commit, ends.get(row["run_id"]))
+            for row in results
+            for metric in metrics_of(row)
+        ]
         yield f"{model.folder}/{CARD}", _card(study, model, results, repository, commit).encode()
         yield f"{model.folder}/.eval_results/{study.name}.yaml", _entries_text(entries).encode()
 
@@ -71,18 +76,18 @@ def _card(study: Study, model: Model, results: Sequence[Row], repository: str, c
     return f"---\n{metadata}---\n\n# {name}\n\n{text}\n\n{results_text(results)}\n"
 
 
-def _entry(row: Row, repository: str, commit: str | None, ended: Any) -> Any:
+def _entry(row: Row, metric: Metric, repository: str, commit: str | None, ended: datetime | None) -> Any:
     from huggingface_hub import EvalResultEntry
 
     return EvalResultEntry(
         dataset_id=repository,
-        task_id=f"{row['pool']}-{row['regime']}",
-        value=row["successes"] / row["episodes"],
+        task_id=f"{row['pool']}-{row['regime']}-{metric.type}",
+        value=metric.of(row),
         dataset_revision=commit,
         date=f"{ended:%Y-%m-%dT%H:%M:%SZ}" if ended else None,
         source_url=f"{HUB}/{repository}" + (f"/tree/{commit}" if commit else ""),
         source_name="Registers of every evaluation",
-        notes=f"True success of {row['episodes']} episodes, {row['phase']} evaluation, step {row['step']}",
+        notes=f"{metric.name}, {row['episodes']} episodes, {row['phase']} evaluation, step {row['step']}",
     )
 
 

@@ -60,7 +60,8 @@ def test_every_evaluation_is_a_result_of_a_valid_record(name: str) -> None:
         found |= {result["evaluation_result_id"]: result["score_details"]["score"] for result in results}
     rows = study.rows("evaluations")
     expected = {
-        f"{r['run_id']}:{r['phase']}:{r['pool']}:{r['regime']}:{r['step']}": r["successes"] / r["episodes"]
+        f"{r['run_id']}:{r['phase']}:{r['pool']}:{r['regime']}:{r['step']}:success_rate": r["successes"]
+        / r["episodes"]
         for r in rows
     }
     assert len(expected) == len(rows)

@@ -45,7 +45,7 @@ def test_the_hub_reads_the_last_evaluation_of_every_run(name: str, phase: str) -
         written = yaml.safe_load(files[f"{run}/.eval_results/{name}.yaml"])
         entries = eval_results.parse_eval_result_entries(written)
         assert {e.task_id: e.value for e in entries} == {
-            f"{p}-{r}": value for (p, r), value in expected.items()
+            f"{p}-{r}-success_rate": value for (p, r), value in expected.items()
         }
         assert {(e.dataset_id, e.dataset_revision) for e in entries} == {("some-group/their-study", COMMIT)}
         assert eval_results.eval_result_entries_to_yaml(entries) == written
