@@ -54,6 +54,7 @@ def test_scores_without_successes_are_told(tmp_path: Path, monkeypatch: pytest.M
         mean = expected[details["arm"], int(details["seed"])]
         assert result["score_details"]["score"] == pytest.approx(mean, abs=1e-12)
         assert result["metric_config"]["metric_name"] == "Mean score"
+        assert "max_score" not in result["metric_config"]
     with pytest.raises(IncompleteError, match="have a score, and no success"):
         dict(api.export(study, Wanted("every-eval-ever", episodes=True)))
 
