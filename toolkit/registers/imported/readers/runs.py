@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 
 STEM = "run.stem"
 """Column with the name of a run without its seed."""
-SEEDS = ("seed", "random_seed", "rng_seed", "run_seed")
+SEEDS = tuple(f"config.{name}" for name in ("seed", "random_seed", "rng_seed", "run_seed"))
 """Settings that are a run's seed."""
+TASK, HISTORY = "task", "history"
+"""A history has no tasks: all that it measured was measured on this one."""
 OWN = "own."
 """Before the name of a column of the log that a reader's column would hide."""
 _SEED = re.compile(r"(?:^|[-_./])(?:seed|s)[-_=]?(\d{1,19})(?=$|[-_./])", re.IGNORECASE)
@@ -33,20 +35,22 @@ class Run:
     Args:
         folder: its folder, or the one file that it has.
         table: its rows.
-        settings: its configuration by dotted name, as text.
+        settings: dotted name, as `config.seed` → value, as text.
         files: what was read.
+        name: what it is called, where that is not the name of its folder.
     """
 
     folder: Path
     table: pl.DataFrame
     settings: Mapping[str, str] = field(default_factory=dict)
     files: tuple[Path, ...] = ()
+    name: str | None = None
 
 
 def joined(name: str, runs: Sequence[Run], left_out: Iterable[str] = ()) -> Log:
     """Return the log that runs make together.
 
-    1. A run is called by its folder, below the folder that all have in common.
+    1. A run has its own name, if every run has one, or that of its folder below the one that all lie in.
     2. Its seed is what its settings say, or what every name says: `grpo-s3`, `grpo/seed_3`.
     3. Settings in which runs differ are columns; the others are named as left out.
 
@@ -60,7 +64,8 @@ def joined(name: str, runs: Sequence[Run], left_out: Iterable[str] = ()) -> Log:
     """
     import polars as pl
 
-    names = run_names([run.folder for run in runs])  # 1
+    own = [run.name for run in runs if run.name is not None]
+    names = own if len(set(own)) == len(runs) else run_names([run.folder for run in runs])  # 1
     stems, seeds = _named_seeds(names)
     told = [next((run.settings[key] for key in SEEDS if key in run.settings), None) for run in runs]
     is_told = None not in told
@@ -75,7 +80,7 @@ def joined(name: str, runs: Sequence[Run], left_out: Iterable[str] = ()) -> Log:
             FILE: names[number],
             **({STEM: stems[number]} if stems else {}),
             **({"seed": seeds[number]} if seeds else {}),
-            **{f"config.{key}": run.settings.get(key) for key in differing},
+            **{key: run.settings.get(key) for key in differing},
         }
         values = (pl.lit(value, dtype=pl.String).alias(key) for key, value in told_of_run.items())
         parts.append(set_apart(run.table, told_of_run).with_columns(values))
@@ -83,7 +88,7 @@ def joined(name: str, runs: Sequence[Run], left_out: Iterable[str] = ()) -> Log:
     if same:
         such = ", ".join(same[:3])
         left_out = (*left_out, f"{len(same)} settings that are the same in every run, such as {such}")
-    of_run = (*([STEM] if stems else []), FILE, *(f"config.{key}" for key in differing))
+    of_run = (*([STEM] if stems else []), FILE, *differing)
     return Log(name, table, of_run, tuple(left_out), tuple(file for run in runs for file in run.files))
 
 
