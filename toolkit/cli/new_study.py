@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolkit.cli.output import FOLDER, json_option, print_json
+from toolkit.cli.output import FOLDER, json_option, print_json, remark
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.places import find_home
 
@@ -75,7 +75,7 @@ def new_study(
     if not STUDY_NAME.fullmatch(name):
         raise UsageError("a study has another sort of name", expected=NAME, found=name)
     root = into or _project()
-    log = read_log(tables) if tables else None
+    log = read_log(tables, remark) if tables else None
     given = {TARGETS.get(target, target): column for target, column in named.items() if column}
     outline = blank(name) if log is None else outlined(name, log, given)
     files = {path: text for path, text in scaffold(outline, repository).items() if _is_new(root / path)}
@@ -89,6 +89,7 @@ def new_study(
                 "files": sorted(files),
                 "columns": outline.columns,
                 "unused": list(outline.unused),
+                "left_out": [*(log.left_out if log else ())],
                 "problem": problem,
             }
         )
@@ -143,7 +144,8 @@ def _problem(files: Mapping[str, str], name: str, log: Log | None) -> str | None
     try:
         terms = load_rulebook(rules).terms
         declared = terms.scores, terms.missing
-        tables_of(log.table, parse_mapping(mapping), *declared)
+        read = parse_mapping(mapping)
+        tables_of(log.measured(read.columns), read, *declared)
     except DamagedError as error:
         return str(error)
     return None

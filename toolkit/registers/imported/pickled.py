@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickletools
 import zipfile
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,6 @@ from toolkit.errors import DamagedError
 
 LARGEST = 2**20
 """Bytes of a pickle: a trainer's arguments have a hundredth."""
-_PUT = {"PUT", "BINPUT", "LONG_BINPUT"}
-_GET = {"GET", "BINGET", "LONG_BINGET"}
-_CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
 _OTHER = object()
 """Stands for whatever a pickle would import or make."""
 
@@ -36,7 +34,7 @@ def attributes(path: Path) -> dict[str, Any]:
         with zipfile.ZipFile(path) as archive:
             member = next(one for one in archive.infolist() if one.filename.split("/")[1:] == ["data.pkl"])
             if member.file_size > LARGEST:
-                raise ValueError(f"{member.file_size} bytes of settings, {LARGEST} at most")  # noqa: TRY301
+                raise ValueError(f"{member.file_size} bytes of settings, {LARGEST} at most")
             with archive.open(member) as opened:
                 found = _top(opened.read(LARGEST))
     except (
@@ -58,57 +56,73 @@ def _top(pickled: bytes) -> dict[str, Any]:
     marks: list[int] = []
     memo: dict[int, Any] = {}
     for code, argument, _ in pickletools.genops(pickled):
-        name = code.name
-        if name == "MARK":
+        if code.name == "MARK":
             marks.append(len(stack))
-        elif name in _PUT or name == "MEMOIZE":
-            memo[len(memo) if name == "MEMOIZE" else int(argument)] = stack[-1]  # type: ignore[call-overload]
-        elif name in _GET:
-            stack.append(memo[int(argument)])  # type: ignore[call-overload]
-        elif name not in {"PROTO", "FRAME", "STOP"}:
-            _perform(code, argument, stack, marks)
+        elif code.name in _PUT:
+            memo[len(memo) if argument is None else int(argument)] = stack[-1]
+        elif code.name in _GET:
+            stack.append(memo[int(argument or 0)])
+        elif code.name not in {"PROTO", "FRAME", "STOP"}:
+            taken = _taken([kind.name for kind in code.stack_before], stack, marks)
+            if code.name in _MAKES:
+                stack.append(_MAKES[code.name](taken))
+            elif code.name in _LITERALS:
+                stack.append(argument)
+            else:
+                stack.extend(_OTHER for _ in code.stack_after)
     if not isinstance(stack[-1], dict):
         raise ValueError("an object without attributes")  # noqa: TRY004 - of the file, not of a type
     return {key: value for key, value in stack[-1].items() if isinstance(key, str)}
 
 
-def _perform(code: Any, argument: object, stack: list[Any], marks: list[int]) -> None:
-    """Do what an instruction does to the stack, as far as it makes plain values."""
-    name, before = code.name, [kind.name for kind in code.stack_before]
+def _taken(before: list[str], stack: list[Any], marks: list[int]) -> list[Any]:
+    """Take from the stack what an instruction takes: so many objects, and those above the last mark."""
+    above = 0
     if "mark" in before:
-        start = marks.pop()
-        items = stack[start:]
-        del stack[start:]
-        below = len(before) - 1 - ("stackslice" in before)
-    else:
-        items, below = [], len(before)
-    taken = [stack.pop() for _ in range(below)][::-1]
-    if name in {"SETITEMS", "SETITEM"}:
-        pairs = items or taken[1:]
-        if isinstance(taken[0], dict):
-            taken[0].update((key, value) for key, value in _pairs(pairs) if isinstance(key, str))
-        stack.append(taken[0])
-    elif name in {"APPENDS", "APPEND"}:
-        if isinstance(taken[0], list):
-            taken[0].extend(items or taken[1:])
-        stack.append(taken[0])
-    elif name == "BUILD":
-        stack.append(taken[1])
-    elif name == "REDUCE":
-        made = taken[1]
-        is_word = isinstance(made, list) and len(made) == 1 and isinstance(made[0], str)
-        stack.append(made[0] if is_word else _OTHER)
-    elif name in {"TUPLE", "TUPLE1", "TUPLE2", "TUPLE3", "LIST", "EMPTY_TUPLE", "EMPTY_LIST"}:
-        stack.append(items or taken)
-    elif name == "EMPTY_DICT":
-        stack.append({})
-    elif name in _CONSTANTS:
-        stack.append(_CONSTANTS[name])
-    elif not before and name not in {"GLOBAL", "EMPTY_SET", "EXT1", "EXT2", "EXT4", "PERSID"}:
-        stack.append(argument)
-    else:
-        stack.extend(_OTHER for _ in code.stack_after)
+        above = len(stack) - marks.pop()
+        before = [name for name in before if name not in {"mark", "stackslice"}]
+    start = len(stack) - above - len(before)
+    if start < 0 or above < 0:
+        raise ValueError("an instruction without its objects")
+    taken = stack[start:]
+    del stack[start:]
+    return taken
 
 
-def _pairs(items: list[Any]) -> list[tuple[Any, Any]]:
-    return list(zip(items[::2], items[1::2], strict=True))
+def _set(taken: list[Any]) -> Any:
+    if isinstance(taken[0], dict):
+        pairs = zip(taken[1::2], taken[2::2], strict=True)
+        taken[0].update((key, value) for key, value in pairs if isinstance(key, str))
+    return taken[0]
+
+
+def _append(taken: list[Any]) -> Any:
+    if isinstance(taken[0], list):
+        taken[0].extend(taken[1:])
+    return taken[0]
+
+
+def _word(taken: list[Any]) -> Any:
+    """Return the word of an enumeration's member, which is made of it alone."""
+    told = taken[1]
+    is_word = isinstance(told, list) and len(told) == 1 and isinstance(told[0], str)
+    return told[0] if is_word else _OTHER
+
+
+_PUT = {"PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE"}
+_GET = {"GET", "BINGET", "LONG_BINGET"}
+_LITERALS = {
+    *("INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT"),
+    *("STRING", "BINSTRING", "SHORT_BINSTRING", "UNICODE", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8"),
+}
+_MAKES: dict[str, Callable[[list[Any]], Any]] = {
+    **dict.fromkeys(("SETITEM", "SETITEMS"), _set),
+    **dict.fromkeys(("APPEND", "APPENDS"), _append),
+    **dict.fromkeys(("TUPLE", "TUPLE1", "TUPLE2", "TUPLE3", "LIST", "EMPTY_TUPLE", "EMPTY_LIST"), list),
+    "EMPTY_DICT": lambda _: {},
+    "BUILD": lambda taken: taken[1],
+    "REDUCE": _word,
+    "NONE": lambda _: None,
+    "NEWTRUE": lambda _: True,
+    "NEWFALSE": lambda _: False,
+}

@@ -1,4 +1,4 @@
-"""A run's file of Weights & Biases (`run-ID.wandb`), read without its package, which has no reader of it any more.
+"""A run's file of Weights & Biases (`run-ID.wandb`), read without its package, which has no reader of it.
 
 It is a LevelDB log, blocks of 32 KiB with checked pieces of records, whose records are Protocol Buffers
 (`wandb/proto/wandb_internal.proto`, whose numbers of fields never change).
@@ -25,7 +25,16 @@ _PIECE = struct.Struct("<IHB")
 _FULL, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
 _HISTORY, _SUMMARY, _CONFIG, _RUN = 2, 3, 5, 17
 _OTHERS = {4: "console output", 13: "console output", 7: "system metrics", 8: "artifacts", 10: "alerts"}
-_RUN_FIELDS = {1: "id", 3: "project", 6: "group", 7: "job_type", 8: "name", 9: "notes", 12: "sweep_id", 13: "host"}
+_RUN_FIELDS = {
+    1: "id",
+    3: "project",
+    6: "group",
+    7: "job_type",
+    8: "name",
+    9: "notes",
+    12: "sweep_id",
+    13: "host",
+}
 
 
 @dataclass

@@ -131,8 +131,8 @@ def outlined(name: str, log: Log, given: Mapping[str, str] | None = None) -> Out
     """
     import polars as pl
 
-    table = log.table
     columns = _columns(log, given or {})
+    table = log.measured(columns)
     constants = {target: value for target, value in CONSTANTS.items() if target not in columns}
     if "step" in columns:
         constants["phase"] = "periodic"

@@ -69,7 +69,8 @@ def joined(name: str, runs: Sequence[Run], left_out: Iterable[str] = ()) -> Log:
     stems, seeds = _named_seeds(names)
     told = [next((run.settings[key] for key in SEEDS if key in run.settings), None) for run in runs]
     is_told = None not in told
-    seeds = told if is_told else seeds  # 2
+    if is_told or any("seed" in run.table.columns for run in runs):
+        seeds = told if is_told else []  # 2
     keys = dict.fromkeys(key for run in runs for key in run.settings if not (is_told and key in SEEDS))
     differing = [key for key in keys if len({run.settings.get(key) for run in runs}) > 1]  # 3
     same = [key for key in keys if key not in differing]
@@ -82,8 +83,7 @@ def joined(name: str, runs: Sequence[Run], left_out: Iterable[str] = ()) -> Log:
             **({"seed": seeds[number]} if seeds else {}),
             **{key: run.settings.get(key) for key in differing},
         }
-        values = (pl.lit(value, dtype=pl.String).alias(key) for key, value in told_of_run.items())
-        parts.append(set_apart(run.table, told_of_run).with_columns(values))
+        parts.append(with_constants(run.table, told_of_run))
     table = pl.concat(parts, how="diagonal_relaxed")
     if same:
         such = ", ".join(same[:3])
@@ -94,9 +94,18 @@ def joined(name: str, runs: Sequence[Run], left_out: Iterable[str] = ()) -> Log:
 
 def run_names(folders: Sequence[Path]) -> list[str]:
     """Return what runs are called: their folders, below the folder that all have in common."""
-    whole = [Path(os.path.abspath(folder)) for folder in folders]  # noqa: PTH100 - links keep their names
+    whole = [_called(Path(os.path.abspath(folder))) for folder in folders]  # noqa: PTH100 - links keep names
     base = Path(os.path.commonpath([folder.parent for folder in whole]))
     return [folder.relative_to(base).as_posix() for folder in whole]
+
+
+def _called(folder: Path) -> Path:
+    """Return a folder by the name of its repository, where it is a commit in the Hub's cache."""
+    for above in (folder, *folder.parents):
+        repository = above.parent.parent
+        if above.parent.name == "snapshots" and "--" in repository.name:
+            return repository.with_name(repository.name.rpartition("--")[2]) / folder.relative_to(above)
+    return folder
 
 
 def _named_seeds(names: Sequence[str]) -> tuple[list[str], list[str | None]]:
@@ -110,6 +119,14 @@ def _named_seeds(names: Sequence[str]) -> tuple[list[str], list[str | None]]:
         for name, match in zip(names, last, strict=True)
     ]
     return stems, [match[1] for match in last]
+
+
+def with_constants(table: pl.DataFrame, values: Mapping[str, str | None]) -> pl.DataFrame:
+    """Return a table with columns of one text each."""
+    import polars as pl
+
+    texts = (pl.lit(value, dtype=pl.String).alias(name) for name, value in values.items())
+    return set_apart(table, values).with_columns(texts)
 
 
 def set_apart(table: pl.DataFrame, taken: Iterable[str]) -> pl.DataFrame:
@@ -134,9 +151,7 @@ def numbered(table: pl.DataFrame, prompt: str = "prompt", place: Sequence[str] =
             lambda text: hashlib.sha256(text.encode()).hexdigest()[:16], return_dtype=pl.String
         )
     )
-    table = set_apart(table, ("task", "schedule")).join(
-        names, on=prompt, how="left", maintain_order="left"
-    )
+    table = set_apart(table, ("task", "schedule")).join(names, on=prompt, how="left", maintain_order="left")
     return table.with_columns(schedule=pl.int_range(pl.len()).over([*place, "task"]))
 
 

@@ -135,9 +135,9 @@ def _rewards(file: Path) -> list[str]:
 
 
 def _scored(table: pl.DataFrame, arguments: dict[str, Any] | None, rewards: list[str] | None) -> pl.DataFrame:
-    """Return rollouts with what TRL calls their reward: the weighted sum of what functions gave, as far as they did.
+    """Return rollouts with what TRL calls their reward: the weighted sum of the functions that gave one.
 
-    Without the trainer's state or arguments it is known where one function alone can have been.
+    Without the trainer's state and arguments it is known only where a single function can have been.
     """
     import polars as pl
 

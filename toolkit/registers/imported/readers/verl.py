@@ -48,9 +48,9 @@ def _is_dump(file: Path) -> bool:
 def read(paths: list[Path]) -> Log:
     """Read the rollouts of runs.
 
-    A row is a rollout: `step`, `task` (of its prompt), `prompt` (verl's `input`), `schedule` (which rollout of its
-    prompt at its step), `output`, `gts`, `score`, and what the reward function said beside it. Where folders
-    of a run are called after what is in them, such as `rollouts` and `validation`, `pool` says which.
+    A row is a rollout: `step`, `task` (of its prompt), `prompt` (verl's `input`), `schedule` (which rollout
+    of its prompt at its step), `output`, `gts`, `score`, and what the reward function said beside it. Where
+    folders of a run are called after what is in them, such as `rollouts` and `validation`, `pool` says which.
     verl writes no configuration there: arms and seeds are sought in the names of the folders.
 
     Raises:

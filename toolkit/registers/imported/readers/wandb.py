@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError
+from toolkit.files import read_bytes
 from toolkit.registers.imported.log import Log
 from toolkit.registers.imported.readers.runs import (
     HISTORY,
@@ -18,6 +21,7 @@ from toolkit.registers.imported.readers.runs import (
     flattened,
     joined,
     set_apart,
+    with_constants,
 )
 from toolkit.registers.imported.source import MOST_COLUMNS
 from toolkit.registers.imported.wandb_file import HEADER, WandbRun, read_wandb
@@ -29,6 +33,8 @@ NAME = "W&B runs"
 SOURCES = "run folders of W&B (with run-ID.wandb), or the folder wandb that has them"
 _FILE = re.compile(r"run-[\w.-]+\.wandb")
 _MEDIUM = "._type"
+CONFIG, SUMMARY, METADATA = "config.yaml", "wandb-summary.json", "wandb-metadata.json"
+_LARGEST = 2**20
 
 
 def recognizes(path: Path) -> bool:
@@ -67,24 +73,72 @@ def read(paths: list[Path]) -> Log:
                 left_out[f"{file.name}: nothing was logged"] = None
     if not parts:
         raise DamagedError("no run of the log has a history", where=paths[0])
-    return joined(NAME, [_run(part, left_out) for part in parts.values()], left_out)
+    runs = [_run(part, left_out) for part in parts.values()]
+    return replace(joined(NAME, runs, left_out), is_history=True)
 
 
 def _run(parts: list[tuple[Path, WandbRun]], left_out: dict[str, None]) -> Run:
     """Return a run; one that was resumed has a file each time."""
     file, last = parts[-1]
-    unlisted: set[str] = set()
-    settings = flattened({key: value for key, value in last.config.items() if key != "_wandb"}, unlisted)
-    left_out |= dict.fromkeys(f"config.{name}" for name in sorted(unlisted))
+    settings = settings_of(last, left_out)
     for part, run in parts:
         left_out |= dict.fromkeys(sorted(run.others))
         if run.is_cut_off:
             left_out[f"{part.name}: the end, which was cut off"] = None
     table = _history([row for _, run in parts for row in run.history], file, left_out)
-    table = _with_values(table, last, left_out)
-    named = {f"run.{name}": value for name, value in last.run.items()}
-    settings = {f"config.{name}": value for name, value in settings.items()} | named
+    table = with_values(table, last, left_out)
     return Run(file.parent, table, settings, tuple(part for part, _ in parts), last.run.get("name"))
+
+
+def settings_of(run: WandbRun, left_out: dict[str, None]) -> dict[str, str]:
+    """Return the configuration of a run as `config.NAME`, and what it is called as `run.NAME`."""
+    unlisted: set[str] = set()
+    own = {name: value for name, value in run.config.items() if name not in {"_wandb", "wandb_version"}}
+    config = {f"config.{name}": value for name, value in flattened(own, unlisted).items()}
+    left_out |= dict.fromkeys(f"config.{name}" for name in sorted(unlisted))
+    return config | {f"run.{name}": value for name, value in run.run.items()}
+
+
+def read_beside(folder: Path) -> tuple[WandbRun, list[Path]]:
+    """Return what W&B wrote of a run beside its history: its configuration, summary and start, and their files.
+
+    Raises:
+        DamagedError: a file is not what its name says, or leads out of the folder.
+    """
+    run, files = WandbRun(), []
+    for name in (CONFIG, SUMMARY, METADATA):
+        file = next((one for one in (folder / name, folder / "files" / name) if one.is_file()), None)
+        if file is None:
+            continue
+        check_within(folder, [file])
+        document = _document(file)
+        files.append(file)
+        if name == CONFIG:
+            told = {
+                key: value for key, value in document.items() if isinstance(value, dict) and "value" in value
+            }
+            run.config.update((str(key), value["value"]) for key, value in told.items())
+        elif name == SUMMARY:
+            run.summary.update(document)
+        else:
+            started = document.get("startedAt")
+            run.launched_at = started if isinstance(started, str) else None
+    return run, files
+
+
+def _document(file: Path) -> dict[Any, Any]:
+    import yaml
+
+    try:
+        text = read_bytes(file, _LARGEST).decode()
+        found = yaml.safe_load(text) if file.suffix == ".yaml" else json.loads(text)
+        if not isinstance(found, dict):
+            raise ValueError("no document")  # noqa: TRY004, TRY301 - of the file, not of a type
+    except (ValueError, RecursionError, yaml.YAMLError) as error:
+        raise DamagedError(
+            f"{file.name} is not what W&B writes", found=str(error).splitlines()[0], where=file
+        ) from None
+    return found
 
 
 def _history(rows: list[dict[str, Any]], file: Path, left_out: dict[str, None]) -> pl.DataFrame:
@@ -120,10 +174,8 @@ def _history(rows: list[dict[str, Any]], file: Path, left_out: dict[str, None]) 
     )
 
 
-def _with_values(table: pl.DataFrame, run: WandbRun, left_out: dict[str, None]) -> pl.DataFrame:
+def with_values(table: pl.DataFrame, run: WandbRun, left_out: dict[str, None]) -> pl.DataFrame:
     """Return a history with the values of its whole run."""
-    import polars as pl
-
     unlisted: set[str] = set()
     own = {
         name: value
@@ -133,9 +185,7 @@ def _with_values(table: pl.DataFrame, run: WandbRun, left_out: dict[str, None]) 
     }
     summary = {f"summary.{name}": value for name, value in flattened(own, unlisted).items()}
     left_out |= dict.fromkeys(f"summary.{name}" for name in sorted(unlisted))
-    values = {TASK: HISTORY, "launched_at": run.launched_at, **summary}
-    table = set_apart(table, values)
-    return table.with_columns(pl.lit(value, dtype=pl.String).alias(name) for name, value in values.items())
+    return with_constants(table, {TASK: HISTORY, "launched_at": run.launched_at, **summary})
 
 
 def _text(value: object) -> str | None:
