@@ -76,6 +76,8 @@ def read_source(path: Path, left_out: set[str] | None = None) -> pl.DataFrame:
         table = readers[kind]()
         if left_out is not None:
             table = _without_nested(table, left_out)
+    except DamagedError as error:
+        raise error.restated(where=path) from None
     except (pl.exceptions.PolarsError, OSError, EOFError, ValueError, RecursionError) as error:
         raise DamagedError(
             f"{path.name} is not a readable table",

@@ -39,7 +39,7 @@ TASKS = (
 """Names of columns that no history has."""
 _CHART_STEP = "Step"
 _CHART = re.compile(r"(.+) - (.+)")
-_RUN = ("run", "run_id", "run_name", "name", "id", "arm", "seed", "variant", "method", "algorithm", "model")
+_RUN = ("run", "run_id", "run_name", "arm", "seed", "variant", "method", "algorithm", "model")
 _FIRST = 2**16
 
 
@@ -99,6 +99,8 @@ def read(paths: list[Path]) -> Log:
     Raises:
         DamagedError: as `read_source`, or a file leads out of its folder.
     """
+    import polars as pl
+
     nested: set[str] = set()
     left_out: dict[str, None] = {}
     runs: list[Run] = []
@@ -107,6 +109,7 @@ def read(paths: list[Path]) -> Log:
         check_within(path, files)
         for file in files:
             table = read_source(file, nested).drop(ROW)
+            table = table.with_columns(pl.col(pl.String).replace("", None))  # W&B exports gaps as ""
             runs += _chart(file, table) if _is_chart(table.columns) else [_history(file, table, left_out)]
     if any(_has_twice(run.table) for run in runs):
         return tables.read(paths)
@@ -122,9 +125,9 @@ def _history(file: Path, table: pl.DataFrame, left_out: dict[str, None]) -> Run:
     if not beside:
         stem = file.with_name(file.name.partition(".")[0])
         return Run(stem, with_constants(table, {TASK: HISTORY}), files=(file,))
-    settings = settings_of(run, left_out)
+    settings = settings_of(run, left_out, file.parent)
     left_out |= dict.fromkeys(f"{METADATA}: all but the start" for one in beside if one.name == METADATA)
-    return Run(file.parent, with_values(table, run, left_out), settings, (file, *beside))
+    return Run(file.parent, with_values(table, run, left_out, file.parent), settings, (file, *beside))
 
 
 def _chart(file: Path, table: pl.DataFrame) -> list[Run]:

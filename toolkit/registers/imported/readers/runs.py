@@ -89,7 +89,9 @@ def joined(name: str, runs: Sequence[Run], left_out: Iterable[str] = ()) -> Log:
         such = ", ".join(same[:3])
         left_out = (*left_out, f"{len(same)} settings that are the same in every run, such as {such}")
     of_run = (*([STEM] if stems else []), FILE, *differing)
-    return Log(name, table, of_run, tuple(left_out), tuple(file for run in runs for file in run.files))
+    return Log(
+        name, table, of_run, tuple(left_out), tuple(dict.fromkeys(file for run in runs for file in run.files))
+    )
 
 
 def run_names(folders: Sequence[Path]) -> list[str]:
@@ -155,13 +157,13 @@ def numbered(table: pl.DataFrame, prompt: str = "prompt", place: Sequence[str] =
     return table.with_columns(schedule=pl.int_range(pl.len()).over([*place, "task"]))
 
 
-def flattened(document: object, left_out: set[str], most: int = MOST_COLUMNS) -> dict[str, str]:
+def flattened(document: object, left_out: set[str], where: Path) -> dict[str, str]:
     """Return the values of nested settings by dotted name, as text.
 
     Args:
         document: a document of documents and values.
         left_out: takes the names of lists.
-        most: values.
+        where: file that the settings are of.
 
     Raises:
         DamagedError: it has more values, or lies deeper than settings do.
@@ -169,8 +171,12 @@ def flattened(document: object, left_out: set[str], most: int = MOST_COLUMNS) ->
     found: dict[str, str] = {}
 
     def visit(value: object, name: str, depth: int) -> None:
-        if depth > _DEEPEST or len(found) + len(left_out) > most:
-            raise DamagedError("the settings of a run are more than they can be", expected=f"{most} at most")
+        if depth > _DEEPEST or len(found) + len(left_out) > MOST_COLUMNS:
+            raise DamagedError(
+                "the settings of a run are more than they can be",
+                expected=f"{MOST_COLUMNS} at most, in documents at most {_DEEPEST} deep",
+                where=where,
+            )
         if isinstance(value, dict):
             for key, inner in value.items():
                 visit(inner, f"{name}.{key}" if name else str(key), depth + 1)

@@ -78,7 +78,9 @@ def _run(folder: Path, files: list[Path], left_out: dict[str, None]) -> Run:
     nested: set[str] = set()
     table = numbered(pl.concat(_batches(files, nested, left_out), how="diagonal_relaxed"))
     settings_left: set[str] = set()
-    settings = {f"config.{name}": value for name, value in flattened(arguments or {}, settings_left).items()}
+    settings = {
+        f"config.{name}": value for name, value in flattened(arguments or {}, settings_left, folder).items()
+    }
     left_out |= dict.fromkeys(f"completions: {name}" for name in sorted(nested))
     left_out |= dict.fromkeys(f"{ARGUMENTS}: {name}" for name in sorted(settings_left))
     if rewards is not None:

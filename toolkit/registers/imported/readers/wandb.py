@@ -80,27 +80,27 @@ def read(paths: list[Path]) -> Log:
 def _run(parts: list[tuple[Path, WandbRun]], left_out: dict[str, None]) -> Run:
     """Return a run; one that was resumed has a file each time."""
     file, last = parts[-1]
-    settings = settings_of(last, left_out)
+    settings = settings_of(last, left_out, file)
     for part, run in parts:
         left_out |= dict.fromkeys(sorted(run.others))
         if run.is_cut_off:
             left_out[f"{part.name}: the end, which was cut off"] = None
     table = _history([row for _, run in parts for row in run.history], file, left_out)
-    table = with_values(table, last, left_out)
+    table = with_values(table, last, left_out, file)
     return Run(file.parent, table, settings, tuple(part for part, _ in parts), last.run.get("name"))
 
 
-def settings_of(run: WandbRun, left_out: dict[str, None]) -> dict[str, str]:
+def settings_of(run: WandbRun, left_out: dict[str, None], where: Path) -> dict[str, str]:
     """Return the configuration of a run as `config.NAME`, and what it is called as `run.NAME`."""
     unlisted: set[str] = set()
     own = {name: value for name, value in run.config.items() if name not in {"_wandb", "wandb_version"}}
-    config = {f"config.{name}": value for name, value in flattened(own, unlisted).items()}
+    config = {f"config.{name}": value for name, value in flattened(own, unlisted, where).items()}
     left_out |= dict.fromkeys(f"config.{name}" for name in sorted(unlisted))
     return config | {f"run.{name}": value for name, value in run.run.items()}
 
 
 def read_beside(folder: Path) -> tuple[WandbRun, list[Path]]:
-    """Return what W&B wrote of a run beside its history: its configuration, summary and start, and their files.
+    """Return what W&B wrote of a run beside its history, its configuration, summary and start, and the files.
 
     Raises:
         DamagedError: a file is not what its name says, or leads out of the folder.
@@ -174,7 +174,7 @@ def _history(rows: list[dict[str, Any]], file: Path, left_out: dict[str, None]) 
     )
 
 
-def with_values(table: pl.DataFrame, run: WandbRun, left_out: dict[str, None]) -> pl.DataFrame:
+def with_values(table: pl.DataFrame, run: WandbRun, left_out: dict[str, None], where: Path) -> pl.DataFrame:
     """Return a history with the values of its whole run."""
     unlisted: set[str] = set()
     own = {
@@ -183,7 +183,7 @@ def with_values(table: pl.DataFrame, run: WandbRun, left_out: dict[str, None]) -
         if name not in {*table.columns, *left_out} and not name.startswith("_")
         if not any(name.startswith(f"{known}.") for known in left_out)
     }
-    summary = {f"summary.{name}": value for name, value in flattened(own, unlisted).items()}
+    summary = {f"summary.{name}": value for name, value in flattened(own, unlisted, where).items()}
     left_out |= dict.fromkeys(f"summary.{name}" for name in sorted(unlisted))
     return with_constants(table, {TASK: HISTORY, "launched_at": run.launched_at, **summary})
 
