@@ -163,33 +163,40 @@ def _json_lines(path: Path, left_out: set[str] | None) -> pl.DataFrame:
     import polars as pl
 
     columns: dict[str, list[str | None]] = {}
-    nested: set[str] = set()
+    decode = json.JSONDecoder(object_pairs_hook=_pairs, parse_int=str, parse_float=str).decode
+    nested: set[str] | None = None if left_out is None else set()
     opened = gzip.open if path.suffix.lower() == ".gz" else open
     rows = 0
     with opened(path, "rt", encoding="utf-8-sig") as lines:
         for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue
-            document = json.loads(line, object_pairs_hook=_pairs, parse_int=str, parse_float=str)
+            document = decode(line)
             if not isinstance(document, dict):
                 raise ValueError(f"line {number} is no JSON object")  # noqa: TRY004 - of the file, not of a type
-            if left_out is not None:
-                nested.update(name for name, value in document.items() if isinstance(value, dict | list))
             for name in [name for name in document if name not in columns]:
                 _check("columns", len(columns) + 1, MOST_COLUMNS, path)
                 columns[name] = [None] * rows
             rows += 1
             _check("cells", rows * len(columns), MOST_CELLS, path)
             for name, cells in columns.items():
-                cells.append(None if name in nested else _cell(document.get(name), name, number))
-    if left_out is not None:
-        left_out.update(nested)
-    return pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String)).drop(nested)
+                value = document.get(name)
+                # Nearly all cells are text already, as numbers are: a million rows have no time for a call each.
+                cells.append(
+                    value if value is None or type(value) is str else _cell(value, name, number, nested)
+                )
+    table = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))
+    if left_out is None or nested is None:
+        return table
+    left_out.update(nested)
+    return table.drop(nested)
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    _check_once([name for name, _ in pairs])
-    return dict(pairs)
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        _check_once([name for name, _ in pairs])
+    return found
 
 
 def _check_once(names: list[str]) -> None:
@@ -198,16 +205,15 @@ def _check_once(names: list[str]) -> None:
         raise DamagedError("two columns of the table have one name", found=", ".join(twice))
 
 
-def _cell(value: object, name: str, line: int) -> str | None:
-    """Return a JSON value as text."""
+def _cell(value: object, name: str, line: int, nested: set[str] | None) -> str | None:
+    """Return a JSON value as text; one that is none has its name among the nested, or is refused."""
     if isinstance(value, dict | list):
+        if nested is not None:
+            nested.add(name)
+            return None
         raise ValueError(f"{name!r} in line {line} is a {'list' if isinstance(value, list) else 'document'}")  # noqa: TRY004
     if isinstance(value, bool):
         return str(value).lower()
-    if value is None or isinstance(value, str):
-        if value is not None:
-            value.encode()  # half of a surrogate pair is no text
-        return value
     return str(value)
 
 
