@@ -40,7 +40,8 @@ def import_registers(
     check: bool,
     as_json: bool,
 ) -> None:
-    """Make the registers of STUDY from its own log of episodes: a SOURCE is a file, a folder or a pattern.
+    """Make the registers of STUDY from its own log of episodes: a SOURCE is a file, a folder, a pattern,
+    or hf://datasets/OWNER/NAME@REVISION/PATH.
 
     A mapping says which of its columns is which; `toolkit new-study STUDY --table SOURCE` writes one. The
     registration that it names has to be frozen. Rows are converted exactly or refused, with their number;

@@ -31,7 +31,7 @@ NAME = "letters, digits, hyphens and underscores, a letter or digit first, at mo
     metavar="SOURCE",
     multiple=True,
     help="Log of episodes, of a pilot for instance: arms, seeds, steps and columns are read off it; a file, "
-    "a folder or a pattern, and may be repeated.",
+    "a folder, a pattern or hf://datasets/OWNER/NAME@REVISION/PATH, and may be repeated.",
 )
 @click.option("--arm", metavar="COLUMN", help="Column with the arms, where no name says it.")
 @click.option("--task", metavar="COLUMN", help="Column with the tasks.")
@@ -65,6 +65,8 @@ def new_study(
       toolkit new-study my-study --into my-project
       toolkit new-study my-study --table pilot.csv --into my-project
       toolkit new-study my-study --table 'logs/*.eval' --arm model --into my-project
+      toolkit new-study my-study --table trl-runs --into my-project
+      toolkit new-study my-study --table wandb --score eval/accuracy --into my-project
       toolkit new-study my-study --table pilot.csv --repository me/my-study --into my-project --json
     """
     from toolkit.files import write_all

@@ -181,7 +181,7 @@ def _json_lines(path: Path, left_out: set[str] | None) -> pl.DataFrame:
             _check("cells", rows * len(columns), MOST_CELLS, path)
             for name, cells in columns.items():
                 value = document.get(name)
-                # Nearly all cells are text already, as numbers are: a million rows have no time for a call each.
+                # Nearly all cells are text by now, numbers too: a million rows have no time for calls.
                 cells.append(
                     value if value is None or type(value) is str else _cell(value, name, number, nested)
                 )
@@ -211,7 +211,7 @@ def _cell(value: object, name: str, line: int, nested: set[str] | None) -> str |
         if nested is not None:
             nested.add(name)
             return None
-        raise ValueError(f"{name!r} in line {line} is a {'list' if isinstance(value, list) else 'document'}")  # noqa: TRY004
+        raise ValueError(f"{name!r} in line {line} is a {'list' if isinstance(value, list) else 'document'}")
     if isinstance(value, bool):
         return str(value).lower()
     return str(value)

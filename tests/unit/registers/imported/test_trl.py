@@ -143,6 +143,14 @@ def test_the_attributes_of_a_pickled_object_are_its_plain_values(tmp_path: Path,
     assert attributes(path) == {**values, "again": again}
 
 
+def test_the_trainers_own_arguments_are_as_they_were_given() -> None:
+    told = attributes(LOGS / "trl" / "dr_grpo-s1" / "checkpoint-3" / "training_args.bin")
+    given = {"seed": 1, "loss_type": "dr_grpo", "reward_weights": [0.5, 1.0], "max_steps": 3, "use_cpu": True}
+    assert given | {"lr_scheduler_type": "linear", "learning_rate": 1e-6} == {
+        name: told[name] for name in (*given, "lr_scheduler_type", "learning_rate")
+    }
+
+
 class Bomb:
     """What makes a folder when it is unpickled."""
 
@@ -194,8 +202,9 @@ def test_arguments_that_unpack_to_too_much_are_refused(tmp_path: Path) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("training_args/data.pkl", b"\x00" * 2**24)
     assert path.stat().st_size < 2**16
-    with pytest.raises(DamagedError, match=r"not what torch\.save writes"):
+    with pytest.raises(DamagedError, match=r"not what torch\.save writes") as caught:
         attributes(path)
+    assert "16777216 bytes" in str(caught.value)
 
 
 @pytest.mark.parametrize("state", ["[]", "{", '{"log_history": 3}', '{"log_history": [3]}'])
