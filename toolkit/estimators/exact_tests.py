@@ -53,12 +53,12 @@ def sign_flip_test(differences: Sequence[int], alternative: str = ALTERNATIVES[0
 
 
 def wilcoxon_test(
-    differences: Sequence[Fraction | int], alternative: str = ALTERNATIVES[0], zeros: str = ZEROS[0]
+    differences: Sequence[int], alternative: str = ALTERNATIVES[0], zeros: str = ZEROS[0]
 ) -> ExactTest:
     """Exact signed-rank test of symmetry about zero; tied sizes share the mean of their ranks.
 
     Args:
-        differences: one a unit.
+        differences: one a unit, as whole numbers over a denominator that does not matter.
         alternative: `two-sided`, `greater` or `less`.
         zeros: `dropped` before ranking, or `ranked` with the others, which counts for neither sign.
 
@@ -73,8 +73,8 @@ def wilcoxon_test(
         raise ValueError(f"expected zeros {' or '.join(ZEROS)}, found {zeros}")
     ranked = sorted(abs(d) for d in differences if d or zeros == ZEROS[1])
     # Twice the mean rank of a tied size: its first and its last place, from 1, added.
-    first: dict[Fraction | int, int] = {}
-    last: dict[Fraction | int, int] = {}
+    first: dict[int, int] = {}
+    last: dict[int, int] = {}
     for place, size in enumerate(ranked, 1):
         first.setdefault(size, place)
         last[size] = place
@@ -95,7 +95,7 @@ def mcnemar_test(differences: Sequence[int], alternative: str = ALTERNATIVES[0])
         ValueError: no difference, another alternative, or a difference of what is not binary.
 
     Source:
-        McNemar 1947, exact: of the discordant pairs, those that favour the first are binomial with chance 1/2.
+        McNemar 1947, exact: of the discordant pairs, as many favour the first as of fair coins fall heads.
     """
     if not set(differences) <= {-1, 0, 1}:
         raise ValueError("expected differences of binary outcomes: -1, 0 or 1")
@@ -145,9 +145,7 @@ def benjamini_hochberg(p_values: Sequence[Fraction]) -> tuple[Fraction, ...]:
     return tuple(adjusted)
 
 
-def _p(
-    differences: Sequence[Fraction | int], sizes: Sequence[int], positive: int, alternative: str
-) -> Fraction:
+def _p(differences: Sequence[int], sizes: Sequence[int], positive: int, alternative: str) -> Fraction:
     """Return how often random signs give positive sizes that add up to as much as was observed.
 
     Args:

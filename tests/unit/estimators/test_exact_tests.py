@@ -135,8 +135,8 @@ def test_three_seeds_cannot_give_less_than_a_quarter() -> None:
 def test_adjusted_by_hand() -> None:
     """Five of 0.01, 0.04, 0.03, 0.005, 0.9: sorted 0.005, 0.01, 0.03, 0.04, 0.9.
 
-    Holm: 5 × 0.005, 4 × 0.01, 3 × 0.03, then 2 × 0.04 raised to what came before it. Benjamini-Hochberg: 5/5 ×
-    0.9, 5/4 × 0.04, 5/3 × 0.03 lowered to nothing, 5/2 × 0.01, 5/1 × 0.005 lowered to what came after it.
+    Holm: 5 × 0.005, 4 × 0.01, 3 × 0.03, then 2 × 0.04, raised to 0.09 before it, and 0.9. Benjamini-Hochberg:
+    5/5 × 0.9, 5/4 × 0.04, 5/3 × 0.03, 5/2 × 0.01, 5/1 × 0.005.
     """
     p = [F("0.01"), F("0.04"), F("0.03"), F("0.005"), F("0.9")]
     assert holm(p) == (F("0.04"), F("0.09"), F("0.09"), F("0.025"), F("0.9"))
