@@ -185,7 +185,7 @@ def _numbers(expression: Expression) -> Iterator[Fraction]:
         case Binary(_, left, right):
             yield from _numbers(left)
             yield from _numbers(right)
-        case Call(operator, _) if operator in MARGINS:
+        case Call(operator, (_, _)) if operator in MARGINS:
             yield from _numbers(expanded(expression))
         case Call(_, arguments):
             for argument in arguments:

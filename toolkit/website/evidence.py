@@ -178,7 +178,7 @@ def _named_tests(case: Case, decision: Decision) -> list[str]:
 
 
 def _tests(case: Case, decision: Decision) -> dict[str, Any]:
-    """Return the tests of significance that a page's rules read, as recorded; nothing where they read none."""
+    """Return the tests of significance that a page's rules read; nothing where they read none."""
     made = {name: case.engine.test(name) for name in _named_tests(case, decision)}
     recorded = {
         name: {"made": one.test.made, "p": _value(one.p), "adjusted": _value(one.adjusted)}
