@@ -26,7 +26,7 @@ from toolkit.decisions.rulebook import load_rulebook
 from toolkit.decisions.vacuity import check_not_vacuous, outcomes
 from toolkit.decisions.values import Missing
 from toolkit.errors import RuleError
-from toolkit.estimators import holm, sign_flip
+from toolkit.estimators import holm, sign_flip, wilcoxon_test
 
 BINARY = Evaluation("periodic", "validation", "clean", (20,), 40, 1)
 ONE_SEED = tuple(run for run in SMALL_RUNS if run.seed == 0)
@@ -122,6 +122,32 @@ def test_a_decision_says_each_test(tmp_path: Path) -> None:
     assert "Holm's step-down" in said["adjusted_by"]
     assert decision.tests[0].words.startswith(f"p = {float(flip.p):.4g} (sign-flip test over tasks, exact")
     assert decision.endpoints == ("gap",)
+
+
+@pytest.mark.parametrize("zeros", ["dropped", "ranked"])
+def test_signed_ranks_treat_zeros_as_declared(tmp_path: Path, zeros: str) -> None:
+    evaluation = replace(VALIDATION, tasks=40)
+    rules = ROW_RULES.replace("tasks = 5", "tasks = 40") + declared(
+        "t", "wilcoxon", "tasks", f'zeros = "{zeros}"'
+    )
+    decision = made(tmp_path, rules, SMALL_RUNS, evaluation, "p(t) < 0.5")
+    differences = by_task(SMALL_RUNS, evaluation, Fraction(1, 2), Fraction(1, 2))
+    whole = [int(difference * 8) for difference in differences]
+    one, other = (wilcoxon_test(whole, zeros=treated).p_value for treated in ("dropped", "ranked"))
+    assert one != other
+    assert decision.tests[0].p == (one if zeros == "dropped" else other)
+
+
+@pytest.mark.parametrize("alternative", ["greater", "less"])
+@pytest.mark.parametrize("method", ["mcnemar", "sign flip"])
+def test_an_alternative_has_its_own_p(tmp_path: Path, method: str, alternative: str) -> None:
+    over = "tasks" if method == "sign flip" else ""
+    rules = BINARY_RULES + declared("t", method, over, f'alternative = "{alternative}"')
+    decision = made(tmp_path, rules, ONE_SEED, BINARY, "p(t) < 0.5")
+    differences = by_task(ONE_SEED, BINARY, Fraction(1))
+    first, discordant = sum(d > 0 for d in differences), sum(d != 0 for d in differences)
+    expected = stats.binomtest(first, discordant, alternative=alternative).pvalue
+    assert float(decision.tests[0].p) == pytest.approx(expected)  # type: ignore[arg-type]
 
 
 SEEDWISE = declared("seeds", "sign flip", "seeds") + declared(
