@@ -80,7 +80,7 @@ def evidence_of(case: Case, decision: Decision) -> Evidence:
     }
     fixed = [_fixed(name, interval) for name, interval in intervals.items()]
     fixed += [
-        f"The p-value of the test {name} stands as computed: taken as recorded."
+        f"The p-value of the test {name} is taken as recorded: this page does not make it again."
         for name in _named_tests(case, decision)
     ]
     return Evidence(document, downloads, tuple(text for text in fixed if text))
