@@ -83,14 +83,14 @@ class Resampler:
         drawn = self._resampled(spec, numerators, denominator)  # 5
         return computed_interval(spec, drawn.low, drawn.high, drawn.low_error or 0, drawn.high_error or 0)
 
-    def differences(self, endpoint: Endpoint) -> tuple[list[list[int]], int] | Missing:
+    def differences(self, endpoint: Endpoint) -> tuple[list[list[int | float]], int] | Missing:
         """Return the difference of each seed and task, or what is missing for it.
 
         Args:
             endpoint: a mean of episodes by seed, on an evaluation set of registered size.
 
         Returns:
-            Whole numbers by seed and task, and what they are over.
+            Numbers by seed and task, whole where episodes are counted, and what they are over.
 
         Raises:
             DamagedError: as `interval`.

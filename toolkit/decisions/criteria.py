@@ -10,7 +10,7 @@ from toolkit.decisions.endpoints import Rate
 from toolkit.decisions.evaluation import compared_with, evaluate, subject
 from toolkit.decisions.expressions import names_in
 from toolkit.decisions.interval import Interval, evidence_of
-from toolkit.decisions.pvalues import Tested
+from toolkit.decisions.pvalues import PValue
 from toolkit.decisions.rulebook import RuleBook
 from toolkit.decisions.rules import Criterion, Rule
 from toolkit.decisions.values import Missing, Scalar, Series, Value, kleene_all, together
@@ -31,7 +31,7 @@ class Measured:
 
     values: Mapping[str, Scalar | Series[Fraction]]
     intervals: Mapping[str, Interval | Missing]
-    tests: Mapping[str, Tested]
+    tests: Mapping[str, PValue]
     decisions: Mapping[str, Decision]
     is_summary: bool = False
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import Any
 
 from toolkit.decisions.interval import Interval
-from toolkit.decisions.pvalues import Tested
+from toolkit.decisions.pvalues import PValue
 from toolkit.decisions.values import Missing, Series, Value, exact_text, rounded
 from toolkit.prereg.standing import UNVERIFIED, Standing
 from toolkit.registers.study import Origin
@@ -198,7 +198,7 @@ class Decision:
     is_exploratory: bool = False
     statistics: tuple[str, ...] = ()
     bounds: Bounds | None = None
-    tests: tuple[Tested, ...] = ()
+    tests: tuple[PValue, ...] = ()
 
     @property
     def readings_agree(self) -> bool:

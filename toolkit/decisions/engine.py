@@ -17,7 +17,7 @@ from toolkit.decisions.expressions import names_in
 from toolkit.decisions.interval import Interval, evidence_of, registered_interval, unavailable
 from toolkit.decisions.lookup import Indexed, Registers, Row, rows_with
 from toolkit.decisions.measure import CurvePoint, curve_points, measure, members
-from toolkit.decisions.pvalues import Tested, tested
+from toolkit.decisions.pvalues import PValue, p_value
 from toolkit.decisions.quotients import caution, means_divided_by
 from toolkit.decisions.rulebook import RuleBook
 from toolkit.decisions.rules import Criterion, Rule
@@ -55,7 +55,7 @@ class Engine:
         self._resampler = Resampler(self._registers, book.plan)
         self._measured: dict[str, Scalar | Series[Fraction]] = {}
         self._intervals: dict[str, Interval | Missing] = {}
-        self._tests: dict[str, Tested] = {}
+        self._tests: dict[str, PValue] = {}
         self._decided: dict[str, Decision] = {}
         self._deciding: dict[str, tuple[str, ...]] = {}
 
@@ -174,13 +174,13 @@ class Engine:
             self._intervals[name] = self._find_interval(self._book.intervals[name])
         return self._intervals[name]
 
-    def test(self, name: str) -> Tested:
+    def test(self, name: str) -> PValue:
         """Return a registered test with its p-value, or with what is missing for it; made once."""
         if name not in self._tests:
-            self._tests[name] = tested(name, self._book, self.value, self._by_task)
+            self._tests[name] = p_value(name, self._book, self.value, self._by_task)
         return self._tests[name]
 
-    def _by_task(self, endpoint: Endpoint) -> Sequence[Sequence[int]] | Missing:
+    def _by_task(self, endpoint: Endpoint) -> Sequence[Sequence[int | float]] | Missing:
         """Return the differences of an endpoint by seed and task; what its value lacks, they lack."""
         mean = mean_of(self.value(endpoint.id))
         if isinstance(mean, Missing):

@@ -18,12 +18,15 @@ if TYPE_CHECKING:
     from toolkit.estimators.exact_tests import ExactTest
 
 ValueOf = Callable[[str], Scalar | Series[Fraction]]
-TableOf = Callable[[Endpoint], Sequence[Sequence[int]] | Missing]
-"""An endpoint's differences by seed and task, as whole numbers over a common denominator."""
+Table = Sequence[Sequence[int | float]]
+TableOf = Callable[[Endpoint], Table | Missing]
+"""An endpoint's differences by seed and task, over a common denominator; whole where episodes are counted."""
+# What is added up, as scores, is rounded to this, so that equal differences are equal.
+GRID = 10**9
 
 
 @dataclass(frozen=True)
-class Tested:
+class PValue:
     """A registered test, made.
 
     Args:
@@ -66,7 +69,7 @@ class Tested:
         return document
 
 
-def tested(name: str, book: RuleBook, value: ValueOf, table: TableOf) -> Tested:
+def p_value(name: str, book: RuleBook, value: ValueOf, table: TableOf) -> PValue:
     """Make a registered test; adjusted where it is in a family.
 
     Args:
@@ -79,8 +82,8 @@ def tested(name: str, book: RuleBook, value: ValueOf, table: TableOf) -> Tested:
     test, family, own = book.tests[name], book.family_of(name), made[name]
     adjusted = None if family is None else _adjusted(family, made)[name]
     if isinstance(own, Missing):
-        return Tested(test, own, family=family, adjusted=adjusted)
-    return Tested(test, own.p_value, own.units, own.differing, family, adjusted)
+        return PValue(test, own, family=family, adjusted=adjusted)
+    return PValue(test, own.p_value, own.units, own.differing, family, adjusted)
 
 
 def _made(test: Significance, book: RuleBook, value: ValueOf, table: TableOf) -> ExactTest | Missing:
@@ -109,9 +112,13 @@ def _of_seeds(value: Scalar | Series[Fraction]) -> list[int] | Missing:
     return [int(number * scale) for number in numbers]
 
 
-def _of_tasks(table: Sequence[Sequence[int]] | Missing) -> list[int] | Missing:
-    """Return the difference of each task, all seeds together."""
-    return table if isinstance(table, Missing) else [sum(of) for of in zip(*table, strict=True)]
+def _of_tasks(table: Table | Missing) -> list[int] | Missing:
+    """Return the difference of each task, all seeds together, as whole numbers."""
+    if isinstance(table, Missing):
+        return table
+    sums = [sum(map(Fraction, of)) for of in zip(*table, strict=True)]
+    counted = all(isinstance(number, int) for of in table for number in of)
+    return [int(total) if counted else round(total * GRID) for total in sums]
 
 
 def _adjusted(family: Family, made: Mapping[str, ExactTest | Missing]) -> dict[str, Scalar]:

@@ -22,6 +22,7 @@ ADJUSTED_BY = {
     HOLM: "Holm's step-down, which bounds the chance of any false rejection",
     BENJAMINI_HOCHBERG: "Benjamini and Hochberg's step-up, which bounds the expected share of false ones",
 }
+BINARY = ("successes", "observed_successes")  # what an episode has or has not
 ARMS = FEWEST = 2  # a contrast; a single seed or task has one sign
 
 
@@ -189,6 +190,10 @@ def _problem(test: Significance, endpoint: Endpoint) -> str:
         (
             test.method == MCNEMAR and not paired,
             "McNemar's test is of two arms, one seed, one step and one schedule",
+        ),
+        (
+            test.method == MCNEMAR and endpoint.outcome.columns[0] not in BINARY,
+            "McNemar's test is of successes",
         ),
         (not endpoint.low < 0 < endpoint.high, "a test is of what can lie on both sides of zero"),
         (test.over == TASKS and not tasks, "a test over tasks is of an evaluation set of registered size"),

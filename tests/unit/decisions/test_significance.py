@@ -5,6 +5,7 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 from scipy import stats
 
@@ -22,6 +23,7 @@ from tests.unit.decisions.study import RULES, amendment, rule, small_study
 from tests.unit.decisions.test_computed import loops
 from toolkit.decisions.decision import Decision
 from toolkit.decisions.engine import Engine
+from toolkit.decisions.pvalues import p_value
 from toolkit.decisions.rulebook import load_rulebook
 from toolkit.decisions.vacuity import check_not_vacuous, outcomes
 from toolkit.decisions.values import Missing
@@ -55,6 +57,11 @@ BINARY_RULES = (
     .replace('[0, 20]\nover_steps = "auc"', "[20]")
 )
 BINARY_RULES = BINARY_RULES.replace("seeds = [0, 1]\nby", "seeds = [0]\nby")
+
+
+MANY = BINARY_RULES.replace("seeds = [0, 1]", "seeds = [0, 1, 2]").replace(
+    "seeds = [0]\nby", "seeds = [0, 1, 2]\nby"
+)
 
 
 def made(folder: Path, rules: str, runs: tuple[Run, ...], evaluation: Evaluation, *tests: str) -> Decision:
@@ -150,6 +157,23 @@ def test_an_alternative_has_its_own_p(tmp_path: Path, method: str, alternative: 
     assert float(decision.tests[0].p) == pytest.approx(expected)  # type: ignore[arg-type]
 
 
+def test_scores_that_are_equal_but_for_rounding_are_equal() -> None:
+    """In doubles 0.1 + 0.2 is more than 0.3: the task would differ, and ties of sums would break."""
+    table = [[0.1, 0.25, -0.5, 0.1], [0.2, 0.25, 0.25, 0.2], [-0.3, 0.0, 0.0, 0.0]]
+    book = load_rulebook(MANY + FLIP + declared("ranks", "wilcoxon", "tasks", 'zeros = "dropped"'))
+    for name, whole in (("flip", [0, 10, -5, 6]), ("ranks", [0, 3, -1, 2])):
+        test = p_value(name, book, lambda _: Fraction(0), lambda _: table)
+        assert (test.p, test.units, test.differing) == (sign_flip([Fraction(w) for w in whole]).p_value, 4, 3)
+
+
+def test_scores_with_too_many_sums_have_no_p_and_say_why() -> None:
+    rng = np.random.default_rng(1)
+    book = load_rulebook(MANY + FLIP)
+    test = p_value("flip", book, lambda _: Fraction(0), lambda _: rng.normal(size=(3, 40)).tolist())
+    assert isinstance(test.p, Missing)
+    assert "too many different sums" in test.p.reasons[0]
+
+
 SEEDWISE = declared("seeds", "sign flip", "seeds") + declared(
     "signed", "wilcoxon", "seeds", 'zeros = "ranked"'
 )
@@ -187,9 +211,6 @@ def test_tasks_without_episodes_have_no_p() -> None:
     assert decision.missing == ("gap by task takes episode rows, and the study has none",)
 
 
-MANY = BINARY_RULES.replace("seeds = [0, 1]", "seeds = [0, 1, 2]").replace(
-    "seeds = [0]\nby", "seeds = [0, 1, 2]\nby"
-)
 REFUSED = {
     "a method that is none": (BINARY_RULES, declared("t", "rank sum", "tasks"), "allowed values"),
     "neither seeds nor tasks": (BINARY_RULES, declared("t", "sign flip"), "'over' is missing"),
@@ -209,6 +230,13 @@ REFUSED = {
         BINARY_RULES.replace("schedules = 1", "schedules = 2"),
         PAIRS,
         "one seed, one step and one schedule",
+    ),
+    "McNemar of calls": (
+        BINARY_RULES.replace('count = "successes", of = "episodes"', 'figure = "calls"').replace(
+            'unit = "fraction"\nrange = ["-1", "1"]', 'unit = "calls"\nrange = ["-9", "9"]'
+        ),
+        PAIRS,
+        "of successes",
     ),
     "McNemar of several seeds": (MANY, PAIRS, "one seed, one step and one schedule"),
     "McNemar of one arm": (

@@ -79,9 +79,9 @@ class Supposed(Engine):
         spec, (low, high) = self._book.intervals[name], self._example.intervals[name]
         return Interval(name, spec.endpoint, spec.level, low, high, "published", "")
 
-    def test(self, name: str) -> pvalues.Tested:
+    def test(self, name: str) -> pvalues.PValue:
         plain, adjusted = self._example.tests.get(name, (values.Missing(False, ("not supposed",)),) * 2)
-        return pvalues.Tested(self._book.tests[name], plain, adjusted=adjusted)
+        return pvalues.PValue(self._book.tests[name], plain, adjusted=adjusted)
 
 
 @pytest.mark.parametrize(("tests", "problem"), DEFECTS.values(), ids=DEFECTS)

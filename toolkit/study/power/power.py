@@ -32,7 +32,7 @@ from toolkit.decisions.endpoints import BY_SEED, Endpoint, IntervalSpec, Rate
 from toolkit.decisions.lookup import Tables
 from toolkit.decisions.measure import measure, success_at
 from toolkit.decisions.plan import Plan
-from toolkit.decisions.pvalues import tested
+from toolkit.decisions.pvalues import p_value
 from toolkit.decisions.seedwise import interval_by_seed
 from toolkit.decisions.values import Missing, Series
 from toolkit.errors import IncompleteError, UsageError
@@ -283,7 +283,7 @@ class _Simulated:
         if role == "value":
             return self._value(name)
         if role in ("p", "adjusted"):
-            made = tested(name, self.book, self._value, self._by_task)
+            made = p_value(name, self.book, self._value, self._by_task)
             return made.p if role == "p" else made.adjusted
         ends = self._ends(self.book.intervals[name])
         return ends if isinstance(ends, Missing) else Fraction(ends[role == "upper"])
