@@ -32,6 +32,7 @@ from toolkit.decisions.endpoints import BY_SEED, Endpoint, IntervalSpec, Rate
 from toolkit.decisions.lookup import Tables
 from toolkit.decisions.measure import measure, success_at
 from toolkit.decisions.plan import Plan
+from toolkit.decisions.pvalues import p_value
 from toolkit.decisions.seedwise import interval_by_seed
 from toolkit.decisions.values import Missing, Series
 from toolkit.errors import IncompleteError, UsageError
@@ -245,11 +246,11 @@ def _is_success(endpoint: Endpoint) -> bool:
 
 @dataclass(frozen=True)
 class _Simulated:
-    """One simulated study: values of the endpoints by seed, and task tables for intervals."""
+    """One simulated study: values of the endpoints by seed, and counts by task for intervals and tests."""
 
     book: rulebook.RuleBook
     series: dict[str, tuple[Fraction, ...]]
-    tables: dict[str, NDArray[np.float64]]
+    counts: dict[str, NDArray[np.int64]]
     primary: str
     design: simulation.Design
     weights: dict[tuple[int, int], Any]
@@ -281,6 +282,9 @@ class _Simulated:
             return self.passes(self.book.rules[name])
         if role == "value":
             return self._value(name)
+        if role in ("p", "adjusted"):
+            made = p_value(name, self.book, self._value, self._by_task)
+            return made.p if role == "p" else made.adjusted
         ends = self._ends(self.book.intervals[name])
         return ends if isinstance(ends, Missing) else Fraction(ends[role == "upper"])
 
@@ -288,6 +292,9 @@ class _Simulated:
         if name in self.book.statistics:
             return evaluation.evaluate(self.book.statistics[name].expression, self._resolve)
         return Series("seed", tuple((str(s), value) for s, value in enumerate(self.series[name])))
+
+    def _by_task(self, endpoint: Endpoint) -> list[list[int]]:
+        return simulation.whole_by_task(endpoint, self.counts[endpoint.id])
 
     def _ends(self, spec: IntervalSpec) -> tuple[float, float] | Missing:
         if spec.method not in BY_SEED:
@@ -301,7 +308,7 @@ class _Simulated:
     def _bootstrapped(self, spec: IntervalSpec) -> tuple[float, float]:
         from toolkit.estimators import crossed_bootstrap, draw_weights
 
-        table = self.tables[spec.endpoint]
+        table = simulation.by_task(self.book.endpoints[spec.endpoint], self.counts[spec.endpoint])
         key = (table.shape[1], self.design.resamples or spec.resamples)
         if key not in self.weights:
             self.weights[key] = draw_weights(len(table), *key, self.design.rng_seed)
@@ -344,7 +351,7 @@ def studies(
             yield _Simulated(
                 book,
                 {e.id: simulation.by_seed(e, tables[e.id][number], design) for e in endpoints},
-                {e.id: simulation.by_task(e, tables[e.id][number]) for e in endpoints},
+                {e.id: tables[e.id][number] for e in endpoints},
                 rule.estimate,
                 design,
                 weights,
