@@ -100,6 +100,8 @@ def _document(done: Imported, folder: Path, outcome: str) -> dict[str, object]:
         "registered_runs": {"present": list(done.present), "absent": list(done.absent)},
         "unregistered_runs": list(done.unregistered),
         "verdicts": done.decided,
+        "unused_columns": list(done.unused),
+        "left_out": list(done.left_out),
     }
 
 
@@ -114,5 +116,8 @@ def _show(done: Imported, folder: Path, outcome: str) -> None:
         if names:
             more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
             say_line(f"  {what}: {', '.join(names[:MOST_NAMES])}{more}")
+    for what, names in (("columns that are not used", done.unused), ("not in the table", done.left_out)):
+        if names:
+            say_line(f"  {what}: {', '.join(names)}")
     for rule, verdict in done.decided.items():
         click.echo(f"  {rule} {styled(verdict)}")

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolkit.cli.output import FOLDER, json_option, print_json
+from toolkit.cli.output import FOLDER, json_option, print_json, say_line
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.places import find_home
 
 if TYPE_CHECKING:
     from toolkit.registers.imported.log import Log
+    from toolkit.study.new.outline import Outline
 
 TARGETS = {"success": "true_success"}
 NAME = "letters, digits, hyphens and underscores, a letter or digit first, at most 64"
@@ -85,6 +86,7 @@ def new_study(
                 "files": sorted(files),
                 "columns": outline.columns,
                 "unused": list(outline.unused),
+                "left_out": list(log.left_out) if log else [],
                 "problem": problem,
             }
         )
@@ -93,20 +95,7 @@ def new_study(
     for path in sorted(files):
         click.echo(f"  {path}")
     if log:
-        for target, column in outline.columns.items():
-            click.echo(f"  {target} is the log's {column!r}")
-        if outline.unused:
-            click.echo(f"  not used: {', '.join(outline.unused)}")
-        click.echo("  guessed by name: look the mapping over")
-        first, second, *others = outline.arms
-        click.echo(
-            f"  the rules compare {first} minus {second}, condition {outline.conditions[0]}, pool "
-            f"{outline.pools[0]}, regime {outline.regimes[0]}: the first by name; change what is others"
-        )
-        if others or len(outline.conditions) * len(outline.pools) * len(outline.regimes) > 1:
-            click.echo(
-                "  the table has more of them: declare an endpoint and a rule for each that is to decide"
-            )
+        _show_log(log, outline)
     if problem:
         click.echo(f"  NOT YET IMPORTABLE: {problem}")
     click.echo("next: fill in what says FILL IN, then")
@@ -118,6 +107,24 @@ def new_study(
         "site build",
     ):
         click.echo(f"  toolkit {command}")
+
+
+def _show_log(log: Log, outline: Outline) -> None:
+    """Say which column was taken for which, and what the log has beyond them."""
+    for target, column in outline.columns.items():
+        click.echo(f"  {target} is the log's {column!r}")
+    if outline.unused:
+        say_line(f"  not used: {', '.join(outline.unused)}")
+    if log.left_out:
+        say_line(f"  not in the table: {', '.join(log.left_out)}")
+    click.echo("  guessed by name: look the mapping over")
+    first, second, *others = outline.arms
+    click.echo(
+        f"  the rules compare {first} minus {second}, condition {outline.conditions[0]}, pool "
+        f"{outline.pools[0]}, regime {outline.regimes[0]}: the first by name; change what is others"
+    )
+    if others or len(outline.conditions) * len(outline.pools) * len(outline.regimes) > 1:
+        click.echo("  the table has more of them: declare an endpoint and a rule for each that is to decide")
 
 
 def _problem(mapping: str | None, log: Log | None) -> str | None:

@@ -23,6 +23,7 @@ from toolkit.decisions.plan import Plan, place_of
 from toolkit.findings import card_text, read_findings
 from toolkit.prereg.registration import Registration
 from toolkit.registers import arrow, row_tables, writer
+from toolkit.registers.imported import source
 from toolkit.registers.imported.log import Log, read_log
 from toolkit.registers.imported.mapping import read_mapping
 from toolkit.registers.imported.tables import tables_of, write_imported
@@ -66,6 +67,8 @@ class Imported:
         present: registered runs that are there.
         absent: registered runs that are not: condition, arm and seed, in words.
         unregistered: runs that are there, and that no line of the registered matrix has.
+        unused: columns of the log that the mapping does not name.
+        left_out: what the log says beyond its columns.
     """
 
     manifest: Manifest
@@ -73,6 +76,8 @@ class Imported:
     present: tuple[str, ...]
     absent: tuple[str, ...]
     unregistered: tuple[str, ...]
+    unused: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
 
 def import_study(wanted: Import, folder: Path, progress: Callable[[str], None]) -> Imported:
@@ -134,7 +139,14 @@ def import_study(wanted: Import, folder: Path, progress: Callable[[str], None]) 
         standing=str(case.standing),
         findings=found,
     )
-    return Imported(manifest, {decision.rule: decision.verdict for decision in decisions}, *compared)
+    used = {source.ROW, *mapping.columns.values()}
+    return Imported(
+        manifest,
+        {decision.rule: decision.verdict for decision in decisions},
+        *compared,
+        unused=tuple(name for name in log.table.columns if name not in used),
+        left_out=log.left_out,
+    )
 
 
 def check_import(wanted: Import, folder: Path, progress: Callable[[str], None]) -> Imported:
