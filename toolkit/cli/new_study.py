@@ -62,6 +62,7 @@ def new_study(
       toolkit new-study my-study --into my-project
       toolkit new-study my-study --table pilot.csv --into my-project
       toolkit new-study my-study --table 'logs/*.eval' --arm model --into my-project
+      toolkit new-study my-study --table lm_eval_output --success exact_match --into my-project
       toolkit new-study my-study --table pilot.csv --repository me/my-study --into my-project --json
     """
     from toolkit.files import write_all

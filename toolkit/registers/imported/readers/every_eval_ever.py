@@ -184,14 +184,15 @@ def _samples(
         numbers = {result: first + number for number, result in enumerate(results)}
         rows = rows.with_columns(pl.col(key).replace_strict(numbers, return_dtype=pl.Int64).alias(_RUN))
         left_out |= {*lists, "aggregate results"}
+    with cells.reading(record.file, WHAT):
         return rows, [_run(record, key, result, left_out) for result in results]
 
 
 def _run(record: _Record, key: str, result: object, left_out: set[str]) -> dict[str, cells.Cell]:
     content = dict(record.content)
     name = "evaluation_name" if key == "pool" else key
-    entries = content.pop("evaluation_results", None) or []
-    entry = next((dict(one) for one in entries if one.get(name) == result), {})
+    entries = [dict(one) for one in content.pop("evaluation_results", None) or []]
+    entry = next((one for one in entries if one.get(name) == result), {})
     content.pop("detailed_evaluation_results", None)
     told: dict[str, cells.Cell] = {FILE: record.name}
     launched = content.pop("evaluation_timestamp", None) or entry.get("evaluation_timestamp")

@@ -40,6 +40,7 @@ _ALWAYS = (
     "messages, outputs, events and stores of samples",
     "explanations and metadata of scores",
     "usage by model and role (columns have the sums)",
+    "line breaks within answers and metadata",
     "aggregate results",
 )
 

@@ -25,8 +25,8 @@ def read_json_lines(path: Path, what: str, opened: Sequence[str] = ()) -> tuple[
     Args:
         path: the file.
         what: what it should be, in words.
-        opened: documents whose values have columns of their own, as `doc.question`; of others
-            nothing is read.
+        opened: documents whose values have columns of their own, as `doc.question`; of others nothing is
+            read.
 
     Raises:
         DamagedError: a line is no JSON object, names something twice, or has more than a table can have.
@@ -39,10 +39,9 @@ def read_json_lines(path: Path, what: str, opened: Sequence[str] = ()) -> tuple[
             f"CREATE TEMP TABLE lines AS SELECT row_number() OVER () AS line, json FROM {lines}",
             [glob.escape(str(path))],
         )
-        _check_objects(connection, path)
-        pointers = _pointers(connection, "", "")
+        pointers = _pointers(connection, "", "", path)
         for name in opened:
-            pointers |= _pointers(connection, f"/{_escaped(name)}", f"{name}.")
+            pointers |= _pointers(connection, f"/{_escaped(name)}", f"{name}.", path)
         count = connection.execute("SELECT count(*) FROM lines").fetchall()[0][0]
         cells.bounded("columns", len(pointers), MOST_COLUMNS, path)
         cells.bounded("cells", len(pointers) * count, MOST_CELLS, path)
@@ -53,30 +52,24 @@ def _escaped(name: str) -> str:
     return name.replace("~", "~0").replace("/", "~1")
 
 
-def _check_objects(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
-    wrong = connection.execute(
-        "SELECT line, json_type(json) FROM lines WHERE json_type(json) <> 'OBJECT' "
-        "OR len(json_keys(json)) <> len(list_distinct(json_keys(json))) ORDER BY line LIMIT 1"
-    ).fetchall()
-    if wrong:
-        line, kind = wrong[0]
-        raise DamagedError(
-            f"a line of {path.name} is not one JSON object",
-            expected="an object that names everything once",
-            found=f"line {line}: {'a name twice' if kind == 'OBJECT' else kind.lower()}",
-            where=path,
-        )
-
-
-def _pointers(connection: duckdb.DuckDBPyConnection, place: str, prefix: str) -> dict[str, str]:
-    """Return the names below a place of the documents, each with its JSON pointer."""
-    keys = connection.execute(
-        "SELECT key, min(line) AS first, min(nth) AS nth FROM (SELECT line, unnest(keys) AS key, "
-        "generate_subscripts(keys, 1) AS nth FROM (SELECT line, json_keys(json, $place) AS keys FROM lines)) "
-        "GROUP BY key ORDER BY first, nth, key",
+def _pointers(connection: duckdb.DuckDBPyConnection, place: str, prefix: str, path: Path) -> dict[str, str]:
+    """Return the names below a place of the documents, checked, each with its JSON pointer."""
+    found = connection.execute(
+        "SELECT json_type(json, $place), json_keys(json, $place), min(line) FROM lines "
+        "GROUP BY ALL ORDER BY 3",
         {"place": place},
     ).fetchall()
-    return {f"{prefix}{key}": f"{place}/{_escaped(key)}" for key, *_ in keys}
+    pointers: dict[str, str] = {}
+    for kind, keys, line in found:
+        if (kind != "OBJECT" and not place) or len(set(keys or ())) != len(keys or ()):
+            raise DamagedError(
+                f"a line of {path.name} is not one JSON object",
+                expected="an object that names everything once",
+                found=f"line {line}: {'a name twice' if kind == 'OBJECT' else kind.lower()}",
+                where=path,
+            )
+        pointers |= {f"{prefix}{key}": f"{place}/{_escaped(key)}" for key in keys or ()}
+    return pointers
 
 
 def _table(
@@ -84,28 +77,38 @@ def _table(
 ) -> tuple[pl.DataFrame, list[str]]:
     import polars as pl
 
-    names, places = list(pointers), list(pointers.values())
-    asked = ", ".join("list(DISTINCT json_type(json, ?))" for _ in places)
-    kinds = [
-        set(kind or ()) for kind in connection.execute(f"SELECT {asked} FROM lines", places).fetchall()[0]
+    # All values of a line at once: a function for each would parse the line anew.
+    kinds: list[set[str]] = [set() for _ in pointers]
+    combined = "SELECT DISTINCT json_type(json, $places) FROM lines"
+    for (combination,) in connection.execute(combined, {"places": list(pointers.values())}).fetchall():
+        for known, kind in zip(kinds, combination, strict=True):
+            known.update({kind} - {None, "NULL"})
+    told = {name: kind for name, kind in zip(pointers, kinds, strict=True) if kind - _NESTED}
+    nested = [
+        name
+        for name, kind in zip(pointers, kinds, strict=True)
+        if kind & _NESTED and not (name in opened and kind == {"OBJECT"})
     ]
-    nested = [name for name, kind in zip(names, kinds, strict=True) if kind & _NESTED and name not in opened]
-    told = [at for at, kind in enumerate(kinds) if kind - _NESTED - {"NULL"}]
-    values = ", ".join(
-        f"CASE WHEN json_type(json, $p{at}) NOT IN ('ARRAY', 'OBJECT') "
-        f"THEN json_extract_string(json, $p{at}) END AS c{at}"
-        for at in told
+    if not told:
+        return pl.DataFrame(), nested
+    values, places = [], [pointers[name] for name in told]
+    for at, kind in enumerate(told.values(), start=1):
+        is_value = f"json_type(json, $places[{at}]) NOT IN ('ARRAY', 'OBJECT')"
+        values.append(f"CASE WHEN {is_value} THEN texts[{at}] END" if kind & _NESTED else f"texts[{at}]")
+    query = (
+        f"SELECT {', '.join(f'{value} AS c{at}' for at, value in enumerate(values))} FROM "
+        "(SELECT line, json, json_extract_string(json, $places) AS texts FROM lines) ORDER BY line"
     )
-    query = f"SELECT line{', ' * bool(values)}{values} FROM lines ORDER BY line"
-    found = connection.sql(query, params={f"p{at}": places[at] for at in told}).pl()
-    return pl.DataFrame([_typed(found[f"c{at}"].alias(names[at]), kinds[at]) for at in told]), nested
+    found = connection.sql(query, params={"places": places}).pl()
+    columns = zip(told.items(), found.get_columns(), strict=True)
+    return pl.DataFrame([_typed(texts.alias(name), kind) for (name, kind), texts in columns]), nested
 
 
 def _typed(texts: pl.Series, kinds: set[str]) -> pl.Series:
     """Return values in the type that all of them have in JSON, else as text."""
     import polars as pl
 
-    plain = kinds - _NESTED - {"NULL"}
+    plain = kinds - _NESTED
     if plain == {"BOOLEAN"}:
         return texts == "true"
     if plain <= {*_WHOLE, "DOUBLE"}:
