@@ -128,6 +128,7 @@ def test_runs_say_their_configuration() -> None:
         assert row == (whole["model_name"], config["random_seed"], 0, "float32", config["torch_seed"], told)
         (launched,) = table.filter(pl.col("file") == name)["launched_at"].unique()
         assert datetime.fromisoformat(launched) == datetime.fromtimestamp(round(whole["date"], 6), UTC)
+    assert read("metrics").table.select("seed", "config.numpy_seed").unique().rows() == [(0, 1234)]
 
 
 def test_two_models_are_two_arms_of_a_study() -> None:
