@@ -29,6 +29,11 @@ def require_ray() -> None:
     _require("RAY", ("ray",), 'pip install "paired-rollouts-toolkit[ray]"')
 
 
+def require_inspect() -> None:
+    """Likewise for the reader of Inspect's logs."""
+    _require("LOG OF INSPECT", ("inspect_ai",), 'pip install "paired-rollouts-toolkit[inspect]"')
+
+
 def require_tensorboard() -> None:
     """Likewise for TensorBoard."""
     _require("TRACKER", ("tensorboard",), INSTALL)

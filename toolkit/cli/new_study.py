@@ -66,6 +66,7 @@ def new_study(
       toolkit new-study my-study --table pilot.csv --into my-project
       toolkit new-study my-study --table 'logs/*.eval' --arm model --into my-project
       toolkit new-study my-study --table trl-runs --into my-project
+      toolkit new-study my-study --table lm_eval_output --success exact_match --into my-project
       toolkit new-study my-study --table wandb --score eval/accuracy --into my-project
       toolkit new-study my-study --table pilot.csv --repository me/my-study --into my-project --json
     """

@@ -219,6 +219,8 @@ def _runs(rows: pl.DataFrame) -> pl.DataFrame:
     import polars as pl
 
     told = [name for name in OF_RUNS if name in rows.columns and name != "run_id"]
+    if "launched_at" in told:  # a run in several logs was launched with the first
+        rows = rows.with_columns(pl.col("launched_at").min().over("run_id"))
     runs = rows.select("run_id", *told).unique()
     twice = runs.filter(pl.col("run_id").is_duplicated()).sort("run_id")
     if twice.height:

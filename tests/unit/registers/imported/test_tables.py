@@ -139,6 +139,13 @@ def test_a_word_that_is_not_declared_leaves_what_was_there(tmp_path: Path) -> No
     assert open_study(tmp_path / "mine").manifest == before
 
 
+def test_a_run_of_several_logs_was_launched_with_the_first(tmp_path: Path) -> None:
+    days = (3, 1, 2, 5, 4, 6)
+    rows = [row | {"at": f"2031-01-0{day}T00:00:00Z"} for row, day in zip(ROWS, days, strict=True)]
+    runs = tables(tmp_path, rows, with_column("launched_at", "at"))["runs"]
+    assert [launched.day for launched in runs["launched_at"]] == [1, 3]
+
+
 def test_a_missing_column_is_named(tmp_path: Path) -> None:
     with pytest.raises(DamagedError, match="lacks a column") as raised:
         tables(tmp_path, [{k: v for k, v in row.items() if k != "rng"} for row in ROWS])

@@ -9,7 +9,17 @@ from pathlib import Path
 from typing import Protocol
 
 from toolkit.registers.imported.log import Log
-from toolkit.registers.imported.readers import history, hub_dataset, tables, trl, verl, wandb
+from toolkit.registers.imported.readers import (
+    every_eval_ever,
+    history,
+    hub_dataset,
+    inspect_logs,
+    lm_eval,
+    tables,
+    trl,
+    verl,
+    wandb,
+)
 
 
 class Reader(Protocol):
@@ -30,4 +40,7 @@ class Reader(Protocol):
         """
 
 
-READERS: tuple[Reader, ...] = (trl, verl, wandb, hub_dataset, history, tables)
+READERS: tuple[Reader, ...] = (
+    *(inspect_logs, lm_eval, every_eval_ever, trl, verl, wandb),
+    *(hub_dataset, history, tables),
+)

@@ -1,0 +1,387 @@
+"""Logs of Inspect: what its own reader says of them is what the table says, and hostile ones are refused."""
+
+import json
+import sys
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tests.conftest import CHECKOUT
+from tests.unit.stack import require_inspect
+from toolkit.errors import DamagedError, IncompleteError
+from toolkit.registers.imported.log import Log, read_log
+from toolkit.registers.imported.mapping import parse_mapping
+from toolkit.registers.imported.readers import inspect_archive, inspect_logs
+from toolkit.registers.imported.readers.inspect_archive import checked_copy
+from toolkit.registers.imported.tables import tables_of
+from toolkit.study.new.outline import outlined, scaffold
+
+LOGS = CHECKOUT / "tests" / "fixtures" / "logs" / "inspect"
+FOLDERS = ("strategies", "letters", "refusals", "troubled", "halted")
+
+
+@pytest.fixture
+def inspect() -> None:
+    require_inspect()
+
+
+def read(folder: str) -> Log:
+    return read_log([LOGS / folder])
+
+
+def told(file: Path) -> Any:
+    """Return a log as Inspect reads it, with every sample in full."""
+    from inspect_ai.log import read_eval_log
+
+    return read_eval_log(str(file))
+
+
+def only(folder: str) -> Path:
+    (file,) = (LOGS / folder).iterdir()
+    return file
+
+
+def members(file: Path) -> dict[str, bytes]:
+    import inspect_ai.log  # noqa: F401 - it teaches zipfile Zstandard
+
+    with zipfile.ZipFile(file) as opened:
+        return {name: opened.read(name) for name in opened.namelist()}
+
+
+def archive(path: Path, contents: dict[str, bytes], packed: int = zipfile.ZIP_DEFLATED) -> Path:
+    with zipfile.ZipFile(path, "w", packed) as made:
+        for name, content in contents.items():
+            made.writestr(zipfile.ZipInfo(name), content, packed)
+    return path
+
+
+def copied(path: Path) -> tuple[Path, set[tuple[str, int]]]:
+    folder = path.parent / "copy"
+    folder.mkdir(exist_ok=True)
+    return checked_copy(path, folder)
+
+
+EMPTY = {"header.json": b"{}", "summaries.json": b"[]"}
+
+
+@pytest.mark.parametrize("folder", ["strategies", "letters", "refusals"])
+def test_means_are_the_accuracies_that_inspect_reports(inspect: None, folder: str) -> None:
+    log = read(folder)
+    outcome = "score" if folder == "letters" else "true_success"
+    assert len(log.files) == log.table["file"].n_unique() == len(list((LOGS / folder).iterdir()))
+    for file in log.files:
+        (score,) = told(file).results.scores
+        mine = log.table.filter(pl.col("file") == file.stem)
+        assert mine[outcome].mean() == pytest.approx(score.metrics["accuracy"].value)
+        assert mine["scorer"].unique().to_list() == [score.name]
+
+
+def test_scores_of_several_scorers_have_a_column_each(inspect: None) -> None:
+    log = read("troubled")
+    results = {score.name: score for score in told(only("troubled")).results.scores}
+    assert log.table["score.match"].mean() == pytest.approx(results["match"].metrics["accuracy"].value)
+    assert log.table["score.judged.style"].mean() == results["style"].metrics["mean"].value
+    assert log.table["score.judged.length"].mean() == results["length"].metrics["mean"].value
+    assert not {"score", "true_success"} & set(
+        log.table.columns
+    )  # which of them it is, is the owner's to say
+    named = outlined("mine", two_models(log), {"true_success": "score.match", "arm": "model"})
+    assert named.columns["true_success"] == "score.match"
+
+
+def two_models(log: Log) -> Log:
+    return Log(log.format, pl.concat([log.table, log.table.with_columns(model=pl.lit("other"))]), log.of_run)
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_every_sample_is_a_row_with_what_it_says(inspect: None, folder: str) -> None:
+    log = read(folder)
+    assert log.table["row of the table"].to_list() == list(range(1, log.table.height + 1))
+    for file in log.files:
+        whole = told(file)
+        mine = {
+            (row["task"], row["schedule"]): row
+            for row in log.table.filter(pl.col("file") == file.stem).to_dicts()
+        }
+        assert set(mine) == {
+            (name, epoch)
+            for name in whole.eval.dataset.sample_ids
+            for epoch in range(whole.eval.config.epochs)
+        }
+        for sample in whole.samples:
+            row = mine.pop((sample.id, sample.epoch - 1))
+            assert (row.get("prompt") or row["input"], row["target"]) == (sample.input, sample.target)
+            assert row["tokens"] == (sum(one.total_tokens for one in sample.model_usage.values()) or None)
+            assert row["metadata.size"] == sample.metadata["size"]
+            assert row.get("error") == (sample.error.message if sample.error else row.get("error"))
+            assert row.get("limit") == (sample.limit.type if sample.limit else None)
+            assert (row["total_time"], row["message_count"]) == (sample.total_time, len(sample.messages))
+            assert row["sample.uuid"] == sample.uuid
+        for row in mine.values():
+            assert row["error"] == f"not in the log, whose status is {whole.status}"
+            assert row["true_success"] is None
+
+
+def test_runs_say_their_configuration(inspect: None) -> None:
+    log = read("strategies")
+    for file in log.files:
+        whole = told(file)
+        (row,) = (
+            log.table.filter(pl.col("file") == file.stem)
+            .select(
+                "pool", "model", "seed", "generate.temperature", "task_args.strategy", "launched_at", "solver"
+            )
+            .unique()
+            .to_dicts()
+        )
+        assert row == {
+            "pool": whole.eval.task,
+            "model": whole.eval.model,
+            "seed": whole.plan.config.seed,
+            "generate.temperature": whole.plan.config.temperature,
+            "task_args.strategy": whole.eval.task_args["strategy"],
+            "launched_at": whole.eval.created,
+            "solver": " + ".join(step.solver for step in whole.plan.steps),
+        }
+    assert set(read("troubled").table["config.message_limit"]) == {2}
+
+
+def test_what_has_no_column_is_named(inspect: None) -> None:
+    assert {"metadata.parts", "messages, outputs, events and stores of samples"} <= set(
+        read("strategies").left_out
+    )
+    assert "config.sample_id" in read("letters").left_out
+
+
+def test_a_failed_sample_has_its_error_and_no_outcome(inspect: None) -> None:
+    rows = {row["task"]: row for row in read("troubled").table.to_dicts()}
+    assert "the tool fell over" in rows["sum/01"]["error"]
+    assert rows["sum/01"]["score.match"] is None
+    assert (rows["sum/10"]["limit"], rows["sum/10"]["score.match"]) == ("message", 1.0)
+    assert rows["sum/11"]["score.judged.style"] is None  # NaN: it was not scored
+    halted = read("halted").table
+    assert halted["true_success"].to_list() == [False, *[None] * 7]
+    assert halted["error"].null_count() == 1
+
+
+def test_a_refusal_is_no_success_and_stays_told(inspect: None) -> None:
+    refused = read("refusals").table.filter(pl.col("score.refusals.value") == "N")
+    assert refused["task"].to_list() == ["sum/00"] * 4
+    assert not refused["true_success"].any()
+
+
+def test_two_strategies_are_two_arms_of_a_study(inspect: None) -> None:
+    log = read("strategies")
+    outline = outlined("mine", log)
+    assert outline.columns["arm"] == "task_args.strategy"
+    assert (outline.arms, outline.seeds, outline.tasks, outline.schedules) == (
+        ("cot", "direct"),
+        (0, 1),
+        4,
+        2,
+    )
+    made = tables_of(log.table, parse_mapping(scaffold(outline, "me/mine")["mappings/mine.toml"]))
+    assert made["runs"]["episodes"].to_list() == [8] * 4
+    rates = {
+        (told(file).eval.task_args["strategy"], told(file).plan.config.seed): told(file) for file in log.files
+    }
+    for run in made["evaluations"].to_dicts():
+        accuracy = rates[run["arm"], run["seed"]].results.scores[0].metrics["accuracy"].value
+        assert run["successes"] / run["episodes"] == pytest.approx(accuracy)
+    assert made["task_pools"]["prompt"].to_list() == ["0 + 0 =", "0 + 1 =", "1 + 0 =", "1 + 1 ="]
+
+
+def test_two_models_are_two_arms(inspect: None) -> None:
+    outline = outlined("mine", read("letters"))
+    assert (outline.columns["arm"], outline.columns["score"]) == ("model", "score")
+
+
+def test_both_formats_give_the_same_table(inspect: None, tmp_path: Path) -> None:
+    from inspect_ai.log import write_eval_log
+
+    file = only("troubled")
+    write_eval_log(told(file), str(tmp_path / f"{file.stem}.json"))
+    as_json, as_archive = read_log([tmp_path]), read_log([file])
+    assert as_json.table.equals(as_archive.table.select(as_json.table.columns))
+    assert set(as_json.table.columns) == set(as_archive.table.columns)
+
+
+def test_an_unfinished_log_is_read_from_its_journal(inspect: None, tmp_path: Path) -> None:
+    file = only("halted")
+    journal = {n: c for n, c in members(file).items() if n not in {"header.json", "summaries.json"}}
+    log = read_log([archive(tmp_path / "log.eval", journal)])
+    assert log.table["status"].unique().to_list() == ["started"]
+    finished = read("halted").table
+    assert log.table["true_success"].to_list() == finished["true_success"].to_list()
+
+
+def test_a_later_try_stands_for_the_earlier(inspect: None, tmp_path: Path) -> None:
+    file = only("troubled")
+    contents = members(file)
+    header = json.loads(contents["header.json"])
+    header["eval"]["created"] = header["stats"]["started_at"] = "2031-01-01T00:00:00+00:00"
+    archive(tmp_path / "again.eval", contents | {"header.json": json.dumps(header).encode()})
+    archive(tmp_path / "before.eval", contents)
+    log = read_log([tmp_path])
+    assert log.table["file"].unique().to_list() == ["again"]
+    assert "before.eval: again.eval is a later try of the same task" in log.left_out
+    # What both have was begun with the first.
+    begun = min(sample.started_at for sample in told(file).samples)
+    assert log.table["launched_at"].unique().to_list() == [begun]
+
+
+def test_a_newer_version_is_refused(inspect: None, tmp_path: Path) -> None:
+    contents = members(only("troubled"))
+    header = json.loads(contents["header.json"]) | {"version": 3}
+    archive(tmp_path / "log.eval", contents | {"header.json": json.dumps(header).encode()})
+    with pytest.raises(DamagedError, match="newer version"):
+        read_log([tmp_path / "log.eval"])
+
+
+def test_samples_that_the_summaries_leave_out_are_not_dropped(inspect: None, tmp_path: Path) -> None:
+    contents = members(only("troubled"))
+    summaries = json.loads(contents["summaries.json"])[1:]
+    archive(tmp_path / "log.eval", contents | {"summaries.json": json.dumps(summaries).encode()})
+    with pytest.raises(DamagedError, match="leave out") as refused:
+        read_log([tmp_path / "log.eval"])
+    assert "sum/00 (epoch 1)" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("header.json", b"[1]"),
+        ("header.json", b"{}"),
+        ("header.json", b"[" * 100_000),
+        ("summaries.json", b'[{"id": [[1]], "epoch": 1}]'),
+        ("summaries.json", b"nothing"),
+    ],
+)
+def test_documents_that_make_no_sense_are_one_error(
+    inspect: None, tmp_path: Path, name: str, content: bytes
+) -> None:
+    archive(tmp_path / "log.eval", members(only("troubled")) | {name: content})
+    with pytest.raises(DamagedError, match="log of Inspect"):
+        read_log([tmp_path / "log.eval"])
+
+
+def test_a_json_log_that_ends_too_early_is_refused(inspect: None, tmp_path: Path) -> None:
+    whole = next((LOGS / "letters").iterdir()).read_bytes()
+    (tmp_path / "log.json").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(DamagedError, match="not a log of Inspect"):
+        read_log([tmp_path / "log.json"])
+
+
+def test_the_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "inspect_ai", None)
+    monkeypatch.setitem(sys.modules, "inspect_ai.log", None)
+    with pytest.raises(IncompleteError) as refused:
+        read("strategies")
+    assert "pip install 'paired-rollouts-toolkit[inspect]'" in str(refused.value)
+
+
+def test_what_is_no_log_of_inspect_is_not_taken_for_one(tmp_path: Path) -> None:
+    (tmp_path / "other.json").write_text('{"status": "success"}')
+    assert not inspect_logs.recognizes(tmp_path)
+    assert not inspect_logs.recognizes(tmp_path / "absent.eval")
+    assert inspect_logs.recognizes(LOGS)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../header.json",
+        "samples/../../x_epoch_1.json",
+        "samples\\..\\..\\x.json",
+        "/etc/x.json",
+        "\\x.json",
+        "C:/x.json",
+        "samples/x_epoch_1.pkl",
+        "run.py",
+        "samples/",
+    ],
+)
+def test_members_that_inspect_does_not_write_are_refused(tmp_path: Path, name: str) -> None:
+    path = archive(tmp_path / "log.eval", EMPTY | {name: b"x"})
+    with pytest.raises(DamagedError, match="a member that Inspect does not write") as refused:
+        copied(path)
+    assert repr(name) in str(refused.value)
+
+
+def test_only_what_is_read_is_copied(tmp_path: Path) -> None:
+    contents = EMPTY | {"samples/a/b_epoch_2.json": b"not opened", "samples/c_epoch_1/sample.json": b""}
+    path = archive(tmp_path / "given.eval", contents | {"_journal/start.json": b"{}"})
+    copy, samples = copied(path)
+    assert samples == {("a/b", 2), ("c", 1)}
+    with zipfile.ZipFile(copy) as opened:
+        assert {name: opened.read(name) for name in opened.namelist()} == EMPTY
+
+
+def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
+    path = archive(tmp_path / "log.eval", EMPTY | {"summaries.json": b" " * 2**24})
+    with pytest.raises(DamagedError, match="unpacks to more than one can"):
+        copied(path)
+
+
+def test_a_member_that_unpacks_to_more_than_is_written_is_refused(tmp_path: Path) -> None:
+    path = archive(tmp_path / "log.eval", EMPTY | {"summaries.json": b" " * 2**24})
+    raw = path.read_bytes()
+    for true, claimed in ((2**24, 100), (zlib.crc32(b" " * 2**24), zlib.crc32(b" " * 101))):
+        raw = raw.replace(true.to_bytes(4, "little"), claimed.to_bytes(4, "little"))
+    path.write_bytes(raw)
+    with pytest.raises(DamagedError, match="readable archive") as refused:
+        copied(path)
+    assert "summaries.json is not what the archive says of it" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("bound", "most", "says"),
+    [
+        ("MOST_MEMBERS", 1, "members"),
+        ("LARGEST_TABLE", 1, "bytes"),
+        ("LARGEST_DIRECTORY", 50, "list of members"),
+    ],
+)
+def test_an_archive_has_bounds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bound: str, most: int, says: str
+) -> None:
+    path = archive(tmp_path / "log.eval", EMPTY)
+    copied(path)
+    monkeypatch.setattr(inspect_archive, bound, most)
+    with pytest.raises(DamagedError, match=says):
+        copied(path)
+
+
+@pytest.mark.parametrize(
+    ("damage", "says"),
+    [
+        ("cut", "no end of an archive"),
+        ("no zip", "no end of an archive"),
+        ("empty", "no end of an archive"),
+        ("flipped", "header.json is not what the archive says of it"),
+        ("encrypted", "header.json is encrypted"),
+        ("bzip2", "packed in another way"),
+    ],
+)
+def test_a_damaged_archive_is_one_error(tmp_path: Path, damage: str, says: str) -> None:
+    packed = zipfile.ZIP_BZIP2 if damage == "bzip2" else zipfile.ZIP_STORED
+    path = archive(tmp_path / "log.eval", EMPTY, packed)
+    raw = path.read_bytes()
+    flags = raw.index(b"PK\x01\x02") + 8
+    path.write_bytes(
+        {
+            "cut": raw[:-30],
+            "no zip": b"PK, but no more",
+            "empty": b"",
+            "flipped": raw.replace(b"{}", b"[}", 1),
+            "encrypted": raw[:flags] + b"\x01" + raw[flags + 1 :],
+            "bzip2": raw,
+        }[damage]
+    )
+    with pytest.raises(DamagedError, match=r"log\.eval is not a readable archive of Inspect") as refused:
+        copied(path)
+    assert says in str(refused.value)
