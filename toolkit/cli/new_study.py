@@ -71,7 +71,7 @@ def new_study(
       toolkit new-study my-study --table pilot.csv --repository me/my-study --into my-project --json
     """
     from toolkit.files import write_all
-    from toolkit.registers.imported.log import read_log
+    from toolkit.registers.imported.reading import read_log
     from toolkit.registers.manifest import STUDY_NAME
     from toolkit.study.new.outline import blank, outlined, scaffold
 

@@ -47,8 +47,8 @@ def rehearse(*, study: str, pilot: tuple[str, ...], simulations: int, rng_seed: 
       toolkit rehearse my-study pilot.csv --simulations 0 --json
     """
     from toolkit.files import read_text
-    from toolkit.registers.imported.log import read_log
     from toolkit.registers.imported.mapping import read_mapping
+    from toolkit.registers.imported.reading import read_log
     from toolkit.study.check.rehearsal import rehearse as play
 
     home = find_home()

@@ -26,8 +26,9 @@ from toolkit.findings import card_text, read_findings
 from toolkit.prereg.registration import Registration
 from toolkit.registers import row_tables, writer
 from toolkit.registers.arrow import Row
-from toolkit.registers.imported.log import Log, read_log
+from toolkit.registers.imported.log import Log
 from toolkit.registers.imported.mapping import TableMapping, read_mapping
+from toolkit.registers.imported.reading import read_log
 from toolkit.registers.imported.source import ROW
 from toolkit.registers.imported.tables import counted, files_of, rows_of, write_imported
 from toolkit.registers.manifest import MANIFEST_NAME, Manifest, RegistrationRef

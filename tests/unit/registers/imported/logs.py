@@ -7,8 +7,9 @@ import polars as pl
 import pytest
 
 from toolkit.errors import DamagedError
-from toolkit.registers.imported.log import Log, read_log
+from toolkit.registers.imported.log import Log
 from toolkit.registers.imported.mapping import parse_mapping
+from toolkit.registers.imported.reading import read_log
 from toolkit.registers.imported.tables import tables_of
 from toolkit.study.new.outline import outlined, scaffold
 

@@ -11,8 +11,9 @@ import pytest
 from tests.conftest import CHECKOUT
 from toolkit.errors import DamagedError, IncompleteError
 from toolkit.files import file_sha256
-from toolkit.registers.imported.log import Log, read_log
+from toolkit.registers.imported.log import Log
 from toolkit.registers.imported.mapping import parse_mapping
+from toolkit.registers.imported.reading import read_log
 from toolkit.registers.imported.tables import tables_of
 from toolkit.study.new.outline import outlined, scaffold
 

@@ -14,7 +14,7 @@ import pytest
 from tests.unit.registers.imported.logs import LOGS, of_file, refused, study_of
 from toolkit.errors import UsageError
 from toolkit.registers.imported import wandb_file
-from toolkit.registers.imported.log import read_log
+from toolkit.registers.imported.reading import read_log
 from toolkit.registers.imported.source import ROW
 from toolkit.registers.imported.wandb_file import HEADER, read_wandb
 from toolkit.study.new.outline import outlined

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from tests.unit.registers.imported.logs import LOGS, refused, study_of
-from toolkit.registers.imported.log import read_log
 from toolkit.registers.imported.readers import hub_dataset
+from toolkit.registers.imported.reading import read_log
 
 COLUMNS = ("split", "policy", "seed", "question_id", "trial", "correct", "started_at")
 LAYOUTS = ("saved", "repository")

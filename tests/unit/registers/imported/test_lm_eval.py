@@ -12,9 +12,10 @@ import pytest
 
 from tests.conftest import CHECKOUT, Toolkit
 from toolkit.errors import DamagedError, IncompleteError
-from toolkit.registers.imported.log import Log, read_log
+from toolkit.registers.imported.log import Log
 from toolkit.registers.imported.mapping import parse_mapping
 from toolkit.registers.imported.readers import json_lines, lm_eval
+from toolkit.registers.imported.reading import read_log
 from toolkit.registers.imported.tables import tables_of
 from toolkit.study.new.outline import outlined, scaffold
 
@@ -285,7 +286,7 @@ def test_what_a_new_study_does_not_take_is_printed(toolkit: Toolkit, tmp_path: P
     told = toolkit(*asked, tmp_path).out
     assert "arm is the log's 'model'" in told
     assert "not used: file, model_args.pretrained" in told
-    assert "not in the table: doc.choices, task.metric_list, arguments (the prompts)" in told
+    assert "left out: doc.choices; task.metric_list; arguments (the prompts)" in told
     assert "NOT YET IMPORTABLE" not in told
     document = toolkit(*asked, tmp_path / "other", "--json").json()
     assert (document["problem"], document["left_out"][0]) == (None, "doc.choices")

@@ -17,8 +17,8 @@ import pytest
 from tests.unit.registers.imported.logs import LOGS, of_file, refused, study_of
 from toolkit.errors import DamagedError
 from toolkit.registers.imported import source
-from toolkit.registers.imported.log import read_log
 from toolkit.registers.imported.pickled import attributes
+from toolkit.registers.imported.reading import read_log
 from toolkit.registers.imported.source import ROW
 
 RUNS = ("dr_grpo-s0", "dr_grpo-s1", "grpo-s0", "grpo-s1")

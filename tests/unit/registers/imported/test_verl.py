@@ -11,7 +11,7 @@ import pytest
 from tests.unit.registers.imported.logs import LOGS, of_file, refused, study_of
 from toolkit.errors import DamagedError
 from toolkit.registers.imported import source
-from toolkit.registers.imported.log import read_log
+from toolkit.registers.imported.reading import read_log
 from toolkit.registers.imported.source import ROW, read_source
 
 RUNS = ("grpo-s0", "grpo-s1", "gspo-s0", "gspo-s1")

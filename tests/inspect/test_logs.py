@@ -13,10 +13,11 @@ import pytest
 from tests.conftest import CHECKOUT
 from tests.unit.stack import require_inspect
 from toolkit.errors import DamagedError, IncompleteError
-from toolkit.registers.imported.log import Log, read_log
+from toolkit.registers.imported.log import Log
 from toolkit.registers.imported.mapping import parse_mapping
 from toolkit.registers.imported.readers import inspect_archive, inspect_logs
 from toolkit.registers.imported.readers.inspect_archive import checked_copy
+from toolkit.registers.imported.reading import read_log
 from toolkit.registers.imported.tables import tables_of
 from toolkit.study.new.outline import outlined, scaffold
 
