@@ -19,13 +19,33 @@ OVER_STEPS_SAY = {
 OVER_STEPS = tuple(OVER_STEPS_SAY)
 # Seeded by numpy's SeedSequence, one stream for seed pairs and one for tasks.
 GENERATORS = ("PCG64",)
+PERCENTILE = "percentile bootstrap"
+# Intervals made of the differences of tasks alone, averaged over seeds.
+T_OVER_TASKS = "t over tasks"
+BCA = "bca bootstrap"
+OVER_TASKS = (T_OVER_TASKS, BCA)
 # Intervals made of the values of seeds alone: no task is resampled, and nothing is crossed.
 SEED_BOOTSTRAP = "seed bootstrap"
 T_OVER_SEEDS = "t over seeds"
 BY_SEED = (SEED_BOOTSTRAP, T_OVER_SEEDS)
+METHODS_SAY = {
+    PERCENTILE: "seed pairs and tasks are drawn with replacement, `crossed` or `nested`: seeds and tasks are both "
+    "samples, two of each at least; crossed is wide where seeds differ by their episodes alone",
+    T_OVER_TASKS: "Student's t of the tasks' differences, averaged over seeds, schedules and steps: tasks are a "
+    "sample, policies are fixed, and seeds play them again; one seed will do; too narrow where each seed is a "
+    "training run of its own",
+    BCA: "tasks are drawn with replacement, and the ends corrected for bias and skewness: as `t over tasks`, "
+    "without its normal mean; too narrow with few tasks",
+    T_OVER_SEEDS: "Student's t of the seeds' differences: seeds are a sample of training runs, tasks are fixed; two "
+    "seeds at least; too narrow for other tasks where many seeds meet tasks that differ in the effect",
+    SEED_BOOTSTRAP: "seeds are drawn with replacement, once for all that a formula reads: the one method for a "
+    "statistic; some twenty seeds at least",
+}
+"""Method of an interval → what it does, and when its level holds."""
 # What an interval says of how it is made: all of it, or as much as its method has.
 SAID = ("resamples", "resampled", "crossing", "rng_seed", "rng")
-SAID_OF = {SEED_BOOTSTRAP: ("resamples", "rng_seed", "rng"), T_OVER_SEEDS: ()}
+_DRAWS = ("resamples", "rng_seed", "rng")
+SAID_OF = {PERCENTILE: SAID, SEED_BOOTSTRAP: _DRAWS, BCA: _DRAWS, T_OVER_SEEDS: (), T_OVER_TASKS: ()}
 
 
 @dataclass(frozen=True)
@@ -138,8 +158,7 @@ class IntervalSpec:
         id: its name in tests.
         endpoint: the endpoint or the statistic.
         level: confidence level.
-        method: `percentile bootstrap` of seed pairs and tasks; `seed bootstrap`, of seeds alone, drawn once
-            for every endpoint that a formula reads; `t over seeds`, Student's; or as a study published it.
+        method: one of `METHODS_SAY`.
         resamples: how many; none of Student's interval.
         resampled: what is drawn, with replacement; empty where the method says it.
         crossing: whether tasks are drawn once for all seeds; empty where none are drawn.
@@ -164,6 +183,10 @@ class IntervalSpec:
         """How it is made, in words."""
         if self.method == T_OVER_SEEDS:
             return "Student's t over seeds, one degree of freedom fewer than seeds"
+        if self.method == T_OVER_TASKS:
+            return "Student's t over tasks, averaged over seeds; one degree of freedom fewer than tasks"
+        if self.method == BCA:
+            return f"{self.method}, {self.resamples} resamples of tasks, averaged over seeds"
         if self.method == SEED_BOOTSTRAP:
             return f"{self.method}, {self.resamples} resamples of seeds"
         return f"{self.method}, {self.resamples} resamples of {'; '.join(self.resampled)}, {self.crossing}"
@@ -241,14 +264,15 @@ def read_interval(name: str, content: object, method: dict[str, object]) -> Inte
     """Read one interval; what it does not say itself stands in `interval_method`.
 
     Raises:
-        RuleError: malformed.
+        RuleError: malformed, or a method that is not known.
     """
     if not isinstance(content, dict):
         raise RuleError("a section is not a table", found=content, where=f"intervals.{name}")
     kind = str({**method, **content}.get("method"))
-    says = SAID_OF.get(kind, SAID)  # of the common method, what means something to this one
+    says = SAID_OF.get(kind, ())  # of the common method, what means something to this one
     common = {key: value for key, value in method.items() if key in says or key not in SAID}
     section = Section({**common, **content}, f"intervals.{identifier(name, 'intervals')}")
+    chosen = section.choice("method", tuple(METHODS_SAY))
     level = section.exact("level")
     if level is None or not 0 < level < 1:
         raise section.wrong("a level lies between 0 and 1", found=level)
@@ -256,7 +280,7 @@ def read_interval(name: str, content: object, method: dict[str, object]) -> Inte
         id=name,
         endpoint=section.text("endpoint"),
         level=level,
-        method=section.text("method"),
+        method=chosen,
         resamples=(section.whole("resamples") or 0) if "resamples" in says else 0,
         resampled=section.texts("resampled") if "resampled" in says else (),
         crossing=section.choice("crossing", ("crossed", "nested")) if "crossing" in says else "",
