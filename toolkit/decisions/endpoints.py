@@ -29,17 +29,17 @@ SEED_BOOTSTRAP = "seed bootstrap"
 T_OVER_SEEDS = "t over seeds"
 BY_SEED = (SEED_BOOTSTRAP, T_OVER_SEEDS)
 METHODS_SAY = {
-    PERCENTILE: "seed pairs and tasks are drawn with replacement, `crossed` or `nested`: seeds and tasks are both "
-    "samples, two of each at least; crossed is wide where seeds differ by their episodes alone",
-    T_OVER_TASKS: "Student's t of the tasks' differences, averaged over seeds, schedules and steps: tasks are a "
-    "sample, policies are fixed, and seeds play them again; one seed will do; too narrow where each seed is a "
-    "training run of its own",
+    PERCENTILE: "seed pairs and tasks are drawn with replacement, `crossed` or `nested`: both are samples, "
+    "two of each at least; crossed is far too wide where seeds differ by their episodes alone",
+    T_OVER_TASKS: "Student's t of the tasks' differences, averaged over seeds, schedules and steps: tasks "
+    "are the sample, policies are fixed and seeds play them again; one seed will do; too narrow where each "
+    "seed is a training run of its own",
     BCA: "tasks are drawn with replacement, and the ends corrected for bias and skewness: as `t over tasks`, "
-    "without its normal mean; too narrow with few tasks",
-    T_OVER_SEEDS: "Student's t of the seeds' differences: seeds are a sample of training runs, tasks are fixed; two "
-    "seeds at least; too narrow for other tasks where many seeds meet tasks that differ in the effect",
-    SEED_BOOTSTRAP: "seeds are drawn with replacement, once for all that a formula reads: the one method for a "
-    "statistic; some twenty seeds at least",
+    "for differences that are skewed; a little too narrow with few tasks",
+    T_OVER_SEEDS: "Student's t of the seeds' differences: training runs are the sample, tasks are fixed; two "
+    "seeds at least; too narrow for other tasks where many seeds meet tasks on which the effect differs",
+    SEED_BOOTSTRAP: "seeds are drawn with replacement, once for all that a formula reads: the only method "
+    "for a statistic; too narrow with fewer than some twenty seeds",
 }
 """Method of an interval → what it does, and when its level holds."""
 # What an interval says of how it is made: all of it, or as much as its method has.

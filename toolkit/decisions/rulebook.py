@@ -261,7 +261,11 @@ def _check_interval(interval: IntervalSpec, book: RuleBook) -> None:
     problem = ""
     if name in book.statistics and interval.method != SEED_BOOTSTRAP:
         problem = f"an interval of a statistic is a {SEED_BOOTSTRAP}"
-    elif name not in book.statistics and interval.method in (*BY_SEED, *OVER_TASKS) and endpoints[0].by != "seed":
+    elif (
+        name not in book.statistics
+        and interval.method in (*BY_SEED, *OVER_TASKS)
+        and endpoints[0].by != "seed"
+    ):
         problem = f"a {interval.method} interval is of an endpoint by seed"
     elif interval.method in BY_SEED and (len(seeds) != 1 or of_seeds):
         problem = "seeds are drawn once for every endpoint of a formula, which are by seed, on the same seeds"

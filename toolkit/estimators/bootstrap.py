@@ -294,27 +294,24 @@ def percentiles(
     Returns:
         One interval a row, its ends' errors from the slope of the order statistics around them.
     """
-    errors = [math.sqrt(means.shape[1] * tail * (1 - tail)) for tail in _tails(level)]
-    return at_shares(estimates, means, _tails(level), errors, level, unit)
+    shares = _tails(level)
+    errors = [math.sqrt(means.shape[1] * tail * (1 - tail)) for tail in shares]
+    ends = ends_at(means, shares, errors)
+    return tuple(BootstrapInterval(e, *of, level, unit) for e, of in zip(estimates, ends, strict=True))
 
 
-def at_shares(
-    estimates: Sequence[float],
-    means: NDArray[np.float64],
-    below: Sequence[float],
-    errors_below: Sequence[float],
-    level: float,
-    unit: str,
-) -> tuple[BootstrapInterval, ...]:
-    """Intervals whose ends have given shares of the resamples below them.
+def ends_at(
+    means: NDArray[np.float64], below: Sequence[float], errors_below: Sequence[float]
+) -> list[tuple[float, float, float, float]]:
+    """Ends of intervals that have given shares of the resamples below them.
 
     Args:
-        estimates, means, level, unit: as `percentiles` takes them.
+        means: numbers on each resample, shape (E, B); sorted in place.
         below: share of the resamples below the lower and the upper end.
-        errors_below: Monte Carlo standard errors of those shares, times the number of resamples.
+        errors_below: Monte Carlo standard errors of those shares, times B.
 
     Returns:
-        As `percentiles`.
+        Lower and upper end and their errors, a row each.
     """
     last = means.shape[1] - 1
     positions: list[int] = []
@@ -322,23 +319,23 @@ def at_shares(
     errors: list[float] = []  # in positions around an end
     for tail, error in zip(below, errors_below, strict=True):
         around = (-ERRORS_AROUND * error, ERRORS_AROUND * error)
-        below, above = (min(max(round(tail * last + step), 0), last) for step in around)
-        positions += [math.floor(tail * last), math.ceil(tail * last), below, above]
+        under, over = (min(max(round(tail * last + step), 0), last) for step in around)
+        positions += [math.floor(tail * last), math.ceil(tail * last), under, over]
         shares.append(tail * last - math.floor(tail * last))
-        errors.append(error / max(above - below, 1))
+        errors.append(error / max(over - under, 1))
     # Numpy sorts numbers with vector instructions and partitions them at several places without: on
     # 10,000 resamples the sort takes a third of the time.
     means.sort(axis=1)
-    intervals = []
-    for estimate, ends in zip(estimates, means[:, positions].reshape(-1, 2, 4).tolist(), strict=True):
+    found = []
+    for ends in means[:, positions].reshape(-1, 2, 4).tolist():
         low, high = (
             under + share * (over - under) for share, (under, over, _, _) in zip(shares, ends, strict=True)
         )
         low_error, high_error = (
-            error * (above - below) for error, (_, _, below, above) in zip(errors, ends, strict=True)
+            error * (above - beneath) for error, (_, _, beneath, above) in zip(errors, ends, strict=True)
         )
-        intervals.append(BootstrapInterval(estimate, low, high, low_error, high_error, level, unit))
-    return tuple(intervals)
+        found.append((low, high, low_error, high_error))
+    return found
 
 
 def counted_bootstrap(
@@ -377,11 +374,16 @@ def counted_bootstrap(
     )
     interval = crossed_bootstrap(table, times, level)
     estimate = float(table.sum()) / (table.size * denominator)
-    return replace(over(interval, size * denominator), estimate=estimate)
+    return replace(divided(interval, size * denominator), estimate=estimate)
 
 
-def over(interval: BootstrapInterval, denominator: int) -> BootstrapInterval:
+def divided(interval: BootstrapInterval, denominator: int) -> BootstrapInterval:
     """Return an interval of sums as one of means."""
-    numbers = ("estimate", "low", "high", "low_error", "high_error")
-    given = {name: getattr(interval, name) for name in numbers}
-    return replace(interval, **{name: v if v is None else v / denominator for name, v in given.items()})
+    return replace(
+        interval,
+        estimate=interval.estimate / denominator,
+        low=interval.low / denominator,
+        high=interval.high / denominator,
+        low_error=None if interval.low_error is None else interval.low_error / denominator,
+        high_error=None if interval.high_error is None else interval.high_error / denominator,
+    )

@@ -1,7 +1,7 @@
 """Intervals over tasks: a task's episodes are one cluster, averaged over seeds, schedules and steps.
 
-They speak of other tasks for the policies that were evaluated. How much policies differ from seed to seed does
-not enter: where each seed is a training run of its own, they are too narrow for other runs.
+They speak of other tasks for the policies that were evaluated. How much policies differ from seed to seed
+does not enter: where each seed is a training run of its own, they are too narrow for other runs.
 """
 
 import math
@@ -28,7 +28,7 @@ def clustered_t_interval(
         level: confidence level, in (0, 1).
 
     Returns:
-        Lower and upper end, in the unit of the differences. Mean and variance are exact, and are rounded last.
+        Lower and upper end, in the unit of the differences. Mean and variance are exact, and rounded last.
 
     Raises:
         ValueError: fewer than two tasks, a difference that is not finite, no denominator, or a level outside
@@ -42,12 +42,14 @@ def clustered_t_interval(
     _check(len(totals), denominator, level)
     if not all(map(math.isfinite, totals)):
         raise ValueError("a difference is missing or not finite")
-    values = [Fraction(total) for total in totals]
-    size = len(values)
-    mean = sum(values, Fraction(0)) / size
-    variance = (sum((v * v for v in values), Fraction(0)) - size * mean * mean) / (size - 1)
-    centre = float(mean / denominator)
-    reach = t_quantile((1 + level) / 2, size - 1) * math.sqrt(variance / size / denominator**2)
+    ratios = [total.as_integer_ratio() for total in totals]
+    scale = max(below for _, below in ratios)  # powers of two: the largest is common to all
+    values = [above * (scale // below) for above, below in ratios]
+    size, total, unit = len(values), sum(values), scale * denominator
+    spread = size * sum(value * value for value in values) - total * total
+    centre = float(Fraction(total, size * unit))
+    error = math.sqrt(Fraction(spread, size**2 * (size - 1) * unit**2))
+    reach = t_quantile((1 + level) / 2, size - 1) * error
     return centre - reach, centre + reach
 
 
@@ -86,8 +88,9 @@ def clustered_bca_interval(
     shares = bca_shares(sums, total, skewness([values]), level)
     if shares is None:
         return None
-    (made,) = bootstrap.at_shares([total], sums[None], *shares, level, UNIT)
-    return bootstrap.over(made, values.size * denominator)
+    ((low, high, *errors),) = bootstrap.ends_at(sums[None], *shares)
+    made = bootstrap.BootstrapInterval(total, low, high, errors[0], errors[1], level, UNIT)
+    return bootstrap.divided(made, values.size * denominator)
 
 
 def _check(tasks: int, denominator: int, level: float) -> None:

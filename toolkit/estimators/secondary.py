@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import product
 from statistics import NormalDist
 
@@ -149,8 +150,14 @@ def t_quantile(probability: float, degrees: int) -> float:
     """
     if not 0 < probability < 1 or degrees < 1:
         raise ValueError(f"expected 0 < p < 1 and a degree of freedom, found {probability}, {degrees}")
+    return _t_quantile(probability, degrees)
+
+
+@lru_cache
+def _t_quantile(probability: float, degrees: int) -> float:
+    """Return the quantile; a simulation asks for the same one each time."""
     if probability < 0.5:  # noqa: PLR2004 - the distribution is symmetric
-        return -t_quantile(1 - probability, degrees)
+        return -_t_quantile(1 - probability, degrees)
     return _bisected(lambda t: _t_cdf(t, degrees) >= probability)
 
 
@@ -235,10 +242,10 @@ def bca_shares(
         level: confidence level, in (0, 1).
 
     Returns:
-        The shares, and their Monte Carlo errors times B; None where the acceleration leaves an end undefined. An end
-        lies where the share below it is Φ(z), and z moves by about twice what the bias moves by. Its error is
-        that of the share below the estimate times 2φ(z)/φ(0), less that of the share below the end; both come
-        from the same resamples, so that their errors vary together.
+        The shares, and their Monte Carlo errors times B; None where the acceleration leaves an end undefined.
+        An end lies where the share below it is Φ(z), and z moves by about twice what the bias moves by. Its
+        error is that of the share below the estimate times 2φ(z)/φ(0), less that of the share below the end;
+        both come from the same resamples, so that their errors vary together.
     """
     normal = NormalDist()
     # Resamples equal to the estimate count half; shares of 0 and 1 have no quantile.

@@ -198,7 +198,9 @@ def by_tasks(method: str) -> str:
 def test_t_over_tasks_is_students_interval_of_tasks_averaged_by_loops(
     tmp_path: Path, seeds: tuple[int, ...]
 ) -> None:
-    rules = by_tasks("t over tasks").replace('seeds = [0, 1]\nby = "seed"', f'seeds = {list(seeds)}\nby = "seed"')
+    rules = by_tasks("t over tasks").replace(
+        'seeds = [0, 1]\nby = "seed"', f'seeds = {list(seeds)}\nby = "seed"'
+    )
     made = interval_of(write_rows_study(tmp_path), rules)
     table = loops(SMALL_RUNS, VALIDATION, auc_weights((0, 20)), ("paired", "independent"))
     values = [float(statistics.mean(table[seed][task] for seed in seeds)) for task in range(5)]
@@ -235,7 +237,10 @@ def bca_of_scipy(values: np.ndarray, means: np.ndarray) -> tuple[float, float]:
 
 def test_tasks_that_are_all_alike_have_no_corrected_interval(tmp_path: Path) -> None:
     alike = {run.id: all_won(run) for run in SMALL_RUNS}
-    rows = [{**row, "successes": 10, "observed_successes": 10} for row in evaluation_rows(SMALL_RUNS, [VALIDATION])]
+    rows = [
+        {**row, "successes": 10, "observed_successes": 10}
+        for row in evaluation_rows(SMALL_RUNS, [VALIDATION])
+    ]
     study = write_rows_study(tmp_path, episodes=alike, rows={"evaluations": rows})
     assert "all alike" in missing_of(study, by_tasks("bca bootstrap"))
     made = interval_of(study, by_tasks("t over tasks"))
@@ -255,4 +260,6 @@ def all_won(run: Run) -> pa.Table:
 def test_an_interval_over_tasks_takes_two_tasks(tmp_path: Path, method: str) -> None:
     single = by_tasks(method).replace("tasks = 5", "tasks = 1")
     one = replace(VALIDATION, tasks=1)
-    assert "1 tasks: nothing to resample" in missing_of(write_rows_study(tmp_path, evaluations=(one,)), single)
+    assert "1 tasks: nothing to resample" in missing_of(
+        write_rows_study(tmp_path, evaluations=(one,)), single
+    )

@@ -248,7 +248,9 @@ UNDECIDABLE = {
 @pytest.mark.parametrize("rules", [HERE, ELSEWHERE, ELSEWHERE.replace("seeds = [0, 1]", "seeds = [0]")])
 @pytest.mark.parametrize("method", ["t over tasks", "bca bootstrap"])
 def test_an_interval_over_tasks_can_be_decided_with_one_seed_too(rules: str, method: str) -> None:
-    check_decidable(load_rulebook(rules.replace('level = "0.95"', f'method = "{method}"\nlevel = "0.95"')))
+    check_decidable(
+        load_rulebook(rules.replace('endpoint = "gap"', f'endpoint = "gap"\nmethod = "{method}"'))
+    )
 
 
 def refused(rules: str) -> str:
@@ -274,7 +276,9 @@ def test_everything_that_lacks_a_value_is_named_with_its_reason() -> None:
     assert "endpoints.trace: probe has no row with" in said
     assert "trajectory=c2-paired-s0, step=40" in said
     only = rule("H", "mean(gap) > 0.01", "lower(gap_95) > 0", "mean(other) > 0.01", "pooled < 0.5")
-    said = refused(ELSEWHERE.replace(only, rule("H", "lower(gap_95) > 0")).replace('"tasks with', '"some with'))
+    said = refused(
+        ELSEWHERE.replace(only, rule("H", "lower(gap_95) > 0")).replace('"tasks with', '"some with')
+    )
     assert ("intervals.gap_95: " in said, "rules.H: " in said) == (True, True)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
+from toolkit.decisions.endpoints import T_OVER_SEEDS, T_OVER_TASKS
 from toolkit.errors import UsageError
 from toolkit.registers.imported import source
 from toolkit.registers.imported.log import Log
@@ -57,7 +58,7 @@ OPTIONS = {"arm": "arm", "task": "task", "true_success": "success"}
 
 # A column with more different values than this is no list of arms, pools or regimes.
 MOST_WORDS = 20
-_ARMS = 2
+_ARMS = _SEVERAL = 2
 _PLACE = ("condition", "arm", "seed", "pool", "regime", "step")
 
 
@@ -308,9 +309,25 @@ def _template(name: str) -> str:
     return (files(__package__) / "templates" / f"{name}.txt").read_text(encoding="utf-8")
 
 
+def _interval(outline: Outline) -> tuple[str, str]:
+    """Return the method whose level holds for the design, and why, as measured in the estimators' README."""
+    if len(outline.seeds) < _SEVERAL:
+        return T_OVER_TASKS, "There is one seed: tasks are the sample, and nothing is said of other seeds."
+    if len(outline.steps) < _SEVERAL:
+        return T_OVER_TASKS, (
+            "No training is seen: tasks are the sample, seeds play them again. For seeds that are training "
+            f"runs, {T_OVER_SEEDS!r}."
+        )
+    return T_OVER_SEEDS, (
+        "Every seed is a training run of its own: they are the sample, on these tasks. An interval over "
+        "tasks would be too narrow."
+    )
+
+
 def _rules(outline: Outline) -> str:
+    method, why = _interval(outline)
     arms, condition = outline.arms[:2], outline.conditions[0]
-    several = len(outline.steps) > 1
+    several = len(outline.steps) >= _SEVERAL
     over_steps = 'over_steps = "auc"\n' if several else ""
     what = "AUC of success over the steps" if several else "Success"
     return _template("rules").format(
@@ -335,6 +352,8 @@ def _rules(outline: Outline) -> str:
         seeds=_list(outline.seeds),
         steps=_list(outline.steps),
         over_steps=over_steps,
+        method=method,
+        why=why,
     )
 
 

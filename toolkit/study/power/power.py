@@ -29,9 +29,10 @@ from numpy.typing import NDArray
 
 from toolkit.decisions import evaluation, rulebook, rules
 from toolkit.decisions.case import Case
-from toolkit.decisions.endpoints import BY_SEED, Endpoint, IntervalSpec
+from toolkit.decisions.endpoints import BY_SEED, OVER_TASKS, Endpoint, IntervalSpec
 from toolkit.decisions.measure import measure, success_at
 from toolkit.decisions.seedwise import interval_by_seed
+from toolkit.decisions.taskwise import Draws, interval_over_tasks
 from toolkit.decisions.values import Missing, Series
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.study.power import simulation
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 ARMS = 2
 CELLS = 4_000_000  # drawn at once, to bound the memory
 FEWEST_SEEDS = 2
+# An interval covers something else than its level says if it is off by more than this, and than chance.
+FAR_OFF, CHANCE_ERRORS = 0.02, 3
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,7 @@ class Power:
         wrong_sign: those of them whose estimate had the wrong sign; None where the effect is zero.
         mean_estimate_passed: mean estimate of the studies that passed; None where none did.
         task_sd: endpoint → standard deviation of the tasks' success rates that was simulated.
+        level: level of the registered interval; None where the rule has none.
     """
 
     design: simulation.Design
@@ -84,6 +88,17 @@ class Power:
     wrong_sign: int | None
     mean_estimate_passed: float | None
     task_sd: dict[str, float]
+    level: float | None = None
+
+    @property
+    def level_missed(self) -> float:
+        """By how much the interval covers more than its level says, or less; 0 where near, or by chance."""
+        if self.level is None or self.covered is None:
+            return 0.0
+        simulations = self.design.simulations
+        error = (self.level * (1 - self.level) / simulations) ** 0.5
+        off = self.covered / simulations - self.level
+        return off if abs(off) > max(FAR_OFF, CHANCE_ERRORS * error) else 0.0
 
     @property
     def pass_probability(self) -> float:
@@ -102,6 +117,8 @@ def fit(
 ) -> Components:
     """Fit the components of a study for a rule.
 
+    The spread between seeds is taken for none where there is a single one.
+
     Where the arms share their samples and no ratio is given, the seeds' differences cannot be told from
     those of the samples: all that was observed is taken for the samples', and the ratio is what that gives.
 
@@ -113,7 +130,7 @@ def fit(
         variance_ratio: of a study whose arms share their samples, at least 1; as observed if left out.
 
     Raises:
-        UsageError: the rule cannot be simulated, or has fewer than two seeds.
+        UsageError: the rule cannot be simulated, or has fewer seeds than its intervals take.
         IncompleteError: the study lacks a run that the rule reads.
     """
     rule = case.book.rule(rule_id)
@@ -126,10 +143,12 @@ def fit(
             f"{rule_id} has no estimate in study {case.study.name!r}", found="; ".join(present.reasons)
         )
     observed = tuple(map(float, present))
-    if len(observed) < FEWEST_SEEDS:
-        raise UsageError(f"the spread between seeds cannot be fitted to {len(observed)} of them")
+    _check_seeds(case.book, rule, len(observed))
     design = simulation.Design(0.0, 0.0, task_sd, len(observed), None, 400, rng_seed)
     alone = Components(success, observed, 0.0, 0.0)
+    if len(observed) < FEWEST_SEEDS:
+        sampling = variance([study.estimate for study in studies(case.book, rule, alone, design)])
+        return Components(success, observed, sampling / (variance_ratio or 1.0), 0.0, variance_ratio or 1.0)
     values = [study.differences for study in studies(case.book, rule, alone, design)]
     sampling = float(sum(variance([float(v) for v in differences]) for differences in values) / len(values))
     ratio = 1.0
@@ -137,6 +156,18 @@ def fit(
         ratio = variance_ratio or max(1.0, sampling / variance(observed) if any(observed) else 1.0)
     extra = max(0.0, variance(observed) - sampling / ratio)
     return Components(success, observed, sampling / ratio, extra**0.5, ratio)
+
+
+def _check_seeds(book: rulebook.RuleBook, rule: rules.Rule, seeds: int) -> None:
+    """Check that a rule's intervals can be made with so many seeds: those over tasks with a single one."""
+    named = (book.names_of(rule) | {rule.interval}) & set(book.intervals)
+    spread = [name for name in named if book.intervals[name].method not in OVER_TASKS]
+    if seeds < FEWEST_SEEDS and (spread or not named):
+        raise UsageError(
+            f"expected two seeds: {rule.id} cannot be simulated with {seeds}",
+            expected=f"two seeds; or, with one, intervals by {' or '.join(OVER_TASKS)}",
+            found=", ".join(f"{name}: {book.intervals[name].method}" for name in spread) or "no interval",
+        )
 
 
 def _shares_samples(book: rulebook.RuleBook, endpoints: list[Endpoint]) -> bool:
@@ -165,13 +196,14 @@ def simulate(
         UsageError: the rule cannot be simulated, or a design that makes no sense.
     """
     spreads = (design.seed_sd, design.task_sd)
-    if design.seeds < FEWEST_SEEDS or design.simulations < 1 or not all(0 <= s <= 1 for s in spreads):
-        raise UsageError("expected two seeds, a simulation, and spreads in [0, 1]", found=design)
+    if min(design.seeds, design.simulations) < 1 or not all(0 <= s <= 1 for s in spreads):
+        raise UsageError("expected a seed, a simulation, and spreads in [0, 1]", found=design)
     if not 1 <= design.variance_ratio < math.inf:
         raise UsageError("a variance ratio is 1 or more", found=design.variance_ratio)
     if not math.isfinite(design.effect):
         raise UsageError("an effect is a number", found=design.effect)
     rule = book.rule(rule_id)
+    _check_seeds(book, rule, design.seeds)
     passed = covered = excluded = wrong = 0
     estimates: list[float] = []
     for study in studies(book, rule, components, design):  # 2
@@ -193,6 +225,7 @@ def simulate(
         wrong if has_interval and design.effect else None,
         sum(estimates) / len(estimates) if estimates else None,
         _task_spreads(book, rule, components, design),
+        float(book.intervals[rule.interval].level) if has_interval else None,
     )
 
 
@@ -240,6 +273,7 @@ class _Simulated:
     primary: str
     design: simulation.Design
     weights: dict[tuple[int, int], Any]
+    drawn: Draws
     interval_id: str
 
     @property
@@ -277,22 +311,28 @@ class _Simulated:
         return Series("seed", tuple((str(s), value) for s, value in enumerate(self.series[name])))
 
     def _ends(self, spec: IntervalSpec) -> tuple[float, float] | Missing:
-        if spec.method not in BY_SEED:
-            return self._bootstrapped(spec)
         draws = replace(
             spec, resamples=self.design.resamples or spec.resamples, rng_seed=self.design.rng_seed
         )
-        interval = interval_by_seed(draws, self.book, self._value)
+        if spec.method in BY_SEED:
+            interval = interval_by_seed(draws, self.book, self._value)
+        elif spec.method in OVER_TASKS:
+            interval = interval_over_tasks(draws, self.tables[spec.endpoint].tolist(), 1, self.drawn)
+        else:
+            return self._bootstrapped(draws)
         return interval if isinstance(interval, Missing) else (float(interval.low), float(interval.high))
 
-    def _bootstrapped(self, spec: IntervalSpec) -> tuple[float, float]:
-        from toolkit.estimators import crossed_bootstrap, draw_weights
+    def _bootstrapped(self, draws: IntervalSpec) -> tuple[float, float]:
+        from toolkit.estimators import crossed_bootstrap, draw_weights, nested_bootstrap
 
-        table = self.tables[spec.endpoint]
-        key = (table.shape[1], self.design.resamples or spec.resamples)
+        table, level = self.tables[draws.endpoint], float(draws.level)
+        key = (table.shape[1], draws.resamples)
+        if draws.crossing == "nested":
+            interval = nested_bootstrap(table, draws.resamples, draws.rng_seed, level)
+            return interval.low, interval.high
         if key not in self.weights:
-            self.weights[key] = draw_weights(len(table), *key, self.design.rng_seed)
-        interval = crossed_bootstrap(table, self.weights[key], float(spec.level))
+            self.weights[key] = draw_weights(len(table), *key, draws.rng_seed)
+        interval = crossed_bootstrap(table, self.weights[key], level)
         return interval.low, interval.high
 
 
@@ -310,6 +350,7 @@ def studies(
         ARMS * design.seeds * len(simulation.steps_of(e)) * (design.tasks or e.tasks) for e in endpoints
     )
     weights: dict[tuple[int, int], Any] = {}
+    drawn: Draws = {}
     left = design.simulations
     while left:
         size = min(left, max(1, CELLS // cells))
@@ -335,6 +376,7 @@ def studies(
                 rule.estimate,
                 design,
                 weights,
+                drawn,
                 rule.interval,
             )
 

@@ -29,7 +29,7 @@ class Design:
         seed_sd: standard deviation of the seeds' effects.
         task_sd: standard deviation of a task's success rate around the step's; what would leave [0, 1] is cut
             from it, and `task_spread` gives what is left.
-        seeds: seed pairs, at least two.
+        seeds: seed pairs; one is enough for a rule whose intervals are over tasks.
         tasks: tasks of every evaluation set; None for the registered ones.
         simulations: simulated studies.
         rng_seed: explicit seed.
