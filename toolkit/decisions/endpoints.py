@@ -35,7 +35,7 @@ METHODS_SAY = {
     "are the sample, policies are fixed and seeds play them again; one seed will do; too narrow where each "
     "seed is a training run of its own",
     BCA: "tasks are drawn with replacement, and the ends corrected for bias and skewness: as `t over tasks`, "
-    "for differences that are skewed; a little too narrow with few tasks",
+    "for differences that are skewed; a little narrower with few tasks",
     T_OVER_SEEDS: "Student's t of the seeds' differences: training runs are the sample, tasks are fixed; two "
     "seeds at least; too narrow for other tasks where many seeds meet tasks on which the effect differs",
     SEED_BOOTSTRAP: "seeds are drawn with replacement, once for all that a formula reads: the only method "

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toolkit.decisions.endpoints import T_OVER_TASKS, IntervalSpec
 from toolkit.decisions.interval import Interval, unavailable
 from toolkit.decisions.values import Missing
 from toolkit.estimators import clustered_bca_interval, clustered_t_interval, draw_tasks
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 SOURCE = "computed from tasks"
-Draws = dict[tuple[int, int, int], "NDArray[Any]"]
-"""(tasks, resamples, seed) → what was drawn."""
+Draws = dict[tuple[int, int, int], Any]
+"""(tasks, resamples, seed) → the tasks drawn, as `draw_tasks` returns them."""
 
 
 def interval_over_tasks(

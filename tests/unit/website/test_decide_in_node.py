@@ -216,9 +216,14 @@ def with_statistics(case: Case) -> Case:
     gain = gain.replace("c2_curve", "c2_added").replace('"auc"', '"auc_gain"')
     more = 'estimate = "spread"\ninterval = "spread_95"'
     tests = ("spread > 0.5", "lower(spread_95) > 0.2", "trend > 0", "upper(c2_t) > 0", "mean(c2_added) < 0")
-    added = small.amendment("A9", 'adds = ["S"]', gain + "\n", ADDED, small.rule("S", *tests, more=more))
+    return with_rule(case, gain + "\n", ADDED, small.rule("S", *tests, more=more))
+
+
+def with_rule(case: Case, *added: str) -> Case:
+    """Return a case with a rule S, and what it reads."""
     named = [one.rules for one in case.registration.amendments]
-    book = load_rulebook(rules, [*named, added])
+    more = small.amendment("A9", 'adds = ["S"]', *added)
+    book = load_rulebook(case.registration.rules, [*named, more])
     registered = (case.registration.name, case.registration.sha256)
     return replace(case, book=book, engine=Engine(book, registered, case.engine.registers), _decided={})
 
@@ -237,6 +242,30 @@ def test_a_rule_on_statistics_is_decided_again_on_its_page(embedded: Case) -> No
     assert {c["id"]: c["value"] for c in found["criteria"]} == values
     assert found["estimate"] == str(decision.estimate.mean)  # type: ignore[union-attr]
     assert rule_charts(made, decision, ())
+
+
+def test_intervals_over_tasks_stand_as_computed_beside_one_that_the_page_makes(embedded: Case) -> None:
+    methods = {"c2_tasks": "t over tasks", "c2_bca": "bca bootstrap", "c2_t": "t over seeds"}
+    declared = [
+        f'[intervals.{name}]\nendpoint = "c2_curve"\nlevel = "0.95"\nmethod = "{method}"\n'
+        for name, method in methods.items()
+    ]
+    tests = (*(f"lower({name}) > -0.5" for name in methods), "upper(c2_curve_95) < 0.5")
+    named = 'estimate = "c2_curve"\ninterval = "c2_tasks"'
+    made = with_rule(embedded, *declared, small.rule("S", *tests, more=named))
+    evidence = evidence_of(made, made.decide("S"))
+    assert evidence.resampled
+    assert any(
+        "c2_bca stands as computed" in text and "bca bootstrap, 10000" in text for text in evidence.fixed
+    )
+    (found,) = decided(page(evidence))
+    assert (found["verdict"], found["disagreements"]) == ("pass", [])
+    for name in methods:
+        recorded = evidence.document["intervals"][name]["recorded"]
+        here = found["intervals"][name]
+        assert (here["low"], here["high"], here["counted"]) == (recorded["low"], recorded["high"], None)
+    assert found["intervals"]["c2_curve_95"]["counted"] is not None
+    assert rule_charts(made, made.decide("S"), ())
 
 
 def test_written_tests_give_in_node_what_they_give_in_python() -> None:
