@@ -11,6 +11,7 @@ import pytest
 
 from tests.conftest import Result
 from toolkit.decisions.rulebook import RuleBook, load_rulebook
+from toolkit.decisions.vacuity import check_not_vacuous
 from toolkit.errors import UsageError
 from toolkit.registers.imported.log import Log
 from toolkit.registers.imported.mapping import parse_mapping
@@ -127,6 +128,7 @@ def test_the_rules_say_why_the_interval_is_made_so(
     outline = replace(blank("mine"), seeds=seeds, steps=steps)
     text = scaffold(outline, "me/mine")["prereg/mine/rules.toml"]
     check_decidable(load_rulebook(text))
+    check_not_vacuous(load_rulebook(text))
     before = text.partition("[intervals.gap_95]")[0].splitlines()
     assert why in before[-2]
     assert before[-2].startswith("# ")
