@@ -66,13 +66,14 @@ def test_a_bca_interval_of_own_resamples_is_near_that_of_scipys_own() -> None:
 
 
 def test_the_errors_of_the_ends_are_how_much_other_random_numbers_move_them() -> None:
-    skewed = np.random.default_rng(4).exponential(size=40)
-    made = [clustered_bca_interval(skewed, 1, draw_tasks(40, 10_000, seed), 0.95) for seed in range(150)]
+    """At 80 %, where an end's error is a fifth less than if bias and share were found from other resamples."""
+    values = np.random.default_rng(4).uniform(size=40)
+    made = [clustered_bca_interval(values, 1, draw_tasks(40, 4000, seed), 0.8) for seed in range(400)]
     found = [interval for interval in made if interval]
     for end in ("low", "high"):
         moved = np.std([getattr(interval, end) for interval in found])
         said = np.mean([getattr(interval, f"{end}_error") for interval in found])
-        assert said == pytest.approx(moved, rel=0.2)
+        assert said == pytest.approx(moved, rel=0.1)
 
 
 def test_tasks_are_drawn_as_the_registered_interval_draws_them() -> None:
